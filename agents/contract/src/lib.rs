@@ -1,0 +1,1 @@
+//! Agent contracts: YAML, JSON Schema, semver.

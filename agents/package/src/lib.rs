@@ -1,0 +1,1 @@
+//! Agent packages: discover, pack, unpack.

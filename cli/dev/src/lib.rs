@@ -1,0 +1,1 @@
+//! A controller and a worker in one process.

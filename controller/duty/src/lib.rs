@@ -1,0 +1,1 @@
+//! Leader duties: pure functions of the state.

@@ -1,0 +1,1 @@
+//! The embedded SQL projection of events.

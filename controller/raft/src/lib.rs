@@ -1,0 +1,1 @@
+//! openraft on our own log, and the leader loop.

@@ -1,0 +1,1 @@
+//! The replicated state: apply, indexes, invariants.

@@ -1,0 +1,1 @@
+//! The seam to clock, randomness, tasks, network and files.

@@ -1,0 +1,3 @@
+//! Checks, tests, benches.
+
+fn main() {}

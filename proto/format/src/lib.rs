@@ -1,0 +1,1 @@
+//! What is written down: log entries and snapshots as atlas.state.v1.

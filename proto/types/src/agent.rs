@@ -1,0 +1,105 @@
+//! Agents as the state knows them: the contract's decisions as data, and the contract itself as opaque bytes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::{AgentName, Demand, Digest, Micros, Namespace, Payload, Seq, Timestamp, Version};
+
+/// What a contract's `type` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentKind {
+    /// Runs jobs.
+    Agent,
+    /// Decides on each job before it is placed.
+    Orchestrator,
+}
+
+/// What a contract says of an attempt that was lost half-way: may the job run again?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effects {
+    /// No effects outside: run again.
+    Pure,
+    /// Running again does no harm: run again. The default.
+    Idempotent,
+    /// An agent's reconcile call can tell what happened: in doubt until then.
+    Reconcilable,
+    /// At most once: in doubt until a person decides.
+    Once,
+}
+
+/// `retry` of a contract (spec §13.6): a failed job is followed by a new, linked job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RetryRule {
+    /// Most retries of one family; 0 is none.
+    pub max_retries: u32,
+    /// The wait before retry n is this times 2^n, n from 0.
+    pub backoff_base: Micros,
+}
+
+/// Time limits of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Longest wait before the first grant; none waits for ever.
+    pub queue: Option<Micros>,
+    /// Longest start-up of a slot.
+    pub startup: Micros,
+    /// Longest execution of one attempt, start-up not counted.
+    pub execution: Micros,
+}
+
+/// How jobs of one agent version run; shared by the version and all its jobs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSpec {
+    /// What it asks of a node.
+    pub demand: Demand,
+    /// What a lost attempt means.
+    pub effects: Effects,
+    /// Most leases one job may lose before it fails (`lease_lost`), 1 to 3.
+    pub max_attempts: u32,
+    /// Most jobs of this agent name that may run at once; none is unbounded.
+    pub concurrency: Option<u32>,
+    /// Retries after a failure.
+    pub retry: RetryRule,
+    /// Time limits.
+    pub timeouts: Timeouts,
+}
+
+/// One registered version of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentVersion {
+    /// Whose it is.
+    pub namespace: Namespace,
+    /// Its name.
+    pub name: AgentName,
+    /// Its version.
+    pub version: Version,
+    /// Names its package in the artifact store; jobs pin it.
+    pub digest: Digest,
+    /// Size of the package.
+    pub package_bytes: u64,
+    /// Agent or orchestrator.
+    pub kind: AgentKind,
+    /// For search.
+    pub capabilities: Vec<String>,
+    /// The normalised contract, JSON.
+    pub contract: Payload,
+    /// How its jobs run.
+    pub spec: Arc<RunSpec>,
+    /// Free-form labels.
+    pub labels: BTreeMap<String, String>,
+    /// When it was registered.
+    pub registered_at: Timestamp,
+    /// The entry that registered it.
+    pub registered_seq: Seq,
+    /// Retired versions take no new jobs; running and waiting ones finish.
+    pub retired: bool,
+}
+
+/// The agent version that a job runs: resolved once, at the door, and never again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentPin {
+    /// Its version.
+    pub version: Version,
+    /// Its package.
+    pub digest: Digest,
+}

@@ -1,0 +1,338 @@
+//! Commands: what may be asked of the state. One struct a command; `atlas-state` has one file a command with its `apply`.
+//!
+//! A command carries results, never questions: versions are resolved, inputs validated and placements chosen before.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::{
+    AgentKind, AgentName, AgentPin, Allocation, BootId, ClusterConfig, Digest, EventSeq, Failure, FencingToken,
+    Inventory, JobId, MemberId, Micros, NodeEpoch, NodeId, Origin, Payload, RunSpec, Version,
+};
+
+/// A command and who asked for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Who asked.
+    pub origin: Origin,
+    /// What for.
+    pub command: Command,
+}
+
+/// What may be asked of the state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Publishes an agent version.
+    RegisterAgent(RegisterAgent),
+    /// Takes an agent version out of service.
+    RetireAgent(RetireAgent),
+    /// A worker process says hello under a node's name.
+    RegisterNode(RegisterNode),
+    /// Stops new leases on a node until it is empty.
+    DrainNode(DrainNode),
+    /// Stops or allows new leases on a node.
+    Cordon(Cordon),
+    /// Forgets a node.
+    RemoveNode(RemoveNode),
+    /// A node's session was lost: it is down and all its leases are lost.
+    LoseNode(LoseNode),
+    /// A node's idle warm slots changed outside of a job's end.
+    WarmChanged(WarmChanged),
+    /// Submits a job.
+    SubmitJob(SubmitJob),
+    /// Gives one node the right to run one attempt.
+    GrantLease(GrantLease),
+    /// Commits that an attempt starts, before a job that must not run twice runs.
+    StartJob(StartJob),
+    /// An attempt ended well.
+    CompleteJob(CompleteJob),
+    /// An attempt ended badly.
+    FailJob(FailJob),
+    /// A job that waits can never run, or waited too long.
+    FailPending(FailPending),
+    /// Cancels a job.
+    CancelJob(CancelJob),
+    /// One lease is lost, its node lives.
+    LoseLease(LoseLease),
+    /// A back-off has passed.
+    WakeJob(WakeJob),
+    /// A person asks for an ended job to be run again, as a new job.
+    RetryJob(RetryJob),
+    /// A member's history has everything up to an event.
+    SinkAck(SinkAck),
+    /// Drops ended jobs that history has.
+    PruneJobs(PruneJobs),
+    /// Changes limits.
+    ConfigureCluster(ConfigureCluster),
+}
+
+/// Publishes an agent version; the same name and version again replaces the entry, jobs keep what they are pinned to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegisterAgent {
+    /// Its name.
+    pub name: AgentName,
+    /// Its version.
+    pub version: Version,
+    /// Its package.
+    pub digest: Digest,
+    /// Size of the package.
+    pub package_bytes: u64,
+    /// Agent or orchestrator.
+    pub kind: AgentKind,
+    /// For search.
+    pub capabilities: Vec<String>,
+    /// The normalised contract, JSON.
+    pub contract: Payload,
+    /// How its jobs run.
+    pub spec: Arc<RunSpec>,
+    /// Free-form labels.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// Takes an agent version out of service; jobs that have it pinned finish.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetireAgent {
+    /// Its name.
+    pub name: AgentName,
+    /// Its version.
+    pub version: Version,
+}
+
+/// A worker's hello. A new boot id is a new epoch and loses the older epoch's leases; the same boot id is a resume, which
+/// is proposed only if the inventory changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegisterNode {
+    /// The node's name.
+    pub node: NodeId,
+    /// The process that claims it.
+    pub boot_id: BootId,
+    /// What it has.
+    pub inventory: Inventory,
+}
+
+/// Stops new leases on a node until it is empty; a new epoch of the node ends the drain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DrainNode {
+    /// The node.
+    pub node: NodeId,
+}
+
+/// Stops or allows new leases on a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cordon {
+    /// The node.
+    pub node: NodeId,
+    /// True stops new leases, false allows them again and ends a drain.
+    pub cordoned: bool,
+}
+
+/// Forgets a node that holds no lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoveNode {
+    /// The node.
+    pub node: NodeId,
+}
+
+/// A node's session was lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoseNode {
+    /// The node.
+    pub node: NodeId,
+    /// The incarnation that was lost; another one makes this a stale command.
+    pub epoch: NodeEpoch,
+}
+
+/// A node's idle warm slots changed outside of a job's end: evicted, or warmed ahead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WarmChanged {
+    /// The node.
+    pub node: NodeId,
+    /// The incarnation that reports.
+    pub epoch: NodeEpoch,
+    /// The package whose slots changed.
+    pub digest: Digest,
+    /// Idle warm slots of that package now.
+    pub idle: u32,
+}
+
+/// What the door found when it resolved the agent and validated the input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The job may run; `apply` checks that this version is still registered with this digest.
+    Accepted(AgentPin),
+    /// The job is accepted and fails at once: pending → running → failed in one entry (design §3.1).
+    Refused {
+        /// The version, if one was found.
+        pin: Option<AgentPin>,
+        /// Why.
+        failure: Failure,
+    },
+}
+
+/// Submits a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubmitJob {
+    /// Drawn at the door.
+    pub id: JobId,
+    /// The agent asked for.
+    pub agent: AgentName,
+    /// What the door found.
+    pub verdict: Verdict,
+    /// The input, JSON.
+    pub input: Payload,
+    /// Higher runs first.
+    pub priority: i64,
+    /// A JSON object.
+    pub metadata: Arc<[u8]>,
+    /// Free-form labels.
+    pub labels: Arc<BTreeMap<String, String>>,
+    /// Overrides the contract's execution timeout.
+    pub execution_timeout: Option<Micros>,
+}
+
+/// Gives one node the right to run one attempt of a pending job. The token is the state's next `grant_seq`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantLease {
+    /// The job.
+    pub job: JobId,
+    /// Who shall run it.
+    pub node: NodeId,
+    /// The incarnation that was planned on.
+    pub epoch: NodeEpoch,
+    /// What it takes; `apply` checks that it is free and that it covers the demand.
+    pub allocation: Allocation,
+}
+
+/// Commits that an attempt starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartJob {
+    /// The job.
+    pub job: JobId,
+    /// The reporting node.
+    pub node: NodeId,
+    /// Its lease.
+    pub token: FencingToken,
+}
+
+/// What an attempt measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Duration of `on_startup`; 0 in a reused slot.
+    pub warmup: Micros,
+    /// Duration of `execute`.
+    pub execution: Micros,
+    /// True when the slot was reused.
+    pub warm: bool,
+    /// Idle warm slots of the package on the node, after this attempt.
+    pub idle: u32,
+}
+
+/// An attempt ended with a valid output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompleteJob {
+    /// The job.
+    pub job: JobId,
+    /// The reporting node.
+    pub node: NodeId,
+    /// Its lease.
+    pub token: FencingToken,
+    /// The output, JSON.
+    pub output: Payload,
+    /// What the attempt measured.
+    pub usage: Usage,
+    /// The job's metadata with what the attempt added, a JSON object; none leaves it as it was.
+    pub metadata: Option<Arc<[u8]>>,
+    /// Its log lines and progress.
+    pub stream: Option<Payload>,
+}
+
+/// An attempt ended badly, or was stopped after a cancel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailJob {
+    /// The job.
+    pub job: JobId,
+    /// The reporting node.
+    pub node: NodeId,
+    /// Its lease.
+    pub token: FencingToken,
+    /// Why. Ignored when a cancel was accepted before.
+    pub failure: Failure,
+    /// The output, when only its validation failed.
+    pub output: Option<Payload>,
+    /// What the attempt measured.
+    pub usage: Usage,
+    /// The job's metadata with what the attempt added; none leaves it as it was.
+    pub metadata: Option<Arc<[u8]>>,
+    /// Its log lines and progress.
+    pub stream: Option<Payload>,
+}
+
+/// Fails a job that waits: no node could ever run it, or it waited too long. Seen as pending → running → failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailPending {
+    /// The job.
+    pub job: JobId,
+    /// Why.
+    pub failure: Failure,
+}
+
+/// Cancels a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CancelJob {
+    /// The job.
+    pub job: JobId,
+    /// False cancels a pending job only (spec §6.2); true also stops a running one.
+    pub running: bool,
+}
+
+/// One lease is lost although its node lives: the node says that it does not have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoseLease {
+    /// The job.
+    pub job: JobId,
+    /// The lost lease.
+    pub token: FencingToken,
+}
+
+/// Puts a job whose back-off has passed in the queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WakeJob {
+    /// The job.
+    pub job: JobId,
+}
+
+/// Runs an ended job again, as a new job linked to the first of the family; does not count against `retry.max_retries`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetryJob {
+    /// The ended job.
+    pub job: JobId,
+    /// The new job's id, drawn at the door.
+    pub id: JobId,
+}
+
+/// A member's history has everything up to an event, synced to disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SinkAck {
+    /// The member.
+    pub member: MemberId,
+    /// The last event it has.
+    pub event_seq: EventSeq,
+}
+
+/// Drops ended jobs up to an event; refused beyond what a majority of the named voters has acknowledged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PruneJobs {
+    /// The voters of the group when this was planned.
+    pub voters: Vec<MemberId>,
+    /// Jobs that ended at or before this event go.
+    pub event_seq: EventSeq,
+    /// At most so many in one entry.
+    pub limit: u32,
+}
+
+/// Replaces the replicated configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigureCluster {
+    /// The new configuration, whole.
+    pub config: ClusterConfig,
+}

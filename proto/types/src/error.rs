@@ -1,0 +1,26 @@
+//! One small set of error kinds; each maps once to a gRPC code, an HTTP status and an exit code.
+
+/// What a caller can do about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ErrorKind {
+    /// The request is malformed or breaks a contract: change it.
+    Invalid,
+    /// Nothing of that name.
+    NotFound,
+    /// It exists with other content, or was changed meanwhile.
+    Conflict,
+    /// A limit is reached: try again later.
+    Busy,
+    /// Refused by policy or for lack of a permission.
+    Denied,
+    /// The request or payload is too large.
+    TooLarge,
+    /// No leader, or the cluster cannot be reached: try again.
+    Unavailable,
+    /// The time given has passed.
+    Timeout,
+    /// It was there once and has been dropped.
+    Gone,
+    /// A fault of ours.
+    Internal,
+}

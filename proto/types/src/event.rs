@@ -1,0 +1,66 @@
+//! Events: facts that a command established, numbered without a gap.
+
+use std::sync::Arc;
+
+use crate::{AgentVersion, EventSeq, Job, JobStatus, Node, NodeId, Timestamp};
+
+/// An event with its number and time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventRecord {
+    /// Gapless, from 1.
+    pub seq: EventSeq,
+    /// The entry's wall clock.
+    pub at: Timestamp,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What made a job's event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum JobChange {
+    /// It was submitted. Not a change of status (spec §5.2).
+    Submitted,
+    /// A lease was granted: pending → running. Also the first half of a failure without a run.
+    Granted,
+    /// Its start was committed.
+    Started,
+    /// Its lease was lost: running → pending, or in doubt.
+    Lost,
+    /// Its back-off passed.
+    Woken,
+    /// A cancel of the running job was accepted.
+    Cancelling,
+    /// It ended; the status says how.
+    Ended,
+}
+
+/// What happened. A job's event carries the job as it was right after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A job changed.
+    Job {
+        /// What changed.
+        change: JobChange,
+        /// Its status before; for a submission the same as now.
+        old_status: JobStatus,
+        /// The job after the change.
+        job: Arc<Job>,
+    },
+    /// An agent version was published or retired.
+    Agent {
+        /// The version after the change.
+        agent: Arc<AgentVersion>,
+    },
+    /// A node was registered, lost, cordoned or drained.
+    Node {
+        /// The node after the change.
+        node: Arc<Node>,
+    },
+    /// A node was forgotten.
+    NodeRemoved {
+        /// Its name.
+        node: NodeId,
+    },
+    /// The replicated configuration changed.
+    Configured,
+}

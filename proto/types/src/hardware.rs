@@ -1,0 +1,120 @@
+//! What a node has and what a job asks of it. Amounts are integers with a unit; hardware is data, never an enum of models.
+
+use std::collections::BTreeMap;
+
+use crate::NodeId;
+
+/// A processor family, as contracts name them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Architecture {
+    /// 64-bit x86.
+    X86_64,
+    /// 64-bit Arm.
+    Arm64,
+}
+
+impl Architecture {
+    /// The word that contracts, flags and tables use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::X86_64 => "x86_64",
+            Self::Arm64 => "arm64",
+        }
+    }
+}
+
+/// One GPU (or one MIG slice, which is a device of its own).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gpu {
+    /// The index by which a process is confined to it.
+    pub index: u32,
+    /// The vendor's unique id; empty if unknown.
+    pub uuid: String,
+    /// Who makes it, lower case: `nvidia`.
+    pub vendor: String,
+    /// The vendor's model name.
+    pub model: String,
+    /// Its memory; 0 means that the amount is not known and no check is made (spec §8.2).
+    pub memory_bytes: u64,
+    /// Set for a MIG slice: the profile, such as `1g.10gb`.
+    pub mig_profile: Option<String>,
+    /// False once the driver reports it lost or broken; it then gets no jobs.
+    pub healthy: bool,
+}
+
+/// All hardware of a node, as it advertises it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Inventory {
+    /// Processor cores; 0 means untracked (spec §8.2).
+    pub cores: u32,
+    /// Main memory; 0 means untracked.
+    pub memory_bytes: u64,
+    /// Processor family; none matches every job.
+    pub architecture: Option<Architecture>,
+    /// GPUs by index.
+    pub gpus: Vec<Gpu>,
+    /// Device files that jobs may share.
+    pub devices: Vec<String>,
+    /// Free-form labels.
+    pub labels: BTreeMap<String, String>,
+    /// How many jobs may run at once.
+    pub places: u32,
+    /// True when an operator gave the amounts by flags: then the contract's defaults (1 core, 1 GB) count as well (design §4).
+    pub declared: bool,
+}
+
+/// What one job of an agent version asks of a node. Zero, none and empty mean "no matter".
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Demand {
+    /// Cores stated by the contract.
+    pub cores: u32,
+    /// Memory stated by the contract.
+    pub memory_bytes: u64,
+    /// GPUs, each with [`Self::vram_bytes`] free.
+    pub gpus: u32,
+    /// Memory wanted on each of the GPUs; 0 takes a whole free GPU.
+    pub vram_bytes: u64,
+    /// Processor family.
+    pub architecture: Option<Architecture>,
+    /// Device files that the node must have.
+    pub devices: Vec<String>,
+    /// Labels that the node must have with these values.
+    pub labels: BTreeMap<String, String>,
+    /// The only node that may run it.
+    pub node: Option<NodeId>,
+}
+
+impl Demand {
+    /// Bytes of the 1 GB that counts as every job's default on a node with a declared inventory (spec §8.3).
+    pub const DECLARED_MEMORY_BYTES_MIN: u64 = 1 << 30;
+
+    /// Cores this demand takes on a node with `inventory`.
+    pub fn cores_on(&self, inventory: &Inventory) -> u32 {
+        if inventory.declared { self.cores.max(1) } else { self.cores }
+    }
+
+    /// Memory this demand takes on a node with `inventory`.
+    pub fn memory_bytes_on(&self, inventory: &Inventory) -> u64 {
+        if inventory.declared { self.memory_bytes.max(Self::DECLARED_MEMORY_BYTES_MIN) } else { self.memory_bytes }
+    }
+}
+
+/// The part of one GPU that a lease holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GpuShare {
+    /// Index of the GPU on its node.
+    pub index: u32,
+    /// Memory held; a demand without an amount holds all of the device.
+    pub vram_bytes: u64,
+}
+
+/// What a lease holds of its node. The lease *is* the allocation: nothing else counts what is taken.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Allocation {
+    /// Cores held.
+    pub cores: u32,
+    /// Memory held.
+    pub memory_bytes: u64,
+    /// GPU shares held.
+    pub gpus: Vec<GpuShare>,
+}

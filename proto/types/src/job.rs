@@ -1,0 +1,183 @@
+//! Jobs: one of five statuses, and beside it the reason for everything else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::{
+    AgentName, AgentPin, Attempt, ClusterTime, Door, JobId, Lease, Micros, Namespace, Payload, Principal, RequestId,
+    RunSpec, Seq, Timestamp, TraceContext,
+};
+
+/// The status that people and clients see (spec §5.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum JobStatus {
+    /// Waits; the reason says for what.
+    Pending,
+    /// A lease was granted.
+    Running,
+    /// Ended with a valid output.
+    Completed,
+    /// Ended otherwise.
+    Failed,
+    /// Ended by a cancel.
+    Cancelled,
+}
+
+impl JobStatus {
+    /// All five, in the order of the tables.
+    pub const ALL: [Self; 5] = [Self::Pending, Self::Running, Self::Completed, Self::Failed, Self::Cancelled];
+
+    /// The word that clients see.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Completed, failed and cancelled are final.
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+}
+
+impl std::str::FromStr for JobStatus {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|status| status.as_str() == text);
+        found.ok_or_else(|| format!("\"{text}\" is not a status; one of pending, running, completed, failed, cancelled"))
+    }
+}
+
+/// Why a job that has not ended is where it is; what the scheduler alone can say (no room, no node) is not stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// Waits for its turn.
+    Queued,
+    /// A retry that waits until its time.
+    Backoff {
+        /// When it may be granted.
+        until: ClusterTime,
+    },
+    /// Its lease was lost; it waits for the next attempt.
+    Lost,
+    /// Its lease was lost and its effects forbid to run it again unasked.
+    InDoubt,
+    /// Runs.
+    Running,
+    /// Runs, and a cancel was accepted: whatever its worker reports now, it ends cancelled.
+    Cancelling,
+}
+
+/// What ended a job that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FailureKind {
+    /// The agent raised an error or exited with one.
+    Agent,
+    /// No such agent, or it has no implementation.
+    NoAgent,
+    /// The input does not fit the contract.
+    InputInvalid,
+    /// The output does not fit the contract.
+    OutputInvalid,
+    /// Start-up failed or took too long.
+    Startup,
+    /// Execution took too long.
+    Timeout,
+    /// It waited longer than its queue timeout.
+    QueueTimeout,
+    /// No registered node could ever run it.
+    Unsatisfiable,
+    /// The orchestrator rejected it.
+    Rejected,
+    /// An agent that it requires is missing.
+    Dependency,
+    /// Its last allowed lease was lost.
+    LeaseLost,
+    /// A fault of ours, or of the node.
+    Internal,
+}
+
+/// Kind and text of a failure; the text is what clients see as `error`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// For reasons, metrics and retries.
+    pub kind: FailureKind,
+    /// For people.
+    pub error: Arc<str>,
+}
+
+/// One request to run one agent version on one input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// Whose it is.
+    pub namespace: Namespace,
+    /// Its id, unique in the cluster.
+    pub id: JobId,
+    /// The agent that was asked for.
+    pub agent: AgentName,
+    /// The version it is pinned to; none if the agent was unknown at submission.
+    pub pin: Option<AgentPin>,
+    /// How it runs; none if the agent was unknown.
+    pub spec: Option<Arc<RunSpec>>,
+    /// Its status.
+    pub status: JobStatus,
+    /// Why it is not further, while it has not ended.
+    pub reason: Reason,
+    /// Higher runs first.
+    pub priority: i64,
+    /// Its place among equals: a counter of the state, kept over lost leases.
+    pub queue_seq: u64,
+    /// The entry that submitted it.
+    pub submitted_seq: Seq,
+    /// The input, JSON.
+    pub input: Payload,
+    /// The output, JSON; kept when only its validation failed.
+    pub output: Option<Payload>,
+    /// Set when it failed.
+    pub failure: Option<Failure>,
+    /// When it was submitted.
+    pub created_at: Timestamp,
+    /// When its latest lease was granted.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub completed_at: Timestamp,
+    /// When it was submitted or woke up, on the clock of timeouts.
+    pub queued_at: ClusterTime,
+    /// Duration of `on_startup` in the attempt that ended it; 0 when a warm slot was reused.
+    pub warmup: Micros,
+    /// Duration of `execute` in the attempt that ended it.
+    pub execution: Micros,
+    /// True when the attempt that ended it ran in a reused slot.
+    pub warm: bool,
+    /// How many leases it has had.
+    pub attempt: Attempt,
+    /// Its live lease.
+    pub lease: Option<Arc<Lease>>,
+    /// Which retry of its family it is; 0 is the first job.
+    pub retry_count: u32,
+    /// The first job of its family, if it is a retry.
+    pub original: Option<JobId>,
+    /// The retry that follows it, once there is one.
+    pub successor: Option<JobId>,
+    /// Metadata, a JSON object; keys that start with `_` are ours.
+    pub metadata: Arc<[u8]>,
+    /// Free-form labels.
+    pub labels: Arc<BTreeMap<String, String>>,
+    /// Overrides the contract's execution timeout.
+    pub execution_timeout: Option<Micros>,
+    /// Who asked.
+    pub principal: Principal,
+    /// By which door.
+    pub door: Door,
+    /// The caller's idempotency key.
+    pub request_id: Option<RequestId>,
+    /// The caller's trace.
+    pub trace: Option<TraceContext>,
+    /// The artifact with its log lines and progress, once it ended.
+    pub stream: Option<Payload>,
+}

@@ -1,0 +1,44 @@
+//! Ids and plain data that the parts of Atlas share.
+//!
+//! Everything here is data with public fields: no async, no I/O, no clock. A type is defined here when it crosses a
+//! crate boundary; what is written down (log, snapshot, wire) has a format of its own and converts to these types.
+#![deny(missing_docs)]
+
+mod agent;
+mod command;
+mod config;
+mod entry;
+mod error;
+mod event;
+mod hardware;
+mod id;
+mod job;
+mod node;
+mod origin;
+mod outcome;
+mod payload;
+mod time;
+mod version;
+
+pub use agent::{AgentKind, AgentPin, AgentVersion, Effects, RetryRule, RunSpec, Timeouts};
+pub use command::{
+    CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, DrainNode, FailJob, FailPending, GrantLease, LoseLease,
+    LoseNode, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, Request, RetireAgent, RetryJob, SinkAck, StartJob,
+    SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
+};
+pub use config::ClusterConfig;
+pub use entry::{Entry, Level, Parent};
+pub use error::ErrorKind;
+pub use event::{Event, EventRecord, JobChange};
+pub use hardware::{Allocation, Architecture, Demand, Gpu, GpuShare, Inventory};
+pub use id::{
+    AgentName, Attempt, BootId, Digest, EventSeq, FencingToken, IdError, JobId, MemberId, Namespace, NodeEpoch, NodeId,
+    Principal, RequestId, Seq,
+};
+pub use job::{Failure, FailureKind, Job, JobStatus, Reason};
+pub use node::{Lease, Node, NodeHealth};
+pub use origin::{Door, Origin, TraceContext};
+pub use outcome::{Outcome, Rejection};
+pub use payload::{Payload, PayloadBody, INLINE_BYTES_MAX};
+pub use time::{ClusterTime, Micros, Timestamp};
+pub use version::{Version, VersionError};

@@ -1,0 +1,62 @@
+//! Where a command came from: the same six facts on every client command, from the first log entry on.
+
+use crate::{Namespace, Principal, RequestId};
+
+/// Which face of the controller a command came in by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Door {
+    /// HTTP/JSON.
+    Http,
+    /// The workers' gRPC stream.
+    Worker,
+    /// The leader's own duties.
+    Duty,
+    /// A peer controller.
+    Peer,
+    /// The MCP gateway.
+    Mcp,
+    /// A person on the controller's own machine (`atlasctl dev`, break-glass).
+    Local,
+}
+
+/// W3C trace context of the request that caused a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TraceContext {
+    /// The trace's id; never 0.
+    pub trace_id: u128,
+    /// The span that caused the command; never 0.
+    pub span_id: u64,
+    /// The flags byte (bit 0: sampled).
+    pub flags: u8,
+}
+
+/// Who asked for a command, for which name space, through which door.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The name space that the command acts in.
+    pub namespace: Namespace,
+    /// Who asked.
+    pub principal: Principal,
+    /// The face it came in by.
+    pub door: Door,
+    /// The caller's name for the request; a repeat within the retention gets the first answer again.
+    pub request_id: Option<RequestId>,
+    /// Hash of the request's body: the same request id with another body is a conflict.
+    pub body_hash: u64,
+    /// The caller's trace.
+    pub trace: Option<TraceContext>,
+}
+
+impl Origin {
+    /// The leader's own duties, acting on `namespace`.
+    pub fn duty(namespace: Namespace) -> Self {
+        Self {
+            namespace,
+            principal: Principal::cluster(),
+            door: Door::Duty,
+            request_id: None,
+            body_hash: 0,
+            trace: None,
+        }
+    }
+}

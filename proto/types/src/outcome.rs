@@ -1,0 +1,128 @@
+//! The answer to a command: what was established, or why it was refused. Outcomes are part of the replicas' chain.
+
+use crate::{Attempt, FencingToken, JobId, JobStatus, NodeEpoch, NodeId};
+
+/// What an accepted command established.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing to tell beyond "done".
+    Done,
+    /// The job is recorded.
+    Submitted {
+        /// Its id.
+        job: JobId,
+        /// True when this is the first answer again: an earlier request with the same id made the job.
+        repeated: bool,
+    },
+    /// The lease is granted.
+    Granted {
+        /// Its token.
+        token: FencingToken,
+        /// Which try it is.
+        attempt: Attempt,
+    },
+    /// The job ended, or went back to the queue.
+    Ended {
+        /// Its status now.
+        status: JobStatus,
+        /// The retry that follows it.
+        retry: Option<JobId>,
+    },
+    /// The cancel was accepted. A running job ends when its worker has stopped it.
+    Cancelled {
+        /// False when there was nothing to cancel; nothing changed then (spec §6.2).
+        accepted: bool,
+    },
+    /// The node is registered.
+    NodeRegistered {
+        /// Its incarnation.
+        epoch: NodeEpoch,
+    },
+    /// Ended jobs were dropped.
+    Pruned {
+        /// How many.
+        jobs: u64,
+    },
+}
+
+/// Why a command was refused. A refusal is an answer: the state is as it was, on every replica alike.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// The queue is at its limit (text: spec §6.1).
+    #[error("Queue is full ({active} jobs). Wait for jobs to complete or increase max_size.")]
+    QueueFull {
+        /// Jobs that have not ended.
+        active: u64,
+    },
+    /// A bound on the state other than the queue's is reached.
+    #[error("the cluster's limit of {limit} for {what} is reached")]
+    LimitReached {
+        /// What is bounded, in words.
+        what: &'static str,
+        /// The bound.
+        limit: u64,
+    },
+    /// An inline payload is larger than the format allows.
+    #[error("a payload of {bytes} bytes is too large to be inline")]
+    PayloadTooLarge {
+        /// Its size.
+        bytes: u64,
+    },
+    /// The same request id came with another body.
+    #[error("this request id was used before with another body")]
+    RequestConflict,
+    /// The drawn job id is taken.
+    #[error("the job id {job} is taken")]
+    DuplicateJob {
+        /// The id.
+        job: JobId,
+    },
+    /// The agent version is not registered, is retired, or has another package by now.
+    #[error("the agent version is not registered with this package any more")]
+    StaleAgent,
+    /// No such agent version.
+    #[error("no such agent version")]
+    UnknownAgent,
+    /// No such job in the state.
+    #[error("no such job: {job}")]
+    UnknownJob {
+        /// The id.
+        job: JobId,
+    },
+    /// The job's status does not allow it.
+    #[error("the job is {status:?}")]
+    WrongStatus {
+        /// Its status.
+        status: JobStatus,
+    },
+    /// The report carries an older lease, or one of another node; nothing changes.
+    #[error("the lease is outdated")]
+    Fenced,
+    /// No such node.
+    #[error("no such node: {node}")]
+    UnknownNode {
+        /// The name.
+        node: NodeId,
+    },
+    /// The node was restarted since, or is not ready, or takes no new leases.
+    #[error("the node cannot take this")]
+    NodeUnavailable,
+    /// The node still holds leases.
+    #[error("the node still holds {leases} leases")]
+    NodeBusy {
+        /// How many.
+        leases: u64,
+    },
+    /// The placement does not fit: taken meanwhile, or not what the demand asks.
+    #[error("the placement does not fit")]
+    DoesNotFit,
+    /// Not yet: the back-off has not passed.
+    #[error("the job's time has not come")]
+    NotDue,
+    /// History has not confirmed this far, or the acknowledgement goes beyond the last event.
+    #[error("history has not confirmed this far")]
+    NotConfirmed,
+    /// The command panicked while it was planned; it was never proposed.
+    #[error("internal error: this command could not be planned")]
+    Internal,
+}

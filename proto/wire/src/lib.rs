@@ -1,0 +1,1 @@
+//! gRPC between controller, worker and peers.

@@ -1,0 +1,3 @@
+//! Benchmarks behind cargo xtask bench.
+
+fn main() {}

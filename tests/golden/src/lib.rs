@@ -1,0 +1,1 @@
+//! Old bytes still read.

@@ -1,0 +1,1 @@
+//! What hardware a node has.

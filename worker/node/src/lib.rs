@@ -1,0 +1,1 @@
+//! The worker program: runs agents.

@@ -1,0 +1,1 @@
+//! One node's sessions, slots and leases as a pure machine.
