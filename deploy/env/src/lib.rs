@@ -1,1 +1,47 @@
-//! The seam to clock, randomness, tasks, network and files.
+//! The seam between Atlas and the machine: clock, randomness, tasks, network and files.
+//!
+//! Every shell takes an [`Env`]; nothing else reads a clock, draws a number, opens a socket or spawns a task (`clippy.toml`
+//! bans the ways round it). So that a test or a simulation can put its own machine underneath. What decides takes
+//! none of this: pure crates get times and ids as arguments.
+//!
+//! Not here: the log, which has its own driver because its promises are about single syncs, and child processes, which only the worker has.
+#![deny(missing_docs)]
+
+mod clock;
+mod entropy;
+mod files;
+mod net;
+mod tasks;
+
+use std::sync::Arc;
+
+pub use clock::{Clock, SystemClock};
+pub use entropy::{Entropy, SystemEntropy};
+pub use files::{Files, SystemFiles};
+pub use net::{Connection, Listener, Net, SystemNet};
+pub use tasks::{Task, TaskEnd};
+
+/// The machine as a shell sees it. Cheap to clone.
+#[derive(Clone)]
+pub struct Env {
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub entropy: Arc<dyn Entropy>,
+    /// Sockets.
+    pub net: Arc<dyn Net>,
+    /// Small files that are written whole.
+    pub files: Arc<dyn Files>,
+}
+
+impl Env {
+    /// The real machine.
+    pub fn system() -> Self {
+        Self {
+            clock: Arc::new(SystemClock::new()),
+            entropy: Arc::new(SystemEntropy),
+            net: Arc::new(SystemNet),
+            files: Arc::new(SystemFiles),
+        }
+    }
+}

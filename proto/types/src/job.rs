@@ -49,7 +49,8 @@ impl std::str::FromStr for JobStatus {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|status| status.as_str() == text);
-        found.ok_or_else(|| format!("\"{text}\" is not a status; one of pending, running, completed, failed, cancelled"))
+        found
+            .ok_or_else(|| format!("\"{text}\" is not a status; one of pending, running, completed, failed, cancelled"))
     }
 }
 

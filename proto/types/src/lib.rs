@@ -39,6 +39,6 @@ pub use job::{Failure, FailureKind, Job, JobStatus, Reason};
 pub use node::{Lease, Node, NodeHealth};
 pub use origin::{Door, Origin, TraceContext};
 pub use outcome::{Outcome, Rejection};
-pub use payload::{Payload, PayloadBody, INLINE_BYTES_MAX};
+pub use payload::{INLINE_BYTES_MAX, Payload, PayloadBody};
 pub use time::{ClusterTime, Micros, Timestamp};
 pub use version::{Version, VersionError};

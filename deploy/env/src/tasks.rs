@@ -1,0 +1,109 @@
+//! Tasks: spawned through one helper that names them, carries the span and reports a panic.
+
+use std::future::Future;
+
+use tracing::Instrument;
+
+use crate::Env;
+
+/// How a task ended when it did not return a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskEnd {
+    /// It panicked; the panic was logged with the task's name.
+    Panicked,
+    /// It was aborted, or its runtime shut down.
+    Aborted,
+}
+
+/// A running task. Dropping it lets the task run on.
+#[derive(Debug)]
+pub struct Task<T>(tokio::task::JoinHandle<T>);
+
+impl<T> Task<T> {
+    /// Waits for the task's value.
+    pub async fn join(self) -> Result<T, TaskEnd> {
+        self.0.await.map_err(|error| if error.is_panic() { TaskEnd::Panicked } else { TaskEnd::Aborted })
+    }
+
+    /// Stops the task at its next await.
+    pub fn abort(&self) {
+        self.0.abort();
+    }
+
+    /// True once it has ended.
+    pub fn is_finished(&self) -> bool {
+        self.0.is_finished()
+    }
+}
+
+impl Env {
+    /// Spawns a task on the current async runtime.
+    pub fn spawn<F>(&self, name: &'static str, future: F) -> Task<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let span = tracing::Span::current();
+        let reported = async move {
+            let guard = PanicReport(name);
+            let value = future.await;
+            std::mem::forget(guard);
+            value
+        };
+        #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns tasks")]
+        Task(tokio::spawn(reported.instrument(span)))
+    }
+
+    /// Runs blocking work on the runtime's pool for it.
+    pub fn spawn_blocking<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Task<T> {
+        #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns blocking work")]
+        Task(tokio::task::spawn_blocking(move || {
+            let guard = PanicReport(name);
+            let value = work();
+            std::mem::forget(guard);
+            value
+        }))
+    }
+
+    /// Starts a named thread of its own, for work that blocks for as long as the process lives.
+    pub fn thread<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> std::io::Result<std::thread::JoinHandle<T>> {
+        std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            let guard = PanicReport(name);
+            let value = work();
+            std::mem::forget(guard);
+            value
+        })
+    }
+}
+
+/// Dropped only when the work it guards unwinds or is aborted.
+struct PanicReport(&'static str);
+
+impl Drop for PanicReport {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            tracing::error!(task = self.0, "task panicked");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_ends_the_task_and_nothing_else() {
+        let env = Env::system();
+        let end = env.spawn("doomed", async { panic!("on purpose") }).join().await;
+        assert_eq!(end.map(|()| ()), Err(TaskEnd::Panicked));
+        assert_eq!(env.spawn("fine", async { 7 }).join().await, Ok(7));
+    }
+}

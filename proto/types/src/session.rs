@@ -1,0 +1,133 @@
+//! What the leader and a worker tell each other over the worker's session.
+
+use std::sync::Arc;
+
+use crate::{
+    AgentName, Allocation, Attempt, Digest, Failure, FencingToken, JobId, Micros, Namespace, Payload, Timestamp,
+    TraceContext, Usage, Version,
+};
+
+/// A granted lease with all that a worker needs to run the attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    /// The job's name space.
+    pub namespace: Namespace,
+    /// The job.
+    pub job: JobId,
+    /// The lease's token; every report carries it.
+    pub token: FencingToken,
+    /// Which try this is.
+    pub attempt: Attempt,
+    /// The agent.
+    pub agent: AgentName,
+    /// Its version.
+    pub version: Version,
+    /// Its package.
+    pub digest: Digest,
+    /// Size of the package.
+    pub package_bytes: u64,
+    /// The input, JSON.
+    pub input: Payload,
+    /// The job's metadata, a JSON object.
+    pub metadata: Arc<[u8]>,
+    /// What the lease holds.
+    pub allocation: Allocation,
+    /// Longest start-up of a slot.
+    pub startup_timeout: Micros,
+    /// Longest execution.
+    pub execution_timeout: Micros,
+    /// The attempt must not run before its start is committed.
+    pub needs_start: bool,
+    /// Which retry of its family the job is.
+    pub retry_count: u32,
+    /// The caller's trace.
+    pub trace: Option<TraceContext>,
+}
+
+/// A lease that a worker believes to hold, as told on hello.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HeldLease {
+    /// The job.
+    pub job: JobId,
+    /// The lease's token.
+    pub token: FencingToken,
+    /// Which try it is.
+    pub attempt: Attempt,
+}
+
+/// What a worker says of one lease. Numbered by the session, kept until acknowledged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The job.
+    pub job: JobId,
+    /// The lease's token.
+    pub token: FencingToken,
+    /// What happened.
+    pub kind: ReportKind,
+}
+
+/// What happened to an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReportKind {
+    /// It is about to run; sent only where the start must be committed first.
+    Started,
+    /// It ended with a valid output.
+    Completed {
+        /// The output, JSON.
+        output: Payload,
+        /// What was measured.
+        usage: Usage,
+        /// The job's metadata with what the attempt added; none leaves it as it was.
+        metadata: Option<Arc<[u8]>>,
+    },
+    /// It ended otherwise.
+    Failed {
+        /// Why.
+        failure: Failure,
+        /// The output, when only its validation failed.
+        output: Option<Payload>,
+        /// What was measured.
+        usage: Usage,
+        /// The job's metadata with what the attempt added; none leaves it as it was.
+        metadata: Option<Arc<[u8]>>,
+        /// True when it was stopped because of a cancel.
+        cancelled: bool,
+    },
+    /// The node does not have this lease: it was granted and never arrived, or its process is gone.
+    NotHeld,
+}
+
+/// What became of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReportResult {
+    /// It is committed.
+    Applied,
+    /// The lease is outdated; nothing changed.
+    Fenced,
+}
+
+/// What a stream event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StreamKind {
+    /// A log line; the level says how grave.
+    Log,
+    /// A step forward, in words or as JSON.
+    Progress,
+    /// A piece of a model's answer.
+    Token,
+}
+
+/// One line of what an attempt says while it runs: numbered per attempt from 1, never part of the replicated state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamEvent {
+    /// From 1, gapless unless the spool overflowed; then the next number tells how many are missing.
+    pub number: u64,
+    /// The worker's wall clock.
+    pub at: Timestamp,
+    /// What it is.
+    pub kind: StreamKind,
+    /// `info`, `warning`, `error`; empty where it makes no sense.
+    pub level: String,
+    /// The line.
+    pub text: String,
+}
