@@ -17,6 +17,7 @@ mod node;
 mod origin;
 mod outcome;
 mod payload;
+mod session;
 mod time;
 mod version;
 
@@ -40,5 +41,6 @@ pub use node::{Lease, Node, NodeHealth};
 pub use origin::{Door, Origin, TraceContext};
 pub use outcome::{Outcome, Rejection};
 pub use payload::{INLINE_BYTES_MAX, Payload, PayloadBody};
+pub use session::{Assignment, HeldLease, Report, ReportKind, ReportResult, StreamEvent, StreamKind};
 pub use time::{ClusterTime, Micros, Timestamp};
 pub use version::{Version, VersionError};
