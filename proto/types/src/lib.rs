@@ -10,8 +10,10 @@ mod config;
 mod entry;
 mod error;
 mod event;
+mod free;
 mod hardware;
 mod id;
+mod image;
 mod job;
 mod node;
 mod origin;
@@ -31,11 +33,13 @@ pub use config::ClusterConfig;
 pub use entry::{Entry, Level, Parent};
 pub use error::ErrorKind;
 pub use event::{Event, EventRecord, JobChange};
+pub use free::{Free, GpuFree};
 pub use hardware::{Allocation, Architecture, Demand, Gpu, GpuShare, Inventory};
 pub use id::{
     AgentName, Attempt, BootId, Digest, EventSeq, FencingToken, IdError, JobId, MemberId, Namespace, NodeEpoch, NodeId,
     Principal, RequestId, Seq,
 };
+pub use image::{EndedImage, NodeImage, RequestImage, SinkImage, StateImage};
 pub use job::{Failure, FailureKind, Job, JobStatus, Reason};
 pub use node::{Lease, Node, NodeHealth};
 pub use origin::{Door, Origin, TraceContext};

@@ -1,0 +1,165 @@
+//! What is free on a node, and whether a demand fits there. The planner proposes with this, `apply` checks with this.
+
+use crate::{Allocation, Demand, Gpu, GpuShare, Inventory, NodeId};
+
+/// What a node has left: its inventory less what its leases hold. Never below zero.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Free {
+    /// Jobs that may start now.
+    pub places: u32,
+    /// Cores; [`u32::MAX`] where the inventory does not track them.
+    pub cores: u32,
+    /// Memory; [`u64::MAX`] where the inventory does not track it.
+    pub memory_bytes: u64,
+    /// Healthy GPUs by index.
+    pub gpus: Vec<GpuFree>,
+}
+
+/// What one GPU has left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GpuFree {
+    /// Its index on the node.
+    pub index: u32,
+    /// All its memory; 0 if the amount is not known.
+    pub total_bytes: u64,
+    /// Memory that no lease holds.
+    pub free_bytes: u64,
+    /// Leases that hold a share of it.
+    pub holders: u32,
+}
+
+impl GpuFree {
+    fn of(gpu: &Gpu) -> Self {
+        Self { index: gpu.index, total_bytes: gpu.memory_bytes, free_bytes: gpu.memory_bytes, holders: 0 }
+    }
+
+    /// The share that a demand for `vram_bytes` takes here; none if there is no room.
+    ///
+    /// Without an amount, and on a device whose memory is not known, the share is the whole device.
+    pub fn share(&self, vram_bytes: u64) -> Option<GpuShare> {
+        let room = if vram_bytes == 0 || self.total_bytes == 0 {
+            self.holders == 0 && self.free_bytes == self.total_bytes
+        } else {
+            self.free_bytes >= vram_bytes
+        };
+        let held = if vram_bytes == 0 || self.total_bytes == 0 { self.total_bytes } else { vram_bytes };
+        room.then_some(GpuShare { index: self.index, vram_bytes: held })
+    }
+}
+
+impl Free {
+    /// All that a node with this inventory has while it holds no lease.
+    pub fn of(inventory: &Inventory) -> Self {
+        let mut gpus: Vec<_> = inventory.gpus.iter().filter(|gpu| gpu.healthy).map(GpuFree::of).collect();
+        gpus.sort_unstable();
+        Self {
+            places: inventory.places,
+            cores: if inventory.cores == 0 { u32::MAX } else { inventory.cores },
+            memory_bytes: if inventory.memory_bytes == 0 { u64::MAX } else { inventory.memory_bytes },
+            gpus,
+        }
+    }
+
+    /// Takes one place and what `allocation` holds; stops at zero, since an inventory may shrink under its leases.
+    pub fn take(&mut self, allocation: &Allocation) {
+        self.places = self.places.saturating_sub(1);
+        if self.cores != u32::MAX {
+            self.cores = self.cores.saturating_sub(allocation.cores);
+        }
+        if self.memory_bytes != u64::MAX {
+            self.memory_bytes = self.memory_bytes.saturating_sub(allocation.memory_bytes);
+        }
+        for share in &allocation.gpus {
+            if let Some(gpu) = self.gpus.iter_mut().find(|gpu| gpu.index == share.index) {
+                gpu.free_bytes = gpu.free_bytes.saturating_sub(share.vram_bytes);
+                gpu.holders += 1;
+            }
+        }
+    }
+
+    /// What `demand` would take here, GPUs from the lowest index on (spec §8.3); none if it does not fit now.
+    pub fn fit(&self, inventory: &Inventory, demand: &Demand) -> Option<Allocation> {
+        let (cores, memory_bytes) = (demand.cores_on(inventory), demand.memory_bytes_on(inventory));
+        if self.places == 0 || self.cores < cores || self.memory_bytes < memory_bytes {
+            return None;
+        }
+        let wanted = demand.gpus as usize;
+        let gpus: Vec<_> = self.gpus.iter().filter_map(|gpu| gpu.share(demand.vram_bytes)).take(wanted).collect();
+        (gpus.len() == wanted).then_some(Allocation { cores, memory_bytes, gpus })
+    }
+
+    /// Whether `allocation` is free here and is what `demand` takes: the same amounts, on any of the free GPUs.
+    pub fn admits(&self, inventory: &Inventory, demand: &Demand, allocation: &Allocation) -> bool {
+        let Allocation { cores, memory_bytes, gpus } = allocation;
+        let amounts = *cores == demand.cores_on(inventory) && *memory_bytes == demand.memory_bytes_on(inventory);
+        let room = self.places > 0 && self.cores >= *cores && self.memory_bytes >= *memory_bytes;
+        let ascending = gpus.windows(2).all(|pair| pair[0].index < pair[1].index);
+        let offered = |share: &GpuShare| {
+            let gpu = self.gpus.iter().find(|gpu| gpu.index == share.index);
+            gpu.and_then(|gpu| gpu.share(demand.vram_bytes)) == Some(*share)
+        };
+        amounts && room && ascending && gpus.len() == demand.gpus as usize && gpus.iter().all(offered)
+    }
+}
+
+impl Demand {
+    /// Whether a node of this name and inventory is of the right sort: architecture, devices, labels, affinity. Amounts are
+    /// another question ([`Free::fit`]).
+    pub fn suits(&self, node: &NodeId, inventory: &Inventory) -> bool {
+        let architecture = match (self.architecture, inventory.architecture) {
+            (Some(wanted), Some(found)) => wanted == found,
+            _ => true,
+        };
+        architecture
+            && self.node.as_ref().is_none_or(|wanted| wanted == node)
+            && self.devices.iter().all(|device| inventory.devices.contains(device))
+            && self.labels.iter().all(|(key, value)| inventory.labels.get(key) == Some(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gpu(index: u32, memory_bytes: u64) -> Gpu {
+        let healthy = true;
+        let (uuid, vendor, model) = (String::new(), "nvidia".to_owned(), String::new());
+        Gpu { index, uuid, vendor, model, memory_bytes, mig_profile: None, healthy }
+    }
+
+    #[test]
+    fn small_demands_share_a_gpu_by_bytes_and_a_whole_one_needs_it_empty() {
+        let inventory = Inventory { places: 4, gpus: vec![gpu(0, 80), gpu(1, 80)], ..Inventory::default() };
+        let mut free = Free::of(&inventory);
+        let small = Demand { gpus: 1, vram_bytes: 30, ..Demand::default() };
+        let whole = Demand { gpus: 1, ..Demand::default() };
+        let first = free.fit(&inventory, &small).expect("both are empty");
+        assert_eq!(first.gpus, [GpuShare { index: 0, vram_bytes: 30 }]);
+        free.take(&first);
+        assert_eq!(free.fit(&inventory, &small).expect("50 are left").gpus[0].index, 0);
+        let all = free.fit(&inventory, &whole).expect("the second is empty");
+        assert_eq!(all.gpus, [GpuShare { index: 1, vram_bytes: 80 }]);
+        free.take(&all);
+        assert_eq!(free.fit(&inventory, &whole), None);
+        assert!(!free.admits(&inventory, &whole, &all), "taken meanwhile");
+    }
+
+    #[test]
+    fn defaults_count_only_where_the_inventory_was_declared() {
+        let demand = Demand::default();
+        let probed = Inventory { places: 1, cores: 1, memory_bytes: 1 << 29, ..Inventory::default() };
+        assert!(Free::of(&probed).fit(&probed, &demand).is_some());
+        let declared = Inventory { declared: true, ..probed };
+        assert_eq!(Free::of(&declared).fit(&declared, &demand), None);
+    }
+
+    #[test]
+    fn a_device_of_unknown_size_is_taken_whole() {
+        let inventory = Inventory { places: 2, gpus: vec![gpu(0, 0)], ..Inventory::default() };
+        let mut free = Free::of(&inventory);
+        let demand = Demand { gpus: 1, vram_bytes: 1 << 40, ..Demand::default() };
+        let taken = free.fit(&inventory, &demand).expect("no check is made");
+        free.take(&taken);
+        assert_eq!(free.fit(&inventory, &demand), None);
+    }
+}

@@ -1,0 +1,89 @@
+//! The replicated state as plain data: everything that cannot be derived, in one order, for snapshots and digests.
+
+use std::sync::Arc;
+
+use crate::{
+    AgentVersion, ClusterConfig, ClusterTime, EventSeq, FencingToken, Job, JobId, Level, MemberId, Namespace, Node,
+    Outcome, Principal, RequestId, Seq, Timestamp,
+};
+
+/// A whole state without its indexes, which are rebuilt at load. Equal states have equal images: every list has its order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateImage {
+    /// The cluster that the state belongs to.
+    pub cluster_id: u128,
+    /// The active feature level.
+    pub level: Level,
+    /// Entries applied.
+    pub seq: Seq,
+    /// The chain after them.
+    pub chain: [u8; 32],
+    /// Wall clock of the last entry.
+    pub at: Timestamp,
+    /// Cluster clock of the last entry.
+    pub clock: ClusterTime,
+    /// The last fencing token given out.
+    pub grant_seq: FencingToken,
+    /// The last event given out.
+    pub event_seq: EventSeq,
+    /// The last place in the queue given out.
+    pub queue_seq: u64,
+    /// Limits.
+    pub config: ClusterConfig,
+    /// Agent versions by (name space, name, version).
+    pub agents: Vec<Arc<AgentVersion>>,
+    /// Nodes by name.
+    pub nodes: Vec<NodeImage>,
+    /// Jobs by id, each with its live lease.
+    pub jobs: Vec<Arc<Job>>,
+    /// Ended jobs by the event that ended them.
+    pub ended: Vec<EndedImage>,
+    /// Remembered requests, oldest first.
+    pub requests: Vec<RequestImage>,
+    /// What each member's history has confirmed, by member.
+    pub sinks: Vec<SinkImage>,
+}
+
+/// A node and what the state notes beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeImage {
+    /// The node.
+    pub node: Arc<Node>,
+    /// The last token given out when it advertised its present inventory; older leases may hold more than that has.
+    pub inventory_since: FencingToken,
+}
+
+/// An ended job and the event that says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndedImage {
+    /// The event.
+    pub event: EventSeq,
+    /// The job.
+    pub job: JobId,
+}
+
+/// A remembered request and its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestImage {
+    /// Whose it was.
+    pub namespace: Namespace,
+    /// Who asked.
+    pub principal: Principal,
+    /// The caller's name for it.
+    pub request_id: RequestId,
+    /// Hash of its body.
+    pub body_hash: u64,
+    /// When it was accepted.
+    pub at: ClusterTime,
+    /// The first answer.
+    pub outcome: Outcome,
+}
+
+/// What one member's history has confirmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SinkImage {
+    /// The member.
+    pub member: MemberId,
+    /// The last event it has.
+    pub event: EventSeq,
+}
