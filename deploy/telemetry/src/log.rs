@@ -1,0 +1,74 @@
+//! Log lines: standard error, one line an event, `HH:MM:SS`, filtered by `ATLAS_LOG` or `--log`.
+
+use std::fmt;
+use std::io::{self, IsTerminal};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
+
+/// Why logging could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The filter is malformed.
+    #[error("\"{filter}\" is not a log filter")]
+    Filter {
+        /// The filter as given.
+        filter: String,
+        /// What the parser says.
+        source: ParseError,
+    },
+    /// Another subscriber is set already.
+    #[error("logging was set up before")]
+    AlreadySet,
+}
+
+/// Starts logging to standard error with a filter such as `info` or `warn,atlas_raft=debug`.
+pub fn start(filter: &str) -> Result<(), LogError> {
+    let parsed = EnvFilter::try_new(filter)
+        .map_err(|source| LogError::Filter { filter: filter.chars().take(200).collect(), source })?;
+    let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    tracing_subscriber::fmt()
+        .with_env_filter(parsed)
+        .with_writer(io::stderr)
+        .with_ansi(colours)
+        .with_target(false)
+        .with_timer(Clock)
+        .try_init()
+        .map_err(|_| LogError::AlreadySet)
+}
+
+/// Writes the time of day, UTC: the date is known to whoever reads a log, and a journal adds its own.
+struct Clock;
+
+impl FormatTime for Clock {
+    fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        // A log line's time is for people: it decides nothing, so it needs no seam to the clock.
+        #[expect(clippy::disallowed_methods, reason = "a log line's time is for people and decides nothing")]
+        let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        writer.write_str(&time_of_day(seconds))
+    }
+}
+
+fn time_of_day(seconds: u64) -> String {
+    format!("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_day_has_six_digits() {
+        assert_eq!(time_of_day(1_700_000_000), "22:13:20");
+        assert_eq!(time_of_day(3_661), "01:01:01");
+    }
+
+    #[test]
+    fn a_malformed_filter_is_named() {
+        let error = start("a=b=c").expect_err("the filter is malformed");
+        assert_eq!(error.to_string(), "\"a=b=c\" is not a log filter");
+    }
+}

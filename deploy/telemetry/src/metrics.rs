@@ -1,0 +1,193 @@
+//! All instruments of all programs: name, unit and sentence together. The field's doc comment is its sentence.
+
+use std::sync::Arc;
+
+use prometheus_client::encoding::text;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use crate::instrument::{CounterBy, Declaration, GaugeBy, HistogramBy, Instrument, register};
+use crate::{ByHealth, ByOutcome, ByReportResult, ByStatus, ByStatusCode};
+
+/// The media type of [`Metrics::render`].
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+macro_rules! instruments {
+    ($( #[doc = $sentence:literal] $field:ident: $kind:ty = $name:literal $unit:literal; )*) => {
+        /// The instruments of one process. A clone records into the same ones.
+        #[derive(Debug, Clone)]
+        pub struct Metrics {
+            registry: Arc<Registry>,
+            $( #[doc = $sentence] pub $field: $kind, )*
+        }
+
+        const DECLARATIONS: &[Declaration] = &[
+            $( Declaration {
+                name: $name, unit: $unit, kind: <$kind as Instrument>::KIND, sentence: $sentence.trim_ascii(),
+            }, )*
+        ];
+
+        impl Metrics {
+            /// Fresh instruments, all at zero.
+            pub fn new() -> Self {
+                let mut registry = Registry::default();
+                let mut declarations = DECLARATIONS.iter();
+                $(
+                    let $field = <$kind>::create();
+                    if let Some(declaration) = declarations.next() {
+                        register(&mut registry, declaration, &$field);
+                    }
+                )*
+                Self { registry: Arc::new(registry), $( $field, )* }
+            }
+        }
+
+        /// The fields of [`Metrics`], for the test that each is recorded somewhere.
+        #[cfg(test)]
+        const FIELDS: &[&str] = &[$( stringify!($field), )*];
+    };
+}
+
+instruments! {
+    /// Jobs that were accepted.
+    job_submissions: Counter = "atlas.job.submissions" "{job}";
+    /// Jobs that ended, by how.
+    job_ends: CounterBy<ByOutcome> = "atlas.job.ends" "{job}";
+    /// Leases granted: each is one attempt at a job.
+    job_attempts: Counter = "atlas.job.attempts" "{attempt}";
+    /// Leases lost with their node or process.
+    lease_losses: Counter = "atlas.lease.losses" "{lease}";
+    /// Jobs that followed a failed one of their family.
+    job_retries: Counter = "atlas.job.retries" "{job}";
+    /// Time from a job's submission to its first lease.
+    job_queue_wait: Histogram = "atlas.job.queue.wait" "s";
+    /// Time an agent worked on a job.
+    job_execution_duration: Histogram = "atlas.job.execution.duration" "s";
+    /// Time a slot took to become warm, for jobs that did not find a warm one.
+    slot_warmup_duration: Histogram = "atlas.slot.warmup.duration" "s";
+    /// Jobs that have not ended, by status.
+    job_count: GaugeBy<ByStatus> = "atlas.job.count" "{job}";
+    /// Registered nodes, by health.
+    node_count: GaugeBy<ByHealth> = "atlas.node.count" "{node}";
+    /// Worker streams that are open here.
+    session_count: Gauge = "atlas.session.count" "{session}";
+    /// Reports of workers, by what became of them.
+    reports: CounterBy<ByReportResult> = "atlas.report.answers" "{report}";
+    /// Entries applied.
+    raft_entries: Counter = "atlas.raft.entries" "{entry}";
+    /// Events that history has not written to its file yet.
+    history_lag: Gauge = "atlas.history.lag" "{event}";
+    /// Time of one transaction of history.
+    history_commit_duration: Histogram = "atlas.history.commit.duration" "s";
+    /// Time of one sync of history to disk.
+    history_sync_duration: Histogram = "atlas.history.sync.duration" "s";
+    /// Open event streams of clients.
+    subscriber_count: Gauge = "atlas.event.subscriber.count" "{subscriber}";
+    /// Event streams that were closed because their reader was too slow.
+    subscriber_drops: Counter = "atlas.event.subscriber.drops" "{subscriber}";
+    /// Time to answer an HTTP request, by status; streams count until their headers are sent.
+    http_request_duration: HistogramBy<ByStatusCode> = "http.server.request.duration" "s";
+    /// Bytes of packages and payloads stored as artifacts since the start.
+    artifact_bytes: Counter = "atlas.artifact.stored" "By";
+}
+
+impl Metrics {
+    /// All instruments in the OpenMetrics text form.
+    pub fn render(&self) -> String {
+        let mut text = String::with_capacity(16 * 1024);
+        // Writing to a string cannot fail; a broken collector would leave the text short, which a scrape reports.
+        if text::encode(&mut text, &self.registry).is_err() {
+            text.push_str("# EOF\n");
+        }
+        text
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// All declared instruments, for the reference page.
+pub fn table() -> &'static [Declaration] {
+    DECLARATIONS
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::{fs, io};
+
+    use super::*;
+    use crate::instrument::Kind;
+    use crate::{NodeHealth, Outcome, ReportResult, Status};
+
+    #[test]
+    fn every_instrument_is_in_a_scrape() {
+        let metrics = Metrics::new();
+        // A family has no line before its first series.
+        drop(metrics.job_ends.get_or_create(&ByOutcome { atlas_job_outcome: Outcome::completed }));
+        drop(metrics.job_count.get_or_create(&ByStatus { atlas_job_status: Status::running }));
+        drop(metrics.node_count.get_or_create(&ByHealth { atlas_node_health: NodeHealth::ready }));
+        drop(metrics.reports.get_or_create(&ByReportResult { atlas_report_result: ReportResult::fenced }));
+        drop(metrics.http_request_duration.get_or_create(&ByStatusCode { http_response_status_code: 200 }));
+        let text = metrics.render();
+        for declaration in table() {
+            let scrape = declaration.scrape_name();
+            let family = scrape.trim_end_matches("_total");
+            assert!(text.contains(&format!("# HELP {family} ")), "{family} is missing from\n{text}");
+        }
+    }
+
+    #[test]
+    fn names_follow_the_rules() {
+        for declaration in table() {
+            let Declaration { name, unit, kind, sentence } = declaration;
+            assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'.'), "{name}");
+            assert!(!name.ends_with("total"), "{name}");
+            assert!(sentence.ends_with('.'), "{name}: {sentence}");
+            assert!(["s", "By"].contains(unit) || (unit.starts_with('{') && unit.ends_with('}')), "{name}: {unit}");
+            if *kind == Kind::Gauge {
+                assert!(name.ends_with("count") || name.ends_with("lag"), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn attributes_print_as_declared() {
+        let metrics = Metrics::new();
+        drop(metrics.job_ends.get_or_create(&ByOutcome { atlas_job_outcome: Outcome::lease_lost }).inc());
+        drop(metrics.job_count.get_or_create(&ByStatus { atlas_job_status: Status::pending }).set(3));
+        let text = metrics.render();
+        assert!(text.contains("atlas_job_ends_total{atlas_job_outcome=\"lease_lost\"} 1\n"), "{text}");
+        assert!(text.contains("atlas_job_count{atlas_job_status=\"pending\"} 3\n"), "{text}");
+        assert!(text.ends_with("# EOF\n"), "{text}");
+    }
+
+    /// All Rust sources below `folder`, this crate's own left out.
+    fn sources(folder: &Path, into: &mut String) -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() && !path.ends_with("telemetry") && !path.ends_with("target") {
+                sources(&path, into)?;
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                into.push_str(&fs::read_to_string(&path)?);
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn every_instrument_is_recorded_somewhere() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut text = String::new();
+        for folder in ["controller", "worker", "cli", "deploy"] {
+            sources(&root.join(folder), &mut text).expect("the sources are readable");
+        }
+        let missing: Vec<_> = FIELDS.iter().filter(|field| !text.contains(&format!(".{field}"))).collect();
+        assert!(missing.is_empty(), "never recorded: {missing:?}");
+    }
+}
