@@ -1,3 +1,56 @@
-//! Checks, tests, benches.
+//! `cargo xtask`: what a person and CI run, one file a verb.
+//!
+//! Only starts other programs and says what it starts; what is checked lives in the lints, in `tests/` and in `deny.toml`.
 
-fn main() {}
+#![expect(clippy::print_stdout, reason = "a command-line program")]
+#![expect(clippy::print_stderr, reason = "a command-line program")]
+
+mod bench;
+mod check;
+mod command;
+mod fix;
+mod soak;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Checks, tests and benchmarks of the workspace.
+#[derive(Parser)]
+#[command(name = "cargo xtask", disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Format, lints, docs, tidiness, bans and licences, generated files; never edits.
+    Check,
+    /// Mends what can be mended by a program: format, lint suggestions, generated files.
+    Fix,
+    /// All tests, then doc tests; installs and starts what they need.
+    Test(test::Options),
+    /// Release benchmarks; the figures of docs/internals/performance.md.
+    Bench(bench::Options),
+    /// The seeded simulation with fresh seeds, for a bounded time.
+    Soak(soak::Options),
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().verb {
+        Verb::Check => check::run_all(),
+        Verb::Fix => fix::run_all(),
+        Verb::Test(options) => test::run_all(&options),
+        Verb::Bench(options) => bench::run_all(&options),
+        Verb::Soak(options) => soak::run_all(&options),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,1 +1,16 @@
-//! Tests that keep the tree tidy.
+//! What no lint says: purity of the pure crates, banned and single dependencies, manifests, sources, documents.
+//!
+//! Each rule is a test whose message says what to mend. Rules about code that the compiler can hold are lints instead.
+
+#[cfg(test)]
+mod dependencies;
+#[cfg(test)]
+mod documents;
+#[cfg(test)]
+mod manifests;
+#[cfg(test)]
+mod purity;
+#[cfg(test)]
+mod sources;
+#[cfg(test)]
+mod tree;

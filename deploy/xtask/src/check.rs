@@ -1,0 +1,46 @@
+//! `cargo xtask check`: everything that is not a test of behaviour. Never edits; runs every step and reports all that failed.
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::command::{self, cargo, has_cargo};
+
+pub(crate) fn run_all() -> Result<()> {
+    let mut docs = cargo(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"]);
+    docs.env("RUSTDOCFLAGS", "-D warnings");
+    let mut steps = vec![
+        ("format", cargo(&["fmt", "--all", "--check"])),
+        ("lints", cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])),
+        ("docs", docs),
+        ("tidy", cargo(&["test", "--package", "atlas-tidy", "--locked", "--quiet"])),
+        ("generated files", cargo(&["test", "--workspace", "--lib", "--locked", "--quiet", "--", "generated_"])),
+    ];
+    if has_cargo("deny") {
+        let deny = cargo(&["deny", "--all-features", "--offline", "check", "bans", "licenses", "sources"]);
+        steps.push(("bans and licences", deny));
+    } else {
+        eprintln!("xtask: cargo-deny is not installed: licences are not checked here; tests/tidy checks the bans");
+    }
+    run_steps(steps)?;
+    println!("check: all passed");
+    Ok(())
+}
+
+/// Runs each step, also after one failed, so that one run shows everything to mend.
+fn run_steps(steps: Vec<(&str, Command)>) -> Result<()> {
+    let mut failed = Vec::new();
+    for (name, mut command) in steps {
+        if let Err(error) = command::run(&mut command) {
+            eprintln!("xtask: {error:#}");
+            failed.push(name);
+        }
+    }
+    if !failed.is_empty() {
+        bail!(
+            "{} did not pass; `cargo xtask fix` mends format, lint suggestions and generated files",
+            failed.join(", ")
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! Starting other programs: each is printed before it runs, at the workspace root.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+/// The root of the workspace: two folders above this crate.
+pub(crate) fn root() -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).map_or(here.clone(), PathBuf::from)
+}
+
+/// `cargo ARGUMENTS` at the workspace root, with the cargo that runs this.
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Runs `command` with our standard streams; an exit code other than 0 is an error.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let line = describe(command);
+    eprintln!("$ {line}");
+    let status = command.status().with_context(|| format!("could not start \"{line}\""))?;
+    ensure!(status.success(), "\"{line}\" ended with {status}");
+    Ok(())
+}
+
+/// Whether `cargo NAME` exists on this machine.
+pub(crate) fn has_cargo(name: &str) -> bool {
+    let mut command = cargo(&[name, "--version"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+fn describe(command: &Command) -> String {
+    let program = PathBuf::from(command.get_program());
+    let program = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let arguments = command.get_args().map(|argument| argument.to_string_lossy().into_owned());
+    std::iter::once(program).chain(arguments).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,50 @@
+//! `cargo xtask test`: every test of the workspace, then the doc tests.
+//!
+//! The tests that start programs find them in the folder named by `ATLAS_TEST_BIN_DIR`, which is built here first, so that
+//! they never run an old one. No test needs a database, a browser or the network.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::command::{cargo, has_cargo, root, run};
+
+/// Which tests.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Passed on to the runner, e.g. a part of a test's name.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    filter: Vec<String>,
+}
+
+pub(crate) fn run_all(options: &Options) -> Result<()> {
+    require_python()?;
+    run(&mut cargo(&["build", "--workspace", "--bins", "--locked"]))?;
+    let mut tests = if has_cargo("nextest") {
+        cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"])
+    } else {
+        eprintln!("xtask: cargo-nextest is not installed: using cargo test");
+        cargo(&["test", "--workspace", "--locked", "--lib", "--bins", "--tests", "--no-fail-fast"])
+    };
+    run(tests.args(&options.filter).env("ATLAS_TEST_BIN_DIR", bin_dir()))?;
+    if options.filter.is_empty() {
+        run(&mut cargo(&["test", "--workspace", "--locked", "--doc"]))?;
+    }
+    Ok(())
+}
+
+/// The agents of the tests are Python programs; everything else they need is built here.
+fn require_python() -> Result<()> {
+    let new_enough = "import sys; sys.exit(sys.version_info < (3, 11))";
+    match Command::new("python3").args(["-c", new_enough]).status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => bail!("the tests need Python 3.11 or newer as \"python3\"; this one is older"),
+        Err(_) => bail!("the tests need Python 3.11 or newer as \"python3\"; none was found on PATH"),
+    }
+}
+
+fn bin_dir() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    root().join(target).join("debug")
+}
