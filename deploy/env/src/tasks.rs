@@ -103,7 +103,7 @@ mod tests {
     async fn a_panic_ends_the_task_and_nothing_else() {
         let env = Env::system();
         let end = env.spawn("doomed", async { panic!("on purpose") }).join().await;
-        assert_eq!(end.map(|()| ()), Err(TaskEnd::Panicked));
+        assert_eq!(end, Err::<(), _>(TaskEnd::Panicked));
         assert_eq!(env.spawn("fine", async { 7 }).join().await, Ok(7));
     }
 }
