@@ -1,1 +1,36 @@
-//! One node's sessions, slots and leases as a pure machine.
+//! One node's session, leases and slots as a pure machine: `slots.step(input, now) -> effects`.
+//!
+//! It decides what a worker does with each message of the leader and each end of an attempt: which slot runs what, what is
+//! reported and again reported, when a lease is over by the worker's own clock. It reads no clock and does no I/O;
+//! `now` is the shell's monotonic time and must not go back.
+//!
+//! What holds whatever comes in:
+//! - no attempt runs once the session's time to live, counted from the *sending* of the last acknowledged renewal, is used up;
+//! - a token runs at most once in a process's life, however often its grant arrives;
+//! - a report stays until the leader has answered it, and is sent again in order after each reconnect;
+//! - an idle slot serves only the name space, package and devices it was made for.
+//!
+//! ```
+//! use std::time::Duration;
+//! use atlas_slots::{Effect, Input, Options, Slots};
+//!
+//! let mut slots = Slots::new(Options::default());
+//! let effects = slots.step(Input::Connected, Duration::ZERO);
+//! assert!(matches!(effects[..], [Effect::SendHello { .. }]));
+//! ```
+#![deny(missing_docs)]
+
+mod attempts;
+mod lease_clock;
+mod message;
+mod pool;
+mod reports;
+mod slots;
+mod spool;
+#[cfg(test)]
+mod tests;
+
+pub use message::{AttemptEnd, Effect, Input, SlotId, StopReason};
+pub use pool::SlotKey;
+pub use slots::{Options, Slots};
+pub use spool::{Batch, Spool};

@@ -1,0 +1,152 @@
+//! What comes into the machine and what it asks of its shell.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_types::{Assignment, Digest, FencingToken, HeldLease, NodeEpoch, Report, ReportKind, ReportResult};
+
+/// One slot of this process; never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SlotId(pub u64);
+
+/// What happened outside.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// A stream to the leader is open.
+    Connected,
+    /// The leader's answer to hello.
+    Welcome {
+        /// This process's incarnation of the node.
+        epoch: NodeEpoch,
+        /// How long leases live without a renewal.
+        ttl: Duration,
+        /// All leases of this node.
+        leases: Vec<Assignment>,
+    },
+    /// A new lease.
+    Granted(Assignment),
+    /// The attempt shall stop and be reported as cancelled.
+    Cancelled {
+        /// Its lease.
+        token: FencingToken,
+        /// Time between the polite and the hard signal.
+        grace: Duration,
+    },
+    /// The lease is over: stop, report nothing.
+    Revoked {
+        /// The lease.
+        token: FencingToken,
+    },
+    /// The leader confirmed a renewal with a quorum.
+    RenewAcked {
+        /// The renewal's number.
+        number: u64,
+    },
+    /// The leader answered a report.
+    ReportAcked {
+        /// The report's number.
+        number: u64,
+        /// What became of it.
+        result: ReportResult,
+    },
+    /// An attempt ended, by itself or because it was stopped.
+    Ended {
+        /// Its lease.
+        token: FencingToken,
+        /// How.
+        end: AttemptEnd,
+    },
+    /// An idle slot's process ended by itself.
+    SlotDied {
+        /// The slot.
+        slot: SlotId,
+    },
+    /// The stream is closed.
+    Disconnected,
+    /// Take no new work, end once nothing runs.
+    Drain,
+    /// The patience of a drain is over: give back what still runs.
+    Abandon,
+    /// Time passed.
+    Tick,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptEnd {
+    /// What to report; `usage.idle` is filled in by the machine.
+    pub report: ReportKind,
+    /// Whether the slot can serve another job.
+    pub slot_usable: bool,
+}
+
+/// Why an attempt is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopReason {
+    /// Its job was cancelled.
+    Cancelled,
+    /// The leader took the lease back.
+    Revoked,
+    /// The session's time to live is used up.
+    SessionExpired,
+    /// The worker stops.
+    Abandoned,
+}
+
+/// What the shell shall do, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Say hello on the new stream.
+    SendHello {
+        /// The leases this process believes to hold.
+        held: Vec<HeldLease>,
+    },
+    /// Ask the leader to renew the session.
+    SendRenew {
+        /// The renewal's number.
+        number: u64,
+    },
+    /// Send a report.
+    SendReport {
+        /// Its number.
+        number: u64,
+        /// What it says.
+        report: Arc<Report>,
+    },
+    /// Tell how many idle warm slots of a package there are, outside of a job's end.
+    SendWarmChanged {
+        /// The package.
+        digest: Digest,
+        /// How many.
+        idle: u32,
+    },
+    /// Tell the leader that this node takes no new work.
+    SendDraining,
+    /// Close the stream and connect again: the session ended by our clock.
+    Disconnect,
+    /// Run an attempt.
+    StartAttempt {
+        /// What to run.
+        assignment: Box<Assignment>,
+        /// Where.
+        slot: SlotId,
+        /// True: the slot is there and idle. False: make it.
+        warm: bool,
+    },
+    /// Stop an attempt; its end is reported back as [`Input::Ended`] all the same.
+    StopAttempt {
+        /// Its lease.
+        token: FencingToken,
+        /// Why.
+        why: StopReason,
+        /// Time between the polite and the hard signal; zero kills at once.
+        grace: Duration,
+    },
+    /// Shut an idle slot down.
+    EvictSlot {
+        /// The slot.
+        slot: SlotId,
+    },
+    /// Nothing runs and nothing waits for an answer: the process may end.
+    Drained,
+}

@@ -1,0 +1,350 @@
+//! The machine itself: one arm an input, helpers below.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use atlas_types::{
+    Assignment, Digest, Failure, FailureKind, FencingToken, HeldLease, JobId, Report, ReportKind, ReportResult, Usage,
+};
+
+use crate::attempts::{Attempt, Attempts, Stage};
+use crate::lease_clock::LeaseClock;
+use crate::pool::Pool;
+use crate::reports::Reports;
+use crate::{AttemptEnd, Effect, Input, SlotId, SlotKey, StopReason};
+
+/// What an operator may choose.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Idle slots kept for each package (spec §7: 2).
+    pub warm_pool_size: u32,
+    /// How long a slot may be idle (spec §7: 300 s).
+    pub idle_timeout: Duration,
+    /// Time between the polite and the hard signal when the worker itself gives up an attempt.
+    pub stop_grace: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { warm_pool_size: 2, idle_timeout: Duration::from_secs(300), stop_grace: Duration::from_secs(2) }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Session {
+    /// No stream.
+    Away,
+    /// Hello is sent; the leases' time counts from here.
+    Greeting { sent_at: Duration },
+    /// Welcomed.
+    Live,
+}
+
+/// One node's sessions, leases and slots.
+#[derive(Debug)]
+pub struct Slots {
+    options: Options,
+    session: Session,
+    /// None until the first welcome, and after the time to live was used up.
+    clock: Option<LeaseClock>,
+    next_renewal: u64,
+    attempts: Attempts,
+    pool: Pool,
+    reports: Reports,
+    draining: bool,
+}
+
+impl Slots {
+    /// A machine without a session, leases or slots.
+    pub fn new(options: Options) -> Self {
+        let pool = Pool::new(options.warm_pool_size, options.idle_timeout);
+        Self {
+            options,
+            session: Session::Away,
+            clock: None,
+            next_renewal: 1,
+            attempts: Attempts::default(),
+            pool,
+            reports: Reports::new(),
+            draining: false,
+        }
+    }
+
+    /// Takes one input and returns what to do, in order. `now` never goes back.
+    pub fn step(&mut self, input: Input, now: Duration) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        // First of all: whatever came in, it must not keep an attempt alive that our own clock has ended.
+        self.expire(now, &mut effects);
+        match input {
+            Input::Connected => self.greet(now, &mut effects),
+            Input::Welcome { epoch: _, ttl, leases } => self.welcome(ttl, leases, now, &mut effects),
+            Input::Granted(assignment) if self.session == Session::Live => self.grant(assignment, &mut effects),
+            Input::Granted(_) => {}
+            Input::Cancelled { token, grace } => self.cancel(token, grace, &mut effects),
+            Input::Revoked { token } => self.drop_attempt(token, StopReason::Revoked, &mut effects),
+            Input::RenewAcked { number } => self.acknowledge_renewal(number),
+            Input::ReportAcked { number, result } => self.acknowledge_report(number, result, &mut effects),
+            Input::Ended { token, end } => self.end(token, end, now, &mut effects),
+            Input::SlotDied { slot } => self.slot_died(slot, &mut effects),
+            Input::Disconnected => self.session = Session::Away,
+            Input::Drain => self.drain(now, &mut effects),
+            Input::Abandon => self.abandon(&mut effects),
+            Input::Tick => {}
+        }
+        self.renew(now, &mut effects);
+        self.evict(now, false, &mut effects);
+        if self.draining && self.attempts.is_empty() && self.reports.is_empty() {
+            effects.push(Effect::Drained);
+        }
+        effects
+    }
+
+    /// When the next [`Input::Tick`] is due; none if only an input can change anything.
+    pub fn next_tick(&self) -> Option<Duration> {
+        let clock = self.clock.as_ref();
+        let renew = clock.filter(|_| self.session == Session::Live).map(LeaseClock::renew_at);
+        [clock.map(LeaseClock::deadline), renew, self.pool.next_expiry()].into_iter().flatten().min()
+    }
+
+    /// The leases this process believes to hold.
+    pub fn held(&self) -> Vec<HeldLease> {
+        self.attempts.leases()
+    }
+
+    /// True while no attempt runs or stops and every report is answered.
+    pub fn is_idle(&self) -> bool {
+        self.attempts.is_empty() && self.reports.is_empty()
+    }
+
+    fn greet(&mut self, now: Duration, effects: &mut Vec<Effect>) {
+        self.session = Session::Greeting { sent_at: now };
+        effects.push(Effect::SendHello { held: self.attempts.leases() });
+    }
+
+    fn welcome(&mut self, ttl: Duration, leases: Vec<Assignment>, now: Duration, effects: &mut Vec<Effect>) {
+        let Session::Greeting { sent_at } = self.session else { return };
+        self.session = Session::Live;
+        self.clock = Some(LeaseClock::new(ttl, sent_at, self.next_renewal));
+        if self.expire(now, effects) {
+            return; // the welcome itself was too old to be believed
+        }
+        for (number, report) in self.reports.iter() {
+            effects.push(Effect::SendReport { number, report: report.clone() });
+        }
+        let granted: BTreeSet<FencingToken> = leases.iter().map(|lease| lease.token).collect();
+        for token in self.attempts.tokens() {
+            if !granted.contains(&token) {
+                self.drop_attempt(token, StopReason::Revoked, effects);
+            }
+        }
+        for lease in leases {
+            if self.attempts.is_new(lease.token) {
+                self.grant(lease, effects); // its grant was lost on the way
+            } else if !self.attempts.contains(lease.token) && !self.reports.mentions(lease.token) {
+                self.report(lease.job, lease.token, ReportKind::NotHeld, effects);
+            }
+        }
+        if self.draining {
+            effects.push(Effect::SendDraining);
+        }
+    }
+
+    fn grant(&mut self, assignment: Assignment, effects: &mut Vec<Effect>) {
+        let (job, token) = (assignment.job, assignment.token);
+        if !self.attempts.is_new(token) {
+            return;
+        }
+        if let Some(older) = self.attempts.older(job, token) {
+            self.drop_attempt(older, StopReason::Revoked, effects);
+        }
+        let lease = HeldLease { job, token, attempt: assignment.attempt };
+        if assignment.needs_start {
+            let report = self.report(job, token, ReportKind::Started, effects);
+            let stage = Stage::AwaitingStart { assignment: Box::new(assignment), report };
+            self.attempts.insert(Attempt { lease, stage });
+        } else {
+            self.start(lease, Box::new(assignment), effects);
+        }
+    }
+
+    fn start(&mut self, lease: HeldLease, assignment: Box<Assignment>, effects: &mut Vec<Effect>) {
+        let (slot, warm) = self.pool.take(SlotKey::of(&assignment), lease.token);
+        self.attempts.insert(Attempt { lease, stage: Stage::Running { slot, cancelled: false } });
+        effects.push(Effect::StartAttempt { assignment, slot, warm });
+    }
+
+    fn cancel(&mut self, token: FencingToken, grace: Duration, effects: &mut Vec<Effect>) {
+        let Some(attempt) = self.attempts.get_mut(token) else { return };
+        let job = attempt.lease.job;
+        match &mut attempt.stage {
+            Stage::Running { cancelled, .. } => {
+                if !std::mem::replace(cancelled, true) {
+                    effects.push(Effect::StopAttempt { token, why: StopReason::Cancelled, grace });
+                }
+            }
+            Stage::AwaitingStart { .. } => {
+                self.attempts.remove(token);
+                self.report(job, token, cancelled_report(Usage::default()), effects);
+            }
+        }
+    }
+
+    /// Ends a lease without a report.
+    fn drop_attempt(&mut self, token: FencingToken, why: StopReason, effects: &mut Vec<Effect>) {
+        let Some(attempt) = self.attempts.remove(token) else { return };
+        if let Stage::Running { slot, .. } = attempt.stage {
+            self.attempts.stopping(token, slot);
+            let grace = if why == StopReason::Abandoned { self.options.stop_grace } else { Duration::ZERO };
+            effects.push(Effect::StopAttempt { token, why, grace });
+        }
+    }
+
+    fn end(&mut self, token: FencingToken, end: AttemptEnd, now: Duration, effects: &mut Vec<Effect>) {
+        if let Some(slot) = self.attempts.stopped(token) {
+            // A stopped attempt's slot is not handed on, whatever its process says.
+            if end.slot_usable {
+                effects.push(Effect::EvictSlot { slot });
+            }
+            self.pool.release(slot, false, now);
+            return;
+        }
+        let Some(Attempt { lease, stage: Stage::Running { slot, cancelled } }) = self.attempts.remove(token) else {
+            return;
+        };
+        let usable = end.slot_usable && !self.draining;
+        if end.slot_usable && !usable {
+            effects.push(Effect::EvictSlot { slot });
+        }
+        let digest = self.pool.digest(slot);
+        if self.pool.release(slot, usable, now) {
+            effects.push(Effect::EvictSlot { slot });
+        }
+        let idle = digest.map_or(0, |digest| self.pool.idle_of_digest(digest));
+        let kind = finished(end.report, cancelled, idle);
+        self.report(lease.job, token, kind, effects);
+    }
+
+    fn acknowledge_renewal(&mut self, number: u64) {
+        if let Some(clock) = &mut self.clock {
+            clock.acknowledge(number);
+        }
+    }
+
+    fn acknowledge_report(&mut self, number: u64, result: ReportResult, effects: &mut Vec<Effect>) {
+        if self.reports.acknowledge(number).is_none() {
+            return;
+        }
+        let Some(token) = self.attempts.awaiting(number) else { return };
+        let Some(Attempt { lease, stage: Stage::AwaitingStart { assignment, .. } }) = self.attempts.take(token) else {
+            return;
+        };
+        match result {
+            ReportResult::Applied => self.start(lease, assignment, effects),
+            ReportResult::Fenced => self.attempts.forget(token),
+        }
+    }
+
+    fn slot_died(&mut self, slot: SlotId, effects: &mut Vec<Effect>) {
+        if let Some(digest) = self.pool.remove_idle(slot) {
+            self.tell_warm(digest, effects);
+        }
+    }
+
+    fn drain(&mut self, now: Duration, effects: &mut Vec<Effect>) {
+        if !std::mem::replace(&mut self.draining, true) {
+            if self.session == Session::Live {
+                effects.push(Effect::SendDraining);
+            }
+            self.evict(now, true, effects);
+        }
+    }
+
+    fn abandon(&mut self, effects: &mut Vec<Effect>) {
+        self.draining = true;
+        for lease in self.attempts.leases() {
+            self.drop_attempt(lease.token, StopReason::Abandoned, effects);
+            self.report(lease.job, lease.token, ReportKind::NotHeld, effects);
+        }
+    }
+
+    /// Ends everything if the time to live is used up; says so.
+    fn expire(&mut self, now: Duration, effects: &mut Vec<Effect>) -> bool {
+        if self.clock.as_ref().is_none_or(|clock| now < clock.deadline()) {
+            return false;
+        }
+        if let Some(clock) = self.clock.take() {
+            self.next_renewal = clock.next_number();
+        }
+        for token in self.attempts.tokens() {
+            self.drop_attempt(token, StopReason::SessionExpired, effects);
+        }
+        if self.session == Session::Live {
+            self.session = Session::Away;
+            effects.push(Effect::Disconnect);
+        }
+        true
+    }
+
+    fn renew(&mut self, now: Duration, effects: &mut Vec<Effect>) {
+        if self.session != Session::Live {
+            return;
+        }
+        if let Some(clock) = &mut self.clock
+            && let Some(number) = clock.renew(now)
+        {
+            self.next_renewal = clock.next_number();
+            effects.push(Effect::SendRenew { number });
+        }
+    }
+
+    fn evict(&mut self, now: Duration, all: bool, effects: &mut Vec<Effect>) {
+        for slot in self.pool.expired(now, all) {
+            effects.push(Effect::EvictSlot { slot });
+            if let Some(digest) = self.pool.remove_idle(slot) {
+                self.tell_warm(digest, effects);
+            }
+        }
+    }
+
+    fn tell_warm(&self, digest: Digest, effects: &mut Vec<Effect>) {
+        if self.session == Session::Live {
+            effects.push(Effect::SendWarmChanged { digest, idle: self.pool.idle_of_digest(digest) });
+        }
+    }
+
+    /// Numbers and keeps a report, and sends it if somebody listens.
+    fn report(&mut self, job: JobId, token: FencingToken, kind: ReportKind, effects: &mut Vec<Effect>) -> u64 {
+        let (number, report) = self.reports.push(Report { job, token, kind });
+        if self.session == Session::Live {
+            effects.push(Effect::SendReport { number, report });
+        }
+        number
+    }
+
+    /// The attempts that occupy a slot: those that run, and those that were stopped and have not ended.
+    pub fn busy(&self) -> Vec<FencingToken> {
+        self.pool.busy()
+    }
+}
+
+/// The report of an ended attempt: a cancel that was asked for decides, and the idle slots are counted in.
+fn finished(kind: ReportKind, cancelled: bool, idle: u32) -> ReportKind {
+    let with_idle = |usage: Usage| Usage { idle, ..usage };
+    match kind {
+        ReportKind::Completed { usage, .. } | ReportKind::Failed { usage, .. } if cancelled => {
+            cancelled_report(with_idle(usage))
+        }
+        ReportKind::Completed { output, usage, metadata } => {
+            ReportKind::Completed { output, usage: with_idle(usage), metadata }
+        }
+        ReportKind::Failed { failure, output, usage, metadata, cancelled } => {
+            ReportKind::Failed { failure, output, usage: with_idle(usage), metadata, cancelled }
+        }
+        other => other,
+    }
+}
+
+fn cancelled_report(usage: Usage) -> ReportKind {
+    let failure = Failure { kind: FailureKind::Agent, error: "cancelled".into() };
+    ReportKind::Failed { failure, output: None, usage, metadata: None, cancelled: true }
+}

@@ -1,0 +1,165 @@
+//! What an attempt says while it runs, kept until the leader has it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use atlas_types::{Attempt, FencingToken, JobId, StreamEvent};
+
+/// Events to send, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch {
+    /// The job.
+    pub job: JobId,
+    /// Which try.
+    pub attempt: Attempt,
+    /// The events; their numbers may have gaps where the spool overflowed.
+    pub events: Vec<StreamEvent>,
+}
+
+/// Stream events of all attempts: numbered from 1 an attempt, bounded, sent once a connection, kept until acknowledged.
+///
+/// An attempt's oldest events go first when it says more than fits: the numbers then show how many are missing.
+#[derive(Debug)]
+pub struct Spool {
+    events_max: usize,
+    bytes_max: usize,
+    attempts: BTreeMap<FencingToken, Spooled>,
+}
+
+#[derive(Debug)]
+struct Spooled {
+    job: JobId,
+    attempt: Attempt,
+    next: u64,
+    /// Everything before was sent on this connection.
+    unsent: u64,
+    bytes: usize,
+    events: VecDeque<StreamEvent>,
+    /// The attempt says no more: forget it once all is acknowledged.
+    closed: bool,
+}
+
+impl Spool {
+    /// A spool that keeps at most so many events and so many bytes of text for each attempt.
+    pub fn new(events_max: usize, bytes_max: usize) -> Self {
+        Self { events_max: events_max.max(1), bytes_max, attempts: BTreeMap::new() }
+    }
+
+    /// Begins an attempt's stream.
+    pub fn open(&mut self, job: JobId, attempt: Attempt, token: FencingToken) {
+        let events = VecDeque::new();
+        self.attempts.insert(token, Spooled { job, attempt, next: 1, unsent: 1, bytes: 0, events, closed: false });
+    }
+
+    /// Adds an event and gives it its number; one of an unknown attempt is dropped.
+    pub fn push(&mut self, token: FencingToken, mut event: StreamEvent) {
+        let Some(spooled) = self.attempts.get_mut(&token) else { return };
+        event.number = spooled.next;
+        spooled.next += 1;
+        spooled.bytes += event.text.len();
+        spooled.events.push_back(event);
+        while spooled.events.len() > self.events_max || (spooled.bytes > self.bytes_max && spooled.events.len() > 1) {
+            spooled.bytes -= spooled.events.pop_front().map_or(0, |event| event.text.len());
+        }
+    }
+
+    /// What was not sent on this connection, at most `events_max` events for each attempt.
+    pub fn take_unsent(&mut self, events_max: usize) -> Vec<Batch> {
+        let mut batches = Vec::new();
+        for spooled in self.attempts.values_mut() {
+            let unsent = spooled.events.iter().filter(|event| event.number >= spooled.unsent);
+            let events: Vec<StreamEvent> = unsent.take(events_max).cloned().collect();
+            if let Some(last) = events.last() {
+                spooled.unsent = last.number + 1;
+                batches.push(Batch { job: spooled.job, attempt: spooled.attempt, events });
+            }
+        }
+        batches
+    }
+
+    /// The attempt says no more.
+    pub fn close(&mut self, token: FencingToken) {
+        if let Some(spooled) = self.attempts.get_mut(&token) {
+            spooled.closed = true;
+        }
+        self.forget_done();
+    }
+
+    /// The leader has everything up to `number`.
+    pub fn acknowledge(&mut self, job: JobId, attempt: Attempt, number: u64) {
+        for spooled in self.attempts.values_mut().filter(|s| s.job == job && s.attempt == attempt) {
+            while spooled.events.front().is_some_and(|event| event.number <= number) {
+                spooled.bytes -= spooled.events.pop_front().map_or(0, |event| event.text.len());
+            }
+        }
+        self.forget_done();
+    }
+
+    /// A new connection: everything that is not acknowledged is sent again.
+    pub fn resend(&mut self) {
+        for spooled in self.attempts.values_mut() {
+            spooled.unsent = 1;
+        }
+    }
+
+    /// Attempts whose stream is kept.
+    pub fn len(&self) -> usize {
+        self.attempts.len()
+    }
+
+    /// True if nothing is kept.
+    pub fn is_empty(&self) -> bool {
+        self.attempts.is_empty()
+    }
+
+    fn forget_done(&mut self) {
+        self.attempts.retain(|_, spooled| !spooled.closed || !spooled.events.is_empty());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use atlas_types::{StreamKind, Timestamp};
+
+    use super::*;
+
+    fn line(text: &str) -> StreamEvent {
+        StreamEvent { number: 0, at: Timestamp(0), kind: StreamKind::Log, level: "info".into(), text: text.into() }
+    }
+
+    fn numbers(batches: &[Batch]) -> Vec<u64> {
+        batches.iter().flat_map(|batch| batch.events.iter().map(|event| event.number)).collect()
+    }
+
+    #[test]
+    fn events_are_sent_once_a_connection_and_kept_until_acknowledged() {
+        let mut spool = Spool::new(10, 1_000);
+        spool.open(JobId(1), Attempt(1), FencingToken(7));
+        spool.push(FencingToken(7), line("a"));
+        spool.push(FencingToken(7), line("b"));
+        assert_eq!(numbers(&spool.take_unsent(10)), [1, 2]);
+        assert_eq!(numbers(&spool.take_unsent(10)), [0; 0]);
+        spool.acknowledge(JobId(1), Attempt(1), 1);
+        spool.resend();
+        assert_eq!(numbers(&spool.take_unsent(10)), [2]);
+        spool.close(FencingToken(7));
+        assert_eq!(spool.len(), 1);
+        spool.acknowledge(JobId(1), Attempt(1), 2);
+        assert!(spool.is_empty());
+    }
+
+    #[test]
+    fn a_flood_drops_the_oldest_and_the_numbers_show_it() {
+        let mut spool = Spool::new(3, 1_000);
+        spool.open(JobId(1), Attempt(1), FencingToken(7));
+        for _ in 0..10 {
+            spool.push(FencingToken(7), line("x"));
+        }
+        assert_eq!(numbers(&spool.take_unsent(10)), [8, 9, 10]);
+        let mut spool = Spool::new(100, 10);
+        spool.open(JobId(1), Attempt(1), FencingToken(7));
+        for _ in 0..10 {
+            spool.push(FencingToken(7), line("four"));
+        }
+        assert_eq!(numbers(&spool.take_unsent(10)), [9, 10]);
+    }
+}

@@ -1,0 +1,4 @@
+//! Expect tests in a small language, and properties over random histories.
+
+mod check;
+mod properties;

@@ -1,0 +1,194 @@
+//! Random histories against a model of what must never happen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use atlas_types::{FencingToken, NodeEpoch, ReportKind, ReportResult};
+use proptest::prelude::*;
+
+use super::check::{assignment, completed};
+use crate::{Effect, Input, Options, Slots, StopReason};
+
+const TTL: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Clone)]
+enum Act {
+    Connect,
+    Welcome { lost_grants: u64 },
+    Grant { again: bool, start: bool },
+    RenewAck,
+    Ack { fenced: bool },
+    End,
+    Revoke,
+    Cancel,
+    Lose,
+    Wait(u64),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        3 => Just(Act::Connect),
+        3 => (0..3_u64).prop_map(|lost_grants| Act::Welcome { lost_grants }),
+        4 => (any::<bool>(), any::<bool>()).prop_map(|(again, start)| Act::Grant { again, start }),
+        3 => Just(Act::RenewAck),
+        3 => any::<bool>().prop_map(|fenced| Act::Ack { fenced }),
+        3 => Just(Act::End),
+        1 => Just(Act::Revoke),
+        1 => Just(Act::Cancel),
+        1 => Just(Act::Lose),
+        4 => (1..4_000_u64).prop_map(Act::Wait),
+    ]
+}
+
+/// What the outside sees, and what it checks.
+#[derive(Default)]
+struct World {
+    now: Duration,
+    next_token: u64,
+    /// Granted by the leader and not ended there.
+    leases: BTreeSet<FencingToken>,
+    running: BTreeSet<FencingToken>,
+    stopping: BTreeSet<FencingToken>,
+    ever_started: BTreeSet<FencingToken>,
+    hello_sent_at: Duration,
+    renewals: BTreeMap<u64, Duration>,
+    confirmed_at: Option<Duration>,
+    connected: bool,
+    last_number: u64,
+    unanswered: BTreeSet<u64>,
+    /// In the order of sending on this connection.
+    sent_here: Vec<u64>,
+}
+
+impl World {
+    fn observe(&mut self, effects: &[Effect]) {
+        for effect in effects {
+            match effect {
+                Effect::StartAttempt { assignment, .. } => {
+                    assert!(self.ever_started.insert(assignment.token), "a token runs once");
+                    self.running.insert(assignment.token);
+                }
+                Effect::StopAttempt { token, why, .. } if *why != StopReason::Cancelled => {
+                    assert!(self.running.remove(token));
+                    self.stopping.insert(*token);
+                }
+                Effect::SendHello { .. } => {
+                    self.hello_sent_at = self.now;
+                    self.sent_here.clear();
+                }
+                Effect::SendRenew { number } => {
+                    self.renewals.insert(*number, self.now);
+                }
+                Effect::SendReport { number, report } => {
+                    assert!(self.sent_here.last().is_none_or(|last| last < number), "reports go out in order");
+                    self.sent_here.push(*number);
+                    if *number > self.last_number {
+                        assert_eq!(*number, self.last_number + 1, "numbers have no gap");
+                        self.last_number = *number;
+                        self.unanswered.insert(*number);
+                    }
+                    if matches!(report.kind, ReportKind::Completed { .. }) {
+                        assert!(self.ever_started.contains(&report.token));
+                    }
+                }
+                Effect::Disconnect => self.connected = false,
+                _ => {}
+            }
+        }
+        let in_time = self.confirmed_at.is_some_and(|at| self.now < at + TTL);
+        assert!(self.running.is_empty() || in_time, "nothing runs once the time to live is used up");
+    }
+
+    fn input(&mut self, act: &Act) -> Option<Input> {
+        let pick = |set: &BTreeSet<FencingToken>| set.first().copied();
+        Some(match act {
+            Act::Connect => {
+                self.connected = true;
+                Input::Connected
+            }
+            Act::Welcome { lost_grants } => {
+                if !self.connected || self.now >= self.hello_sent_at + TTL {
+                    return None;
+                }
+                for _ in 0..*lost_grants {
+                    self.next_token += 1;
+                    self.leases.insert(FencingToken(self.next_token));
+                }
+                self.confirmed_at = Some(self.hello_sent_at.max(self.confirmed_at.unwrap_or_default()));
+                let leases = self.leases.iter().map(|token| assignment(token.0)).collect();
+                Input::Welcome { epoch: NodeEpoch(1), ttl: TTL, leases }
+            }
+            Act::Grant { again, start } => {
+                if !*again || self.next_token == 0 {
+                    self.next_token += 1;
+                    self.leases.insert(FencingToken(self.next_token));
+                }
+                let mut lease = assignment(self.next_token);
+                lease.needs_start = *start;
+                Input::Granted(lease)
+            }
+            Act::RenewAck => {
+                let (&number, &sent_at) = self.renewals.last_key_value()?;
+                self.confirmed_at = Some(sent_at.max(self.confirmed_at.unwrap_or_default()));
+                Input::RenewAcked { number }
+            }
+            Act::Ack { fenced } => {
+                let number = *self.sent_here.iter().find(|number| self.unanswered.contains(number))?;
+                self.unanswered.remove(&number);
+                Input::ReportAcked {
+                    number,
+                    result: if *fenced { ReportResult::Fenced } else { ReportResult::Applied },
+                }
+            }
+            Act::End => {
+                let token = pick(&self.stopping).or_else(|| pick(&self.running))?;
+                self.stopping.remove(&token);
+                self.running.remove(&token);
+                Input::Ended { token, end: completed() }
+            }
+            Act::Revoke => {
+                let token = pick(&self.leases)?;
+                self.leases.remove(&token);
+                Input::Revoked { token }
+            }
+            Act::Cancel => Input::Cancelled { token: pick(&self.leases)?, grace: Duration::ZERO },
+            Act::Lose => {
+                self.connected = false;
+                Input::Disconnected
+            }
+            Act::Wait(milliseconds) => {
+                self.now += Duration::from_millis(*milliseconds);
+                Input::Tick
+            }
+        })
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_comes_in(acts in prop::collection::vec(act(), 1..120)) {
+        let mut slots = Slots::new(Options::default());
+        let mut world = World::default();
+        for act in &acts {
+            if let Some(input) = world.input(act) {
+                let effects = slots.step(input, world.now);
+                world.observe(&effects);
+            }
+            let busy: BTreeSet<_> = slots.busy().into_iter().collect();
+            let alive: BTreeSet<_> = world.running.union(&world.stopping).copied().collect();
+            prop_assert_eq!(busy, alive, "a slot is busy exactly while its process may live");
+        }
+        // However the history went: a connection that lives brings every unanswered report again.
+        let mut effects = slots.step(Input::Connected, world.now);
+        world.observe(&effects);
+        let leases = Vec::new();
+        effects = slots.step(Input::Welcome { epoch: NodeEpoch(1), ttl: TTL, leases }, world.now);
+        let sent: BTreeSet<u64> = effects.iter().filter_map(|effect| match effect {
+            Effect::SendReport { number, .. } => Some(*number),
+            _ => None,
+        }).collect();
+        prop_assert!(world.unanswered.is_subset(&sent), "no report is lost");
+    }
+}
