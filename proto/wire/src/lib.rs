@@ -1,1 +1,14 @@
 //! gRPC between controller, worker and peers.
+//!
+//! Owns the generated code ([`proto`]), what the session stream says as plain data ([`session`]), the conversions between
+//! the two ([`convert`]) and the one table that maps an error kind to gRPC, HTTP and exit codes ([`error`]). It opens no
+//! connection and decides nothing: clients and servers do.
+
+pub mod convert;
+pub mod error;
+pub mod limits;
+pub mod proto;
+pub mod session;
+
+pub use convert::ConvertError;
+pub use error::Error;

@@ -1,0 +1,17 @@
+//! Compiles the wire contracts without `protoc`.
+
+use std::error::Error;
+use std::path::Path;
+
+const FILES: [&str; 3] =
+    ["atlas/worker/v1/worker_service.proto", "atlas/peer/v1/peer_service.proto", "atlas/error/v1/error_detail.proto"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = Path::new("..");
+    for folder in ["atlas/worker", "atlas/peer", "atlas/error"] {
+        println!("cargo:rerun-if-changed={}", root.join(folder).display());
+    }
+    let files = protox::Compiler::new([root])?.include_imports(true).open_files(FILES)?.file_descriptor_set();
+    tonic_prost_build::configure().bytes(".").emit_rerun_if_changed(false).compile_fds(files)?;
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! Leases: what a worker is given to run, and what it says that it holds.
+
+use atlas_types::{AgentName, Allocation, Assignment, Attempt, FencingToken, GpuShare, HeldLease, JobId, Namespace};
+use bytes::Bytes;
+
+use super::artifact::{digest_in, digest_out};
+use super::time::{duration_in, duration_out, trace_in, trace_out};
+use super::{ConvertError, bounded, metadata, name, required};
+use crate::limits::INVENTORY_ITEMS_MAX;
+use crate::proto::worker::v1 as pb;
+
+impl From<Assignment> for pb::Assignment {
+    fn from(assignment: Assignment) -> Self {
+        Self {
+            job_id: assignment.job.0,
+            namespace: assignment.namespace.to_string(),
+            fencing_token: assignment.token.0,
+            attempt: assignment.attempt.0,
+            agent_name: assignment.agent.to_string(),
+            version: assignment.version.to_string(),
+            digest: digest_out(assignment.digest),
+            package_bytes: assignment.package_bytes,
+            input: Some(assignment.input.into()),
+            metadata: Bytes::from_owner(assignment.metadata),
+            allocation: Some(assignment.allocation.into()),
+            startup_timeout: Some(duration_out(assignment.startup_timeout)),
+            execution_timeout: Some(duration_out(assignment.execution_timeout)),
+            needs_start: assignment.needs_start,
+            retry_count: assignment.retry_count,
+            traceparent: trace_out(assignment.trace),
+        }
+    }
+}
+
+impl TryFrom<pb::Assignment> for Assignment {
+    type Error = ConvertError;
+
+    fn try_from(assignment: pb::Assignment) -> Result<Self, ConvertError> {
+        let version = assignment.version.parse();
+        Ok(Self {
+            namespace: name("assignment.namespace", &assignment.namespace, Namespace::new)?,
+            job: JobId(assignment.job_id),
+            token: FencingToken(assignment.fencing_token),
+            attempt: Attempt(assignment.attempt),
+            agent: name("assignment.agent_name", &assignment.agent_name, AgentName::new)?,
+            version: version.map_err(|source| ConvertError::Version { field: "assignment.version", source })?,
+            digest: digest_in("assignment.digest", &assignment.digest)?,
+            package_bytes: assignment.package_bytes,
+            input: required("assignment.input", assignment.input)?.try_into()?,
+            metadata: metadata("assignment.metadata", &assignment.metadata)?,
+            allocation: required("assignment.allocation", assignment.allocation)?.try_into()?,
+            startup_timeout: duration_in("assignment.startup_timeout", assignment.startup_timeout)?,
+            execution_timeout: duration_in("assignment.execution_timeout", assignment.execution_timeout)?,
+            needs_start: assignment.needs_start,
+            retry_count: assignment.retry_count,
+            trace: trace_in("assignment.traceparent", &assignment.traceparent)?,
+        })
+    }
+}
+
+impl From<Allocation> for pb::Allocation {
+    fn from(allocation: Allocation) -> Self {
+        let share = |share: GpuShare| pb::GpuShare { index: share.index, vram_bytes: share.vram_bytes };
+        Self {
+            cores: allocation.cores,
+            memory_bytes: allocation.memory_bytes,
+            gpus: allocation.gpus.into_iter().map(share).collect(),
+        }
+    }
+}
+
+impl TryFrom<pb::Allocation> for Allocation {
+    type Error = ConvertError;
+
+    fn try_from(allocation: pb::Allocation) -> Result<Self, ConvertError> {
+        bounded("allocation.gpus", allocation.gpus.len(), INVENTORY_ITEMS_MAX)?;
+        let share = |share: pb::GpuShare| GpuShare { index: share.index, vram_bytes: share.vram_bytes };
+        Ok(Self {
+            cores: allocation.cores,
+            memory_bytes: allocation.memory_bytes,
+            gpus: allocation.gpus.into_iter().map(share).collect(),
+        })
+    }
+}
+
+impl From<HeldLease> for pb::HeldLease {
+    fn from(lease: HeldLease) -> Self {
+        Self { job_id: lease.job.0, fencing_token: lease.token.0, attempt: lease.attempt.0 }
+    }
+}
+
+impl From<pb::HeldLease> for HeldLease {
+    fn from(lease: pb::HeldLease) -> Self {
+        Self { job: JobId(lease.job_id), token: FencingToken(lease.fencing_token), attempt: Attempt(lease.attempt) }
+    }
+}

@@ -1,0 +1,168 @@
+//! Whole frames of a session.
+
+use atlas_types::{Assignment, Attempt, BootId, FencingToken, HeldLease, JobId, Level, NodeEpoch, NodeId, StreamEvent};
+use bytes::Bytes;
+
+use super::artifact::{digest_in, digest_out};
+use super::report::{report_in, report_out, result_in, result_out};
+use super::time::{duration_in, duration_out};
+use super::{ConvertError, bounded, fixed, name, required, word};
+use crate::limits::{LEASES_MAX, STREAM_EVENTS_MAX};
+use crate::proto::worker::v1 as pb;
+use crate::session::{Hello, ToLeader, ToWorker, Welcome};
+
+impl From<ToLeader> for pb::SessionRequest {
+    fn from(said: ToLeader) -> Self {
+        use pb::session_request::Kind;
+        let kind = match said {
+            ToLeader::Hello(hello) => Kind::Hello(hello.into()),
+            ToLeader::Renew { number } => Kind::Renew(pb::Renew { number }),
+            ToLeader::Report { number, report } => Kind::Report(report_out(number, report)),
+            ToLeader::WarmChanged { digest, idle } => {
+                Kind::WarmChanged(pb::WarmChanged { digest: digest_out(digest), idle })
+            }
+            ToLeader::StreamEvents { job, attempt, events } => Kind::StreamEvents(pb::StreamEvents {
+                job_id: job.0,
+                attempt: attempt.0,
+                events: events.into_iter().map(pb::StreamEvent::from).collect(),
+            }),
+            ToLeader::Draining => Kind::Draining(pb::Draining {}),
+        };
+        Self { kind: Some(kind) }
+    }
+}
+
+impl TryFrom<pb::SessionRequest> for ToLeader {
+    type Error = ConvertError;
+
+    fn try_from(frame: pb::SessionRequest) -> Result<Self, ConvertError> {
+        use pb::session_request::Kind;
+        Ok(match required("session_request.kind", frame.kind)? {
+            Kind::Hello(hello) => Self::Hello(hello.try_into()?),
+            Kind::Renew(pb::Renew { number }) => Self::Renew { number },
+            Kind::Report(report) => {
+                let (number, report) = report_in(report)?;
+                Self::Report { number, report }
+            }
+            Kind::WarmChanged(pb::WarmChanged { digest, idle }) => {
+                Self::WarmChanged { digest: digest_in("warm_changed.digest", &digest)?, idle }
+            }
+            Kind::StreamEvents(pb::StreamEvents { job_id, attempt, events }) => {
+                bounded("stream_events.events", events.len(), STREAM_EVENTS_MAX)?;
+                let events = events.into_iter().map(StreamEvent::try_from).collect::<Result<_, _>>()?;
+                Self::StreamEvents { job: JobId(job_id), attempt: Attempt(attempt), events }
+            }
+            Kind::Draining(pb::Draining {}) => Self::Draining,
+        })
+    }
+}
+
+impl From<Hello> for pb::Hello {
+    fn from(hello: Hello) -> Self {
+        Self {
+            node_id: hello.node.to_string(),
+            boot_id: Bytes::copy_from_slice(&hello.boot_id.0.to_be_bytes()),
+            inventory: Some(hello.inventory.into()),
+            feature_level: hello.level.0,
+            leases: hello.leases.into_iter().map(pb::HeldLease::from).collect(),
+        }
+    }
+}
+
+impl TryFrom<pb::Hello> for Hello {
+    type Error = ConvertError;
+
+    fn try_from(hello: pb::Hello) -> Result<Self, ConvertError> {
+        bounded("hello.leases", hello.leases.len(), LEASES_MAX)?;
+        Ok(Self {
+            node: name("hello.node_id", &hello.node_id, NodeId::new)?,
+            boot_id: BootId(u128::from_be_bytes(fixed("hello.boot_id", &hello.boot_id)?)),
+            inventory: required("hello.inventory", hello.inventory)?.try_into()?,
+            level: Level(hello.feature_level),
+            leases: hello.leases.into_iter().map(HeldLease::from).collect(),
+        })
+    }
+}
+
+impl From<ToWorker> for pb::SessionResponse {
+    fn from(said: ToWorker) -> Self {
+        use pb::session_response::Kind;
+        let kind = match said {
+            ToWorker::Welcome(welcome) => Kind::Welcome(welcome.into()),
+            ToWorker::NotLeader { leader_address } => {
+                Kind::NotLeader(pb::NotLeader { leader_address: leader_address.unwrap_or_default() })
+            }
+            ToWorker::Grant(assignment) => Kind::Grant(pb::Grant { assignment: Some((*assignment).into()) }),
+            ToWorker::Cancel { job, token, grace } => {
+                Kind::Cancel(pb::Cancel { job_id: job.0, fencing_token: token.0, grace: Some(duration_out(grace)) })
+            }
+            ToWorker::Revoke { job, token } => Kind::Revoke(pb::Revoke { job_id: job.0, fencing_token: token.0 }),
+            ToWorker::ReportAck { number, result } => {
+                Kind::ReportAck(pb::ReportAck { number, result: result_out(result).into() })
+            }
+            ToWorker::RenewAck { number } => Kind::RenewAck(pb::RenewAck { number }),
+            ToWorker::StreamAck { job, attempt, number } => {
+                Kind::StreamAck(pb::StreamAck { job_id: job.0, attempt: attempt.0, number })
+            }
+            ToWorker::Drain => Kind::Drain(pb::Drain {}),
+            ToWorker::Shutdown => Kind::Shutdown(pb::Shutdown {}),
+        };
+        Self { kind: Some(kind) }
+    }
+}
+
+impl TryFrom<pb::SessionResponse> for ToWorker {
+    type Error = ConvertError;
+
+    fn try_from(frame: pb::SessionResponse) -> Result<Self, ConvertError> {
+        use pb::session_response::Kind;
+        Ok(match required("session_response.kind", frame.kind)? {
+            Kind::Welcome(welcome) => Self::Welcome(welcome.try_into()?),
+            Kind::NotLeader(pb::NotLeader { leader_address }) => {
+                let address = word("not_leader.leader_address", leader_address)?;
+                Self::NotLeader { leader_address: Some(address).filter(|text| !text.is_empty()) }
+            }
+            Kind::Grant(pb::Grant { assignment }) => {
+                Self::Grant(Box::new(required("grant.assignment", assignment)?.try_into()?))
+            }
+            Kind::Cancel(pb::Cancel { job_id, fencing_token, grace }) => Self::Cancel {
+                job: JobId(job_id),
+                token: FencingToken(fencing_token),
+                grace: duration_in("cancel.grace", grace)?,
+            },
+            Kind::Revoke(pb::Revoke { job_id, fencing_token }) => {
+                Self::Revoke { job: JobId(job_id), token: FencingToken(fencing_token) }
+            }
+            Kind::ReportAck(pb::ReportAck { number, result }) => Self::ReportAck { number, result: result_in(result)? },
+            Kind::RenewAck(pb::RenewAck { number }) => Self::RenewAck { number },
+            Kind::StreamAck(pb::StreamAck { job_id, attempt, number }) => {
+                Self::StreamAck { job: JobId(job_id), attempt: Attempt(attempt), number }
+            }
+            Kind::Drain(pb::Drain {}) => Self::Drain,
+            Kind::Shutdown(pb::Shutdown {}) => Self::Shutdown,
+        })
+    }
+}
+
+impl From<Welcome> for pb::Welcome {
+    fn from(welcome: Welcome) -> Self {
+        Self {
+            epoch: welcome.epoch.0,
+            session_ttl: Some(duration_out(welcome.session_ttl)),
+            leases: welcome.leases.into_iter().map(pb::Assignment::from).collect(),
+        }
+    }
+}
+
+impl TryFrom<pb::Welcome> for Welcome {
+    type Error = ConvertError;
+
+    fn try_from(welcome: pb::Welcome) -> Result<Self, ConvertError> {
+        bounded("welcome.leases", welcome.leases.len(), LEASES_MAX)?;
+        Ok(Self {
+            epoch: NodeEpoch(welcome.epoch),
+            session_ttl: duration_in("welcome.session_ttl", welcome.session_ttl)?,
+            leases: welcome.leases.into_iter().map(Assignment::try_from).collect::<Result<_, _>>()?,
+        })
+    }
+}

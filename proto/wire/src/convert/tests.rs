@@ -1,0 +1,199 @@
+//! Round trips of every frame, and frames that must be refused.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use atlas_types::{
+    AgentName, Allocation, Architecture, Assignment, Attempt, BootId, Digest, Failure, FailureKind, FencingToken, Gpu,
+    GpuShare, HeldLease, INLINE_BYTES_MAX, Inventory, JobId, Level, Micros, Namespace, NodeEpoch, NodeId, Payload,
+    PayloadBody, Report, ReportKind, ReportResult, StreamEvent, StreamKind, Timestamp, TraceContext, Usage, Version,
+};
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+use prost::Message as _;
+
+use crate::proto::worker::v1 as pb;
+use crate::session::{Hello, ToLeader, ToWorker, Welcome};
+use crate::{ConvertError, Error};
+
+fn inventory() -> Inventory {
+    Inventory {
+        cores: 8,
+        memory_bytes: 32 << 30,
+        architecture: Some(Architecture::X86_64),
+        gpus: vec![Gpu {
+            index: 0,
+            uuid: "GPU-1".to_owned(),
+            vendor: "nvidia".to_owned(),
+            model: "H100".to_owned(),
+            memory_bytes: 80 << 30,
+            mig_profile: Some("1g.10gb".to_owned()),
+            healthy: true,
+        }],
+        devices: vec!["/dev/video0".to_owned()],
+        labels: BTreeMap::from([("zone".to_owned(), "a".to_owned())]),
+        places: 4,
+        declared: true,
+    }
+}
+
+fn assignment() -> Assignment {
+    Assignment {
+        namespace: Namespace::default_namespace(),
+        job: JobId(7),
+        token: FencingToken(9),
+        attempt: Attempt(1),
+        agent: AgentName::new("echo").expect("a name"),
+        version: Version { major: 1, minor: 2, patch: 3 },
+        digest: Digest([7; 32]),
+        package_bytes: 1_000,
+        input: Payload::inline(b"{}"),
+        metadata: Arc::from(*b"{}"),
+        allocation: Allocation { cores: 1, memory_bytes: 2, gpus: vec![GpuShare { index: 0, vram_bytes: 3 }] },
+        startup_timeout: Micros::from_secs(30),
+        execution_timeout: Micros(1_500_001),
+        needs_start: true,
+        retry_count: 2,
+        trace: Some(TraceContext { trace_id: 1 << 100, span_id: 5, flags: 1 }),
+    }
+}
+
+fn usage() -> Usage {
+    Usage { warmup: Micros(5), execution: Micros(7), warm: true, idle: 2 }
+}
+
+fn reports() -> Vec<ReportKind> {
+    let artifact = PayloadBody::Artifact { digest: Digest([1; 32]), size_bytes: 1 << 20 };
+    vec![
+        ReportKind::Started,
+        ReportKind::Completed {
+            output: Payload { key_id: 3, body: artifact },
+            usage: usage(),
+            metadata: Some(Arc::from(*b"{}")),
+        },
+        ReportKind::Failed {
+            failure: Failure { kind: FailureKind::OutputInvalid, error: "no".into() },
+            output: Some(Payload::inline(b"1")),
+            usage: usage(),
+            metadata: None,
+            cancelled: true,
+        },
+        ReportKind::NotHeld,
+    ]
+}
+
+fn to_leader() -> Vec<ToLeader> {
+    let lease = HeldLease { job: JobId(7), token: FencingToken(9), attempt: Attempt(1) };
+    let report = |kind| ToLeader::Report { number: 4, report: Report { job: JobId(7), token: FencingToken(9), kind } };
+    let event =
+        |kind| StreamEvent { number: 3, at: Timestamp(-1), kind, level: "info".to_owned(), text: "é".to_owned() };
+    let mut all = vec![
+        ToLeader::Hello(Hello {
+            node: NodeId::new("n1").expect("a name"),
+            boot_id: BootId(u128::MAX - 1),
+            inventory: inventory(),
+            level: Level::CURRENT,
+            leases: vec![lease],
+        }),
+        ToLeader::Renew { number: 1 },
+        ToLeader::WarmChanged { digest: Digest([2; 32]), idle: 1 },
+        ToLeader::StreamEvents {
+            job: JobId(7),
+            attempt: Attempt(1),
+            events: [StreamKind::Log, StreamKind::Progress, StreamKind::Token].map(event).to_vec(),
+        },
+        ToLeader::Draining,
+    ];
+    all.extend(reports().into_iter().map(report));
+    all
+}
+
+fn to_worker() -> Vec<ToWorker> {
+    let (job, token) = (JobId(7), FencingToken(9));
+    vec![
+        ToWorker::Welcome(Welcome {
+            epoch: NodeEpoch(3),
+            session_ttl: Micros::from_secs(10),
+            leases: vec![assignment()],
+        }),
+        ToWorker::NotLeader { leader_address: None },
+        ToWorker::NotLeader { leader_address: Some("c2:7401".to_owned()) },
+        ToWorker::Grant(Box::new(assignment())),
+        ToWorker::Cancel { job, token, grace: Micros::from_secs(5) },
+        ToWorker::Revoke { job, token },
+        ToWorker::ReportAck { number: 4, result: ReportResult::Applied },
+        ToWorker::ReportAck { number: 4, result: ReportResult::Fenced },
+        ToWorker::RenewAck { number: 1 },
+        ToWorker::StreamAck { job, attempt: Attempt(1), number: 3 },
+        ToWorker::Drain,
+        ToWorker::Shutdown,
+    ]
+}
+
+#[test]
+fn frames_read_back_as_written() {
+    for said in to_leader() {
+        let bytes = pb::SessionRequest::from(said.clone()).encode_to_vec();
+        let frame = pb::SessionRequest::decode(bytes.as_slice()).expect("own bytes");
+        assert_eq!(ToLeader::try_from(frame), Ok(said));
+    }
+    for said in to_worker() {
+        let bytes = pb::SessionResponse::from(said.clone()).encode_to_vec();
+        let frame = pb::SessionResponse::decode(bytes.as_slice()).expect("own bytes");
+        assert_eq!(ToWorker::try_from(frame), Ok(said));
+    }
+}
+
+/// A grant after `change`, and what is said against it.
+fn check(change: impl FnOnce(&mut pb::Assignment), refused: &Expect) {
+    let mut assignment = pb::Assignment::from(assignment());
+    change(&mut assignment);
+    let error = Assignment::try_from(assignment).expect_err("a changed assignment");
+    refused.assert_eq(&Error::from(error).message);
+}
+
+#[test]
+fn a_refusal_names_the_field() {
+    check(|a| a.input = None, &expect![[r#"field "assignment.input" is missing"#]]);
+    check(|a| a.input = Some(pb::Payload { key_id: 0, body: None }), &expect![[r#"field "payload.body" is missing"#]]);
+    check(|a| a.digest.truncate(31), &expect![[r#"field "assignment.digest" has 31 bytes instead of 32"#]]);
+    check(|a| a.agent_name = "../etc".to_owned(), &expect![[r#"field "assignment.agent_name" is not a name: a agent name must not contain "/""#]]);
+    check(|a| a.version = "1.0".to_owned(), &expect![[r#"field "assignment.version" is not a version: "1.0" is not a version of the form 1.2.3"#]]);
+    check(|a| a.traceparent = "00-0-0-0".to_owned(), &expect![[r#"field "assignment.traceparent" is malformed"#]]);
+    check(|a| a.startup_timeout = Some(prost_types::Duration { seconds: -1, nanos: 0 }), &expect![[r#"field "assignment.startup_timeout" holds -1, which is not one of its values"#]]);
+    check(|a| a.execution_timeout = Some(prost_types::Duration { seconds: i64::MAX, nanos: 0 }), &expect![[r#"field "assignment.execution_timeout" holds 9223372036854775807, which is not one of its values"#]]);
+    let large = pb::payload::Body::Inline(vec![b' '; INLINE_BYTES_MAX + 1].into());
+    check(|a| a.input = Some(pb::Payload { key_id: 0, body: Some(large) }), &expect![[r#"field "payload.inline" has 65537 bytes or items, more than 65536"#]]);
+}
+
+#[test]
+fn an_empty_frame_is_refused() {
+    let missing = |field| Err(ConvertError::Missing { field });
+    assert_eq!(ToLeader::try_from(pb::SessionRequest { kind: None }), missing("session_request.kind"));
+    assert!(ToWorker::try_from(pb::SessionResponse { kind: None }).is_err());
+}
+
+proptest! {
+    /// A frame of any bytes is refused or understood; it never panics.
+    #[test]
+    fn hostile_bytes_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..256)) {
+        if let Ok(frame) = pb::SessionRequest::decode(bytes.as_slice()) {
+            let _ = ToLeader::try_from(frame);
+        }
+        if let Ok(frame) = pb::SessionResponse::decode(bytes.as_slice()) {
+            let _ = ToWorker::try_from(frame);
+        }
+    }
+
+    /// One changed bit of a frame of ours is refused or understood.
+    #[test]
+    fn a_flipped_bit_does_no_harm(which in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), bit in 0..8_u8) {
+        let all = to_leader();
+        let mut bytes = pb::SessionRequest::from(all[which.index(all.len())].clone()).encode_to_vec();
+        let at = at.index(bytes.len());
+        bytes[at] ^= 1 << bit;
+        if let Ok(frame) = pb::SessionRequest::decode(bytes.as_slice()) {
+            let _ = ToLeader::try_from(frame);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The generated messages, clients and servers, a module a package. Only this crate's conversions look inside messages.
+
+/// The stream between a worker and the leader.
+#[expect(unused_qualifications, reason = "generated code spells paths out")]
+pub mod worker {
+    /// Version 1.
+    pub mod v1 {
+        tonic::include_proto!("atlas.worker.v1");
+    }
+}
+
+/// Raft between controllers.
+#[expect(unused_qualifications, reason = "generated code spells paths out")]
+pub mod peer {
+    /// Version 1.
+    pub mod v1 {
+        tonic::include_proto!("atlas.peer.v1");
+    }
+}
+
+/// Details of a status.
+pub mod error {
+    /// Version 1.
+    pub mod v1 {
+        tonic::include_proto!("atlas.error.v1");
+    }
+}

@@ -1,0 +1,124 @@
+//! What the two ends of a worker's session say, as plain data: a frame of the stream is one of these.
+
+use atlas_types::{
+    Assignment, Attempt, BootId, Digest, FencingToken, HeldLease, Inventory, JobId, Level, Micros, NodeEpoch, NodeId,
+    Report, ReportResult, StreamEvent,
+};
+
+/// What a worker says to the leader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToLeader {
+    /// First on every stream, and only there.
+    Hello(Hello),
+    /// Asks for the session to live on.
+    Renew {
+        /// Counted by the worker.
+        number: u64,
+    },
+    /// An attempt started or ended.
+    Report {
+        /// Counted by the worker from 1, over all sessions of one boot.
+        number: u64,
+        /// What happened.
+        report: Report,
+    },
+    /// Idle warm slots changed outside of a job's end.
+    WarmChanged {
+        /// The package.
+        digest: Digest,
+        /// Idle warm slots of it now.
+        idle: u32,
+    },
+    /// Log lines and progress of an attempt, by rising number.
+    StreamEvents {
+        /// The job.
+        job: JobId,
+        /// Which try.
+        attempt: Attempt,
+        /// The lines.
+        events: Vec<StreamEvent>,
+    },
+    /// The worker takes no new leases and goes when it holds none.
+    Draining,
+}
+
+/// Claims a node's name for a worker process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hello {
+    /// The node's name.
+    pub node: NodeId,
+    /// The process: a new one is a new epoch, the same one a resume.
+    pub boot_id: BootId,
+    /// What the node has.
+    pub inventory: Inventory,
+    /// The highest feature level that the worker knows.
+    pub level: Level,
+    /// What the process still runs.
+    pub leases: Vec<HeldLease>,
+}
+
+/// What the leader says to a worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToWorker {
+    /// Answers a hello: the session lives.
+    Welcome(Welcome),
+    /// Answers a hello at a controller that does not lead.
+    NotLeader {
+        /// Where the leader's worker door is, if one is known.
+        leader_address: Option<String>,
+    },
+    /// A lease was granted.
+    Grant(Box<Assignment>),
+    /// Stop an attempt and report how it ended.
+    Cancel {
+        /// The job.
+        job: JobId,
+        /// Its lease.
+        token: FencingToken,
+        /// Between the request to stop and the kill.
+        grace: Micros,
+    },
+    /// Stop an attempt and report nothing: its lease is gone.
+    Revoke {
+        /// The job.
+        job: JobId,
+        /// Its lease.
+        token: FencingToken,
+    },
+    /// A report was decided on.
+    ReportAck {
+        /// The report's number.
+        number: u64,
+        /// What became of it.
+        result: ReportResult,
+    },
+    /// A quorum confirmed the leader after this renewal arrived.
+    RenewAck {
+        /// The renewal's number.
+        number: u64,
+    },
+    /// Stream events are stored up to a number.
+    StreamAck {
+        /// The job.
+        job: JobId,
+        /// Which try.
+        attempt: Attempt,
+        /// The last number stored.
+        number: u64,
+    },
+    /// Take no new leases; finish what runs.
+    Drain,
+    /// The controller stops; say hello elsewhere.
+    Shutdown,
+}
+
+/// Answers a hello: the session lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Welcome {
+    /// The node's incarnation.
+    pub epoch: NodeEpoch,
+    /// How long the session lives after a renewal was sent.
+    pub session_ttl: Micros,
+    /// Every lease that the node holds.
+    pub leases: Vec<Assignment>,
+}
