@@ -1,0 +1,176 @@
+//! Which of the nodes with room gets the next job of a class.
+//!
+//! Within one plan nothing is given back, so a node that did not fit a class once does not fit it later either. Each
+//! cursor therefore moves forward only, and a plan looks at a node once a class, plus once a placement.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::iter::Peekable;
+
+use atlas_types::{AgentName, Allocation, Demand, Digest, Namespace, Node, NodeId};
+
+use crate::cluster::{Cluster, Held, NodeView};
+use crate::fit::allocate;
+use crate::plan::Strategy;
+
+type Nodes<'a> = Box<dyn Iterator<Item = NodeView<'a>> + 'a>;
+type WarmNodes<'a> = Box<dyn Iterator<Item = (NodeView<'a>, u32)> + 'a>;
+
+/// What this plan has taken so far, on top of what the cluster says.
+#[derive(Default)]
+pub(crate) struct Taken<'a> {
+    nodes: BTreeMap<&'a NodeId, Held>,
+    warm: BTreeMap<(&'a NodeId, &'a Digest), u32>,
+    running: BTreeMap<(&'a Namespace, &'a AgentName), u32>,
+}
+
+impl<'a> Taken<'a> {
+    pub(crate) fn running(&self, namespace: &'a Namespace, agent: &'a AgentName) -> u32 {
+        self.running.get(&(namespace, agent)).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn count_running(&mut self, namespace: &'a Namespace, agent: &'a AgentName) {
+        *self.running.entry((namespace, agent)).or_default() += 1;
+    }
+
+    fn held<'b>(&'b self, view: &'b NodeView<'a>) -> &'b Held {
+        self.nodes.get(&view.node.id).unwrap_or(&view.held)
+    }
+
+    fn allocate(&self, demand: &Demand, view: &NodeView<'a>) -> Option<Allocation> {
+        allocate(demand, view.node, self.held(view))
+    }
+
+    fn take(&mut self, view: &NodeView<'a>, allocation: &Allocation) {
+        self.nodes.entry(&view.node.id).or_insert_with(|| view.held.clone()).take(allocation);
+    }
+}
+
+/// The nodes that are left for one class in this plan.
+pub(crate) struct Choice<'a> {
+    demand: &'a Demand,
+    warm: BTreeMap<&'a Digest, Peekable<WarmNodes<'a>>>,
+    cold: Cold<'a>,
+}
+
+enum Cold<'a> {
+    /// The pinned node, or the nodes to fill one after the other.
+    Pack(Peekable<Nodes<'a>>),
+    /// The nodes not used so far, and those that were by the room they have left.
+    Spread { fresh: Peekable<Nodes<'a>>, used: BinaryHeap<Used<'a>> },
+}
+
+impl<'a> Choice<'a> {
+    pub(crate) fn new<C: Cluster>(cluster: &'a C, demand: &'a Demand, strategy: Strategy) -> Self {
+        let nodes: Nodes<'a> = match &demand.node {
+            Some(pinned) => Box::new(cluster.node(pinned).into_iter()),
+            None => Box::new(cluster.room(demand, strategy)),
+        };
+        let cold = match strategy {
+            Strategy::BinPack => Cold::Pack(nodes.peekable()),
+            Strategy::Spread => Cold::Spread { fresh: nodes.peekable(), used: BinaryHeap::new() },
+        };
+        Self { demand, warm: BTreeMap::new(), cold }
+    }
+
+    /// The node for one more job of `digest`, and what it takes there; the choice is counted in `taken`.
+    pub(crate) fn next<C: Cluster>(
+        &mut self,
+        cluster: &'a C,
+        digest: &'a Digest,
+        taken: &mut Taken<'a>,
+    ) -> Option<(&'a Node, Allocation)> {
+        self.next_warm(cluster, digest, taken).or_else(|| self.next_cold(taken))
+    }
+
+    fn next_warm<C: Cluster>(
+        &mut self,
+        cluster: &'a C,
+        digest: &'a Digest,
+        taken: &mut Taken<'a>,
+    ) -> Option<(&'a Node, Allocation)> {
+        let open = || (Box::new(cluster.warm(digest)) as WarmNodes<'a>).peekable();
+        let left = self.warm.entry(digest).or_insert_with(open);
+        while let Some((view, idle)) = left.peek() {
+            let used = taken.warm.get(&(&view.node.id, digest)).copied().unwrap_or(0);
+            let fits = if used < *idle { taken.allocate(self.demand, view) } else { None };
+            if let Some(allocation) = fits {
+                taken.take(view, &allocation);
+                taken.warm.insert((&view.node.id, digest), used + 1);
+                return Some((view.node, allocation));
+            }
+            left.next();
+        }
+        None
+    }
+
+    fn next_cold(&mut self, taken: &mut Taken<'a>) -> Option<(&'a Node, Allocation)> {
+        match &mut self.cold {
+            Cold::Pack(left) => {
+                while let Some(view) = left.peek() {
+                    if let Some(allocation) = taken.allocate(self.demand, view) {
+                        taken.take(view, &allocation);
+                        return Some((view.node, allocation));
+                    }
+                    left.next();
+                }
+                None
+            }
+            Cold::Spread { fresh, used } => loop {
+                let best_used = used.peek().map(|used| used.places_free);
+                let best_fresh = fresh.peek().map(|view| view.held.places_free(view.node));
+                let view = match (best_used, best_fresh) {
+                    (None, None) => return None,
+                    (Some(places_free), fresh_free) if fresh_free.is_none_or(|free| free <= places_free) => {
+                        used.pop().map(|used| used.view)?
+                    }
+                    _ => fresh.next()?,
+                };
+                let now_free = taken.held(&view).places_free(view.node);
+                // Another class has used it since it was looked at: it goes to its new place in the order first.
+                if best_used.max(best_fresh).is_some_and(|expected| now_free < expected) && now_free > 0 {
+                    used.push(Used { places_free: now_free, view });
+                    continue;
+                }
+                if let Some(allocation) = taken.allocate(self.demand, &view) {
+                    taken.take(&view, &allocation);
+                    let node = view.node;
+                    used.push(Used { places_free: now_free - 1, view });
+                    return Some((node, allocation));
+                }
+            },
+        }
+    }
+}
+
+/// A node that this plan has used, ordered so that the most free places come first, then the first name.
+struct Used<'a> {
+    places_free: u32,
+    view: NodeView<'a>,
+}
+
+impl Used<'_> {
+    fn rank(&self) -> (u32, Reverse<&NodeId>) {
+        (self.places_free, Reverse(&self.view.node.id))
+    }
+}
+
+impl PartialEq for Used<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.rank() == other.rank()
+    }
+}
+
+impl Eq for Used<'_> {}
+
+impl PartialOrd for Used<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Used<'_> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.rank().cmp(&other.rank())
+    }
+}

@@ -1,0 +1,170 @@
+//! Why a job waits, decided by the code that plans and worded for people.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use atlas_types::{ClusterTime, Job, JobStatus, NodeId, Reason};
+
+use crate::cluster::{Cluster, NodeView};
+use crate::describe::describe;
+use crate::fit::{Dimension, Shortage, short_now};
+use crate::plan::unsatisfiable;
+
+/// For what a job waits, and how many go before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// For what.
+    pub why: Why,
+    /// Its place among the waiting jobs that ask for the same, from 1; none if it is not in a queue, or further back
+    /// than [`Waiting::POSITION_MAX`].
+    pub position: Option<usize>,
+}
+
+impl Waiting {
+    /// Positions beyond this one are not counted.
+    pub const POSITION_MAX: usize = 1_000;
+}
+
+/// For what a job waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    /// For nothing: it runs, or has ended.
+    NotWaiting {
+        /// Its status.
+        status: JobStatus,
+    },
+    /// For the next plan: a node has room for it.
+    Turn,
+    /// For the first node to register.
+    NoNode,
+    /// For room: nodes could run it, and all of them fall short now.
+    NoRoom {
+        /// How many nodes are registered.
+        nodes: usize,
+        /// How many of them fall short in what.
+        short: BTreeMap<Dimension, usize>,
+        /// The node that falls short in the fewest things.
+        closest: Closest,
+    },
+    /// For a node that is not there: none of those registered could ever run it.
+    NeverSatisfiable {
+        /// What it asks for.
+        description: String,
+    },
+    /// For another job of its agent to end.
+    Concurrency {
+        /// How many run.
+        running: u32,
+        /// How many may.
+        limit: u32,
+    },
+    /// For its back-off to pass.
+    Backoff {
+        /// When it has, on the cluster's clock.
+        until: ClusterTime,
+    },
+    /// For a person or a reconcile call: its last lease was lost and it must not run twice.
+    InDoubt,
+}
+
+/// What would have to be different on one node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closest {
+    /// The node.
+    pub node: NodeId,
+    /// In what it falls short.
+    pub short: Vec<Shortage>,
+}
+
+/// Says for what `job` waits.
+///
+/// Looks at every node where the job has no room: it answers a person about one job, plans do not call it.
+pub fn explain<C: Cluster>(cluster: &C, job: &Job) -> Waiting {
+    Waiting {
+        why: why(cluster, job),
+        position: cluster.ahead(job, Waiting::POSITION_MAX).filter(|&n| n < Waiting::POSITION_MAX).map(|n| n + 1),
+    }
+}
+
+fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
+    match (job.status, job.reason, &job.spec) {
+        (JobStatus::Pending, Reason::Backoff { until }, _) => return Why::Backoff { until },
+        (JobStatus::Pending, Reason::InDoubt, _) => return Why::InDoubt,
+        (JobStatus::Pending, _, Some(_)) => {}
+        (status, ..) => return Why::NotWaiting { status },
+    }
+    let Some(spec) = &job.spec else { return Why::NotWaiting { status: job.status } };
+    if let Some(limit) = spec.concurrency {
+        let running = cluster.running(&job.namespace, &job.agent);
+        if running >= limit {
+            return Why::Concurrency { running, limit };
+        }
+    }
+    let mut nodes = 0;
+    let mut short = BTreeMap::new();
+    let mut closest: Option<(u32, NodeView<'_>)> = None;
+    for view in cluster.nodes() {
+        nodes += 1;
+        let lacks = short_now(&spec.demand, view.node, &view.held);
+        if lacks.is_empty() {
+            return Why::Turn;
+        }
+        for dimension in lacks.iter() {
+            *short.entry(dimension).or_default() += 1;
+        }
+        if closest.as_ref().is_none_or(|(count, _)| lacks.count() < *count) {
+            closest = Some((lacks.count(), view));
+        }
+    }
+    let Some((_, NodeView { node, held })) = closest else { return Why::NoNode };
+    if unsatisfiable(cluster, &spec.demand) {
+        return Why::NeverSatisfiable { description: describe(&spec.demand) };
+    }
+    let lacks = short_now(&spec.demand, node, &held);
+    let of_closest = lacks.iter().map(|dimension| Shortage::of(dimension, &spec.demand, node, &held)).collect();
+    Why::NoRoom { nodes, short, closest: Closest { node: node.id.clone(), short: of_closest } }
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.why.fmt(f)?;
+        match self.position {
+            None | Some(0 | 1) => Ok(()),
+            Some(2) => f.write_str("; 1 job goes before it"),
+            Some(position) => write!(f, "; {} jobs go before it", position - 1),
+        }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotWaiting { status } => write!(f, "does not wait: it is {}", status.as_str()),
+            Self::Turn => f.write_str("waits for its turn: a node has room for it"),
+            Self::NoNode => f.write_str("waits for a worker: none is registered"),
+            Self::NoRoom { nodes, short, closest } => {
+                write!(f, "waits for room on {nodes} node{}: ", if *nodes == 1 { "" } else { "s" })?;
+                for (i, (dimension, count)) in short.iter().enumerate() {
+                    write!(f, "{}{count} {dimension}", if i == 0 { "" } else { ", " })?;
+                }
+                write!(f, "; closest is \"{}\": ", closest.node)?;
+                for (i, shortage) in closest.short.iter().enumerate() {
+                    write!(f, "{}{shortage}", if i == 0 { "" } else { ", " })?;
+                }
+                Ok(())
+            }
+            Self::NeverSatisfiable { description } => {
+                write!(f, "no registered worker could ever run it: {description}")
+            }
+            Self::Concurrency { running, limit } => {
+                write!(f, "waits for another job of its agent to end: {running} of at most {limit} run")
+            }
+            Self::Backoff { until } => {
+                write!(f, "waits until {:.1} s on the cluster's clock to be retried", until.0 as f64 / 1e6)
+            }
+            Self::InDoubt => f.write_str(
+                "in doubt: its lease was lost and it must not run twice; a person decides whether it runs again",
+            ),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! A plan: the next placements, in the order in which jobs are entitled to room.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use atlas_types::{AgentName, Demand, GrantLease, Job, JobId, Namespace};
+
+use crate::choice::{Choice, Taken};
+use crate::cluster::Cluster;
+use crate::fit::could_ever;
+
+/// Which node is preferred among those with room and without a warm slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Strategy {
+    /// The fullest: leaves whole nodes free for large jobs.
+    #[default]
+    BinPack,
+    /// The emptiest: jobs disturb each other least.
+    Spread,
+}
+
+/// What the scheduler proposes for the cluster that it read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Plan {
+    /// Jobs that fit now, in the order of their priority and age.
+    pub placements: Vec<Placement>,
+    /// Jobs that no registered node could ever run.
+    pub never: Vec<Never>,
+    /// True if the budget ended the plan, not the jobs or the room.
+    pub more: bool,
+}
+
+/// One job on one node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// The job's name space.
+    pub namespace: Namespace,
+    /// The command that makes it so.
+    pub grant: GrantLease,
+}
+
+/// A job that no registered node, ready or down, could ever run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Never {
+    /// The job's name space.
+    pub namespace: Namespace,
+    /// The job.
+    pub job: JobId,
+    /// Its agent.
+    pub agent: AgentName,
+    /// What it asks for.
+    pub demand: Demand,
+}
+
+/// Plans up to `budget` placements and refusals.
+///
+/// The plan counts what it has placed itself, so that all of it fits together. It changes nothing: once its placements
+/// are applied, planning again goes on where this plan ended, and a plan of a cluster without room is empty.
+pub fn plan<C: Cluster>(cluster: &C, strategy: Strategy, budget: usize) -> Plan {
+    let mut plan = Plan::default();
+    let mut taken = Taken::default();
+    let mut open = BinaryHeap::new();
+    let mut unopened = cluster.classes().filter_map(|class| Turn::open(cluster, class)).peekable();
+    loop {
+        let fresh_first = match (open.peek(), unopened.peek()) {
+            (Some(open), Some(fresh)) => fresh > open,
+            (open, _) => open.is_none(),
+        };
+        let next = if fresh_first { unopened.next() } else { open.pop() };
+        let Some(mut turn) = next else { return plan };
+        if plan.placements.len() + plan.never.len() == budget {
+            plan.more = true;
+            return plan;
+        }
+        match turn.decide(cluster, strategy, &mut taken) {
+            Decision::Place(placement) => plan.placements.push(placement),
+            Decision::Never(never) => plan.never.push(never),
+            Decision::SetAside => continue,
+        }
+        open.extend(turn.advance());
+    }
+}
+
+enum Decision {
+    Place(Placement),
+    Never(Never),
+    SetAside,
+}
+
+/// A class with its first job that has not had its turn; the greatest is next.
+struct Turn<'a> {
+    job: &'a Job,
+    rest: Box<dyn Iterator<Item = &'a Job> + 'a>,
+    choice: Option<Choice<'a>>,
+    never: bool,
+}
+
+impl<'a> Turn<'a> {
+    fn open<C: Cluster>(cluster: &'a C, class: &'a C::Class) -> Option<Self> {
+        let mut rest = cluster.waiting(class);
+        let job = rest.next()?;
+        Some(Self { job, rest: Box::new(rest), choice: None, never: false })
+    }
+
+    fn advance(mut self) -> Option<Self> {
+        self.job = self.rest.next()?;
+        Some(self)
+    }
+
+    /// Decides on the class's first job. Once it is set aside, so is the class: all its jobs ask for the same.
+    fn decide<C: Cluster>(&mut self, cluster: &'a C, strategy: Strategy, taken: &mut Taken<'a>) -> Decision {
+        let job = self.job;
+        // A job without a version was failed when it was submitted; it never waits for a node.
+        let (Some(spec), Some(pin)) = (&job.spec, &job.pin) else { return Decision::SetAside };
+        if self.never {
+            return Decision::Never(never(job, &spec.demand));
+        }
+        if let Some(limit) = spec.concurrency {
+            let running = cluster.running(&job.namespace, &job.agent) + taken.running(&job.namespace, &job.agent);
+            if running >= limit {
+                return Decision::SetAside;
+            }
+        }
+        let choice = self.choice.get_or_insert_with(|| Choice::new(cluster, &spec.demand, strategy));
+        if let Some((node, allocation)) = choice.next(cluster, &pin.digest, taken) {
+            if spec.concurrency.is_some() {
+                taken.count_running(&job.namespace, &job.agent);
+            }
+            let grant = GrantLease { job: job.id, node: node.id.clone(), epoch: node.epoch, allocation };
+            return Decision::Place(Placement { namespace: job.namespace.clone(), grant });
+        }
+        self.never = unsatisfiable(cluster, &spec.demand);
+        if self.never { Decision::Never(never(job, &spec.demand)) } else { Decision::SetAside }
+    }
+
+    fn cmp_turn(&self, other: &Self) -> Ordering {
+        let priority = self.job.priority.cmp(&other.job.priority);
+        priority.then_with(|| other.job.queue_seq.cmp(&self.job.queue_seq))
+    }
+}
+
+fn never(job: &Job, demand: &Demand) -> Never {
+    Never { namespace: job.namespace.clone(), job: job.id, agent: job.agent.clone(), demand: demand.clone() }
+}
+
+/// True if nodes are registered and none of them, ready or down, could ever run `demand`.
+pub(crate) fn unsatisfiable(cluster: &impl Cluster, demand: &Demand) -> bool {
+    let mut nodes = cluster.nodes().peekable();
+    nodes.peek().is_some() && !nodes.any(|view| could_ever(demand, view.node))
+}
+
+impl PartialEq for Turn<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp_turn(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Turn<'_> {}
+
+impl PartialOrd for Turn<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Turn<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.cmp_turn(other)
+    }
+}

@@ -1,0 +1,324 @@
+//! The scheduler against a cluster written down in one line.
+
+mod fake;
+mod property;
+
+use expect_test::{Expect, expect};
+
+use crate::{Strategy, explain, plan};
+use fake::Fake;
+
+/// Builds a cluster from sentences (see [`Fake::parse`]), then runs the words that ask: `plan [BUDGET]`, `spread`, `why`.
+#[expect(clippy::needless_pass_by_value, reason = "`expect!` makes values; a hundred tests read better without `&`")]
+fn check(script: &str, expected: Expect) {
+    let mut fake = Fake::default();
+    let mut out = String::new();
+    let mut asked = false;
+    for sentence in script.split(';').map(str::trim).filter(|sentence| !sentence.is_empty()) {
+        let words: Vec<&str> = sentence.split_whitespace().collect();
+        match words[..] {
+            ["plan"] => out += &run(&mut fake, Strategy::BinPack, 100),
+            ["plan", budget] => out += &run(&mut fake, Strategy::BinPack, budget.parse().expect("a number")),
+            ["spread"] => out += &run(&mut fake, Strategy::Spread, 100),
+            ["why", job] => out += &format!("{job} {}\n", explain(&fake, fake.job(job))),
+            _ => {
+                fake.parse(sentence);
+                continue;
+            }
+        }
+        asked = true;
+    }
+    assert!(asked, "the script asks for nothing: {script}");
+    expected.assert_eq(&out);
+}
+
+/// Plans, prints and applies the plan, so that a second `plan` in a script shows what is left.
+fn run(fake: &mut Fake, strategy: Strategy, budget: usize) -> String {
+    let plan = plan(fake, strategy, budget);
+    let mut out = String::new();
+    for placement in &plan.placements {
+        let allocation = &placement.grant.allocation;
+        let mut taken = format!("cores={} mem={}", allocation.cores, fake::gb(allocation.memory_bytes));
+        for share in &allocation.gpus {
+            taken += &format!(" gpu{}={}", share.index, fake::gb(share.vram_bytes));
+        }
+        out += &format!("j{} on {}: {taken}\n", placement.grant.job.0, placement.grant.node);
+        fake.place(&placement.grant);
+    }
+    for never in &plan.never {
+        out += &format!("j{} never: {}\n", never.job.0, crate::describe(&never.demand));
+        fake.remove(never.job);
+    }
+    if plan.more {
+        out += "and more\n";
+    }
+    if out.is_empty() { "nothing\n".to_owned() } else { out }
+}
+
+#[test]
+fn priority_goes_before_age() {
+    check(
+        "node n1 places=2; job j1; job j2 prio=5; job j3 prio=5; plan; why j1",
+        expect![[r#"
+            j2 on n1: cores=0 mem=0
+            j3 on n1: cores=0 mem=0
+            j1 waits for room on 1 node: 1 no free place; closest is "n1": wants 1 place, has 0 of 2
+        "#]],
+    );
+}
+
+#[test]
+fn classes_are_merged_by_priority_and_age() {
+    check(
+        "node n1 places=9 cores=9; job j1 cores=1; job j2 cores=2; job j3 cores=1 prio=1; job j4 cores=2; plan",
+        expect![[r#"
+            j3 on n1: cores=1 mem=0
+            j1 on n1: cores=1 mem=0
+            j2 on n1: cores=2 mem=0
+            j4 on n1: cores=2 mem=0
+        "#]],
+    );
+}
+
+#[test]
+fn a_class_without_room_does_not_hold_the_others() {
+    check(
+        "node n1 places=4 cores=4; run j9 n1 cores=2; job j1 cores=4 prio=9; job j2 cores=1; plan; why j1",
+        expect![[r#"
+            j2 on n1: cores=1 mem=0
+            j1 waits for room on 1 node: 1 too few cores; closest is "n1": wants 4 cores, has 1 of 4
+        "#]],
+    );
+}
+
+#[test]
+fn a_plan_stops_at_its_budget_and_the_next_goes_on() {
+    check(
+        "node n1 places=4; job j1; job j2; job j3; plan 2; plan 2; plan 2",
+        expect![[r#"
+            j1 on n1: cores=0 mem=0
+            j2 on n1: cores=0 mem=0
+            and more
+            j3 on n1: cores=0 mem=0
+            nothing
+        "#]],
+    );
+}
+
+#[test]
+fn packing_fills_the_fullest_node_and_spreading_the_emptiest() {
+    let nodes = "node n1 places=4; node n2 places=4; run j8 n2; run j9 n2; job j1; job j2; job j3; job j4; job j5;";
+    check(
+        &format!("{nodes} plan"),
+        expect![[r#"
+            j1 on n2: cores=0 mem=0
+            j2 on n2: cores=0 mem=0
+            j3 on n1: cores=0 mem=0
+            j4 on n1: cores=0 mem=0
+            j5 on n1: cores=0 mem=0
+        "#]],
+    );
+    check(
+        &format!("{nodes} spread"),
+        expect![[r#"
+            j1 on n1: cores=0 mem=0
+            j2 on n1: cores=0 mem=0
+            j3 on n1: cores=0 mem=0
+            j4 on n2: cores=0 mem=0
+            j5 on n1: cores=0 mem=0
+        "#]],
+    );
+}
+
+#[test]
+fn spreading_sees_what_other_classes_took_in_the_same_plan() {
+    check(
+        "node n1 places=3 cores=9; node n2 places=2 cores=9; job j1; job j2 cores=1; job j3; job j4 cores=1; spread",
+        expect![[r#"
+            j1 on n1: cores=0 mem=0
+            j2 on n1: cores=1 mem=0
+            j3 on n2: cores=0 mem=0
+            j4 on n1: cores=1 mem=0
+        "#]],
+    );
+}
+
+#[test]
+fn an_idle_warm_slot_is_preferred_as_often_as_there_is_one() {
+    check(
+        "node n1 places=4; node n2 places=4 warm=d7*1; run j9 n1; job j1 digest=d7; job j2 digest=d7; plan",
+        expect![[r#"
+            j1 on n2: cores=0 mem=0
+            j2 on n1: cores=0 mem=0
+        "#]],
+    );
+}
+
+#[test]
+fn a_warm_slot_on_a_node_without_room_is_no_use() {
+    check(
+        "node n1 places=4; node n2 places=1 warm=d7*1; run j9 n2; job j1 digest=d7; plan",
+        expect![[r#"
+            j1 on n1: cores=0 mem=0
+        "#]],
+    );
+}
+
+#[test]
+fn small_jobs_share_a_gpu_by_bytes_and_the_lowest_index_goes_first() {
+    check(
+        "node n1 places=9 gpu=24,24; job j1 gpus=1 vram=16; job j2 gpus=1 vram=16; job j3 gpus=1 vram=8; job j4 gpus=1 \
+         vram=16; plan; why j4",
+        expect![[r#"
+            j1 on n1: cores=0 mem=0 gpu0=16
+            j2 on n1: cores=0 mem=0 gpu1=16
+            j3 on n1: cores=0 mem=0 gpu0=8
+            j4 waits for room on 1 node: 1 no GPU with room; closest is "n1": wants GPU (16GB VRAM), has 0 of 2
+        "#]],
+    );
+}
+
+#[test]
+fn without_an_amount_a_whole_free_gpu_is_taken() {
+    check(
+        "node n1 places=9 gpu=24,24; job j1 gpus=1 vram=1; job j2 gpus=1; job j3 gpus=1; plan",
+        expect![[r#"
+            j1 on n1: cores=0 mem=0 gpu0=1
+            j2 on n1: cores=0 mem=0 gpu1=24
+        "#]],
+    );
+}
+
+#[test]
+fn a_gpu_of_unknown_memory_takes_any_amount_and_is_not_shared() {
+    check(
+        "node n1 places=9 gpu=0; job j1 gpus=1 vram=16; job j2 gpus=1 vram=1; plan",
+        expect![[r#"
+            j1 on n1: cores=0 mem=0 gpu0=0
+        "#]],
+    );
+}
+
+#[test]
+fn several_gpus_must_be_on_one_node() {
+    check(
+        "node n1 places=9 gpu=24; node n2 places=9 gpu=24,24,24; job j1 gpus=2 vram=20; job j2 gpus=2; plan; why j2",
+        expect![[r#"
+            j1 on n2: cores=0 mem=0 gpu0=20 gpu1=20
+            j2 waits for room on 2 nodes: 2 no GPU with room; closest is "n1": wants 2 GPUs, has 1 of 1
+        "#]],
+    );
+}
+
+#[test]
+fn a_broken_gpu_gets_no_jobs_and_fails_none() {
+    check(
+        "node n1 places=9 gpu=24 broken=0; job j1 gpus=1; plan; why j1",
+        expect![[r#"
+            nothing
+            j1 waits for room on 1 node: 1 no GPU with room; closest is "n1": wants GPU, has 0 of 1
+        "#]],
+    );
+}
+
+#[test]
+fn declared_nodes_count_the_defaults_of_a_contract() {
+    check(
+        "node n1 places=9 cores=2 mem=1 declared; job j1; job j2; plan; why j2",
+        expect![[r#"
+            j1 on n1: cores=1 mem=1
+            j2 waits for room on 1 node: 1 too little memory; closest is "n1": wants 1GB memory, has 0GB of 1GB
+        "#]],
+    );
+}
+
+#[test]
+fn untracked_amounts_are_not_checked() {
+    check(
+        "node n1 places=9; job j1 cores=64 mem=512; plan",
+        expect![[r#"
+            j1 on n1: cores=64 mem=512
+        "#]],
+    );
+}
+
+#[test]
+fn hard_constraints_decide_where_a_job_can_run() {
+    check(
+        "node n1 places=1 arch=x86_64; node n2 places=1 arch=arm64 label=zone:eu dev=/dev/a; job j1 arch=arm64; job j2 \
+         label=zone:eu; job j3 dev=/dev/a; job j4 pin=n1; plan; why j2",
+        expect![[r#"
+            j1 on n2: cores=0 mem=0
+            j4 on n1: cores=0 mem=0
+            j2 waits for room on 2 nodes: 1 without the label, 2 no free place; closest is "n2": wants 1 place, has 0 of 1
+        "#]],
+    );
+}
+
+#[test]
+fn a_demand_beyond_every_node_can_never_run() {
+    check(
+        "node n1 places=1 gpu=24 mem=64 cores=8; node n2 places=1 down; job j1 gpus=1 vram=80; job j2 gpus=1 vram=80; job \
+         j3 pin=n9; why j1; plan; plan",
+        expect![[r#"
+            j1 no registered worker could ever run it: GPU (80GB VRAM)
+            j1 never: GPU (80GB VRAM)
+            j2 never: GPU (80GB VRAM)
+            j3 never: node=n9
+            nothing
+        "#]],
+    );
+}
+
+#[test]
+fn a_node_that_is_down_or_closed_may_come_back() {
+    check(
+        "node n1 places=1 gpu=24 down; node n2 places=1 gpu=24 cordoned; node n3 places=1 gpu=24 draining; job j1 gpus=1; \
+         plan; why j1",
+        expect![[r#"
+            nothing
+            j1 waits for room on 3 nodes: 3 taking no new leases; closest is "n1": wants a node that takes leases, has one that is down
+        "#]],
+    );
+}
+
+#[test]
+fn without_nodes_jobs_wait() {
+    check(
+        "job j1; plan; why j1",
+        expect![[r#"
+            nothing
+            j1 waits for a worker: none is registered
+        "#]],
+    );
+}
+
+#[test]
+fn an_agents_limit_holds_across_its_classes_and_within_a_plan() {
+    check(
+        "node n1 places=9 cores=9; run j9 n1 agent=solo limit=2; job j1 agent=solo limit=2; job j2 agent=solo limit=2 \
+         cores=1; job j3; plan; why j2",
+        expect![[r#"
+            j1 on n1: cores=0 mem=0
+            j3 on n1: cores=0 mem=0
+            j2 waits for another job of its agent to end: 2 of at most 2 run
+        "#]],
+    );
+}
+
+#[test]
+fn what_does_not_wait_for_a_node_says_so() {
+    check(
+        "node n1 places=1; job j1; job j2; job j3; job j4 backoff=90; job j5 doubt; why j1; why j3; why j4; why j5; plan; \
+         why j1; why j3",
+        expect![[r#"
+            j1 waits for its turn: a node has room for it
+            j3 waits for its turn: a node has room for it; 2 jobs go before it
+            j4 waits until 90.0 s on the cluster's clock to be retried
+            j5 in doubt: its lease was lost and it must not run twice; a person decides whether it runs again
+            j1 on n1: cores=0 mem=0
+            j1 does not wait: it is running
+            j3 waits for room on 1 node: 1 no free place; closest is "n1": wants 1 place, has 0 of 1; 1 job goes before it
+        "#]],
+    );
+}

@@ -1,0 +1,303 @@
+//! A cluster in plain maps, without an index: what the real indexes must amount to.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use atlas_types::{
+    AgentName, AgentPin, Allocation, Architecture, Attempt, BootId, ClusterTime, Demand, Digest, Door, Effects, Gpu,
+    GrantLease, Inventory, Job, JobId, JobStatus, Micros, Namespace, Node, NodeEpoch, NodeHealth, NodeId, Payload,
+    Principal, Reason, RetryRule, RunSpec, Seq, Timeouts, Timestamp, Version,
+};
+
+use crate::{Cluster, Held, NodeView, Strategy};
+
+const GB: u64 = 1 << 30;
+
+/// Whole gigabytes, as the scripts write them.
+pub(super) fn gb(bytes: u64) -> u64 {
+    bytes / GB
+}
+
+/// Demand and limited agent.
+type Class = (Demand, Option<(AgentName, u32)>);
+
+#[derive(Default)]
+pub(super) struct Fake {
+    pub(super) nodes: BTreeMap<NodeId, (Node, Held)>,
+    pub(super) jobs: BTreeMap<JobId, Job>,
+    classes: Vec<Class>,
+    allocations: BTreeMap<JobId, (NodeId, Allocation)>,
+}
+
+impl Fake {
+    /// Reads one sentence: `node NAME key=value…`, `job jN key=value…` or `run jN NODE key=value…`.
+    pub(super) fn parse(&mut self, sentence: &str) {
+        let words: Vec<&str> = sentence.split_whitespace().collect();
+        match words[..] {
+            ["node", name, ref rest @ ..] => self.add_node(node(name, rest)),
+            ["job", name, ref rest @ ..] => self.add_job(job(name, rest)),
+            ["run", name, on, ref rest @ ..] => {
+                let job = job(name, rest);
+                let on: NodeId = on.parse().expect("a node name");
+                let (node, held) = &self.nodes[&on];
+                let demand = &job.spec.as_ref().expect("a spec").demand;
+                let allocation = crate::allocate(demand, node, held).expect("the script leaves room");
+                let grant = GrantLease { job: job.id, node: on, epoch: node.epoch, allocation };
+                self.add_job(job);
+                self.place(&grant);
+            }
+            _ => panic!("no such sentence: {sentence}"),
+        }
+    }
+
+    pub(super) fn add_node(&mut self, node: Node) {
+        self.nodes.insert(node.id.clone(), (node, Held::default()));
+    }
+
+    pub(super) fn add_job(&mut self, job: Job) {
+        self.jobs.insert(job.id, job);
+        self.index();
+    }
+
+    pub(super) fn job(&self, name: &str) -> &Job {
+        &self.jobs[&JobId(name[1..].parse().expect("jN"))]
+    }
+
+    /// Applies a grant, as the state would.
+    pub(super) fn place(&mut self, grant: &GrantLease) {
+        let job = self.jobs.get_mut(&grant.job).expect("a job");
+        assert_eq!(job.status, JobStatus::Pending);
+        (job.status, job.reason) = (JobStatus::Running, Reason::Running);
+        let digest = job.pin.as_ref().expect("a pin").digest;
+        let (node, held) = self.nodes.get_mut(&grant.node).expect("a node");
+        held.take(&grant.allocation);
+        if let Some(idle) = node.warm.get_mut(&digest) {
+            *idle = idle.saturating_sub(1);
+        }
+        self.allocations.insert(grant.job, (grant.node.clone(), grant.allocation.clone()));
+        self.index();
+    }
+
+    /// Ends a job and frees what it held.
+    pub(super) fn remove(&mut self, id: JobId) {
+        self.jobs.remove(&id);
+        if let Some((node, _)) = self.allocations.remove(&id) {
+            let mut held = Held::default();
+            self.allocations.values().filter(|(on, _)| *on == node).for_each(|(_, allocation)| held.take(allocation));
+            self.nodes.get_mut(&node).expect("a node").1 = held;
+        }
+        self.index();
+    }
+
+    fn index(&mut self) {
+        let mut waiting: Vec<&Job> = self.jobs.values().filter(|job| waits(job)).collect();
+        waiting.sort_by_key(|job| (Reverse(job.priority), job.queue_seq));
+        let mut classes = Vec::new();
+        for class in waiting.into_iter().map(class) {
+            if !classes.contains(&class) {
+                classes.push(class);
+            }
+        }
+        self.classes = classes;
+    }
+}
+
+fn waits(job: &Job) -> bool {
+    job.status == JobStatus::Pending && matches!(job.reason, Reason::Queued | Reason::Lost)
+}
+
+fn class(job: &Job) -> Class {
+    let spec = job.spec.as_ref().expect("a spec");
+    (spec.demand.clone(), spec.concurrency.map(|limit| (job.agent.clone(), limit)))
+}
+
+impl Cluster for Fake {
+    type Class = Class;
+
+    fn classes(&self) -> impl Iterator<Item = &Class> {
+        self.classes.iter()
+    }
+
+    fn waiting<'a>(&'a self, wanted: &'a Class) -> impl Iterator<Item = &'a Job> + 'a {
+        let mut jobs: Vec<&Job> = self.jobs.values().filter(|job| waits(job) && class(job) == *wanted).collect();
+        jobs.sort_by_key(|job| (Reverse(job.priority), job.queue_seq));
+        jobs.into_iter()
+    }
+
+    fn ahead(&self, job: &Job, limit: usize) -> Option<usize> {
+        let class = class(job);
+        let ahead = self.waiting(&class).take(limit).position(|other| other.id == job.id);
+        if waits(job) { ahead } else { None }
+    }
+
+    fn running(&self, _: &Namespace, agent: &AgentName) -> u32 {
+        let running = |job: &&Job| job.status == JobStatus::Running && job.agent == *agent;
+        self.jobs.values().filter(running).count() as u32
+    }
+
+    fn room<'a>(&'a self, _: &'a Demand, strategy: Strategy) -> impl Iterator<Item = NodeView<'a>> + 'a {
+        let mut nodes: Vec<NodeView<'a>> = self.nodes().collect();
+        nodes.sort_by_key(|view| view.held.places_free(view.node));
+        if strategy == Strategy::Spread {
+            nodes.sort_by_key(|view| Reverse(view.held.places_free(view.node)));
+        }
+        nodes.into_iter()
+    }
+
+    fn warm<'a>(&'a self, digest: &'a Digest) -> impl Iterator<Item = (NodeView<'a>, u32)> + 'a {
+        self.nodes().filter_map(|view| Some((view.clone(), *view.node.warm.get(digest)?)))
+    }
+
+    fn node(&self, id: &NodeId) -> Option<NodeView<'_>> {
+        self.nodes.get(id).map(|(node, held)| NodeView { node, held: held.clone() })
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = NodeView<'_>> {
+        self.nodes.values().map(|(node, held)| NodeView { node, held: held.clone() })
+    }
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> T {
+    text.parse().ok().unwrap_or_else(|| panic!("not a number: {text}"))
+}
+
+fn pair(text: &str) -> (String, String) {
+    let (name, value) = text.split_once(':').expect("name:value");
+    (name.to_owned(), value.to_owned())
+}
+
+fn architecture(text: &str) -> Architecture {
+    if text == "arm64" { Architecture::Arm64 } else { Architecture::X86_64 }
+}
+
+fn digest(text: &str) -> Digest {
+    Digest([number(&text[1..]); 32])
+}
+
+pub(super) fn node(name: &str, words: &[&str]) -> Node {
+    let mut node = Node {
+        id: name.parse().expect("a node name"),
+        epoch: NodeEpoch(1),
+        boot_id: BootId(1),
+        inventory: Inventory::default(),
+        health: NodeHealth::Ready,
+        cordoned: false,
+        draining: false,
+        warm: BTreeMap::new(),
+        registered_at: Timestamp(1),
+    };
+    let inventory = &mut node.inventory;
+    for word in words {
+        match word.split_once('=').unwrap_or((word, "")) {
+            ("places", value) => inventory.places = number(value),
+            ("cores", value) => inventory.cores = number(value),
+            ("mem", value) => inventory.memory_bytes = number::<u64>(value) * GB,
+            ("gpu", value) => inventory.gpus = value.split(',').zip(0..).map(gpu).collect(),
+            ("broken", value) => inventory.gpus[number::<usize>(value)].healthy = false,
+            ("arch", value) => inventory.architecture = Some(architecture(value)),
+            ("dev", value) => inventory.devices.push(value.to_owned()),
+            ("label", value) => inventory.labels.extend([pair(value)]),
+            ("declared", _) => inventory.declared = true,
+            ("down", _) => node.health = NodeHealth::Down,
+            ("cordoned", _) => node.cordoned = true,
+            ("draining", _) => node.draining = true,
+            ("warm", value) => {
+                let (package, idle) = value.split_once('*').expect("dN*IDLE");
+                node.warm.insert(digest(package), number(idle));
+            }
+            _ => panic!("no such property of a node: {word}"),
+        }
+    }
+    node
+}
+
+fn gpu((memory, index): (&str, u32)) -> Gpu {
+    let memory_bytes = number::<u64>(memory) * GB;
+    Gpu {
+        index,
+        uuid: String::new(),
+        vendor: "nvidia".into(),
+        model: "X".into(),
+        memory_bytes,
+        mig_profile: None,
+        healthy: true,
+    }
+}
+
+pub(super) fn job(name: &str, words: &[&str]) -> Job {
+    let id = JobId(number(&name[1..]));
+    let mut agent = "worker";
+    let mut pin = digest("d1");
+    let mut priority = 0;
+    let mut reason = Reason::Queued;
+    let mut limit = None;
+    let mut demand = Demand::default();
+    for word in words {
+        match word.split_once('=').unwrap_or((word, "")) {
+            ("agent", value) => agent = value,
+            ("digest", value) => pin = digest(value),
+            ("prio", value) => priority = number(value),
+            ("limit", value) => limit = Some(number(value)),
+            ("backoff", value) => {
+                reason = Reason::Backoff { until: ClusterTime::default().plus(Micros::from_secs(number(value))) };
+            }
+            ("doubt", _) => reason = Reason::InDoubt,
+            ("cores", value) => demand.cores = number(value),
+            ("mem", value) => demand.memory_bytes = number::<u64>(value) * GB,
+            ("gpus", value) => demand.gpus = number(value),
+            ("vram", value) => demand.vram_bytes = number::<u64>(value) * GB,
+            ("arch", value) => demand.architecture = Some(architecture(value)),
+            ("dev", value) => demand.devices.push(value.to_owned()),
+            ("label", value) => demand.labels.extend([pair(value)]),
+            ("pin", value) => demand.node = Some(value.parse().expect("a node name")),
+            _ => panic!("no such property of a job: {word}"),
+        }
+    }
+    Job {
+        namespace: Namespace::default_namespace(),
+        id,
+        agent: agent.parse().expect("an agent name"),
+        pin: Some(AgentPin { version: Version { major: 1, minor: 0, patch: 0 }, digest: pin }),
+        spec: Some(Arc::new(spec(demand, limit))),
+        status: JobStatus::Pending,
+        reason,
+        priority,
+        queue_seq: id.0,
+        submitted_seq: Seq(1),
+        input: Payload::inline(b"{}"),
+        output: None,
+        failure: None,
+        created_at: Timestamp(1),
+        started_at: Timestamp::NOT_YET,
+        completed_at: Timestamp::NOT_YET,
+        queued_at: ClusterTime::default(),
+        warmup: Micros::default(),
+        execution: Micros::default(),
+        warm: false,
+        attempt: Attempt(0),
+        lease: None,
+        retry_count: 0,
+        original: None,
+        successor: None,
+        metadata: Arc::from(*b"{}"),
+        labels: Arc::default(),
+        execution_timeout: None,
+        principal: Principal::local(),
+        door: Door::Local,
+        request_id: None,
+        trace: None,
+        stream: None,
+    }
+}
+
+fn spec(demand: Demand, concurrency: Option<u32>) -> RunSpec {
+    RunSpec {
+        demand,
+        effects: Effects::Idempotent,
+        max_attempts: 3,
+        concurrency,
+        retry: RetryRule::default(),
+        timeouts: Timeouts { queue: None, startup: Micros::from_secs(60), execution: Micros::from_secs(60) },
+    }
+}

@@ -1,0 +1,147 @@
+//! What holds for every plan: safety ("never above capacity") and, apart, liveness ("placed once it fits").
+
+use std::collections::BTreeMap;
+
+use atlas_types::{JobId, JobStatus};
+use proptest::prelude::*;
+use proptest::strategy::Strategy as Generate;
+
+use super::fake::{Fake, job, node};
+use crate::{Plan, Strategy, allocate, could_ever, plan};
+
+fn nodes() -> impl Generate<Value = Vec<String>> {
+    let gpus = prop_oneof![Just(""), Just(" gpu=24"), Just(" gpu=24,80"), Just(" gpu=0,8")];
+    let state = prop_oneof![6 => Just(""), 1 => Just(" down"), 1 => Just(" draining")];
+    let extra = prop_oneof![Just(""), Just(" declared"), Just(" warm=d1*2"), Just(" label=zone:eu")];
+    let one = (0..5u32, 0..9u32, 0..33u32, gpus, state, extra).prop_map(|(places, cores, mem, gpus, state, extra)| {
+        format!("places={places} cores={cores} mem={mem}{gpus}{state}{extra}")
+    });
+    prop::collection::vec(one, 0..6)
+}
+
+fn jobs() -> impl Generate<Value = Vec<String>> {
+    let gpus =
+        prop_oneof![4 => Just(""), 1 => Just(" gpus=1"), 1 => Just(" gpus=1 vram=10"), 1 => Just(" gpus=2 vram=4")];
+    let extra = prop_oneof![
+        5 => Just(""),
+        1 => Just(" label=zone:eu"),
+        1 => Just(" pin=n1"),
+        1 => Just(" agent=solo limit=1"),
+        1 => Just(" agent=duo limit=2")
+    ];
+    let one = (0..4u32, 0..17u32, -1..3i64, 1..4u8, gpus, extra).prop_map(|(cores, mem, prio, digest, gpus, extra)| {
+        format!("cores={cores} mem={mem} prio={prio} digest=d{digest}{gpus}{extra}")
+    });
+    prop::collection::vec(one, 0..24)
+}
+
+fn build(nodes: &[String], jobs: &[String]) -> Fake {
+    let mut fake = Fake::default();
+    for (text, n) in nodes.iter().zip(1..) {
+        fake.add_node(node(&format!("n{n}"), &text.split_whitespace().collect::<Vec<_>>()));
+    }
+    for (text, n) in jobs.iter().zip(1..) {
+        fake.add_job(job(&format!("j{n}"), &text.split_whitespace().collect::<Vec<_>>()));
+    }
+    fake
+}
+
+fn apply(fake: &mut Fake, plan: &Plan) {
+    plan.placements.iter().for_each(|placement| fake.place(&placement.grant));
+    plan.never.iter().for_each(|never| fake.remove(never.job));
+}
+
+fn assert_within_capacity(fake: &Fake) {
+    for (node, held) in fake.nodes.values() {
+        let inventory = &node.inventory;
+        assert!(held.places <= inventory.places, "places of {}", node.id);
+        assert!(inventory.cores == 0 || held.cores <= inventory.cores.into(), "cores of {}", node.id);
+        assert!(inventory.memory_bytes == 0 || held.memory_bytes <= inventory.memory_bytes, "memory of {}", node.id);
+        for held in &held.gpus {
+            let gpu = inventory.gpus.iter().find(|gpu| gpu.index == held.index).expect("the node has this GPU");
+            assert!(held.vram_bytes <= gpu.memory_bytes, "GPU {} of {}", held.index, node.id);
+            assert!(gpu.memory_bytes > 0 || held.shares == 1, "GPU {} of {}", held.index, node.id);
+        }
+    }
+}
+
+fn assert_within_limits(fake: &Fake) {
+    let mut running = BTreeMap::<_, u32>::new();
+    for job in fake.jobs.values().filter(|job| job.status == JobStatus::Running) {
+        *running.entry(&job.agent).or_default() += 1;
+        if let Some(limit) = job.spec.as_ref().and_then(|spec| spec.concurrency) {
+            assert!(running[&job.agent] <= limit, "{} runs more often than {limit}", job.agent);
+        }
+    }
+}
+
+/// Every job that still waits has a reason that an exhaustive search confirms.
+fn assert_nothing_left_that_fits(fake: &Fake) {
+    for job in fake.jobs.values().filter(|job| job.status == JobStatus::Pending) {
+        let spec = job.spec.as_ref().expect("a spec");
+        let running = |other: &&atlas_types::Job| other.status == JobStatus::Running && other.agent == job.agent;
+        let running = fake.jobs.values().filter(running).count() as u32;
+        if spec.concurrency.is_some_and(|limit| running >= limit) {
+            continue;
+        }
+        for (node, held) in fake.nodes.values() {
+            assert_eq!(allocate(&spec.demand, node, held), None, "{} fits {}", job.id, node.id);
+        }
+        let possible = fake.nodes.values().any(|(node, _)| could_ever(&spec.demand, node));
+        assert!(possible || fake.nodes.is_empty(), "{} can never run and was not refused", job.id);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn plans_keep_to_capacity_and_leave_nothing_that_fits(
+        nodes in nodes(), jobs in jobs(), spread: bool, budget in 1..30usize,
+    ) {
+        let strategy = if spread { Strategy::Spread } else { Strategy::BinPack };
+        let mut fake = build(&nodes, &jobs);
+        for _ in 0..jobs.len() + 1 {
+            let plan = plan(&fake, strategy, budget);
+            prop_assert!(plan.placements.len() + plan.never.len() <= budget);
+            apply(&mut fake, &plan);
+            assert_within_capacity(&fake);
+            assert_within_limits(&fake);
+            if !plan.more {
+                break;
+            }
+        }
+        assert_nothing_left_that_fits(&fake);
+        prop_assert_eq!(plan(&fake, strategy, budget), Plan::default(), "planning a solved plan again changes nothing");
+    }
+
+    #[test]
+    fn room_that_comes_free_is_used(nodes in nodes(), jobs in jobs(), ended: prop::sample::Index) {
+        let mut fake = build(&nodes, &jobs);
+        let first = plan(&fake, Strategy::BinPack, 100);
+        apply(&mut fake, &first);
+        if !first.placements.is_empty() {
+            let ended: JobId = first.placements[ended.index(first.placements.len())].grant.job;
+            fake.remove(ended);
+            let second = plan(&fake, Strategy::BinPack, 100);
+            apply(&mut fake, &second);
+            assert_within_capacity(&fake);
+            assert_nothing_left_that_fits(&fake);
+        }
+    }
+
+    #[test]
+    fn the_first_of_a_class_is_placed_first(jobs in jobs()) {
+        let fake = build(&["places=3 cores=8 mem=32 gpu=24,80".to_owned()], &jobs);
+        let plan = plan(&fake, Strategy::BinPack, 100);
+        let placed = |id: JobId| plan.placements.iter().position(|placement| placement.grant.job == id);
+        for a in fake.jobs.values() {
+            for b in fake.jobs.values().filter(|b| a.spec == b.spec && a.agent == b.agent) {
+                let a_first = (-a.priority, a.queue_seq) < (-b.priority, b.queue_seq);
+                if let (true, Some(later)) = (a_first, placed(b.id)) {
+                    prop_assert!(placed(a.id).is_some_and(|earlier| earlier < later), "{} before {}", b.id, a.id);
+                }
+            }
+        }
+    }
+}
