@@ -1,1 +1,103 @@
-//! The embedded SQL projection of events.
+//! History: what became of every job, kept after the state has dropped it.
+//!
+//! Every controller projects the state's events into an embedded SQL file of its own. It can be rebuilt, nothing replicated reads
+//! it, and it may lag: a job leaves the state only when a majority of the controllers has said that its history has it on disk
+//! ([`History::synced`]). This crate owns the file's tables and nothing else; reads look into the state first, then here.
+//!
+//! A live job has no row: the state has it. Its row is written once, when it ends, under the number of the event that ended it.
+#![deny(missing_docs)]
+
+mod error;
+mod reader;
+mod record;
+mod schema;
+mod sqlite;
+mod writer;
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use atlas_types::{AgentName, EventRecord, EventSeq, Job, JobChange, JobId, JobStatus, Namespace, Timestamp};
+use tokio::sync::watch;
+
+pub use error::HistoryError;
+pub use sqlite::{Options, SqliteHistory};
+pub use writer::Progress;
+
+/// A boxed answer of a history.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, HistoryError>> + Send + 'a>>;
+
+/// Takes events in and answers questions about jobs that have ended.
+pub trait History: Send + Sync + 'static {
+    /// Hands over the events of one applied entry; completes when they are queued. What is known already is skipped.
+    fn append(&self, events: Arc<[EventRecord]>) -> Answer<'_, ()>;
+
+    /// Closes a gap with a view of the state: its ended jobs, and the last event that they include. Events before it that were
+    /// never handed over are gone, and readers are told so.
+    fn resync(&self, ended: Vec<Ended>, through: EventSeq) -> Answer<'_, ()>;
+
+    /// The last event that is on disk.
+    fn synced(&self) -> watch::Receiver<EventSeq>;
+
+    /// One job that ended.
+    fn job(&self, id: JobId) -> Answer<'_, Option<Arc<Job>>>;
+
+    /// At most `limit` ended jobs whose ids lie in a range, by id.
+    fn jobs_between(&self, first: JobId, last: JobId, limit: usize) -> Answer<'_, Vec<JobId>>;
+
+    /// Ended jobs, newest submission first.
+    fn jobs(&self, filter: JobFilter) -> Answer<'_, Vec<Arc<Job>>>;
+
+    /// Events after `after`, in order, at most `limit`; [`HistoryError::Gone`] if the first of them was dropped.
+    fn events(&self, after: EventSeq, limit: usize) -> Answer<'_, Vec<StoredEvent>>;
+}
+
+/// An ended job and the event that ended it.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    /// The event.
+    pub event: EventSeq,
+    /// The job as it ended.
+    pub job: Arc<Job>,
+}
+
+/// Which ended jobs are wanted.
+#[derive(Debug, Clone, Default)]
+pub struct JobFilter {
+    /// Of this name space; none is all.
+    pub namespace: Option<Namespace>,
+    /// With this status.
+    pub status: Option<JobStatus>,
+    /// Of this agent.
+    pub agent: Option<AgentName>,
+    /// Submitted at or after.
+    pub since: Option<Timestamp>,
+    /// Submitted at or before.
+    pub until: Option<Timestamp>,
+    /// At most so many.
+    pub limit: usize,
+    /// Skips so many.
+    pub offset: usize,
+}
+
+/// An event as history has it.
+#[derive(Debug, Clone)]
+pub struct StoredEvent {
+    /// Its number.
+    pub seq: EventSeq,
+    /// When it happened.
+    pub at: Timestamp,
+    /// A change of a job; none for events about agents, nodes and configuration, of which only the number is kept.
+    pub job: Option<JobEvent>,
+}
+
+/// A change of a job.
+#[derive(Debug, Clone)]
+pub struct JobEvent {
+    /// What changed.
+    pub change: JobChange,
+    /// Its status before.
+    pub old_status: JobStatus,
+    /// The job after the change, without its lease and its rules for running.
+    pub job: Arc<Job>,
+}

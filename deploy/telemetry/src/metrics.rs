@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn attributes_print_as_declared() {
         let metrics = Metrics::new();
-        drop(metrics.job_ends.get_or_create(&ByOutcome { atlas_job_outcome: Outcome::lease_lost }).inc());
-        drop(metrics.job_count.get_or_create(&ByStatus { atlas_job_status: Status::pending }).set(3));
+        let _ = metrics.job_ends.get_or_create(&ByOutcome { atlas_job_outcome: Outcome::lease_lost }).inc();
+        let _ = metrics.job_count.get_or_create(&ByStatus { atlas_job_status: Status::pending }).set(3);
         let text = metrics.render();
         assert!(text.contains("atlas_job_ends_total{atlas_job_outcome=\"lease_lost\"} 1\n"), "{text}");
         assert!(text.contains("atlas_job_count{atlas_job_status=\"pending\"} 3\n"), "{text}");

@@ -1,0 +1,73 @@
+//! What can go wrong with history.
+
+use std::path::PathBuf;
+
+use atlas_types::EventSeq;
+
+/// Why history could not be opened, written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// The file or its folder cannot be used.
+    #[error("could not open history \"{path}\"")]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        source: rusqlite::Error,
+    },
+    /// The file is damaged.
+    #[error(
+        "history \"{path}\" is damaged: {detail}; move the file and its -wal and -shm companions away and start again: it is \
+         rebuilt from the log as far back as that reaches"
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What the check found.
+        detail: String,
+    },
+    /// A newer program wrote the file.
+    #[error(
+        "history \"{path}\" has schema {found}, this program knows up to {known}: start the newer program, or move it away"
+    )]
+    TooNew {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The newest that is known here.
+        known: i64,
+    },
+    /// A statement failed.
+    #[error("could not {doing} history")]
+    Sql {
+        /// What was being done.
+        doing: &'static str,
+        /// What SQLite says.
+        source: rusqlite::Error,
+    },
+    /// The write-ahead file could not be synced.
+    #[error("could not sync history to disk")]
+    Sync(#[source] std::io::Error),
+    /// A stored record cannot be read.
+    #[error("a record of history is malformed")]
+    Record(#[source] serde_json::Error),
+    /// A stored record lacks something or holds what is not allowed.
+    #[error("a record of history is malformed: {0}")]
+    Field(&'static str),
+    /// The events asked for were dropped.
+    #[error("events up to {earliest} are gone")]
+    Gone {
+        /// The first event that is still there.
+        earliest: EventSeq,
+    },
+    /// The writer or the reader has stopped.
+    #[error("history has stopped")]
+    Stopped,
+}
+
+impl HistoryError {
+    pub(crate) fn sql(doing: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
+        move |source| Self::Sql { doing, source }
+    }
+}

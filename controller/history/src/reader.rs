@@ -1,0 +1,97 @@
+//! The queries. Blocking: the caller runs them off the async threads.
+
+use atlas_types::{EventSeq, Job, JobId};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use crate::record::{decode_event, decode_job, id_column, id_of, status_word};
+use crate::writer::column;
+use crate::{HistoryError, JobFilter, StoredEvent};
+
+fn read<T>(result: rusqlite::Result<T>) -> Result<T, HistoryError> {
+    result.map_err(HistoryError::sql("read"))
+}
+
+fn job_of(row: &Row<'_>) -> rusqlite::Result<Result<Job, HistoryError>> {
+    let record = row.get_ref(0)?.as_bytes()?;
+    let bytes = row.get_ref(1)?.as_bytes()?;
+    Ok(decode_job(record, bytes))
+}
+
+pub(crate) fn job(connection: &Connection, id: JobId) -> Result<Option<Job>, HistoryError> {
+    let mut query = read(connection.prepare_cached("SELECT record, bytes FROM jobs WHERE id = ?1 LIMIT 1"))?;
+    read(query.query_row([id_column(id)], job_of).optional())?.transpose()
+}
+
+pub(crate) fn jobs_between(
+    connection: &Connection,
+    first: JobId,
+    last: JobId,
+    limit: usize,
+) -> Result<Vec<JobId>, HistoryError> {
+    let mut query =
+        read(connection.prepare_cached("SELECT id FROM jobs WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3"))?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = query.query_map([id_column(first), id_column(last), limit], |row| Ok(id_of(row.get(0)?)));
+    read(rows.and_then(Iterator::collect))
+}
+
+pub(crate) fn jobs(connection: &Connection, filter: &JobFilter) -> Result<Vec<Job>, HistoryError> {
+    let mut wanted: Vec<(&str, Value)> = Vec::new();
+    if let Some(namespace) = &filter.namespace {
+        wanted.push(("namespace = ?", namespace.as_str().to_owned().into()));
+    }
+    if let Some(status) = filter.status {
+        wanted.push(("status = ?", status_word(status).to_owned().into()));
+    }
+    if let Some(agent) = &filter.agent {
+        wanted.push(("agent = ?", agent.as_str().to_owned().into()));
+    }
+    if let Some(since) = filter.since {
+        wanted.push(("created_at >= ?", since.0.into()));
+    }
+    if let Some(until) = filter.until {
+        wanted.push(("created_at <= ?", until.0.into()));
+    }
+    let conditions: Vec<_> = wanted.iter().map(|(condition, _)| *condition).collect();
+    let conditions = if conditions.is_empty() { "1".to_owned() } else { conditions.join(" AND ") };
+    let sql = format!(
+        "SELECT record, bytes FROM jobs WHERE {conditions} ORDER BY created_at DESC, event_seq DESC LIMIT ? OFFSET ?"
+    );
+    let mut values: Vec<Value> = wanted.into_iter().map(|(_, value)| value).collect();
+    for number in [filter.limit, filter.offset] {
+        values.push(i64::try_from(number).unwrap_or(i64::MAX).into());
+    }
+    let mut query = read(connection.prepare_cached(&sql))?;
+    let rows = read(query.query_map(rusqlite::params_from_iter(values), job_of))?;
+    rows.map(|row| read(row)?).collect()
+}
+
+pub(crate) fn events(connection: &Connection, after: EventSeq, limit: usize) -> Result<Vec<StoredEvent>, HistoryError> {
+    // One transaction, so that the floor, the blobs and the jobs are of one moment.
+    let view = read(connection.unchecked_transaction())?;
+    let floor: i64 = read(view.query_row("SELECT floor FROM progress", [], |row| row.get(0)))?;
+    if column(after) < floor {
+        return Err(HistoryError::Gone { earliest: EventSeq(floor as u64).next() });
+    }
+    let mut ended = |seq: EventSeq| {
+        let mut query = read(view.prepare_cached("SELECT record, bytes FROM jobs WHERE event_seq = ?1"))?;
+        read(query.query_row([column(seq)], job_of).optional())?.transpose()
+    };
+    let mut blobs = read(view.prepare_cached("SELECT body FROM events WHERE last_seq > ?1 ORDER BY last_seq"))?;
+    let mut rows = read(blobs.query([column(after)]))?;
+    let mut found = Vec::new();
+    while let Some(row) = read(rows.next())? {
+        let mut blob = read(row.get_ref(0))?.as_bytes().map_err(|_| HistoryError::Field("events"))?;
+        while !blob.is_empty() && found.len() < limit {
+            let event = decode_event(&mut blob, &mut ended)?;
+            if event.seq > after {
+                found.push(event);
+            }
+        }
+        if found.len() >= limit {
+            break;
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,112 @@
+//! The tables, and opening the file that holds them.
+//!
+//! `jobs` has one row an ended job, keyed by the event that ended it, so that rows are appended and a repeated event finds its row.
+//! `events` has one row a transaction: the events of that transaction in one blob, which costs a tenth of a row an event.
+
+use std::path::Path;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::HistoryError;
+
+/// The version that this program writes, in `PRAGMA user_version`.
+pub(crate) const VERSION: i64 = 1;
+
+const TABLES: &str = "
+CREATE TABLE jobs (
+    event_seq    INTEGER PRIMARY KEY, -- the event that ended the job
+    id           INTEGER NOT NULL,    -- the job id, order kept by flipping the top bit
+    namespace    TEXT NOT NULL,
+    agent        TEXT NOT NULL,
+    status       TEXT NOT NULL,
+    created_at   INTEGER NOT NULL,    -- microseconds since 1970
+    completed_at INTEGER NOT NULL,
+    record       TEXT NOT NULL,       -- everything else, JSON
+    bytes        BLOB NOT NULL        -- payloads and metadata, lengths in the record
+);
+CREATE INDEX jobs_by_id ON jobs (id);
+CREATE INDEX jobs_by_created_at ON jobs (created_at);
+
+CREATE TABLE events (
+    last_seq  INTEGER PRIMARY KEY, -- number of the last event in the blob
+    first_seq INTEGER NOT NULL,
+    body      BLOB NOT NULL
+);
+
+CREATE TABLE progress (
+    one       INTEGER PRIMARY KEY CHECK (one = 1),
+    watermark INTEGER NOT NULL, -- everything up to this event is here
+    floor     INTEGER NOT NULL  -- events up to this one are gone from `events`
+);
+INSERT INTO progress VALUES (1, 0, 0);
+";
+
+/// Files up to this size are checked as a whole when they are opened; a larger one only where it is read.
+const CHECKED_BYTES_MAX: u64 = 64 << 20;
+
+/// Opens the file for writing, creates or checks its tables.
+pub(crate) fn open_writer(path: &Path) -> Result<Connection, HistoryError> {
+    let mut connection = Connection::open(path).map_err(|source| opening(path, source))?;
+    prepare(&mut connection, path).map_err(|error| match error {
+        HistoryError::Sql { source, .. } => opening(path, source),
+        error => error,
+    })?;
+    Ok(connection)
+}
+
+/// Opens the file for reading only.
+pub(crate) fn open_reader(path: &Path) -> Result<Connection, HistoryError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(|source| opening(path, source))?;
+    // A reader never waits for the writer in WAL mode; a checkpoint that restarts the file may make it wait for an instant.
+    connection.pragma_update(None, "busy_timeout", 1_000).map_err(HistoryError::sql("read"))?;
+    connection.pragma_update(None, "cache_size", -1024).map_err(HistoryError::sql("read"))?;
+    Ok(connection)
+}
+
+fn prepare(connection: &mut Connection, path: &Path) -> Result<(), HistoryError> {
+    let sql = HistoryError::sql("open");
+    let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(sql)?;
+    if mode != "wal" {
+        tracing::warn!(%mode, "history's file system allows no write-ahead file: reads wait for writes");
+    }
+    // NORMAL syncs at checkpoints only; the writer syncs the write-ahead file itself before it acknowledges anything.
+    for (name, value) in
+        [("synchronous", 1), ("wal_autocheckpoint", 4_096), ("cache_size", -4_096), ("busy_timeout", 5_000)]
+    {
+        connection.pragma_update(None, name, value).map_err(HistoryError::sql("open"))?;
+    }
+    let version: i64 =
+        connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(HistoryError::sql("open"))?;
+    match version {
+        0 => {
+            let transaction = connection.transaction().map_err(HistoryError::sql("create"))?;
+            transaction.execute_batch(TABLES).map_err(HistoryError::sql("create"))?;
+            transaction.pragma_update(None, "user_version", VERSION).map_err(HistoryError::sql("create"))?;
+            transaction.commit().map_err(HistoryError::sql("create"))?;
+        }
+        VERSION => check(connection, path)?,
+        found => return Err(HistoryError::TooNew { path: path.to_owned(), found, known: VERSION }),
+    }
+    Ok(())
+}
+
+fn check(connection: &Connection, path: &Path) -> Result<(), HistoryError> {
+    let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    if bytes > CHECKED_BYTES_MAX {
+        return Ok(());
+    }
+    let verdict: String =
+        connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(HistoryError::sql("check"))?;
+    if verdict == "ok" { Ok(()) } else { Err(HistoryError::Damaged { path: path.to_owned(), detail: verdict }) }
+}
+
+/// Tells damage from everything else that can stop a file from being opened.
+fn opening(path: &Path, source: rusqlite::Error) -> HistoryError {
+    let damaged = matches!(source.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase));
+    if damaged {
+        HistoryError::Damaged { path: path.to_owned(), detail: source.to_string() }
+    } else {
+        HistoryError::Open { path: path.to_owned(), source }
+    }
+}

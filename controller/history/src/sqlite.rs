@@ -1,0 +1,148 @@
+//! The embedded SQL file: one writer thread, readers on the pool for blocking work.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_types::{EventRecord, EventSeq, Job, JobId};
+use rusqlite::Connection;
+use tokio::sync::{mpsc, watch};
+
+use crate::writer::{Input, Progress, Writer};
+use crate::{Answer, Ended, History, HistoryError, JobFilter, StoredEvent, reader, schema};
+
+/// How history is kept.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The file.
+    pub path: PathBuf,
+    /// How many of the latest events can be read again; jobs are kept without a bound.
+    pub events_kept: u64,
+    /// The longest time that a written event waits for its sync.
+    pub sync_interval: Duration,
+    /// How long the writer waits for more before a transaction.
+    pub gather_interval: Duration,
+    /// How many handed-over entries may wait for the writer.
+    pub queue_max: usize,
+}
+
+impl Options {
+    /// The defaults for a file.
+    pub fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            events_kept: 1_000_000,
+            sync_interval: Duration::from_millis(200),
+            gather_interval: Duration::from_millis(10),
+            queue_max: 1_024,
+        }
+    }
+}
+
+/// History in an embedded SQL file. Dropping the last clone ends the writer after what it has been handed.
+#[derive(Clone)]
+pub struct SqliteHistory {
+    inputs: mpsc::Sender<Input>,
+    synced: watch::Receiver<EventSeq>,
+    readers: Arc<Readers>,
+    env: Env,
+}
+
+/// Idle read connections.
+struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// More than this many readers at once open and close connections of their own.
+const READERS_IDLE_MAX: usize = 2;
+
+impl SqliteHistory {
+    /// Opens or creates the file and starts its writer. Blocking. `observe` hears how long writes take.
+    pub fn open(options: Options, env: Env, observe: impl Fn(Progress) + Send + 'static) -> Result<Self, HistoryError> {
+        let path = options.path.clone();
+        let connection = schema::open_writer(&path)?;
+        let watermark: i64 = connection
+            .query_row("SELECT watermark FROM progress", [], |row| row.get(0))
+            .map_err(HistoryError::sql("read"))?;
+        let (inputs, receiver) = mpsc::channel(options.queue_max);
+        // What an earlier process left behind is synced before it is called so: its last sync may not have come.
+        let (announce, synced) = watch::channel(EventSeq(watermark.unsigned_abs()));
+        let mut writer = Writer {
+            connection,
+            path: path.clone(),
+            options,
+            clock: env.clock.clone(),
+            inputs: receiver,
+            synced: announce,
+            observe: Box::new(observe),
+            wal: None,
+        };
+        writer.sync()?;
+        env.thread("history", move || writer.run()).map_err(HistoryError::Sync)?;
+        Ok(Self { inputs, synced, readers: Arc::new(Readers { path, idle: Mutex::default() }), env })
+    }
+
+    fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, HistoryError> + Send + 'static,
+    ) -> Answer<'_, T> {
+        let readers = self.readers.clone();
+        let task = self.env.spawn_blocking("history-read", move || {
+            let connection = readers.take()?;
+            let answer = work(&connection);
+            readers.give_back(connection);
+            answer
+        });
+        Box::pin(async move { task.join().await.map_err(|_| HistoryError::Stopped)? })
+    }
+}
+
+impl Readers {
+    fn take(&self) -> Result<Connection, HistoryError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.map_or_else(|| schema::open_reader(&self.path), Ok)
+    }
+
+    fn give_back(&self, connection: Connection) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < READERS_IDLE_MAX {
+            idle.push(connection);
+        }
+    }
+}
+
+impl History for SqliteHistory {
+    fn append(&self, events: Arc<[EventRecord]>) -> Answer<'_, ()> {
+        Box::pin(async move { self.inputs.send(Input::Events(events)).await.map_err(|_| HistoryError::Stopped) })
+    }
+
+    fn resync(&self, ended: Vec<Ended>, through: EventSeq) -> Answer<'_, ()> {
+        let input = Input::Resync { ended, through };
+        Box::pin(async move { self.inputs.send(input).await.map_err(|_| HistoryError::Stopped) })
+    }
+
+    fn synced(&self) -> watch::Receiver<EventSeq> {
+        self.synced.clone()
+    }
+
+    fn job(&self, id: JobId) -> Answer<'_, Option<Arc<Job>>> {
+        self.read(move |connection| Ok(reader::job(connection, id)?.map(Arc::new)))
+    }
+
+    fn jobs_between(&self, first: JobId, last: JobId, limit: usize) -> Answer<'_, Vec<JobId>> {
+        self.read(move |connection| reader::jobs_between(connection, first, last, limit))
+    }
+
+    fn jobs(&self, filter: JobFilter) -> Answer<'_, Vec<Arc<Job>>> {
+        self.read(move |connection| Ok(reader::jobs(connection, &filter)?.into_iter().map(Arc::new).collect()))
+    }
+
+    fn events(&self, after: EventSeq, limit: usize) -> Answer<'_, Vec<StoredEvent>> {
+        self.read(move |connection| reader::events(connection, after, limit))
+    }
+}
+
+#[cfg(test)]
+mod tests;

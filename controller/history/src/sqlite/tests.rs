@@ -1,0 +1,226 @@
+//! The file through its public face: what goes in comes out, once, in order, and after a restart.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use atlas_types::{
+    AgentPin, Attempt, ClusterTime, Digest, Door, Event, Failure, FailureKind, JobChange, JobStatus, Micros, Namespace,
+    Payload, PayloadBody, Principal, Reason, Seq, Timestamp, Version,
+};
+use expect_test::expect;
+
+use super::*;
+
+fn open(path: &Path) -> Result<SqliteHistory, HistoryError> {
+    let options = Options {
+        sync_interval: Duration::from_millis(5),
+        gather_interval: Duration::from_millis(1),
+        events_kept: 10,
+        ..Options::new(path.to_owned())
+    };
+    SqliteHistory::open(options, Env::system(), |_| ())
+}
+
+fn job(id: u64, status: JobStatus) -> Job {
+    let ended = status.is_terminal();
+    Job {
+        namespace: Namespace::default_namespace(),
+        id: JobId(id),
+        agent: if id % 2 == 0 { "echo" } else { "count" }.parse().expect("a name"),
+        pin: Some(AgentPin { version: Version { major: 1, minor: 2, patch: 3 }, digest: Digest([7; 32]) }),
+        spec: None,
+        status,
+        reason: if ended { Reason::Running } else { Reason::Backoff { until: ClusterTime(9) } },
+        priority: -3,
+        queue_seq: 11,
+        submitted_seq: Seq(5),
+        input: Payload::inline(format!("{{\"n\":{id}}}").as_bytes()),
+        output: ended.then(|| Payload {
+            key_id: 2,
+            body: PayloadBody::Artifact { digest: Digest([1; 32]), size_bytes: 70_000 },
+        }),
+        failure: (status == JobStatus::Failed)
+            .then(|| Failure { kind: FailureKind::Timeout, error: "too \"slow\" é".into() }),
+        created_at: Timestamp(1_000_000 + id as i64),
+        started_at: Timestamp(2_000_000),
+        completed_at: Timestamp(if ended { 3_000_000 } else { 0 }),
+        queued_at: ClusterTime(4),
+        warmup: Micros(5),
+        execution: Micros(6),
+        warm: true,
+        attempt: Attempt(2),
+        lease: None,
+        retry_count: 1,
+        original: Some(JobId(u64::MAX)),
+        successor: None,
+        metadata: br#"{"_a":1}"#.as_slice().into(),
+        labels: Arc::new(BTreeMap::from([("team".to_owned(), "blue".to_owned())])),
+        execution_timeout: Some(Micros(7)),
+        principal: Principal::local(),
+        door: Door::Http,
+        request_id: None,
+        trace: None,
+        stream: Some(Payload::inline(b"[]")),
+    }
+}
+
+fn event(seq: u64, id: u64, old_status: JobStatus, status: JobStatus) -> EventRecord {
+    let change = match status {
+        JobStatus::Pending => JobChange::Submitted,
+        JobStatus::Running => JobChange::Granted,
+        _ => JobChange::Ended,
+    };
+    EventRecord {
+        seq: EventSeq(seq),
+        at: Timestamp(10 * seq as i64),
+        event: Event::Job { change, old_status, job: Arc::new(job(id, status)) },
+    }
+}
+
+/// The three events of a job that completes.
+fn life(first: u64, id: u64) -> Arc<[EventRecord]> {
+    [
+        event(first, id, JobStatus::Pending, JobStatus::Pending),
+        event(first + 1, id, JobStatus::Pending, JobStatus::Running),
+        event(first + 2, id, JobStatus::Running, JobStatus::Completed),
+    ]
+    .into()
+}
+
+async fn synced(history: &SqliteHistory, seq: u64) {
+    let mut synced = history.synced();
+    let reached = synced.wait_for(|synced| *synced >= EventSeq(seq));
+    #[expect(clippy::disallowed_methods, reason = "a test's own deadline")]
+    tokio::time::timeout(Duration::from_secs(10), reached).await.expect("in time").expect("the writer lives");
+}
+
+fn file() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let path = dir.path().join("history.sqlite");
+    (dir, path)
+}
+
+fn describe(events: &[StoredEvent]) -> String {
+    let lines = events.iter().map(|event| {
+        let job = event.job.as_ref().map_or_else(
+            || "-".to_owned(),
+            |job| format!("{} {} → {}", job.job.id.0, job.old_status.as_str(), job.job.status.as_str()),
+        );
+        format!("{} {job}\n", event.seq)
+    });
+    lines.collect()
+}
+
+#[tokio::test]
+async fn an_ended_job_reads_back_whole() {
+    let (_dir, path) = file();
+    let history = open(&path).expect("opens");
+    let failed = job(8, JobStatus::Failed);
+    let events =
+        [event(1, 8, JobStatus::Running, JobStatus::Failed), event(2, 9, JobStatus::Pending, JobStatus::Running)];
+    history.append(events.into()).await.expect("queued");
+    synced(&history, 2).await;
+    assert_eq!(history.job(JobId(8)).await.expect("reads").as_deref(), Some(&failed));
+    assert_eq!(history.job(JobId(9)).await.expect("reads"), None, "a live job is the state's");
+    let events = history.events(EventSeq(1), 10).await.expect("reads");
+    let running = events[0].job.as_ref().expect("a job's event");
+    assert_eq!(*running.job, job(9, JobStatus::Running));
+}
+
+#[tokio::test]
+async fn events_come_once_and_in_order_over_a_restart() {
+    let (_dir, path) = file();
+    let history = open(&path).expect("opens");
+    history.append(life(1, 2)).await.expect("queued");
+    synced(&history, 3).await;
+    drop(history);
+    let history = open(&path).expect("opens again");
+    assert_eq!(*history.synced().borrow(), EventSeq(3));
+    // The log is replayed from an older snapshot: what is known is skipped.
+    history.append(life(1, 2)).await.expect("queued");
+    history.append(life(4, 3)).await.expect("queued");
+    synced(&history, 6).await;
+    let events = history.events(EventSeq(0), 100).await.expect("reads");
+    expect![[r#"
+        1 -
+        2 2 pending → running
+        3 2 running → completed
+        4 -
+        5 3 pending → running
+        6 3 running → completed
+    "#]]
+    .assert_eq(&describe(&events));
+    let part = history.events(EventSeq(1), 3).await.expect("reads");
+    expect![[r#"
+        2 2 pending → running
+        3 2 running → completed
+        4 -
+    "#]]
+    .assert_eq(&describe(&part));
+}
+
+#[tokio::test]
+async fn missed_events_are_gone_and_said_to_be() {
+    let (_dir, path) = file();
+    let history = open(&path).expect("opens");
+    history.append(life(1, 2)).await.expect("queued");
+    let ended = vec![Ended { event: EventSeq(9), job: Arc::new(job(5, JobStatus::Cancelled)) }];
+    history.resync(ended, EventSeq(20)).await.expect("queued");
+    history.append(life(21, 6)).await.expect("queued");
+    synced(&history, 23).await;
+    assert!(history.job(JobId(5)).await.expect("reads").is_some());
+    let gone = history.events(EventSeq(3), 5).await.expect_err("a gap");
+    assert_eq!(gone.to_string(), "events up to 21 are gone");
+    assert_eq!(history.events(EventSeq(20), 5).await.expect("reads").len(), 3);
+}
+
+#[tokio::test]
+async fn lists_are_filtered_and_newest_first() {
+    let (_dir, path) = file();
+    let history = open(&path).expect("opens");
+    for id in 1..=9 {
+        history.append(life(id * 3 - 2, id)).await.expect("queued");
+    }
+    synced(&history, 27).await;
+    let list = async |filter: JobFilter| {
+        let jobs = history.jobs(filter).await.expect("reads");
+        jobs.iter().map(|job| job.id.0).collect::<Vec<_>>()
+    };
+    let all = JobFilter { limit: 3, ..JobFilter::default() };
+    assert_eq!(list(all.clone()).await, [9, 8, 7]);
+    assert_eq!(list(JobFilter { offset: 7, ..all.clone() }).await, [2, 1]);
+    assert_eq!(list(JobFilter { agent: Some("echo".parse().expect("a name")), ..all.clone() }).await, [8, 6, 4]);
+    assert_eq!(list(JobFilter { status: Some(JobStatus::Failed), ..all.clone() }).await, [0; 0]);
+    let between = JobFilter { since: Some(Timestamp(1_000_002)), until: Some(Timestamp(1_000_003)), ..all };
+    assert_eq!(list(between).await, [3, 2]);
+    let ids = history.jobs_between(JobId(4), JobId(u64::MAX), 2).await.expect("reads");
+    assert_eq!(ids, [JobId(4), JobId(5)]);
+}
+
+#[tokio::test]
+async fn damage_and_newer_files_are_named() {
+    let (_dir, path) = file();
+    std::fs::write(&path, [b'x'; 8192]).expect("writable");
+    let error = open(&path).err().expect("damaged");
+    assert!(error.to_string().contains("is damaged: file is not a database; move the file"), "{error}");
+    std::fs::remove_file(&path).expect("removable");
+    drop(open(&path).expect("opens"));
+    let connection = Connection::open(&path).expect("opens");
+    connection.pragma_update(None, "user_version", 99).expect("writable");
+    drop(connection);
+    let error = open(&path).err().expect("too new");
+    assert!(error.to_string().contains("has schema 99, this program knows up to 1"), "{error}");
+}
+
+#[tokio::test]
+async fn old_events_are_dropped_and_jobs_stay() {
+    let (_dir, path) = file();
+    let history = open(&path).expect("opens");
+    for id in 1..=1_400 {
+        history.append(life(id * 3 - 2, id)).await.expect("queued");
+    }
+    synced(&history, 4_200).await;
+    let gone = history.events(EventSeq(0), 1).await.expect_err("dropped");
+    assert!(matches!(gone, HistoryError::Gone { .. }), "{gone}");
+    assert!(history.job(JobId(1)).await.expect("reads").is_some());
+}

@@ -1,0 +1,307 @@
+//! The writer: one thread, one connection, one transaction for all that waits.
+//!
+//! It gathers for a moment before each transaction, because a transaction costs as much as several jobs and nobody waits for it:
+//! until a job is here the state has it. At most every [`Options::sync_interval`] it syncs the write-ahead file and says how far it is.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_env::Clock;
+use atlas_types::{Event, EventRecord, EventSeq};
+use rusqlite::{Connection, params};
+use tokio::sync::{mpsc, watch};
+
+use crate::record::{encode_event, encode_job, id_column, status_word};
+use crate::{Ended, HistoryError, Options};
+
+/// What the writer is asked to do.
+pub(crate) enum Input {
+    Events(Arc<[EventRecord]>),
+    Resync { ended: Vec<Ended>, through: EventSeq },
+}
+
+/// Most events of one transaction: bounds memory, and what a failed transaction has to repeat.
+const EVENTS_MAX: usize = 8_192;
+/// The wait before a failed transaction is tried again.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+pub(crate) struct Writer {
+    pub(crate) connection: Connection,
+    pub(crate) path: PathBuf,
+    pub(crate) options: Options,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) inputs: mpsc::Receiver<Input>,
+    pub(crate) synced: watch::Sender<EventSeq>,
+    pub(crate) observe: Box<dyn Fn(Progress) + Send>,
+    /// A descriptor of the write-ahead file, once there is one.
+    pub(crate) wal: Option<File>,
+}
+
+/// How long something took, for metrics.
+#[derive(Debug, Clone, Copy)]
+pub enum Progress {
+    /// One transaction, and how far it came.
+    Committed {
+        /// How long it took.
+        took: Duration,
+        /// The last event in it.
+        through: EventSeq,
+    },
+    /// One sync to disk.
+    Synced {
+        /// How long it took.
+        took: Duration,
+    },
+}
+
+impl Writer {
+    /// Works until every sender is gone, then syncs what is left.
+    pub(crate) fn run(mut self) {
+        let mut written = *self.synced.borrow();
+        let mut waiting = Vec::new();
+        while let Some(first) = self.inputs.blocking_recv() {
+            waiting.push(first);
+            let began = self.clock.monotonic();
+            loop {
+                self.gather(&mut waiting);
+                if !waiting.is_empty() {
+                    written = self.commit_until_done(&waiting, written);
+                    waiting.clear();
+                }
+                let due = self.clock.monotonic().saturating_sub(began) >= self.options.sync_interval;
+                if due || (self.inputs.is_closed() && self.inputs.is_empty()) {
+                    break;
+                }
+            }
+            self.sync_until_done(written);
+        }
+    }
+
+    /// Takes in what is there after a moment in which more may come.
+    fn gather(&mut self, waiting: &mut Vec<Input>) {
+        std::thread::sleep(self.options.gather_interval);
+        let mut events: usize = waiting.iter().map(len).sum();
+        while events < EVENTS_MAX {
+            let Ok(next) = self.inputs.try_recv() else { break };
+            events += len(&next);
+            waiting.push(next);
+        }
+    }
+
+    /// A disk that is full or locked today may not be tomorrow: nothing is dropped, the state keeps the jobs meanwhile.
+    fn commit_until_done(&mut self, waiting: &[Input], written: EventSeq) -> EventSeq {
+        loop {
+            let start = self.clock.monotonic();
+            match self.commit(waiting, written) {
+                Ok(through) => {
+                    let took = self.clock.monotonic().saturating_sub(start);
+                    (self.observe)(Progress::Committed { took, through });
+                    return through;
+                }
+                Err(error) => {
+                    tracing::error!(error = &error as &dyn std::error::Error, path = %self.path.display(), "history was not written, trying again");
+                    if self.inputs.is_closed() {
+                        return written;
+                    }
+                    std::thread::sleep(RETRY_INTERVAL);
+                }
+            }
+        }
+    }
+
+    fn commit(&mut self, waiting: &[Input], written: EventSeq) -> Result<EventSeq, HistoryError> {
+        let sql = || HistoryError::sql("write");
+        let transaction = self.connection.transaction().map_err(sql())?;
+        let mut batch = Batch { through: written, ..Batch::default() };
+        {
+            let mut insert = transaction
+                .prepare_cached("INSERT OR IGNORE INTO jobs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
+                .map_err(sql())?;
+            for input in waiting {
+                match input {
+                    Input::Events(events) => {
+                        for event in events.iter() {
+                            batch.event(&transaction, &mut insert, event)?;
+                        }
+                    }
+                    Input::Resync { ended, through } => batch.resync(&transaction, &mut insert, ended, *through)?,
+                }
+            }
+        }
+        batch.flush(&transaction)?;
+        if batch.through > written {
+            transaction
+                .prepare_cached("UPDATE progress SET watermark = ?1")
+                .and_then(|mut update| update.execute([column(batch.through)]))
+                .map_err(sql())?;
+            // Retention runs now and then: a deletion a transaction would cost as much as the transaction.
+            let kept = self.options.events_kept;
+            if batch.through.0 / 4_096 != written.0 / 4_096 && batch.through.0 > kept {
+                drop_events(&transaction, EventSeq(batch.through.0 - kept))?;
+            }
+        }
+        transaction.commit().map_err(sql())?;
+        Ok(batch.through)
+    }
+
+    /// Until this returns nothing of it is acknowledged, so nothing is pruned.
+    fn sync_until_done(&mut self, written: EventSeq) {
+        let start = self.clock.monotonic();
+        while let Err(error) = self.sync() {
+            tracing::error!(error = &error as &dyn std::error::Error, path = %self.path.display(), "history was not synced, trying again");
+            self.wal = None;
+            if self.inputs.is_closed() {
+                return;
+            }
+            std::thread::sleep(RETRY_INTERVAL);
+        }
+        (self.observe)(Progress::Synced { took: self.clock.monotonic().saturating_sub(start) });
+        self.synced.send_replace(written);
+    }
+
+    /// SQLite keeps no locks on the write-ahead file, so a second descriptor of it is harmless, and the file stays the same as long
+    /// as a connection is open.
+    pub(crate) fn sync(&mut self) -> Result<(), HistoryError> {
+        if let Some(file) = &self.wal {
+            return file.sync_data().map_err(HistoryError::Sync);
+        }
+        let mut path = self.path.clone().into_os_string();
+        path.push("-wal");
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            // Without a write-ahead file (a file system that has no shared memory) every commit was synced by SQLite itself.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(HistoryError::Sync(error)),
+        };
+        file.sync_data().map_err(HistoryError::Sync)?;
+        if let Some(dir) = self.path.parent() {
+            File::open(dir).and_then(|dir| dir.sync_all()).map_err(HistoryError::Sync)?;
+        }
+        self.wal = Some(file);
+        Ok(())
+    }
+}
+
+/// The events of one transaction on their way into one blob.
+#[derive(Default)]
+struct Batch {
+    first: Option<EventSeq>,
+    through: EventSeq,
+    blob: Vec<u8>,
+    record: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+impl Batch {
+    fn event(
+        &mut self,
+        connection: &Connection,
+        insert: &mut rusqlite::CachedStatement<'_>,
+        event: &EventRecord,
+    ) -> Result<(), HistoryError> {
+        if event.seq <= self.through {
+            return Ok(());
+        }
+        if event.seq != self.through.next() {
+            // Events were missed without a resync: say so rather than pretend a dense range.
+            self.flush(connection)?;
+            raise_floor(connection, EventSeq(event.seq.0 - 1))?;
+        }
+        encode_event(event, &mut self.blob)?;
+        self.first.get_or_insert(event.seq);
+        self.through = event.seq;
+        match &event.event {
+            Event::Job { job, .. } if job.status.is_terminal() => self.job(insert, event.seq, job),
+            _ => Ok(()),
+        }
+    }
+
+    fn resync(
+        &mut self,
+        connection: &Connection,
+        insert: &mut rusqlite::CachedStatement<'_>,
+        ended: &[Ended],
+        through: EventSeq,
+    ) -> Result<(), HistoryError> {
+        let known = self.through;
+        for Ended { event, job } in ended.iter().filter(|ended| ended.event > known) {
+            self.job(insert, *event, job)?;
+        }
+        if through > self.through {
+            self.flush(connection)?;
+            raise_floor(connection, through)?;
+            self.through = through;
+        }
+        Ok(())
+    }
+
+    fn job(
+        &mut self,
+        insert: &mut rusqlite::CachedStatement<'_>,
+        seq: EventSeq,
+        job: &atlas_types::Job,
+    ) -> Result<(), HistoryError> {
+        self.record.clear();
+        self.bytes.clear();
+        encode_job(job, &mut self.record, &mut self.bytes)?;
+        insert
+            .execute(params![
+                column(seq),
+                id_column(job.id),
+                job.namespace.as_str(),
+                job.agent.as_str(),
+                status_word(job.status),
+                job.created_at.0,
+                job.completed_at.0,
+                self.record,
+                self.bytes,
+            ])
+            .map_err(HistoryError::sql("write"))?;
+        Ok(())
+    }
+
+    /// Writes the blob, if there is one.
+    fn flush(&mut self, connection: &Connection) -> Result<(), HistoryError> {
+        let Some(first) = self.first.take() else { return Ok(()) };
+        connection
+            .prepare_cached("INSERT OR IGNORE INTO events VALUES (?1, ?2, ?3)")
+            .and_then(|mut insert| insert.execute(params![column(self.through), column(first), self.blob]))
+            .map_err(HistoryError::sql("write"))?;
+        self.blob.clear();
+        Ok(())
+    }
+}
+
+fn raise_floor(connection: &Connection, floor: EventSeq) -> Result<(), HistoryError> {
+    connection
+        .execute("UPDATE progress SET floor = max(floor, ?1)", [column(floor)])
+        .map(|_| ())
+        .map_err(HistoryError::sql("write"))
+}
+
+fn drop_events(connection: &Connection, through: EventSeq) -> Result<(), HistoryError> {
+    connection
+        .execute("DELETE FROM events WHERE last_seq <= ?1", [column(through)])
+        .and_then(|_| {
+            connection.execute(
+                "UPDATE progress SET floor = max(floor, coalesce((SELECT first_seq - 1 FROM events ORDER BY last_seq LIMIT 1), 0))",
+                [],
+            )
+        })
+        .map(|_| ())
+        .map_err(HistoryError::sql("prune"))
+}
+
+fn len(input: &Input) -> usize {
+    match input {
+        Input::Events(events) => events.len(),
+        Input::Resync { ended, .. } => ended.len(),
+    }
+}
+
+/// An event number as SQLite's signed integer; 2^63 events will not come.
+pub(crate) fn column(seq: EventSeq) -> i64 {
+    i64::try_from(seq.0).unwrap_or(i64::MAX)
+}
