@@ -216,7 +216,8 @@ mod tests {
             Timeout: DeadlineExceeded, HTTP 504, exit 9
             Gone: FailedPrecondition, HTTP 410, exit 6
             Internal: Internal, HTTP 500, exit 3
-        "#]].assert_eq(&KINDS.iter().map(row).collect::<String>());
+        "#]]
+        .assert_eq(&KINDS.iter().map(row).collect::<String>());
     }
 
     #[test]

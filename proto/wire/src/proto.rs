@@ -1,7 +1,13 @@
 //! The generated messages, clients and servers, a module a package. Only this crate's conversions look inside messages.
 
 /// The stream between a worker and the leader.
-#[expect(unused_qualifications, reason = "generated code spells paths out")]
+#[expect(
+    clippy::large_enum_variant,
+    unused_qualifications,
+    clippy::allow_attributes,
+    clippy::allow_attributes_without_reason,
+    reason = "generated"
+)]
 pub mod worker {
     /// Version 1.
     pub mod v1 {
@@ -10,7 +16,12 @@ pub mod worker {
 }
 
 /// Raft between controllers.
-#[expect(unused_qualifications, reason = "generated code spells paths out")]
+#[expect(
+    unused_qualifications,
+    clippy::allow_attributes,
+    clippy::allow_attributes_without_reason,
+    reason = "generated"
+)]
 pub mod peer {
     /// Version 1.
     pub mod v1 {

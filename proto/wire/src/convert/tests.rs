@@ -157,13 +157,28 @@ fn a_refusal_names_the_field() {
     check(|a| a.input = None, &expect![[r#"field "assignment.input" is missing"#]]);
     check(|a| a.input = Some(pb::Payload { key_id: 0, body: None }), &expect![[r#"field "payload.body" is missing"#]]);
     check(|a| a.digest.truncate(31), &expect![[r#"field "assignment.digest" has 31 bytes instead of 32"#]]);
-    check(|a| a.agent_name = "../etc".to_owned(), &expect![[r#"field "assignment.agent_name" is not a name: a agent name must not contain "/""#]]);
-    check(|a| a.version = "1.0".to_owned(), &expect![[r#"field "assignment.version" is not a version: "1.0" is not a version of the form 1.2.3"#]]);
+    check(
+        |a| a.agent_name = "../etc".to_owned(),
+        &expect![[r#"field "assignment.agent_name" is not a name: a agent name must not contain "/""#]],
+    );
+    check(
+        |a| a.version = "1.0".to_owned(),
+        &expect![[r#"field "assignment.version" is not a version: "1.0" is not a version of the form 1.2.3"#]],
+    );
     check(|a| a.traceparent = "00-0-0-0".to_owned(), &expect![[r#"field "assignment.traceparent" is malformed"#]]);
-    check(|a| a.startup_timeout = Some(prost_types::Duration { seconds: -1, nanos: 0 }), &expect![[r#"field "assignment.startup_timeout" holds -1, which is not one of its values"#]]);
-    check(|a| a.execution_timeout = Some(prost_types::Duration { seconds: i64::MAX, nanos: 0 }), &expect![[r#"field "assignment.execution_timeout" holds 9223372036854775807, which is not one of its values"#]]);
+    check(
+        |a| a.startup_timeout = Some(prost_types::Duration { seconds: -1, nanos: 0 }),
+        &expect![[r#"field "assignment.startup_timeout" holds -1, which is not one of its values"#]],
+    );
+    check(
+        |a| a.execution_timeout = Some(prost_types::Duration { seconds: i64::MAX, nanos: 0 }),
+        &expect![[r#"field "assignment.execution_timeout" holds 9223372036854775807, which is not one of its values"#]],
+    );
     let large = pb::payload::Body::Inline(vec![b' '; INLINE_BYTES_MAX + 1].into());
-    check(|a| a.input = Some(pb::Payload { key_id: 0, body: Some(large) }), &expect![[r#"field "payload.inline" has 65537 bytes or items, more than 65536"#]]);
+    check(
+        |a| a.input = Some(pb::Payload { key_id: 0, body: Some(large) }),
+        &expect![[r#"field "payload.inline" has 65537 bytes or items, more than 65536"#]],
+    );
 }
 
 #[test]
