@@ -1,1 +1,39 @@
-//! The replicated state: apply, indexes, invariants.
+//! The replicated state: a deterministic machine that takes log entries and gives outcomes and events.
+//!
+//! It owns agents, nodes, jobs, leases, remembered requests and limits, and keeps the indexes that readers, planner and duties
+//! need, so that nothing scans. It decides nothing that needs a clock, a random number, a schema or a scheduler: such results
+//! arrive in commands, and [`State::apply`] checks that they still hold. Everything is persistent, so a clone costs nothing and
+//! never changes under its reader.
+//!
+//! ```
+//! use atlas_state::State;
+//! use atlas_types::{ClusterTime, Command, ConfigureCluster, Namespace, Origin, Outcome, Request, Timestamp};
+//!
+//! let mut state = State::new(1);
+//! let (at, clock) = (Timestamp(1), ClusterTime(0));
+//! state.begin_entry(at, clock);
+//! let command = Command::ConfigureCluster(ConfigureCluster { config: state.config().clone() });
+//! let request = Request { origin: Origin::duty(Namespace::default_namespace()), command };
+//! let (outcome, events) = state.apply(&request, at, clock);
+//! state.end_entry();
+//! assert_eq!(outcome, Ok(Outcome::Done));
+//! assert_eq!(events.len(), 1);
+//! ```
+#![deny(missing_docs)]
+
+mod change;
+mod command;
+mod dedupe;
+mod image;
+mod index;
+mod invariant;
+mod map;
+mod node;
+mod read;
+mod state;
+
+pub use image::ImageError;
+pub use index::{Class, EXECUTION_GRACE, Timer, TimerKind};
+pub use invariant::Violation;
+pub use node::NodeState;
+pub use state::{Applied, Halt, State};

@@ -60,19 +60,44 @@ impl Free {
         }
     }
 
-    /// Takes one place and what `allocation` holds; stops at zero, since an inventory may shrink under its leases.
-    pub fn take(&mut self, allocation: &Allocation) {
+    /// Takes one place and what `allocation` holds. Stops at zero, since an inventory may shrink under its leases: false says
+    /// that it did.
+    pub fn take(&mut self, allocation: &Allocation) -> bool {
+        let mut whole = self.places > 0;
         self.places = self.places.saturating_sub(1);
         if self.cores != u32::MAX {
+            whole &= self.cores >= allocation.cores;
             self.cores = self.cores.saturating_sub(allocation.cores);
         }
         if self.memory_bytes != u64::MAX {
+            whole &= self.memory_bytes >= allocation.memory_bytes;
             self.memory_bytes = self.memory_bytes.saturating_sub(allocation.memory_bytes);
         }
         for share in &allocation.gpus {
+            let Some(gpu) = self.gpus.iter_mut().find(|gpu| gpu.index == share.index) else {
+                whole = false;
+                continue;
+            };
+            whole &= gpu.free_bytes >= share.vram_bytes;
+            gpu.free_bytes = gpu.free_bytes.saturating_sub(share.vram_bytes);
+            gpu.holders += 1;
+        }
+        whole
+    }
+
+    /// Gives back what [`Self::take`] took as a whole.
+    pub fn give(&mut self, allocation: &Allocation) {
+        self.places += 1;
+        if self.cores != u32::MAX {
+            self.cores += allocation.cores;
+        }
+        if self.memory_bytes != u64::MAX {
+            self.memory_bytes += allocation.memory_bytes;
+        }
+        for share in &allocation.gpus {
             if let Some(gpu) = self.gpus.iter_mut().find(|gpu| gpu.index == share.index) {
-                gpu.free_bytes = gpu.free_bytes.saturating_sub(share.vram_bytes);
-                gpu.holders += 1;
+                gpu.free_bytes += share.vram_bytes;
+                gpu.holders -= 1;
             }
         }
     }
@@ -135,13 +160,16 @@ mod tests {
         let whole = Demand { gpus: 1, ..Demand::default() };
         let first = free.fit(&inventory, &small).expect("both are empty");
         assert_eq!(first.gpus, [GpuShare { index: 0, vram_bytes: 30 }]);
-        free.take(&first);
+        assert!(free.take(&first));
         assert_eq!(free.fit(&inventory, &small).expect("50 are left").gpus[0].index, 0);
         let all = free.fit(&inventory, &whole).expect("the second is empty");
         assert_eq!(all.gpus, [GpuShare { index: 1, vram_bytes: 80 }]);
-        free.take(&all);
+        assert!(free.take(&all));
         assert_eq!(free.fit(&inventory, &whole), None);
         assert!(!free.admits(&inventory, &whole, &all), "taken meanwhile");
+        free.give(&all);
+        free.give(&first);
+        assert_eq!(free, Free::of(&inventory));
     }
 
     #[test]
@@ -159,7 +187,7 @@ mod tests {
         let mut free = Free::of(&inventory);
         let demand = Demand { gpus: 1, vram_bytes: 1 << 40, ..Demand::default() };
         let taken = free.fit(&inventory, &demand).expect("no check is made");
-        free.take(&taken);
+        assert!(free.take(&taken));
         assert_eq!(free.fit(&inventory, &demand), None);
     }
 }

@@ -1,0 +1,267 @@
+//! How commands change the state: the few ways in which a job or node moves on, shared by all commands.
+//!
+//! Everything here happens after the checks, so nothing here refuses. Indexes and events are kept in one place each.
+
+use std::sync::Arc;
+
+use atlas_types::{
+    AgentVersion, ClusterTime, Digest, Event, EventRecord, Failure, FailureKind, Job, JobChange, JobId, JobStatus,
+    Lease, Micros, NodeHealth, NodeId, Origin, Outcome, Reason, Rejection, Timestamp, Usage,
+};
+
+use crate::node::NodeState;
+use crate::state::State;
+
+/// One command at work.
+pub(crate) struct Change<'a> {
+    pub(crate) state: &'a mut State,
+    pub(crate) origin: &'a Origin,
+    pub(crate) at: Timestamp,
+    pub(crate) clock: ClusterTime,
+    pub(crate) events: &'a mut Vec<EventRecord>,
+}
+
+impl Change<'_> {
+    /// The job of a client's command: one of another name space does not exist for it.
+    pub(crate) fn own_job(&self, id: JobId) -> Result<&Arc<Job>, Rejection> {
+        let found = self.state.jobs.get(&id).filter(|job| job.namespace == self.origin.namespace);
+        found.ok_or(Rejection::UnknownJob { job: id })
+    }
+
+    /// The job of a duty's command.
+    pub(crate) fn job(&self, id: JobId) -> Result<&Arc<Job>, Rejection> {
+        self.state.jobs.get(&id).ok_or(Rejection::UnknownJob { job: id })
+    }
+
+    pub(crate) fn node(&self, id: &NodeId) -> Result<&Arc<NodeState>, Rejection> {
+        self.state.nodes.get(id).ok_or_else(|| Rejection::UnknownNode { node: id.clone() })
+    }
+
+    /// Writes an event.
+    pub(crate) fn emit(&mut self, event: Event) {
+        self.state.event_seq = self.state.event_seq.next();
+        self.events.push(EventRecord { seq: self.state.event_seq, at: self.at, event });
+    }
+
+    /// Stores a job and writes its event.
+    pub(crate) fn put(&mut self, job: Job, change: JobChange, old_status: JobStatus) {
+        let job = Arc::new(job);
+        let old = self.state.jobs.insert(job.id, Arc::clone(&job));
+        self.state.index.job(old.as_deref(), Some(&job));
+        self.emit(Event::Job { change, old_status, job });
+    }
+
+    /// Stores an agent version and writes its event.
+    pub(crate) fn put_agent(&mut self, agent: Arc<AgentVersion>) {
+        let agents = self.state.agents.entry(agent.namespace.clone()).or_default();
+        let old = agents.insert((agent.name.clone(), agent.version), Arc::clone(&agent));
+        self.state.index.agent(old.as_deref(), &agent);
+        self.emit(Event::Agent { agent });
+    }
+
+    /// Stores a node that changed and keeps its indexes.
+    pub(crate) fn put_node(&mut self, new: NodeState) {
+        let new = Arc::new(new);
+        let old = self.state.nodes.insert(new.node.id.clone(), Arc::clone(&new));
+        self.state.index.node(old.as_deref(), Some(&new));
+    }
+
+    /// Changes a node in place and keeps its indexes.
+    pub(crate) fn change_node(&mut self, id: &NodeId, change: impl FnOnce(&mut NodeState)) {
+        let Some(found) = self.state.nodes.get_mut(id) else { return };
+        let old = Arc::clone(found);
+        change(Arc::make_mut(found));
+        let new = Arc::clone(found);
+        self.state.index.node(Some(&old), Some(&new));
+    }
+
+    /// Writes that a node changed.
+    pub(crate) fn emit_node(&mut self, id: &NodeId) {
+        if let Some(node) = self.state.nodes.get(id) {
+            let node = Arc::clone(&node.node);
+            self.emit(Event::Node { node });
+        }
+    }
+
+    /// Records a new job at the end of its queue.
+    pub(crate) fn submit(&mut self, mut job: Job) {
+        self.state.queue_seq += 1;
+        job.queue_seq = self.state.queue_seq;
+        job.submitted_seq = self.state.seq;
+        job.created_at = self.at;
+        job.queued_at = self.clock;
+        self.put(job, JobChange::Submitted, JobStatus::Pending);
+    }
+
+    /// Takes a job's lease back. What its attempt left warm, if it said so, may be used by the next.
+    pub(crate) fn release(&mut self, job: &mut Job, idle: Option<u32>) {
+        let Some(lease) = job.lease.take() else { return };
+        let Some(found) = self.state.nodes.get_mut(&lease.node) else { return };
+        let old = Arc::clone(found);
+        let node = Arc::make_mut(found);
+        node.leases.remove(&lease.token);
+        if node.over {
+            let jobs = &self.state.jobs;
+            let left = node.leases.clone();
+            node.recount(left.values().filter_map(|job| jobs.get(job)?.lease.as_deref()));
+        } else {
+            node.free.give(&lease.allocation);
+        }
+        if let (Some(idle), Some(pin)) = (idle, &job.pin) {
+            set_warm(node, pin.digest, idle);
+        }
+        let new = Arc::clone(found);
+        self.state.index.node(Some(&old), Some(&new));
+    }
+
+    /// Ends a job: a terminal status is final. A failure that its contract retries is followed by a new job.
+    pub(crate) fn end(&mut self, mut job: Job, status: JobStatus, failure: Option<Failure>) -> Outcome {
+        let old_status = job.status;
+        self.release(&mut job, None);
+        job.status = status;
+        job.failure = failure;
+        job.completed_at = self.at;
+        let retry = (status == JobStatus::Failed).then(|| self.retry_of(&job)).flatten();
+        job.successor = retry.as_ref().map(|retry| retry.id);
+        let outcome = Outcome::Ended { status, retry: job.successor };
+        self.state.ended.insert(self.state.event_seq.next(), job.id);
+        self.put(job, JobChange::Ended, old_status);
+        if let Some(retry) = retry {
+            self.submit(retry);
+        }
+        outcome
+    }
+
+    /// Ends a job by its worker's report. After a cancel the report only says that the attempt has stopped.
+    pub(crate) fn end_by_report(
+        &mut self,
+        mut job: Job,
+        usage: &Usage,
+        status: JobStatus,
+        failure: Option<Failure>,
+    ) -> Outcome {
+        job.warmup = usage.warmup;
+        job.execution = usage.execution;
+        job.warm = usage.warm;
+        let cancelling = job.reason == Reason::Cancelling;
+        self.release(&mut job, Some(usage.idle));
+        if cancelling { self.end(job, JobStatus::Cancelled, None) } else { self.end(job, status, failure) }
+    }
+
+    /// Fails a job that never ran. Clients see pending → running → failed.
+    pub(crate) fn fail_without_run(&mut self, mut job: Job, failure: Failure) -> Outcome {
+        job.status = JobStatus::Running;
+        job.reason = Reason::Running;
+        job.started_at = self.at;
+        self.put(job.clone(), JobChange::Granted, JobStatus::Pending);
+        self.end(job, JobStatus::Failed, Some(failure))
+    }
+
+    /// A running job's lease is lost (design §3.6).
+    pub(crate) fn lose(&mut self, job: &Job) -> Outcome {
+        let mut job = job.clone();
+        if job.reason == Reason::Cancelling {
+            return self.end(job, JobStatus::Cancelled, None);
+        }
+        match after_loss(&job) {
+            Some(reason) => {
+                self.release(&mut job, None);
+                job.status = JobStatus::Pending;
+                job.reason = reason;
+                self.put(job, JobChange::Lost, JobStatus::Running);
+                Outcome::Ended { status: JobStatus::Pending, retry: None }
+            }
+            None => {
+                let error = format!("lease lost {} times", job.attempt);
+                let failure = Failure { kind: FailureKind::LeaseLost, error: error.into() };
+                self.end(job, JobStatus::Failed, Some(failure))
+            }
+        }
+    }
+
+    /// Loses all leases of a node, the oldest first.
+    pub(crate) fn lose_all(&mut self, node: &NodeState) {
+        for (_, id) in node.leases() {
+            if let Some(job) = self.state.jobs.get(&id).cloned() {
+                self.lose(&job);
+            }
+        }
+    }
+
+    /// The job that follows a failed one, if its contract asks for one (spec §13.6). Admission limits do not count here: each
+    /// admitted job has at most one such follower at a time.
+    fn retry_of(&self, job: &Job) -> Option<Job> {
+        let rule = job.spec.as_ref()?.retry;
+        if job.retry_count >= rule.max_retries {
+            return None;
+        }
+        let original = job.original.unwrap_or(job.id);
+        let number = u64::from(job.retry_count) + 1;
+        let mut id = original.derive(number);
+        while self.state.jobs.contains_key(&id) {
+            id = id.derive(number);
+        }
+        let factor = 1_u64.checked_shl(job.retry_count).unwrap_or(u64::MAX);
+        let until = self.clock.plus(Micros(rule.backoff_base.0.saturating_mul(factor)));
+        let retry_count = job.retry_count + 1;
+        Some(Job { retry_count, reason: Reason::Backoff { until }, request_id: None, ..again(job, id) })
+    }
+}
+
+/// A fresh job for the same work as `job`, linked to the first of its family.
+pub(crate) fn again(job: &Job, id: JobId) -> Job {
+    Job {
+        id,
+        status: JobStatus::Pending,
+        reason: Reason::Queued,
+        output: None,
+        failure: None,
+        started_at: Timestamp::NOT_YET,
+        completed_at: Timestamp::NOT_YET,
+        warmup: Micros::default(),
+        execution: Micros::default(),
+        warm: false,
+        attempt: Default::default(),
+        lease: None,
+        original: Some(job.original.unwrap_or(job.id)),
+        successor: None,
+        stream: None,
+        ..job.clone()
+    }
+}
+
+/// What a job whose lease was lost waits for now; none if it has had all its attempts.
+fn after_loss(job: &Job) -> Option<Reason> {
+    use atlas_types::Effects::{Idempotent, Once, Pure, Reconcilable};
+    let spec = job.spec.as_ref()?;
+    let started = job.lease.as_ref().is_some_and(|lease| lease.started);
+    match spec.effects {
+        // Before the attempts are counted: to fail it would let its retry rule run it again unasked.
+        Once | Reconcilable if started => Some(Reason::InDoubt),
+        Pure | Idempotent | Once | Reconcilable => (job.attempt.0 < spec.max_attempts).then_some(Reason::Lost),
+    }
+}
+
+/// Notes how many idle warm slots of a package a node has.
+pub(crate) fn set_warm(state: &mut NodeState, digest: Digest, idle: u32) {
+    let idle = if state.node.health == NodeHealth::Ready { idle } else { 0 };
+    if state.node.warm.get(&digest).copied().unwrap_or(0) == idle {
+        return;
+    }
+    let warm = &mut Arc::make_mut(&mut state.node).warm;
+    if idle == 0 {
+        warm.remove(&digest);
+    } else {
+        warm.insert(digest, idle);
+    }
+}
+
+/// The lease under which a report is made, or that it is outdated.
+pub(crate) fn live_lease<'a>(
+    job: Option<&'a Arc<Job>>,
+    holds: impl FnOnce(&Lease) -> bool,
+) -> Result<(&'a Arc<Job>, &'a Arc<Lease>), Rejection> {
+    let job = job.ok_or(Rejection::Fenced)?;
+    let lease = job.lease.as_ref().filter(|lease| holds(lease)).ok_or(Rejection::Fenced)?;
+    Ok((job, lease))
+}

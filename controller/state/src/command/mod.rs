@@ -1,0 +1,75 @@
+//! The commands, one file each. The dispatcher is a table; each file checks everything and then changes anything.
+
+mod cancel_job;
+mod complete_job;
+mod configure_cluster;
+mod cordon;
+mod drain_node;
+mod fail_job;
+mod fail_pending;
+mod grant_lease;
+mod lose_lease;
+mod lose_node;
+mod prune_jobs;
+mod register_agent;
+mod register_node;
+mod remove_node;
+mod retire_agent;
+mod retry_job;
+mod sink_ack;
+mod start_job;
+mod submit_job;
+mod wake_job;
+mod warm_changed;
+
+use atlas_types::{Command, INLINE_BYTES_MAX, Outcome, Payload, Rejection};
+
+use crate::change::Change;
+
+/// Applies one command.
+pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
+    match command {
+        Command::RegisterAgent(command) => register_agent::apply(command, change),
+        Command::RetireAgent(command) => retire_agent::apply(command, change),
+        Command::RegisterNode(command) => register_node::apply(command, change),
+        Command::DrainNode(command) => drain_node::apply(command, change),
+        Command::Cordon(command) => cordon::apply(command, change),
+        Command::RemoveNode(command) => remove_node::apply(command, change),
+        Command::LoseNode(command) => lose_node::apply(command, change),
+        Command::WarmChanged(command) => warm_changed::apply(command, change),
+        Command::SubmitJob(command) => submit_job::apply(command, change),
+        Command::GrantLease(command) => grant_lease::apply(command, change),
+        Command::StartJob(command) => start_job::apply(command, change),
+        Command::CompleteJob(command) => complete_job::apply(command, change),
+        Command::FailJob(command) => fail_job::apply(command, change),
+        Command::FailPending(command) => fail_pending::apply(command, change),
+        Command::CancelJob(command) => cancel_job::apply(command, change),
+        Command::LoseLease(command) => lose_lease::apply(command, change),
+        Command::WakeJob(command) => wake_job::apply(command, change),
+        Command::RetryJob(command) => retry_job::apply(command, change),
+        Command::SinkAck(command) => sink_ack::apply(command, change),
+        Command::PruneJobs(command) => prune_jobs::apply(command, change),
+        Command::ConfigureCluster(command) => configure_cluster::apply(command, change),
+    }
+}
+
+/// Refuses inline bytes beyond what the formats allow.
+fn check_size(bytes: u64) -> Result<(), Rejection> {
+    if bytes > INLINE_BYTES_MAX as u64 { Err(Rejection::PayloadTooLarge { bytes }) } else { Ok(()) }
+}
+
+/// Refuses a report whose output, stream or metadata is beyond what the formats allow.
+fn check_report(
+    output: Option<&Payload>,
+    stream: Option<&Payload>,
+    metadata: Option<&std::sync::Arc<[u8]>>,
+) -> Result<(), Rejection> {
+    check_size(output.map_or(0, Payload::inline_bytes))?;
+    check_size(stream.map_or(0, Payload::inline_bytes))?;
+    check_size(metadata.map_or(0, |metadata| metadata.len() as u64))
+}
+
+/// Refuses to go beyond a bound of the state.
+fn check_limit(what: &'static str, used: u64, limit: u64) -> Result<(), Rejection> {
+    if used >= limit { Err(Rejection::LimitReached { what, limit }) } else { Ok(()) }
+}

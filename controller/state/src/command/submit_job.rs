@@ -1,0 +1,95 @@
+//! Submits a job. What the door resolved is checked again; a job that the door found to be wrong is recorded and fails at once.
+
+use std::sync::Arc;
+
+use atlas_types::{
+    AgentPin, Attempt, Job, JobId, JobStatus, Micros, Outcome, Reason, Rejection, RunSpec, Seq, SubmitJob, Timestamp,
+    Verdict,
+};
+
+use super::{check_limit, check_size};
+use crate::change::Change;
+
+pub(super) fn apply(command: &SubmitJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
+    let payload_bytes = command.input.inline_bytes();
+    check_size(payload_bytes)?;
+    check_size(command.metadata.len() as u64)?;
+    check_admission(change, command.id, payload_bytes + command.metadata.len() as u64)?;
+    let (pin, spec, failure) = match &command.verdict {
+        Verdict::Accepted(pin) => {
+            let spec = pinned_spec(change, command, pin).ok_or(Rejection::StaleAgent)?;
+            (Some(pin.clone()), Some(spec), None)
+        }
+        Verdict::Refused { pin, failure } => {
+            let spec = pin.as_ref().and_then(|pin| pinned_spec(change, command, pin));
+            (pin.clone(), spec, Some(failure.clone()))
+        }
+    };
+
+    let job = new_job(command, change, pin, spec);
+    change.submit(job);
+    if let (Some(failure), Ok(job)) = (failure, change.job(command.id)) {
+        let job = (**job).clone();
+        change.fail_without_run(job, failure);
+    }
+    Ok(Outcome::Submitted { job: command.id, repeated: false })
+}
+
+/// Refuses a job that the bounds of the state have no room for, or whose id is taken.
+pub(super) fn check_admission(change: &Change<'_>, id: JobId, bytes: u64) -> Result<(), Rejection> {
+    let state = &*change.state;
+    let config = &state.config;
+    if state.jobs.contains_key(&id) {
+        return Err(Rejection::DuplicateJob { job: id });
+    }
+    if state.active() >= config.jobs_active_max {
+        return Err(Rejection::QueueFull { active: state.active() });
+    }
+    check_limit("jobs", state.jobs_total(), config.jobs_total_max)?;
+    check_limit("payload bytes", (state.inline_bytes() + bytes).saturating_sub(1), config.inline_bytes_max)
+}
+
+/// How jobs of the pinned version run, while it is registered with that package and in service.
+fn pinned_spec(change: &Change<'_>, command: &SubmitJob, pin: &AgentPin) -> Option<Arc<RunSpec>> {
+    let found = change.state.agent(&change.origin.namespace, &command.agent, pin.version)?;
+    (found.digest == pin.digest && !found.retired).then(|| Arc::clone(&found.spec))
+}
+
+fn new_job(command: &SubmitJob, change: &Change<'_>, pin: Option<AgentPin>, spec: Option<Arc<RunSpec>>) -> Job {
+    let origin = change.origin;
+    Job {
+        namespace: origin.namespace.clone(),
+        id: command.id,
+        agent: command.agent.clone(),
+        pin,
+        spec,
+        status: JobStatus::Pending,
+        reason: Reason::Queued,
+        priority: command.priority,
+        queue_seq: 0,
+        submitted_seq: Seq::default(),
+        input: command.input.clone(),
+        output: None,
+        failure: None,
+        created_at: change.at,
+        started_at: Timestamp::NOT_YET,
+        completed_at: Timestamp::NOT_YET,
+        queued_at: change.clock,
+        warmup: Micros::default(),
+        execution: Micros::default(),
+        warm: false,
+        attempt: Attempt::default(),
+        lease: None,
+        retry_count: 0,
+        original: None,
+        successor: None,
+        metadata: Arc::clone(&command.metadata),
+        labels: Arc::clone(&command.labels),
+        execution_timeout: command.execution_timeout,
+        principal: origin.principal.clone(),
+        door: origin.door,
+        request_id: origin.request_id.clone(),
+        trace: origin.trace,
+        stream: None,
+    }
+}

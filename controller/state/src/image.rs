@@ -1,0 +1,123 @@
+//! The state to plain data and back. Indexes are rebuilt, and what comes back must keep every invariant.
+
+use std::sync::Arc;
+
+use atlas_types::{EndedImage, Job, NodeImage, SinkImage, StateImage};
+
+use crate::dedupe::Dedupe;
+use crate::invariant::Violation;
+use crate::map::Map;
+use crate::node::NodeState;
+use crate::state::State;
+
+/// Why an image is not a state.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ImageError {
+    /// Something is in it twice.
+    #[error("the image has {what} twice")]
+    Twice {
+        /// What.
+        what: &'static str,
+    },
+    /// A lease names a node that is not in it.
+    #[error("the image has a lease on a node that it does not have")]
+    UnknownNode,
+    /// It breaks an invariant.
+    #[error("the image is not a state that commands lead to")]
+    Violation(#[source] Violation),
+}
+
+impl State {
+    /// Everything that cannot be derived, in order.
+    pub fn to_image(&self) -> StateImage {
+        let node =
+            |node: &Arc<NodeState>| NodeImage { node: Arc::clone(&node.node), inventory_since: node.inventory_since };
+        StateImage {
+            cluster_id: self.cluster_id,
+            level: self.level,
+            seq: self.seq,
+            chain: self.chain,
+            at: self.at,
+            clock: self.clock,
+            grant_seq: self.grant_seq,
+            event_seq: self.event_seq,
+            queue_seq: self.queue_seq,
+            config: (*self.config).clone(),
+            agents: self.agents.values().flat_map(|agents| agents.values().cloned()).collect(),
+            nodes: self.nodes.values().map(node).collect(),
+            jobs: self.jobs.values().cloned().collect(),
+            ended: self.ended.iter().map(|(event, job)| EndedImage { event: *event, job: *job }).collect(),
+            requests: self.dedupe.to_image(),
+            sinks: self.sinks.iter().map(|(member, event)| SinkImage { member: *member, event: *event }).collect(),
+        }
+    }
+
+    /// The state that an image shows.
+    pub fn from_image(image: StateImage) -> Result<Self, ImageError> {
+        let mut state = Self::new(image.cluster_id);
+        state.level = image.level;
+        state.seq = image.seq;
+        state.chain = image.chain;
+        state.at = image.at;
+        state.clock = image.clock;
+        state.grant_seq = image.grant_seq;
+        state.event_seq = image.event_seq;
+        state.queue_seq = image.queue_seq;
+        state.config = Arc::new(image.config);
+        for agent in image.agents {
+            let agents = state.agents.entry(agent.namespace.clone()).or_default();
+            once("an agent version", agents.insert((agent.name.clone(), agent.version), agent))?;
+        }
+        for NodeImage { node, inventory_since } in image.nodes {
+            let id = node.id.clone();
+            once("a node", state.nodes.insert(id, Arc::new(NodeState::new(node, inventory_since))))?;
+        }
+        for job in image.jobs {
+            once("a job", state.jobs.insert(job.id, job))?;
+        }
+        for EndedImage { event, job } in image.ended {
+            once("an ending", state.ended.insert(event, job))?;
+        }
+        let requests = image.requests.len() as u64;
+        state.dedupe = Dedupe::from_image(image.requests);
+        once("a request", (state.dedupe.len() != requests).then_some(()))?;
+        for SinkImage { member, event } in image.sinks {
+            once("a member", state.sinks.insert(member, event))?;
+        }
+        state.rebuild()?;
+        state.check_invariants().map_err(ImageError::Violation)?;
+        Ok(state)
+    }
+
+    /// Rebuilds what is derived from agents, nodes and jobs.
+    fn rebuild(&mut self) -> Result<(), ImageError> {
+        let mut nodes: Map<_, _> = self.nodes.clone();
+        for lease in self.jobs.values().filter_map(|job| job.lease.as_ref()) {
+            let node = nodes.get_mut(&lease.node).ok_or(ImageError::UnknownNode)?;
+            Arc::make_mut(node).take(lease);
+        }
+        self.nodes = nodes;
+        self.index = self.rebuilt_index();
+        Ok(())
+    }
+
+    /// The indexes as agents, nodes and jobs alone give them.
+    pub(crate) fn rebuilt_index(&self) -> crate::index::Index {
+        let mut index = crate::index::Index::default();
+        for job in self.jobs.values() {
+            let job: &Job = job;
+            index.job(None, Some(job));
+        }
+        for node in self.nodes.values() {
+            index.node(None, Some(node));
+        }
+        for agent in self.agents.values().flat_map(|agents| agents.values()) {
+            index.agent(None, agent);
+        }
+        index
+    }
+}
+
+fn once<T>(what: &'static str, before: Option<T>) -> Result<(), ImageError> {
+    if before.is_some() { Err(ImageError::Twice { what }) } else { Ok(()) }
+}

@@ -1,0 +1,101 @@
+//! Derived, persistent indexes: kept with every change, rebuilt at load, never written down. With them nothing scans.
+//!
+//! What a job or node adds to each index is a function of that job or node alone, so a change is "out with the old, in with
+//! the new" and a rebuild is the sum over all. `INDEX-1` compares the two.
+
+mod listing;
+mod rooms;
+mod timer;
+mod waiting;
+
+use atlas_types::{AgentName, AgentVersion, Job, JobStatus, Namespace};
+
+pub use self::timer::{EXECUTION_GRACE, Timer, TimerKind};
+pub use self::waiting::Class;
+
+pub(crate) use self::timer::of as timer_of;
+use self::{listing::Listing, rooms::Rooms, timer::Timers, waiting::Waiting};
+
+use crate::map::Map;
+use crate::node::NodeState;
+
+/// All indexes and counts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Index {
+    pub(crate) waiting: Waiting,
+    pub(crate) timers: Timers,
+    pub(crate) listing: Listing,
+    pub(crate) rooms: Rooms,
+    /// Running jobs by agent name; agents without one are absent.
+    pub(crate) running_of: Map<Namespace, Map<AgentName, u32>>,
+    pub(crate) pending: u64,
+    pub(crate) running: u64,
+    /// Payload bytes of all jobs.
+    pub(crate) job_bytes: u64,
+    pub(crate) agents: u64,
+    /// Contract bytes of all agent versions.
+    pub(crate) agent_bytes: u64,
+}
+
+impl Index {
+    /// One job changed, appeared or went.
+    pub(crate) fn job(&mut self, old: Option<&Job>, new: Option<&Job>) {
+        self.waiting.change(old, new);
+        self.timers.change(old, new);
+        self.listing.change(old, new);
+        if let Some(old) = old {
+            self.job_bytes -= inline_bytes(old);
+        }
+        if let Some(new) = new {
+            self.job_bytes += inline_bytes(new);
+        }
+        if old.map(|job| job.status) != new.map(|job| job.status) {
+            self.count(old, false);
+            self.count(new, true);
+        }
+    }
+
+    /// One node changed, appeared or went.
+    pub(crate) fn node(&mut self, old: Option<&NodeState>, new: Option<&NodeState>) {
+        self.rooms.change(old, new);
+    }
+
+    /// One agent version appeared or changed.
+    pub(crate) fn agent(&mut self, old: Option<&AgentVersion>, new: &AgentVersion) {
+        self.agent_bytes -= old.map_or(0, |agent| agent.contract.inline_bytes());
+        self.agents += u64::from(old.is_none());
+        self.agent_bytes += new.contract.inline_bytes();
+    }
+
+    fn count(&mut self, job: Option<&Job>, more: bool) {
+        let Some(job) = job else { return };
+        let step = |count: &mut u64| if more { *count += 1 } else { *count -= 1 };
+        match job.status {
+            JobStatus::Pending => step(&mut self.pending),
+            JobStatus::Running => {
+                step(&mut self.running);
+                self.count_agent(job, more);
+            }
+            JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => {}
+        }
+    }
+
+    fn count_agent(&mut self, job: &Job, more: bool) {
+        let agents = self.running_of.entry(job.namespace.clone()).or_default();
+        let count = agents.entry(job.agent.clone()).or_default();
+        *count = if more { *count + 1 } else { *count - 1 };
+        if *count == 0 {
+            agents.remove(&job.agent);
+        }
+        if agents.is_empty() {
+            self.running_of.remove(&job.namespace);
+        }
+    }
+}
+
+/// Bytes of a job that count against the bound of the state.
+pub(crate) fn inline_bytes(job: &Job) -> u64 {
+    let output = job.output.as_ref().map_or(0, |payload| payload.inline_bytes());
+    let stream = job.stream.as_ref().map_or(0, |payload| payload.inline_bytes());
+    job.input.inline_bytes() + output + stream + job.metadata.len() as u64
+}

@@ -1,0 +1,138 @@
+//! Nodes that take leases, by the room they have, and nodes by idle warm slots.
+//!
+//! Rooms with about the same amounts share a bucket (amounts are rounded down to a power of two), so a heavy demand skips
+//! all the buckets where it cannot fit and meets a node in vain only in those on its own boundary. Within a bucket, and over
+//! all that match, the nodes with the fewest free places come first: that is the order of `bin_pack`.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use atlas_types::{Demand, Digest, Free, NodeId};
+
+use crate::map::{Map, Set};
+use crate::node::NodeState;
+
+/// Rounded amounts: numbers of binary digits, so 0 is none and one more is about twice as much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Bucket {
+    cores: u8,
+    memory: u8,
+    /// Memory of the GPU that has most free.
+    vram: u8,
+    /// GPUs that nobody holds, at most 255.
+    gpus_whole: u8,
+    /// GPUs, at most 255.
+    gpus: u8,
+}
+
+impl Bucket {
+    fn of(free: &Free) -> Self {
+        let whole = |gpu: &&atlas_types::GpuFree| gpu.holders == 0;
+        // A device of unknown size passes every check on its amount.
+        let room = |gpu: &atlas_types::GpuFree| if gpu.total_bytes == 0 { u64::MAX } else { gpu.free_bytes };
+        Self {
+            cores: digits(u64::from(free.cores)),
+            memory: digits(free.memory_bytes),
+            vram: digits(free.gpus.iter().map(room).max().unwrap_or(0)),
+            gpus_whole: few(free.gpus.iter().filter(whole).count()),
+            gpus: few(free.gpus.len()),
+        }
+    }
+
+    /// Whether some node in here could have room. What a declared inventory adds is left to the exact check.
+    fn may_have_room(self, demand: &Demand) -> bool {
+        let gpus = few(demand.gpus as usize);
+        let gpus_fit = if demand.vram_bytes == 0 { self.gpus_whole >= gpus } else { self.gpus >= gpus };
+        self.cores >= digits(u64::from(demand.cores))
+            && self.memory >= digits(demand.memory_bytes)
+            && gpus_fit
+            && (gpus == 0 || self.vram >= digits(demand.vram_bytes))
+    }
+}
+
+fn digits(amount: u64) -> u8 {
+    (u64::BITS - amount.leading_zeros()) as u8
+}
+
+fn few(count: usize) -> u8 {
+    u8::try_from(count).unwrap_or(u8::MAX)
+}
+
+/// Free places first, so that the fullest node comes first.
+type Room = (u32, NodeId);
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Rooms {
+    buckets: Map<Bucket, Set<Room>>,
+    warm: Map<Digest, Set<NodeId>>,
+}
+
+impl Rooms {
+    pub(crate) fn change(&mut self, old: Option<&NodeState>, new: Option<&NodeState>) {
+        let (was, is) = (old.and_then(place), new.and_then(place));
+        if was != is {
+            if let Some((bucket, room)) = was {
+                remove(&mut self.buckets, &bucket, &room);
+            }
+            if let Some((bucket, room)) = is {
+                self.buckets.entry(bucket).or_default().insert(room);
+            }
+        }
+        self.change_warm(old, new);
+    }
+
+    fn change_warm(&mut self, old: Option<&NodeState>, new: Option<&NodeState>) {
+        if let (Some(old), Some(new)) = (old, new)
+            && Arc::ptr_eq(&old.node, &new.node)
+        {
+            return;
+        }
+        let warm = |node: Option<&NodeState>, digest| node.is_some_and(|node| node.node.warm.contains_key(digest));
+        if let Some(state) = old {
+            for digest in state.node.warm.keys().filter(|digest| !warm(new, digest)) {
+                remove(&mut self.warm, digest, &state.node.id);
+            }
+        }
+        if let Some(state) = new {
+            for digest in state.node.warm.keys().filter(|digest| !warm(old, digest)) {
+                self.warm.entry(*digest).or_default().insert(state.node.id.clone());
+            }
+        }
+    }
+
+    /// Names of nodes that may have room for `demand`, those with the fewest free places first.
+    pub(crate) fn candidates(&self, demand: &Demand) -> impl Iterator<Item = &NodeId> {
+        let matching = self.buckets.iter().filter(|(bucket, _)| bucket.may_have_room(demand));
+        let mut rooms: Vec<_> = matching.map(|(_, rooms)| rooms.iter()).collect();
+        // A merge of the matching buckets; each is in order already.
+        let heads = rooms.iter_mut().enumerate().filter_map(|(at, rooms)| rooms.next().map(|room| Reverse((room, at))));
+        let mut heads: BinaryHeap<_> = heads.collect();
+        std::iter::from_fn(move || {
+            let Reverse((room, at)) = heads.pop()?;
+            if let Some(next) = rooms[at].next() {
+                heads.push(Reverse((next, at)));
+            }
+            Some(&room.1)
+        })
+    }
+
+    /// Names of nodes with an idle warm slot of a package.
+    pub(crate) fn warm(&self, digest: &Digest) -> impl Iterator<Item = &NodeId> {
+        self.warm.get(digest).into_iter().flat_map(Set::iter)
+    }
+}
+
+/// Where a node is found; none while it takes no leases or has no place.
+fn place(state: &NodeState) -> Option<(Bucket, Room)> {
+    let open = state.takes_leases() && state.free.places > 0;
+    open.then(|| (Bucket::of(&state.free), (state.free.places, state.node.id.clone())))
+}
+
+fn remove<K: Ord + Clone, T: Ord + Clone>(map: &mut Map<K, Set<T>>, key: &K, item: &T) {
+    let Some(items) = map.get_mut(key) else { return };
+    items.remove(item);
+    if items.is_empty() {
+        map.remove(key);
+    }
+}

@@ -1,0 +1,279 @@
+//! What may be asked of the state. Each answer is a look-up or a walk along an index.
+
+use std::sync::Arc;
+
+use atlas_types::{
+    AgentName, AgentVersion, ClusterConfig, ClusterTime, Demand, Digest, EventSeq, FencingToken, Free, Job, JobId,
+    JobStatus, Lease, Level, MemberId, Namespace, NodeId, Seq, Timestamp, Version,
+};
+
+use crate::index::{self, Class, Timer};
+use crate::node::NodeState;
+use crate::state::State;
+
+/// The counters and clocks.
+impl State {
+    /// The cluster that the state belongs to.
+    pub fn cluster_id(&self) -> u128 {
+        self.cluster_id
+    }
+
+    /// Entries applied.
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// The chain over all entries and outcomes.
+    pub fn chain(&self) -> [u8; 32] {
+        self.chain
+    }
+
+    /// Wall clock of the last entry.
+    pub fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// Cluster clock of the last entry.
+    pub fn clock(&self) -> ClusterTime {
+        self.clock
+    }
+
+    /// The last fencing token given out.
+    pub fn grant_seq(&self) -> FencingToken {
+        self.grant_seq
+    }
+
+    /// The last event given out.
+    pub fn event_seq(&self) -> EventSeq {
+        self.event_seq
+    }
+
+    /// The active feature level.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// Limits.
+    pub fn config(&self) -> &ClusterConfig {
+        &self.config
+    }
+
+    /// Jobs that wait, for whatever.
+    pub fn pending(&self) -> u64 {
+        self.index.pending
+    }
+
+    /// Jobs that run.
+    pub fn running(&self) -> u64 {
+        self.index.running
+    }
+
+    /// Jobs that have not ended.
+    pub fn active(&self) -> u64 {
+        self.index.pending + self.index.running
+    }
+
+    /// Payload bytes in the state.
+    pub fn inline_bytes(&self) -> u64 {
+        self.index.job_bytes + self.index.agent_bytes
+    }
+
+    /// Registered agent versions of all name spaces.
+    pub fn agents_total(&self) -> u64 {
+        self.index.agents
+    }
+
+    /// Remembered requests.
+    pub fn requests_remembered(&self) -> u64 {
+        self.dedupe.len()
+    }
+
+    /// What a member's history has confirmed.
+    pub fn sink(&self, member: MemberId) -> EventSeq {
+        self.sinks.get(&member).copied().unwrap_or_default()
+    }
+
+    /// What each member's history has confirmed.
+    pub fn sinks(&self) -> impl Iterator<Item = (MemberId, EventSeq)> + '_ {
+        self.sinks.iter().map(|(member, event)| (*member, *event))
+    }
+}
+
+/// Jobs and leases.
+impl State {
+    /// A job by its id.
+    pub fn job(&self, id: JobId) -> Option<&Arc<Job>> {
+        self.jobs.get(&id)
+    }
+
+    /// How many jobs there are, ended ones included.
+    pub fn jobs_total(&self) -> u64 {
+        self.jobs.len() as u64
+    }
+
+    /// Jobs of a name space, the newest first, those of one status if one is given. To go on after a page, give the last
+    /// job's `queue_seq` as `before`.
+    pub fn jobs<'a>(
+        &'a self,
+        namespace: &Namespace,
+        status: Option<JobStatus>,
+        before: Option<u64>,
+    ) -> Box<dyn Iterator<Item = &'a Arc<Job>> + 'a> {
+        let before = before.unwrap_or(u64::MAX);
+        let job = |id| self.jobs.get(&id);
+        match status {
+            Some(status) => Box::new(self.index.listing.newest_with(namespace, status, before).filter_map(job)),
+            None => Box::new(self.index.listing.newest(namespace, before).filter_map(job)),
+        }
+    }
+
+    /// Jobs of a name space whose printed id starts with `prefix` (`job-4f3a`, or the digits alone).
+    pub fn jobs_by_prefix<'a>(
+        &'a self,
+        namespace: &'a Namespace,
+        prefix: &str,
+    ) -> impl Iterator<Item = &'a Arc<Job>> + 'a {
+        let range = id_range(prefix);
+        let jobs = range.into_iter().flat_map(|(first, last)| self.jobs.range(first..=last));
+        jobs.map(|(_, job)| job).filter(move |job| job.namespace == *namespace)
+    }
+
+    /// Ended jobs by the event that ended them, the oldest first.
+    pub fn ended(&self) -> impl ExactSizeIterator<Item = (EventSeq, JobId)> + DoubleEndedIterator + '_ {
+        self.ended.iter().map(|(event, job)| (*event, *job))
+    }
+
+    /// The live lease of a job.
+    pub fn lease(&self, job: JobId) -> Option<&Arc<Lease>> {
+        self.jobs.get(&job)?.lease.as_ref()
+    }
+
+    /// The live leases of a node, the oldest first.
+    pub fn leases_of(&self, node: &NodeId) -> impl Iterator<Item = &Arc<Lease>> {
+        let leases = self.nodes.get(node).into_iter().flat_map(|node| node.leases());
+        leases.filter_map(|(_, job)| self.lease(job))
+    }
+}
+
+/// Agents.
+impl State {
+    /// An agent version.
+    pub fn agent(&self, namespace: &Namespace, name: &AgentName, version: Version) -> Option<&Arc<AgentVersion>> {
+        self.agents.get(namespace)?.get(&(name.clone(), version))
+    }
+
+    /// The agent versions of a name space, by name and version.
+    pub fn agents<'a>(&'a self, namespace: &Namespace) -> impl Iterator<Item = &'a Arc<AgentVersion>> + 'a {
+        self.agents.get(namespace).into_iter().flat_map(|agents| agents.iter().map(|(_, agent)| agent))
+    }
+
+    /// The versions of one agent, the lowest first, retired ones included.
+    pub fn agent_versions<'a>(
+        &'a self,
+        namespace: &Namespace,
+        name: &AgentName,
+    ) -> impl DoubleEndedIterator<Item = &'a Arc<AgentVersion>> + 'a {
+        let key = |number| (name.clone(), Version { major: number, minor: number, patch: number });
+        let versions = key(0)..=key(u64::MAX);
+        let agents = self.agents.get(namespace).into_iter();
+        agents.flat_map(move |agents| agents.range(versions.clone()).map(|(_, agent)| agent))
+    }
+
+    /// The highest version of an agent that is not retired.
+    pub fn agent_latest(&self, namespace: &Namespace, name: &AgentName) -> Option<&Arc<AgentVersion>> {
+        self.agent_versions(namespace, name).rev().find(|agent| !agent.retired)
+    }
+
+    /// How many jobs of an agent run.
+    pub fn running_of(&self, namespace: &Namespace, name: &AgentName) -> u32 {
+        self.index.running_of.get(namespace).and_then(|agents| agents.get(name)).copied().unwrap_or(0)
+    }
+}
+
+/// Nodes.
+impl State {
+    /// All nodes by name.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = &Arc<NodeState>> {
+        self.nodes.iter().map(|(_, node)| node)
+    }
+
+    /// A node.
+    pub fn node(&self, id: &NodeId) -> Option<&Arc<NodeState>> {
+        self.nodes.get(id)
+    }
+
+    /// What a node's leases leave free.
+    pub fn free(&self, id: &NodeId) -> Option<&Free> {
+        self.nodes.get(id).map(|node| &node.free)
+    }
+
+    /// Nodes that take leases and have room for `demand` now, those with the fewest free places first.
+    pub fn nodes_with_room<'a>(&'a self, demand: &'a Demand) -> impl Iterator<Item = &'a Arc<NodeState>> + 'a {
+        let pinned = demand.node.as_ref();
+        let pinned_node = pinned.and_then(|id| self.nodes.get(id)).filter(|node| node.takes_leases());
+        let others = pinned.is_none().then(|| self.index.rooms.candidates(demand));
+        let others = others.into_iter().flatten().filter_map(|id| self.nodes.get(id));
+        pinned_node.into_iter().chain(others).filter(|node| node.has_room(demand))
+    }
+
+    /// Nodes that take leases and have an idle warm slot of a package.
+    pub fn warm_nodes(&self, digest: &Digest) -> impl Iterator<Item = &Arc<NodeState>> {
+        let nodes = self.index.rooms.warm(digest).filter_map(|id| self.nodes.get(id));
+        nodes.filter(|node| node.takes_leases())
+    }
+
+    /// Whether some registered node, ready or down, could run a job with this demand if it held nothing else.
+    ///
+    /// Stops at the first such node, so only a demand that few nodes can meet looks at many.
+    pub fn could_ever_run(&self, demand: &Demand) -> bool {
+        let could = |node: &Arc<NodeState>| {
+            let inventory = &node.node.inventory;
+            demand.suits(&node.node.id, inventory) && Free::of(inventory).fit(inventory, demand).is_some()
+        };
+        match &demand.node {
+            Some(id) => self.nodes.get(id).is_some_and(could),
+            None => self.nodes().any(could),
+        }
+    }
+}
+
+/// The queue and the timers.
+impl State {
+    /// Each class of waiting jobs with its first job, in the order of the queue.
+    pub fn class_heads(&self) -> impl Iterator<Item = (&Arc<Class>, &Arc<Job>)> {
+        self.index.waiting.heads().filter_map(|(class, job)| Some((class, self.jobs.get(&job)?)))
+    }
+
+    /// The waiting jobs of a class in their order.
+    pub fn waiting_in(&self, class: &Class) -> impl Iterator<Item = &Arc<Job>> {
+        self.index.waiting.of(class).filter_map(|job| self.jobs.get(&job))
+    }
+
+    /// How many jobs of a class wait.
+    pub fn waiting_count(&self, class: &Class) -> usize {
+        self.index.waiting.len_of(class)
+    }
+
+    /// What is due at or before `now`, the first due first.
+    pub fn due(&self, now: ClusterTime) -> impl Iterator<Item = Timer> + '_ {
+        self.index.timers.due(now).filter_map(|job| index::timer_of(self.jobs.get(&job)?))
+    }
+
+    /// When something is due next.
+    pub fn next_due(&self) -> Option<ClusterTime> {
+        self.index.timers.next()
+    }
+}
+
+/// The ids whose 16 digits start with those of `prefix`; none if it is not the beginning of a job id.
+fn id_range(prefix: &str) -> Option<(JobId, JobId)> {
+    let digits = prefix.strip_prefix(JobId::PREFIX).unwrap_or(prefix);
+    let lower = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    if digits.is_empty() || digits.len() > 16 || !digits.bytes().all(lower) {
+        return None;
+    }
+    let free = 4 * (16 - digits.len() as u32);
+    let first = u64::from_str_radix(digits, 16).ok()?.checked_shl(free)?;
+    let rest = 1_u64.checked_shl(free).map_or(u64::MAX, |span| span - 1);
+    Some((JobId(first), JobId(first | rest)))
+}

@@ -1,0 +1,190 @@
+//! The state itself and the rules of an entry's header (design §2).
+
+use std::sync::Arc;
+
+use atlas_types::{
+    AgentName, AgentVersion, ClusterConfig, ClusterTime, Entry, EventRecord, EventSeq, FencingToken, Job, JobId, Level,
+    MemberId, Namespace, NodeId, Outcome, Rejection, Request, Seq, Timestamp, Version,
+};
+
+use crate::change::Change;
+use crate::command;
+use crate::dedupe::Dedupe;
+use crate::index::Index;
+use crate::map::Map;
+use crate::node::NodeState;
+
+/// The replicated state. A clone costs nothing and never changes under its reader.
+#[derive(Debug, Clone)]
+pub struct State {
+    pub(crate) cluster_id: u128,
+    pub(crate) level: Level,
+    pub(crate) seq: Seq,
+    pub(crate) chain: [u8; 32],
+    pub(crate) at: Timestamp,
+    pub(crate) clock: ClusterTime,
+    pub(crate) grant_seq: FencingToken,
+    pub(crate) event_seq: EventSeq,
+    pub(crate) queue_seq: u64,
+    pub(crate) config: Arc<ClusterConfig>,
+    pub(crate) agents: Map<Namespace, Map<(AgentName, Version), Arc<AgentVersion>>>,
+    pub(crate) nodes: Map<NodeId, Arc<NodeState>>,
+    /// By id alone, which is unique in the cluster; the name space comes first in every index.
+    pub(crate) jobs: Map<JobId, Arc<Job>>,
+    /// Ended jobs by the event that ended them, for pruning.
+    pub(crate) ended: Map<EventSeq, JobId>,
+    pub(crate) dedupe: Dedupe,
+    pub(crate) sinks: Map<MemberId, EventSeq>,
+    pub(crate) index: Index,
+}
+
+/// What became of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Applied {
+    /// It was planned on another state and changed nothing, here and on every replica alike.
+    Stale,
+    /// It was applied.
+    Done {
+        /// One answer a request, in order.
+        outcomes: Vec<Result<Outcome, Rejection>>,
+        /// What happened, in order.
+        events: Vec<EventRecord>,
+    },
+}
+
+/// Why a replica must stop: going on would make it differ from the others.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Halt {
+    /// The entry is of another cluster.
+    #[error("the entry belongs to cluster {found:032x}, this state to {expected:032x}")]
+    OtherCluster {
+        /// The state's cluster.
+        expected: u128,
+        /// The entry's.
+        found: u128,
+    },
+    /// The entry needs a newer program.
+    #[error("the entry asks for feature level {} of its readers, this program has {}", needed.0, known.0)]
+    LevelUnknown {
+        /// What the entry asks for.
+        needed: Level,
+        /// What this program has.
+        known: Level,
+    },
+    /// The entry was written below the level that is active.
+    #[error("the entry was written at feature level {}, {} is active", found.0, active.0)]
+    LevelBack {
+        /// The entry's level.
+        found: Level,
+        /// The state's level.
+        active: Level,
+    },
+    /// The same number of entries led to another state here than where the entry was planned.
+    #[error("this state differs from the leader's after entry {seq}")]
+    Diverged {
+        /// Entries applied.
+        seq: Seq,
+    },
+}
+
+impl State {
+    /// The state of a new cluster, before its first entry.
+    pub fn new(cluster_id: u128) -> Self {
+        Self {
+            cluster_id,
+            level: Level(1),
+            seq: Seq::default(),
+            chain: [0; 32],
+            at: Timestamp::default(),
+            clock: ClusterTime::default(),
+            grant_seq: FencingToken::default(),
+            event_seq: EventSeq::default(),
+            queue_seq: 0,
+            config: Arc::default(),
+            agents: Map::new(),
+            nodes: Map::new(),
+            jobs: Map::new(),
+            ended: Map::new(),
+            dedupe: Dedupe::default(),
+            sinks: Map::new(),
+            index: Index::default(),
+        }
+    }
+
+    /// Applies an entry: the rules of its header, then each request in order.
+    ///
+    /// An error stops this replica. The chain is left to the caller ([`Self::set_chain`]), who has the bytes.
+    pub fn apply_entry(&mut self, entry: &Entry) -> Result<Applied, Halt> {
+        if entry.cluster_id != self.cluster_id {
+            return Err(Halt::OtherCluster { expected: self.cluster_id, found: entry.cluster_id });
+        }
+        if entry.min_reader_level > Level::CURRENT {
+            return Err(Halt::LevelUnknown { needed: entry.min_reader_level, known: Level::CURRENT });
+        }
+        if entry.parent.seq != self.seq {
+            return Ok(Applied::Stale);
+        }
+        if entry.parent.chain != self.chain {
+            return Err(Halt::Diverged { seq: self.seq });
+        }
+        if entry.level < self.level {
+            return Err(Halt::LevelBack { found: entry.level, active: self.level });
+        }
+        self.level = entry.level;
+        self.begin_entry(entry.at, entry.clock);
+        let (at, clock) = (self.at, self.clock);
+        let mut outcomes = Vec::with_capacity(entry.requests.len());
+        let mut events = Vec::with_capacity(2 * entry.requests.len());
+        for request in &entry.requests {
+            outcomes.push(self.apply_into(request, at, clock, &mut events));
+        }
+        self.end_entry();
+        Ok(Applied::Done { outcomes, events })
+    }
+
+    /// Begins an entry at a time; neither clock goes back. The head plans with this, [`Self::apply`] and [`Self::end_entry`], which
+    /// together do what [`Self::apply_entry`] does.
+    pub fn begin_entry(&mut self, at: Timestamp, clock: ClusterTime) {
+        self.seq = self.seq.next();
+        self.at = self.at.max(at);
+        self.clock = self.clock.max(clock);
+    }
+
+    /// Ends an entry: forgets remembered requests whose time has passed.
+    pub fn end_entry(&mut self) {
+        self.dedupe.expire(self.clock, &self.config);
+    }
+
+    /// Applies one request of an entry: answers it and tells what happened. A refusal changes nothing.
+    pub fn apply(
+        &mut self,
+        request: &Request,
+        at: Timestamp,
+        clock: ClusterTime,
+    ) -> (Result<Outcome, Rejection>, Vec<EventRecord>) {
+        let mut events = Vec::new();
+        let outcome = self.apply_into(request, at, clock, &mut events);
+        (outcome, events)
+    }
+
+    fn apply_into(
+        &mut self,
+        request: &Request,
+        at: Timestamp,
+        clock: ClusterTime,
+        events: &mut Vec<EventRecord>,
+    ) -> Result<Outcome, Rejection> {
+        if let Some(answer) = self.dedupe.answer(&request.origin) {
+            return answer;
+        }
+        let mut change = Change { state: self, origin: &request.origin, at, clock, events };
+        let outcome = command::apply(&request.command, &mut change)?;
+        self.dedupe.remember(&request.origin, &outcome, clock, &self.config);
+        Ok(outcome)
+    }
+
+    /// Sets the chain after an entry; whoever has the entry's bytes computes it.
+    pub fn set_chain(&mut self, chain: [u8; 32]) {
+        self.chain = chain;
+    }
+}
