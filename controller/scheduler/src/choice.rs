@@ -7,9 +7,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::iter::Peekable;
 
-use atlas_types::{AgentName, Allocation, Demand, Digest, Namespace, Node, NodeId};
+use atlas_types::{AgentName, Allocation, Demand, Digest, Free, Namespace, Node, NodeId};
 
-use crate::cluster::{Cluster, Held, NodeView};
+use crate::cluster::{Cluster, NodeView};
 use crate::fit::allocate;
 use crate::plan::Strategy;
 
@@ -19,7 +19,7 @@ type WarmNodes<'a> = Box<dyn Iterator<Item = (NodeView<'a>, u32)> + 'a>;
 /// What this plan has taken so far, on top of what the cluster says.
 #[derive(Default)]
 pub(crate) struct Taken<'a> {
-    nodes: BTreeMap<&'a NodeId, Held>,
+    nodes: BTreeMap<&'a NodeId, Free>,
     warm: BTreeMap<(&'a NodeId, &'a Digest), u32>,
     running: BTreeMap<(&'a Namespace, &'a AgentName), u32>,
 }
@@ -33,16 +33,15 @@ impl<'a> Taken<'a> {
         *self.running.entry((namespace, agent)).or_default() += 1;
     }
 
-    fn held<'b>(&'b self, view: &'b NodeView<'a>) -> &'b Held {
-        self.nodes.get(&view.node.id).unwrap_or(&view.held)
+    fn free<'b>(&'b self, view: NodeView<'b>) -> &'b Free {
+        self.nodes.get(&view.node.id).unwrap_or(view.free)
     }
 
-    fn allocate(&self, demand: &Demand, view: &NodeView<'a>) -> Option<Allocation> {
-        allocate(demand, view.node, self.held(view))
-    }
-
-    fn take(&mut self, view: &NodeView<'a>, allocation: &Allocation) {
-        self.nodes.entry(&view.node.id).or_insert_with(|| view.held.clone()).take(allocation);
+    /// Takes what `demand` needs of a node; none if it does not fit there any more.
+    fn take(&mut self, demand: &Demand, view: NodeView<'a>) -> Option<Allocation> {
+        let allocation = allocate(demand, NodeView { node: view.node, free: self.free(view) })?;
+        self.nodes.entry(&view.node.id).or_insert_with(|| view.free.clone()).take(&allocation);
+        Some(allocation)
     }
 }
 
@@ -91,11 +90,10 @@ impl<'a> Choice<'a> {
     ) -> Option<(&'a Node, Allocation)> {
         let open = || (Box::new(cluster.warm(digest)) as WarmNodes<'a>).peekable();
         let left = self.warm.entry(digest).or_insert_with(open);
-        while let Some((view, idle)) = left.peek() {
+        while let Some(&(view, idle)) = left.peek() {
             let used = taken.warm.get(&(&view.node.id, digest)).copied().unwrap_or(0);
-            let fits = if used < *idle { taken.allocate(self.demand, view) } else { None };
-            if let Some(allocation) = fits {
-                taken.take(view, &allocation);
+            let allocation = if used < idle { taken.take(self.demand, view) } else { None };
+            if let Some(allocation) = allocation {
                 taken.warm.insert((&view.node.id, digest), used + 1);
                 return Some((view.node, allocation));
             }
@@ -107,9 +105,8 @@ impl<'a> Choice<'a> {
     fn next_cold(&mut self, taken: &mut Taken<'a>) -> Option<(&'a Node, Allocation)> {
         match &mut self.cold {
             Cold::Pack(left) => {
-                while let Some(view) = left.peek() {
-                    if let Some(allocation) = taken.allocate(self.demand, view) {
-                        taken.take(view, &allocation);
+                while let Some(&view) = left.peek() {
+                    if let Some(allocation) = taken.take(self.demand, view) {
                         return Some((view.node, allocation));
                     }
                     left.next();
@@ -118,25 +115,16 @@ impl<'a> Choice<'a> {
             }
             Cold::Spread { fresh, used } => loop {
                 let best_used = used.peek().map(|used| used.places_free);
-                let best_fresh = fresh.peek().map(|view| view.held.places_free(view.node));
-                let view = match (best_used, best_fresh) {
-                    (None, None) => return None,
-                    (Some(places_free), fresh_free) if fresh_free.is_none_or(|free| free <= places_free) => {
-                        used.pop().map(|used| used.view)?
-                    }
-                    _ => fresh.next()?,
-                };
-                let now_free = taken.held(&view).places_free(view.node);
+                let best_fresh = fresh.peek().map(|view| view.free.places);
+                let expected = best_used.max(best_fresh)?;
+                let view = if best_fresh == Some(expected) { fresh.next()? } else { used.pop()?.view };
+                let places_free = taken.free(view).places;
                 // Another class has used it since it was looked at: it goes to its new place in the order first.
-                if best_used.max(best_fresh).is_some_and(|expected| now_free < expected) && now_free > 0 {
-                    used.push(Used { places_free: now_free, view });
-                    continue;
-                }
-                if let Some(allocation) = taken.allocate(self.demand, &view) {
-                    taken.take(&view, &allocation);
-                    let node = view.node;
-                    used.push(Used { places_free: now_free - 1, view });
-                    return Some((node, allocation));
+                if places_free < expected {
+                    used.push(Used { places_free, view });
+                } else if let Some(allocation) = taken.take(self.demand, view) {
+                    used.push(Used { places_free: places_free - 1, view });
+                    return Some((view.node, allocation));
                 }
             },
         }

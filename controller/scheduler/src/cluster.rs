@@ -1,8 +1,8 @@
 //! What the scheduler reads: a narrow view of the indexes of the replicated state.
 
-use atlas_types::{AgentName, Allocation, Demand, Digest, Gpu, Job, Namespace, Node, NodeId};
+use atlas_types::{AgentName, Demand, Digest, Free, Job, Namespace, Node, NodeId};
 
-use crate::Strategy;
+use crate::{Strategy, could_ever};
 
 /// The read side of a cluster, as narrow as a plan needs it.
 ///
@@ -33,79 +33,20 @@ pub trait Cluster {
     /// One node by name.
     fn node(&self, id: &NodeId) -> Option<NodeView<'_>>;
 
-    /// All registered nodes, those that are down included. Read only for demands that found no room.
+    /// All registered nodes, those that are down included. Plans do not read it where [`Self::could_ever`] has an index.
     fn nodes(&self) -> impl Iterator<Item = NodeView<'_>>;
+
+    /// Whether some registered node, ready or down, could run `demand` if it held nothing.
+    fn could_ever(&self, demand: &Demand) -> bool {
+        self.nodes().any(|view| could_ever(demand, view.node))
+    }
 }
 
-/// A node and what is taken of it.
-#[derive(Debug, Clone)]
+/// A node and what its leases leave free.
+#[derive(Debug, Clone, Copy)]
 pub struct NodeView<'a> {
     /// The node.
     pub node: &'a Node,
-    /// What its leases hold.
-    pub held: Held,
-}
-
-/// What the leases of one node hold together.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Held {
-    /// One for each lease.
-    pub places: u32,
-    /// Cores.
-    pub cores: u64,
-    /// Main memory.
-    pub memory_bytes: u64,
-    /// The GPUs that a lease holds something of, by index.
-    pub gpus: Vec<GpuHeld>,
-}
-
-/// What is held of one GPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GpuHeld {
-    /// Which one.
-    pub index: u32,
-    /// Its memory that is held.
-    pub vram_bytes: u64,
-    /// How many leases hold some of it.
-    pub shares: u32,
-}
-
-impl Held {
-    /// Counts one more lease.
-    pub fn take(&mut self, allocation: &Allocation) {
-        self.places += 1;
-        self.cores += u64::from(allocation.cores);
-        self.memory_bytes += allocation.memory_bytes;
-        for share in &allocation.gpus {
-            match self.gpus.iter_mut().find(|held| held.index == share.index) {
-                Some(held) => {
-                    held.vram_bytes += share.vram_bytes;
-                    held.shares += 1;
-                }
-                None => self.gpus.push(GpuHeld { index: share.index, vram_bytes: share.vram_bytes, shares: 1 }),
-            }
-        }
-    }
-
-    /// How many places of `node` are free.
-    pub fn places_free(&self, node: &Node) -> u32 {
-        node.inventory.places.saturating_sub(self.places)
-    }
-
-    /// What a demand of `vram_bytes` (0: all of it) takes of `gpu`; none if it has no room for that.
-    ///
-    /// A GPU whose memory is not known cannot be shared by bytes, so any lease takes all of it.
-    pub(crate) fn share_of(&self, gpu: &Gpu, vram_bytes: u64) -> Option<u64> {
-        let held = self.gpus.iter().find(|held| held.index == gpu.index);
-        let whole = vram_bytes == 0 || gpu.memory_bytes == 0;
-        match held {
-            _ if !gpu.healthy => None,
-            Some(_) if whole => None,
-            None if whole => Some(gpu.memory_bytes),
-            held => {
-                let free = gpu.memory_bytes.saturating_sub(held.map_or(0, |held| held.vram_bytes));
-                (vram_bytes <= free).then_some(vram_bytes)
-            }
-        }
-    }
+    /// What is free.
+    pub free: &'a Free,
 }

@@ -105,7 +105,7 @@ fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
     let mut closest: Option<(u32, NodeView<'_>)> = None;
     for view in cluster.nodes() {
         nodes += 1;
-        let lacks = short_now(&spec.demand, view.node, &view.held);
+        let lacks = short_now(&spec.demand, view);
         if lacks.is_empty() {
             return Why::Turn;
         }
@@ -116,13 +116,13 @@ fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
             closest = Some((lacks.count(), view));
         }
     }
-    let Some((_, NodeView { node, held })) = closest else { return Why::NoNode };
+    let Some((_, closest)) = closest else { return Why::NoNode };
     if unsatisfiable(cluster, &spec.demand) {
         return Why::NeverSatisfiable { description: describe(&spec.demand) };
     }
-    let lacks = short_now(&spec.demand, node, &held);
-    let of_closest = lacks.iter().map(|dimension| Shortage::of(dimension, &spec.demand, node, &held)).collect();
-    Why::NoRoom { nodes, short, closest: Closest { node: node.id.clone(), short: of_closest } }
+    let lacks = short_now(&spec.demand, closest);
+    let of_closest = lacks.iter().map(|dimension| Shortage::of(dimension, &spec.demand, closest)).collect();
+    Why::NoRoom { nodes, short, closest: Closest { node: closest.node.id.clone(), short: of_closest } }
 }
 
 impl fmt::Display for Waiting {

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use atlas_types::{Allocation, Demand, GpuShare, Inventory, Node, NodeHealth};
+use atlas_types::{Allocation, Demand, Free, GpuFree, Node, NodeHealth};
 
-use crate::cluster::Held;
+use crate::cluster::NodeView;
 use crate::describe::{architecture, gigabytes};
 
 /// One thing in which a node can fall short of a demand.
@@ -80,70 +80,52 @@ impl Short {
     }
 }
 
-/// In what `node` falls short of `demand` while its leases hold `held`.
-pub(crate) fn short_now(demand: &Demand, node: &Node, held: &Held) -> Short {
-    let inventory = &node.inventory;
-    let mut short = short_as_built(demand, node);
-    let open = node.health == NodeHealth::Ready && !node.cordoned && !node.draining;
-    short.note(Dimension::Availability, !open);
-    short.note(Dimension::Place, held.places_free(node) == 0);
-    short.note(Dimension::Cores, !amount_fits(cores(demand, inventory), inventory.cores.into(), held.cores));
-    let memory_bytes = demand.memory_bytes_on(inventory);
-    short.note(Dimension::Memory, !amount_fits(memory_bytes, inventory.memory_bytes, held.memory_bytes));
-    short.note(Dimension::Gpu, gpu_shares(demand, inventory, held).count() < demand.gpus as usize);
-    short
+/// What a lease for `demand` takes of a node; none if the node takes no leases or the demand does not fit there now.
+pub fn allocate(demand: &Demand, view: NodeView<'_>) -> Option<Allocation> {
+    let NodeView { node, free } = view;
+    let suits = takes_leases(node) && demand.suits(&node.id, &node.inventory);
+    if suits { free.fit(&node.inventory, demand) } else { None }
 }
 
-/// In what `node` would fall short of `demand` if it held nothing and took leases: what waiting cannot change.
-fn short_as_built(demand: &Demand, node: &Node) -> Short {
+/// True if `node` could run `demand` with all its leases gone, up and open for new ones.
+pub fn could_ever(demand: &Demand, node: &Node) -> bool {
+    let mut empty = Free::of(&node.inventory);
+    // A GPU that is broken today may be repaired, and a job must not fail for a passing fault.
+    let broken = node.inventory.gpus.iter().filter(|gpu| !gpu.healthy);
+    empty.gpus.extend(broken.map(|gpu| GpuFree {
+        index: gpu.index,
+        total_bytes: gpu.memory_bytes,
+        free_bytes: gpu.memory_bytes,
+        holders: 0,
+    }));
+    demand.suits(&node.id, &node.inventory) && empty.fit(&node.inventory, demand).is_some()
+}
+
+fn takes_leases(node: &Node) -> bool {
+    node.health == NodeHealth::Ready && !node.cordoned && !node.draining
+}
+
+/// In what a node falls short of `demand`: nothing exactly where [`allocate`] finds an allocation.
+pub(crate) fn short_now(demand: &Demand, view: NodeView<'_>) -> Short {
+    let NodeView { node, free } = view;
     let inventory = &node.inventory;
     let mut short = Short::default();
+    short.note(Dimension::Availability, !takes_leases(node));
     short.note(Dimension::Pin, demand.node.as_ref().is_some_and(|wanted| *wanted != node.id));
     let differs = |wanted| inventory.architecture.is_some_and(|found| found != wanted);
     short.note(Dimension::Architecture, demand.architecture.is_some_and(differs));
     short.note(Dimension::Device, demand.devices.iter().any(|device| !inventory.devices.contains(device)));
     let missing = |(name, value)| inventory.labels.get(name) != Some(value);
     short.note(Dimension::Label, demand.labels.iter().any(missing));
-    short.note(Dimension::Place, inventory.places == 0);
-    short.note(Dimension::Cores, !amount_fits(cores(demand, inventory), inventory.cores.into(), 0));
-    short.note(Dimension::Memory, !amount_fits(demand.memory_bytes_on(inventory), inventory.memory_bytes, 0));
-    // A GPU that is broken today counts: it may be repaired, and a job must not fail for a passing fault.
-    let large_enough =
-        inventory.gpus.iter().filter(|gpu| gpu.memory_bytes == 0 || demand.vram_bytes <= gpu.memory_bytes);
-    short.note(Dimension::Gpu, large_enough.take(demand.gpus as usize).count() < demand.gpus as usize);
+    short.note(Dimension::Place, free.places == 0);
+    short.note(Dimension::Cores, free.cores < demand.cores_on(inventory));
+    short.note(Dimension::Memory, free.memory_bytes < demand.memory_bytes_on(inventory));
+    short.note(Dimension::Gpu, gpus_with_room(demand, free) < demand.gpus as usize);
     short
 }
 
-/// True if `node` could run `demand` with all its leases gone, up and open for new ones.
-pub fn could_ever(demand: &Demand, node: &Node) -> bool {
-    short_as_built(demand, node).is_empty()
-}
-
-/// What a lease for `demand` takes of `node` while its leases hold `held`; none if it does not fit.
-pub fn allocate(demand: &Demand, node: &Node, held: &Held) -> Option<Allocation> {
-    short_now(demand, node, held).is_empty().then(|| Allocation {
-        cores: demand.cores_on(&node.inventory),
-        memory_bytes: demand.memory_bytes_on(&node.inventory),
-        gpus: gpu_shares(demand, &node.inventory, held).collect(),
-    })
-}
-
-/// The GPUs that a lease gets: the lowest indexes with room, at most as many as it asks for.
-fn gpu_shares<'a>(demand: &'a Demand, inventory: &'a Inventory, held: &'a Held) -> impl Iterator<Item = GpuShare> + 'a {
-    let shares = inventory.gpus.iter().filter_map(|gpu| {
-        let vram_bytes = held.share_of(gpu, demand.vram_bytes)?;
-        Some(GpuShare { index: gpu.index, vram_bytes })
-    });
-    shares.take(demand.gpus as usize)
-}
-
-fn cores(demand: &Demand, inventory: &Inventory) -> u64 {
-    demand.cores_on(inventory).into()
-}
-
-/// A total of 0 is untracked: no check is made (spec §8.2).
-fn amount_fits(wanted: u64, total: u64, held: u64) -> bool {
-    total == 0 || wanted <= total.saturating_sub(held)
+fn gpus_with_room(demand: &Demand, free: &Free) -> usize {
+    free.gpus.iter().filter(|gpu| gpu.share(demand.vram_bytes).is_some()).count()
 }
 
 /// In what one node falls short, with the amounts.
@@ -158,7 +140,8 @@ pub struct Shortage {
 }
 
 impl Shortage {
-    pub(crate) fn of(dimension: Dimension, demand: &Demand, node: &Node, held: &Held) -> Self {
+    pub(crate) fn of(dimension: Dimension, demand: &Demand, view: NodeView<'_>) -> Self {
+        let NodeView { node, free: left } = view;
         let inventory = &node.inventory;
         let (wanted, free) = match dimension {
             Dimension::Availability => ("a node that takes leases".to_owned(), availability(node).to_owned()),
@@ -172,21 +155,17 @@ impl Shortage {
                 let found = demand.labels.keys().map(|name| inventory.labels.get(name).map_or("none", String::as_str));
                 (pairs.join(" "), found.collect::<Vec<_>>().join(" "))
             }
-            Dimension::Place => ("1 place".to_owned(), format!("{} of {}", held.places_free(node), inventory.places)),
+            Dimension::Place => ("1 place".to_owned(), format!("{} of {}", left.places, inventory.places)),
             Dimension::Cores => {
-                let free = u64::from(inventory.cores).saturating_sub(held.cores);
-                (format!("{} cores", demand.cores_on(inventory)), format!("{free} of {}", inventory.cores))
+                (format!("{} cores", demand.cores_on(inventory)), format!("{} of {}", left.cores, inventory.cores))
             }
             Dimension::Memory => {
-                let free = inventory.memory_bytes.saturating_sub(held.memory_bytes);
                 let wanted = format!("{} memory", gigabytes(demand.memory_bytes_on(inventory)));
-                (wanted, format!("{} of {}", gigabytes(free), gigabytes(inventory.memory_bytes)))
+                (wanted, format!("{} of {}", gigabytes(left.memory_bytes), gigabytes(inventory.memory_bytes)))
             }
             Dimension::Gpu => {
-                let only = Demand { node: None, ..demand.clone() };
                 let wanted = Demand { gpus: demand.gpus, vram_bytes: demand.vram_bytes, ..Demand::default() };
-                let found = gpu_shares(&only, inventory, held).count();
-                (crate::describe(&wanted), format!("{found} of {}", inventory.gpus.len()))
+                (crate::describe(&wanted), format!("{} of {}", gpus_with_room(demand, left), inventory.gpus.len()))
             }
         };
         Self { dimension, wanted, free }

@@ -20,7 +20,7 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-pub use cluster::{Cluster, GpuHeld, Held, NodeView};
+pub use cluster::{Cluster, NodeView};
 pub use describe::describe;
 pub use explain::{Closest, Waiting, Why, explain};
 pub use fit::{Dimension, Shortage, allocate, could_ever};

@@ -7,7 +7,6 @@ use atlas_types::{AgentName, Demand, GrantLease, Job, JobId, Namespace};
 
 use crate::choice::{Choice, Taken};
 use crate::cluster::Cluster;
-use crate::fit::could_ever;
 
 /// Which node is preferred among those with room and without a warm slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -145,8 +144,7 @@ fn never(job: &Job, demand: &Demand) -> Never {
 
 /// True if nodes are registered and none of them, ready or down, could ever run `demand`.
 pub(crate) fn unsatisfiable(cluster: &impl Cluster, demand: &Demand) -> bool {
-    let mut nodes = cluster.nodes().peekable();
-    nodes.peek().is_some() && !nodes.any(|view| could_ever(demand, view.node))
+    !cluster.could_ever(demand) && cluster.nodes().next().is_some()
 }
 
 impl PartialEq for Turn<'_> {

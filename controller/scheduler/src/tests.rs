@@ -123,8 +123,8 @@ fn packing_fills_the_fullest_node_and_spreading_the_emptiest() {
         expect![[r#"
             j1 on n1: cores=0 mem=0
             j2 on n1: cores=0 mem=0
-            j3 on n1: cores=0 mem=0
-            j4 on n2: cores=0 mem=0
+            j3 on n2: cores=0 mem=0
+            j4 on n1: cores=0 mem=0
             j5 on n1: cores=0 mem=0
         "#]],
     );
@@ -136,8 +136,8 @@ fn spreading_sees_what_other_classes_took_in_the_same_plan() {
         "node n1 places=3 cores=9; node n2 places=2 cores=9; job j1; job j2 cores=1; job j3; job j4 cores=1; spread",
         expect![[r#"
             j1 on n1: cores=0 mem=0
-            j2 on n1: cores=1 mem=0
-            j3 on n2: cores=0 mem=0
+            j2 on n2: cores=1 mem=0
+            j3 on n1: cores=0 mem=0
             j4 on n1: cores=1 mem=0
         "#]],
     );

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, AgentPin, Allocation, Architecture, Attempt, BootId, ClusterTime, Demand, Digest, Door, Effects, Gpu,
-    GrantLease, Inventory, Job, JobId, JobStatus, Micros, Namespace, Node, NodeEpoch, NodeHealth, NodeId, Payload,
+    AgentName, AgentPin, Allocation, Architecture, Attempt, BootId, ClusterTime, Demand, Digest, Door, Effects, Free,
+    Gpu, GrantLease, Inventory, Job, JobId, JobStatus, Micros, Namespace, Node, NodeEpoch, NodeHealth, NodeId, Payload,
     Principal, Reason, RetryRule, RunSpec, Seq, Timeouts, Timestamp, Version,
 };
 
-use crate::{Cluster, Held, NodeView, Strategy};
+use crate::{Cluster, NodeView, Strategy};
 
 const GB: u64 = 1 << 30;
 
@@ -24,10 +24,10 @@ type Class = (Demand, Option<(AgentName, u32)>);
 
 #[derive(Default)]
 pub(super) struct Fake {
-    pub(super) nodes: BTreeMap<NodeId, (Node, Held)>,
+    pub(super) nodes: BTreeMap<NodeId, (Node, Free)>,
     pub(super) jobs: BTreeMap<JobId, Job>,
     classes: Vec<Class>,
-    allocations: BTreeMap<JobId, (NodeId, Allocation)>,
+    pub(super) allocations: BTreeMap<JobId, (NodeId, Allocation)>,
 }
 
 impl Fake {
@@ -40,9 +40,9 @@ impl Fake {
             ["run", name, on, ref rest @ ..] => {
                 let job = job(name, rest);
                 let on: NodeId = on.parse().expect("a node name");
-                let (node, held) = &self.nodes[&on];
+                let (node, free) = &self.nodes[&on];
                 let demand = &job.spec.as_ref().expect("a spec").demand;
-                let allocation = crate::allocate(demand, node, held).expect("the script leaves room");
+                let allocation = crate::allocate(demand, NodeView { node, free }).expect("the script leaves room");
                 let grant = GrantLease { job: job.id, node: on, epoch: node.epoch, allocation };
                 self.add_job(job);
                 self.place(&grant);
@@ -52,7 +52,8 @@ impl Fake {
     }
 
     pub(super) fn add_node(&mut self, node: Node) {
-        self.nodes.insert(node.id.clone(), (node, Held::default()));
+        let free = Free::of(&node.inventory);
+        self.nodes.insert(node.id.clone(), (node, free));
     }
 
     pub(super) fn add_job(&mut self, job: Job) {
@@ -70,8 +71,8 @@ impl Fake {
         assert_eq!(job.status, JobStatus::Pending);
         (job.status, job.reason) = (JobStatus::Running, Reason::Running);
         let digest = job.pin.as_ref().expect("a pin").digest;
-        let (node, held) = self.nodes.get_mut(&grant.node).expect("a node");
-        held.take(&grant.allocation);
+        let (node, free) = self.nodes.get_mut(&grant.node).expect("a node");
+        assert!(free.take(&grant.allocation), "more than {} has", node.id);
         if let Some(idle) = node.warm.get_mut(&digest) {
             *idle = idle.saturating_sub(1);
         }
@@ -82,10 +83,8 @@ impl Fake {
     /// Ends a job and frees what it held.
     pub(super) fn remove(&mut self, id: JobId) {
         self.jobs.remove(&id);
-        if let Some((node, _)) = self.allocations.remove(&id) {
-            let mut held = Held::default();
-            self.allocations.values().filter(|(on, _)| *on == node).for_each(|(_, allocation)| held.take(allocation));
-            self.nodes.get_mut(&node).expect("a node").1 = held;
+        if let Some((node, allocation)) = self.allocations.remove(&id) {
+            self.nodes.get_mut(&node).expect("a node").1.give(&allocation);
         }
         self.index();
     }
@@ -138,23 +137,23 @@ impl Cluster for Fake {
 
     fn room<'a>(&'a self, _: &'a Demand, strategy: Strategy) -> impl Iterator<Item = NodeView<'a>> + 'a {
         let mut nodes: Vec<NodeView<'a>> = self.nodes().collect();
-        nodes.sort_by_key(|view| view.held.places_free(view.node));
+        nodes.sort_by_key(|view| view.free.places);
         if strategy == Strategy::Spread {
-            nodes.sort_by_key(|view| Reverse(view.held.places_free(view.node)));
+            nodes.sort_by_key(|view| Reverse(view.free.places));
         }
         nodes.into_iter()
     }
 
     fn warm<'a>(&'a self, digest: &'a Digest) -> impl Iterator<Item = (NodeView<'a>, u32)> + 'a {
-        self.nodes().filter_map(|view| Some((view.clone(), *view.node.warm.get(digest)?)))
+        self.nodes().filter_map(|view| Some((view, *view.node.warm.get(digest)?)))
     }
 
     fn node(&self, id: &NodeId) -> Option<NodeView<'_>> {
-        self.nodes.get(id).map(|(node, held)| NodeView { node, held: held.clone() })
+        self.nodes.get(id).map(|(node, free)| NodeView { node, free })
     }
 
     fn nodes(&self) -> impl Iterator<Item = NodeView<'_>> {
-        self.nodes.values().map(|(node, held)| NodeView { node, held: held.clone() })
+        self.nodes.values().map(|(node, free)| NodeView { node, free })
     }
 }
 

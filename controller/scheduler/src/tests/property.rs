@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use proptest::strategy::Strategy as Generate;
 
 use super::fake::{Fake, job, node};
-use crate::{Plan, Strategy, allocate, could_ever, plan};
+use crate::fit::short_now;
+use crate::{NodeView, Plan, Strategy, allocate, could_ever, plan};
 
 fn nodes() -> impl Generate<Value = Vec<String>> {
     let gpus = prop_oneof![Just(""), Just(" gpu=24"), Just(" gpu=24,80"), Just(" gpu=0,8")];
@@ -51,16 +52,21 @@ fn apply(fake: &mut Fake, plan: &Plan) {
     plan.never.iter().for_each(|never| fake.remove(never.job));
 }
 
+/// Adds up what the leases of each node hold, without the arithmetic of [`Free`](atlas_types::Free).
 fn assert_within_capacity(fake: &Fake) {
-    for (node, held) in fake.nodes.values() {
+    for (node, _) in fake.nodes.values() {
         let inventory = &node.inventory;
-        assert!(held.places <= inventory.places, "places of {}", node.id);
-        assert!(inventory.cores == 0 || held.cores <= inventory.cores.into(), "cores of {}", node.id);
-        assert!(inventory.memory_bytes == 0 || held.memory_bytes <= inventory.memory_bytes, "memory of {}", node.id);
-        for held in &held.gpus {
-            let gpu = inventory.gpus.iter().find(|gpu| gpu.index == held.index).expect("the node has this GPU");
-            assert!(held.vram_bytes <= gpu.memory_bytes, "GPU {} of {}", held.index, node.id);
-            assert!(gpu.memory_bytes > 0 || held.shares == 1, "GPU {} of {}", held.index, node.id);
+        let leases: Vec<_> = fake.allocations.values().filter(|(on, _)| *on == node.id).map(|(_, held)| held).collect();
+        assert!(leases.len() <= inventory.places as usize, "places of {}", node.id);
+        let cores: u32 = leases.iter().map(|held| held.cores).sum();
+        assert!(inventory.cores == 0 || cores <= inventory.cores, "cores of {}", node.id);
+        let memory_bytes: u64 = leases.iter().map(|held| held.memory_bytes).sum();
+        assert!(inventory.memory_bytes == 0 || memory_bytes <= inventory.memory_bytes, "memory of {}", node.id);
+        for gpu in &inventory.gpus {
+            let shares = leases.iter().flat_map(|held| &held.gpus).filter(|share| share.index == gpu.index);
+            let (count, vram_bytes) = shares.fold((0, 0), |(count, sum), share| (count + 1, sum + share.vram_bytes));
+            assert!(vram_bytes <= gpu.memory_bytes, "GPU {} of {}", gpu.index, node.id);
+            assert!(gpu.memory_bytes > 0 || count <= 1, "GPU {} of {}", gpu.index, node.id);
         }
     }
 }
@@ -84,8 +90,10 @@ fn assert_nothing_left_that_fits(fake: &Fake) {
         if spec.concurrency.is_some_and(|limit| running >= limit) {
             continue;
         }
-        for (node, held) in fake.nodes.values() {
-            assert_eq!(allocate(&spec.demand, node, held), None, "{} fits {}", job.id, node.id);
+        for (node, free) in fake.nodes.values() {
+            let view = NodeView { node, free };
+            assert_eq!(allocate(&spec.demand, view), None, "{} fits {}", job.id, node.id);
+            assert!(!short_now(&spec.demand, view).is_empty(), "{} has no reason on {}", job.id, node.id);
         }
         let possible = fake.nodes.values().any(|(node, _)| could_ever(&spec.demand, node));
         assert!(possible || fake.nodes.is_empty(), "{} can never run and was not refused", job.id);
