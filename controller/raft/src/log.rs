@@ -1,0 +1,25 @@
+//! The write-ahead log: entries, vote, commit mark and purge mark of one member, in segments on disk.
+//!
+//! Promises (reliability B.35–B.37): what was reported durable survives a crash; a torn tail is cut off only behind the last
+//! durable group; damage before it is an error that names file and offset, never other data; a failed sync poisons the log.
+//!
+//! How it is cut: [`record`], [`segment`], [`core`] and [`recover`] are pure, bytes in and plans out. [`store`] carries plans
+//! out over a [`driver::Driver`]: [`file`] on disk, [`sim`] in memory with crashes. Nothing here knows Raft's rules or openraft.
+
+pub mod block;
+pub mod core;
+pub mod driver;
+pub mod error;
+pub mod file;
+pub mod index;
+pub mod record;
+pub mod recover;
+pub mod segment;
+pub mod sim;
+pub mod store;
+
+pub use driver::{Driver, Segment};
+pub use error::LogError;
+pub use file::FileDriver;
+pub use record::{LogId, Record, Vote};
+pub use store::{Limits, Log};

@@ -1,0 +1,38 @@
+//! The seam under the log: segments as random-access files of fixed size.
+
+use std::io;
+use std::sync::Arc;
+
+/// One segment, open. Writes are whole aligned blocks and come from one thread at a time; reads come from anywhere.
+pub trait Segment: Send + Sync + 'static {
+    /// Bytes it can hold.
+    fn size(&self) -> u64;
+
+    /// Fills `buf` from `offset`; less than that is an error.
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
+
+    /// Writes `bytes`, a [`super::block::Block`]'s, at `offset`. Not durable yet.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes what was written durable.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// Where segments live.
+pub trait Driver: Send + 'static {
+    /// The numbers of the existing segments, ascending.
+    fn list(&mut self) -> io::Result<Vec<u64>>;
+
+    /// Opens an existing segment.
+    fn open(&mut self, sequence: u64) -> io::Result<Arc<dyn Segment>>;
+
+    /// Makes a segment of at least `least` bytes, better `usual`, which holds zeros or what a retired segment held. Its name is
+    /// durable on return.
+    fn create(&mut self, sequence: u64, least: u64, usual: u64) -> io::Result<Arc<dyn Segment>>;
+
+    /// Takes a segment away, maybe to be used again. Readers that still have it open may read other data from now on.
+    fn retire(&mut self, sequence: u64) -> io::Result<()>;
+
+    /// What errors call the segment.
+    fn name(&self, sequence: u64) -> String;
+}

@@ -1,0 +1,202 @@
+//! A disk in memory that forgets, tears and fails as told, for tests and the simulation.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::driver::{Driver, Segment};
+
+/// What survives a crash in pieces: unsynced writes are kept or lost sector by sector.
+const SECTOR_BYTES: usize = 512;
+
+/// The disk. Clones share it; it outlives the drivers that use it, as a disk outlives processes.
+#[derive(Clone, Default)]
+pub struct SimDisk(Arc<Mutex<DiskState>>);
+
+#[derive(Default)]
+struct DiskState {
+    segments: BTreeMap<u64, Contents>,
+    /// Counts crashes: an older driver's calls fail.
+    life: u64,
+    syncs: u64,
+    fail_sync: Option<u64>,
+    fail_write: Option<u64>,
+    writes: u64,
+}
+
+#[derive(Default, Clone)]
+struct Contents {
+    durable: Vec<u8>,
+    pending: Vec<(usize, Vec<u8>)>,
+}
+
+impl SimDisk {
+    fn state(&self) -> MutexGuard<'_, DiskState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A driver over this disk; ends with the next crash.
+    pub fn driver(&self) -> SimDriver {
+        SimDriver { disk: self.clone(), life: self.state().life }
+    }
+
+    /// Power goes: each sector of what was written and not synced is kept or lost by chance.
+    pub fn crash(&self, seed: u64) {
+        let mut draw = seed;
+        let mut state = self.state();
+        state.life += 1;
+        state.fail_sync = None;
+        state.fail_write = None;
+        for contents in state.segments.values_mut() {
+            for (offset, bytes) in std::mem::take(&mut contents.pending) {
+                // Now and then all or nothing, else sector by sector.
+                let whole = next(&mut draw) % 3;
+                for (at, sector) in bytes.chunks(SECTOR_BYTES).enumerate() {
+                    if whole == 0 || whole == 1 && next(&mut draw).is_multiple_of(2) {
+                        let start = offset + at * SECTOR_BYTES;
+                        contents.durable[start..start + sector.len()].copy_from_slice(sector);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets the `n`-th sync from now on fail, 0 the next one.
+    pub fn fail_sync(&self, n: u64) {
+        let mut state = self.state();
+        state.fail_sync = Some(state.syncs + n);
+    }
+
+    /// Lets the `n`-th write from now on fail, 0 the next one.
+    pub fn fail_write(&self, n: u64) {
+        let mut state = self.state();
+        state.fail_write = Some(state.writes + n);
+    }
+
+    /// How many syncs were asked for.
+    pub fn syncs(&self) -> u64 {
+        self.state().syncs
+    }
+
+    /// The numbers of the segments on it.
+    pub fn sequences(&self) -> Vec<u64> {
+        self.state().segments.keys().copied().collect()
+    }
+
+    /// Shows a segment's durable bytes to `change`: damage, or a look.
+    pub fn with<T>(&self, sequence: u64, change: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
+        self.state().segments.get_mut(&sequence).map(|contents| change(&mut contents.durable))
+    }
+
+    /// A disk with the same durable bytes.
+    pub fn copy(&self) -> Self {
+        let segments = self.state().segments.clone();
+        Self(Arc::new(Mutex::new(DiskState { segments, ..DiskState::default() })))
+    }
+}
+
+/// Draws the next number of a splitmix64 sequence.
+pub fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// Segments on a [`SimDisk`].
+pub struct SimDriver {
+    disk: SimDisk,
+    life: u64,
+}
+
+impl SimDriver {
+    fn state(&self) -> io::Result<MutexGuard<'_, DiskState>> {
+        alive(&self.disk, self.life)
+    }
+
+    fn segment(&self, sequence: u64, bytes: u64) -> Arc<dyn Segment> {
+        Arc::new(SimSegment { disk: self.disk.clone(), life: self.life, sequence, bytes })
+    }
+}
+
+fn alive(disk: &SimDisk, life: u64) -> io::Result<MutexGuard<'_, DiskState>> {
+    let state = disk.state();
+    if state.life == life { Ok(state) } else { Err(io::Error::other("the machine crashed")) }
+}
+
+impl Driver for SimDriver {
+    fn list(&mut self) -> io::Result<Vec<u64>> {
+        Ok(self.state()?.segments.keys().copied().collect())
+    }
+
+    fn open(&mut self, sequence: u64) -> io::Result<Arc<dyn Segment>> {
+        let bytes = self.state()?.segments.get(&sequence).ok_or(io::ErrorKind::NotFound)?.durable.len();
+        Ok(self.segment(sequence, bytes as u64))
+    }
+
+    fn create(&mut self, sequence: u64, _least: u64, usual: u64) -> io::Result<Arc<dyn Segment>> {
+        let durable = vec![0; usize::try_from(usual).unwrap_or(usize::MAX)];
+        self.state()?.segments.insert(sequence, Contents { durable, pending: Vec::new() });
+        Ok(self.segment(sequence, usual))
+    }
+
+    fn retire(&mut self, sequence: u64) -> io::Result<()> {
+        self.state()?.segments.remove(&sequence);
+        Ok(())
+    }
+
+    fn name(&self, sequence: u64) -> String {
+        format!("segment {sequence}")
+    }
+}
+
+struct SimSegment {
+    disk: SimDisk,
+    life: u64,
+    sequence: u64,
+    bytes: u64,
+}
+
+impl Segment for SimSegment {
+    fn size(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let state = alive(&self.disk, self.life)?;
+        let contents = state.segments.get(&self.sequence).ok_or(io::ErrorKind::NotFound)?;
+        let mut bytes = contents.durable.clone();
+        for (at, written) in &contents.pending {
+            bytes[*at..at + written.len()].copy_from_slice(written);
+        }
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        buf.copy_from_slice(bytes.get(start..start + buf.len()).ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut state = alive(&self.disk, self.life)?;
+        state.writes += 1;
+        if state.fail_write == Some(state.writes - 1) {
+            return Err(io::Error::other("write failed as told"));
+        }
+        let contents = state.segments.get_mut(&self.sequence).ok_or(io::ErrorKind::NotFound)?;
+        assert!(offset + bytes.len() as u64 <= self.bytes, "a write goes past the end of its segment");
+        contents.pending.push((usize::try_from(offset).unwrap_or(usize::MAX), bytes.to_vec()));
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut state = alive(&self.disk, self.life)?;
+        state.syncs += 1;
+        if state.fail_sync == Some(state.syncs - 1) {
+            return Err(io::Error::other("sync failed as told"));
+        }
+        let contents = state.segments.get_mut(&self.sequence).ok_or(io::ErrorKind::NotFound)?;
+        for (at, bytes) in std::mem::take(&mut contents.pending) {
+            contents.durable[at..at + bytes.len()].copy_from_slice(&bytes);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,493 @@
+//! The log in use: group commit, readers, and the rule that a failed sync ends it.
+//!
+//! Whoever needs durability stages its records and flushes; a flush takes all that is staged by then as groups. With one
+//! voter the caller of [`Log::append`] flushes at once, on its own thread; otherwise a writer thread does, so that the local
+//! sync overlaps replication. Order is the order of staging either way, since a flush drains the stage under the writer's lock.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use atlas_env::Env;
+use bytes::Bytes;
+
+use super::block::Block;
+use super::core::{Core, Marks, Place};
+use super::driver::{Driver, Segment};
+use super::error::LogError;
+use super::index::{Found, Index};
+use super::record::{FRAME_BYTES, LogId, Record, Vote};
+use super::recover::{Recovered, recover};
+
+/// Sizes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// The first segment: small, since it is filled with zeros before the first write.
+    pub first_segment_bytes: u64,
+    /// Every later segment.
+    pub segment_bytes: u64,
+    /// Bodies of the newest entries that stay in memory.
+    pub cache_bytes: usize,
+    /// A group takes no further record beyond this.
+    pub group_bytes: usize,
+    /// The largest entry.
+    pub entry_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            first_segment_bytes: 1 << 20,
+            segment_bytes: 16 << 20,
+            cache_bytes: 8 << 20,
+            group_bytes: 4 << 20,
+            entry_bytes: 64 << 20,
+        }
+    }
+}
+
+/// Called once the records are durable, or never will be.
+pub type Done = Box<dyn FnOnce(Result<(), LogError>) + Send>;
+
+/// An open log. Clones share it; the last one to go closes it.
+#[derive(Clone)]
+pub struct Log {
+    shared: Arc<Shared>,
+    _closer: Arc<Closer>,
+}
+
+struct Shared {
+    /// Locked before `view` by whoever needs both.
+    writer: Mutex<Writer>,
+    view: Mutex<View>,
+    /// Wakes the writer thread: something is staged, or the log closes.
+    staged: Condvar,
+    inline: AtomicBool,
+    limits: Limits,
+    cluster_id: u128,
+}
+
+struct Writer {
+    core: Core,
+    driver: Box<dyn Driver>,
+    block: Block,
+    places: Vec<Place>,
+    active: Option<Arc<dyn Segment>>,
+}
+
+struct View {
+    index: Index,
+    marks: Marks,
+    segments: BTreeMap<u64, Arc<dyn Segment>>,
+    stage: Vec<Record>,
+    done: Vec<Done>,
+    /// True when the commit mark is newer than the last staged one.
+    committed_moved: bool,
+    appended_bytes: u64,
+    poison: Option<String>,
+    closed: bool,
+}
+
+impl Log {
+    /// Opens the log that `driver` holds, or begins one. Without a cluster id it takes the log's own, or draws one.
+    pub fn open(
+        mut driver: Box<dyn Driver>,
+        limits: Limits,
+        cluster_id: Option<u128>,
+        env: &Env,
+    ) -> Result<Self, LogError> {
+        let drawn = env.entropy.u128();
+        let recovered = recover(driver.as_mut(), cluster_id, drawn, env.entropy.u64(), &limits)?;
+        let Recovered { core, index, segments, torn } = recovered;
+        if torn {
+            tracing::info!("cut off the log's tail, which was never acknowledged");
+        }
+        let cluster_id = core.cluster_id();
+        let view = View {
+            index,
+            marks: *core.marks(),
+            stage: Vec::new(),
+            done: Vec::new(),
+            committed_moved: false,
+            appended_bytes: 0,
+            poison: None,
+            closed: false,
+            segments,
+        };
+        let active = view.segments.values().next_back().cloned();
+        let writer = Writer { core, driver, block: Block::default(), places: Vec::new(), active };
+        let shared = Arc::new(Shared {
+            writer: Mutex::new(writer),
+            view: Mutex::new(view),
+            staged: Condvar::new(),
+            inline: AtomicBool::new(true),
+            limits,
+            cluster_id,
+        });
+        let theirs = Arc::clone(&shared);
+        let thread = env
+            .thread("raft-log", move || theirs.write_until_closed())
+            .map_err(|source| LogError::Io { what: "start the writer of", file: "log".to_owned(), source })?;
+        let closer = Closer { shared: Arc::clone(&shared), thread: Mutex::new(Some(thread)) };
+        Ok(Self { shared, _closer: Arc::new(closer) })
+    }
+
+    /// The cluster that the log belongs to.
+    pub fn cluster_id(&self) -> u128 {
+        self.shared.cluster_id
+    }
+
+    /// True makes appends durable before they return, false leaves that to the writer thread.
+    pub fn set_inline(&self, inline: bool) {
+        self.shared.inline.store(inline, Ordering::Relaxed);
+    }
+
+    /// Appends entries; they can be read when this returns and are durable when `done` is called.
+    pub fn append(&self, entries: impl IntoIterator<Item = (LogId, Bytes)>, done: Done) -> Result<(), LogError> {
+        {
+            let mut view = self.shared.view();
+            view.check()?;
+            for (id, data) in entries {
+                if data.len() > self.shared.limits.entry_bytes {
+                    return Err(LogError::TooLarge { bytes: data.len() });
+                }
+                let next = view.index.next();
+                if !view.index.push(id, data.clone(), None) {
+                    return Err(LogError::OutOfOrder { index: id.index, next });
+                }
+                view.appended_bytes += data.len() as u64;
+                view.stage.push(Record::Entry { id, data });
+            }
+            view.done.push(done);
+        }
+        if self.shared.inline.load(Ordering::Relaxed) {
+            let mut writer = self.shared.writer();
+            // The outcome went to `done`.
+            let _ = self.shared.flush(&mut writer);
+        } else {
+            self.shared.staged.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Saves the vote; durable when this returns.
+    pub fn save_vote(&self, vote: Vote) -> Result<(), LogError> {
+        self.change(|view| {
+            view.marks.vote = Some(vote);
+            view.stage.push(Record::Vote(vote));
+        })
+    }
+
+    /// The saved vote.
+    pub fn vote(&self) -> Option<Vote> {
+        self.shared.view().marks.vote
+    }
+
+    /// Notes that entries up to `id` are committed. Written with the next append.
+    pub fn save_committed(&self, id: LogId) -> Result<(), LogError> {
+        let mut view = self.shared.view();
+        view.check()?;
+        view.marks.committed = Some(id);
+        view.committed_moved = true;
+        Ok(())
+    }
+
+    /// The saved commit mark.
+    pub fn committed(&self) -> Option<LogId> {
+        self.shared.view().marks.committed
+    }
+
+    /// Drops the entries from `next` on; durable when this returns.
+    pub fn truncate(&self, next: u64) -> Result<(), LogError> {
+        self.change(|view| {
+            view.index.truncate(next);
+            view.stage.push(Record::Truncate(next));
+        })
+    }
+
+    /// Drops the entries up to `id` and the segments that hold no others; durable when this returns.
+    pub fn purge(&self, id: LogId) -> Result<(), LogError> {
+        self.change(|view| {
+            view.index.purge(id);
+            view.marks.purged = view.index.purged();
+            view.stage.push(Record::Purge(id));
+        })?;
+        let mut writer = self.shared.writer();
+        for sequence in writer.core.retire() {
+            self.shared.view().segments.remove(&sequence);
+            let file = writer.driver.name(sequence);
+            writer.driver.retire(sequence).map_err(|source| LogError::Io { what: "retire", file, source })?;
+        }
+        Ok(())
+    }
+
+    /// The last purged entry, and the last entry or else the last purged one.
+    pub fn bounds(&self) -> (Option<LogId>, Option<LogId>) {
+        let view = self.shared.view();
+        (view.index.purged(), view.index.last())
+    }
+
+    /// Bytes of entries appended since the log was opened.
+    pub fn appended_bytes(&self) -> u64 {
+        self.shared.view().appended_bytes
+    }
+
+    /// Bytes on disk of the entries from `index` on.
+    pub fn bytes_from(&self, index: u64) -> u64 {
+        self.shared.view().index.bytes_from(index)
+    }
+
+    /// The highest index up to which entries can go so that those behind it still take `bytes`.
+    pub fn index_before_last(&self, bytes: u64) -> Option<u64> {
+        self.shared.view().index.index_before_last(bytes)
+    }
+
+    /// Why the log takes nothing more, if it does not.
+    pub fn poison(&self) -> Option<String> {
+        self.shared.view().poison.clone()
+    }
+
+    /// The entries from `from` up to and without `to` that the log holds, in order; fewer when they take over `bytes`.
+    pub fn read(&self, from: u64, to: u64, bytes: usize) -> Result<Vec<(LogId, Bytes)>, LogError> {
+        let mut entries = Vec::new();
+        let mut taken = 0;
+        let mut next = None;
+        while taken < bytes {
+            let (found, segment) = {
+                let view = self.shared.view();
+                let at = next.unwrap_or_else(|| from.max(view.index.first()));
+                if at >= to {
+                    break;
+                }
+                let mut found = Vec::new();
+                let mut limit = bytes - taken;
+                for index in at..to.min(view.index.next()) {
+                    let Some(entry) = view.index.find(index) else { break };
+                    // One read takes entries that are cached, or those of one segment.
+                    let same = match (found.first(), &entry) {
+                        (None, _) | (Some(Found::Cached(..)), Found::Cached(..)) => true,
+                        (Some(Found::OnDisk(first)), Found::OnDisk(place)) => {
+                            place.sequence == first.sequence && place.offset > first.offset
+                        }
+                        _ => false,
+                    };
+                    if !same || limit == 0 {
+                        break;
+                    }
+                    limit = limit.saturating_sub(match &entry {
+                        Found::Cached(_, data) => data.len(),
+                        Found::OnDisk(place) => place.len as usize,
+                    });
+                    found.push(entry);
+                }
+                let sequence = found.first().and_then(|entry| match entry {
+                    Found::OnDisk(place) => Some(u64::from(place.sequence)),
+                    Found::Cached(..) => None,
+                });
+                next = Some(at + found.len() as u64);
+                (found, sequence.map(|sequence| (sequence, view.segments.get(&sequence).cloned())))
+            };
+            if found.is_empty() {
+                break;
+            }
+            let before = entries.len();
+            match segment {
+                None => entries.extend(found.into_iter().filter_map(|entry| match entry {
+                    Found::Cached(id, data) => Some((id, data)),
+                    Found::OnDisk(_) => None,
+                })),
+                Some((sequence, segment)) => match self.read_places(sequence, segment.as_deref(), &found)? {
+                    Some(read) => entries.extend(read),
+                    None => break,
+                },
+            }
+            taken += entries[before..].iter().map(|(_, data)| data.len().max(1)).sum::<usize>();
+        }
+        Ok(entries)
+    }
+
+    /// Reads entries of one segment; none if they were purged meanwhile.
+    fn read_places(
+        &self,
+        sequence: u64,
+        segment: Option<&dyn Segment>,
+        found: &[Found],
+    ) -> Result<Option<Vec<(LogId, Bytes)>>, LogError> {
+        let places = || {
+            found.iter().filter_map(|entry| match entry {
+                Found::OnDisk(place) => Some(*place),
+                Found::Cached(..) => None,
+            })
+        };
+        let (Some(first), Some(last), Some(segment)) = (places().next(), places().next_back(), segment) else {
+            return Ok(None);
+        };
+        let mut bytes = vec![0; (last.offset + last.len - first.offset) as usize];
+        let outcome = segment.read_at(u64::from(first.offset), &mut bytes);
+        let read: Option<Vec<_>> = places()
+            .map(|place| {
+                let at = (place.offset - first.offset) as usize;
+                match Record::decode(place.seed, bytes.get(at..at + place.len as usize)?)? {
+                    (Record::Entry { id, data }, ..) => Some((id, data)),
+                    _ => None,
+                }
+            })
+            .collect();
+        if outcome.is_ok() && read.is_some() {
+            return Ok(read);
+        }
+        if !self.shared.view().segments.contains_key(&sequence) {
+            return Ok(None);
+        }
+        let file = self.shared.writer().driver.name(sequence);
+        outcome.map_err(|source| LogError::Io { what: "read", file: file.clone(), source })?;
+        let offset = u64::from(first.offset) + FRAME_BYTES as u64;
+        Err(LogError::Damaged { file, offset, what: "an entry does not read back" })
+    }
+
+    /// Stages a change behind all that is staged, with nothing being written meanwhile, and makes it durable.
+    fn change(&self, change: impl FnOnce(&mut View)) -> Result<(), LogError> {
+        let mut writer = self.shared.writer();
+        self.shared.flush(&mut writer)?;
+        change(&mut self.shared.view());
+        self.shared.flush(&mut writer)
+    }
+}
+
+impl Shared {
+    fn view(&self) -> MutexGuard<'_, View> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_until_closed(&self) {
+        loop {
+            {
+                let mut view = self.view();
+                while view.stage.is_empty() && !view.closed {
+                    view = self.staged.wait(view).unwrap_or_else(PoisonError::into_inner);
+                }
+                if view.stage.is_empty() || view.poison.is_some() {
+                    return;
+                }
+            }
+            // The outcome goes to the callbacks.
+            let _ = self.flush(&mut self.writer());
+        }
+    }
+
+    /// Makes everything staged durable.
+    fn flush(&self, writer: &mut Writer) -> Result<(), LogError> {
+        let (records, done) = {
+            let mut view = self.view();
+            view.check()?;
+            if view.committed_moved && !view.stage.is_empty() {
+                view.committed_moved = false;
+                let committed = view.marks.committed.map(Record::Committed);
+                view.stage.extend(committed);
+            }
+            (std::mem::take(&mut view.stage), std::mem::take(&mut view.done))
+        };
+        let outcome = self.write(writer, &records);
+        let reason = outcome.as_ref().err().map(|error| describe(error));
+        if let Some(reason) = &reason {
+            tracing::error!(%reason, "the log failed and takes nothing more");
+            self.view().poison = Some(reason.clone());
+        }
+        for done in done {
+            done(reason.as_ref().map_or(Ok(()), |reason| Err(LogError::Poisoned { reason: reason.clone() })));
+        }
+        outcome
+    }
+
+    fn write(&self, writer: &mut Writer, mut records: &[Record]) -> Result<(), LogError> {
+        while !records.is_empty() {
+            let mut bytes = 0;
+            let fits = |record: &&Record| {
+                let before = bytes;
+                bytes += record.encoded_len();
+                before == 0 || bytes <= self.limits.group_bytes
+            };
+            let (group, rest) = records.split_at(records.iter().take_while(fits).count());
+            self.write_group(writer, group)?;
+            records = rest;
+        }
+        Ok(())
+    }
+
+    fn write_group(&self, writer: &mut Writer, records: &[Record]) -> Result<(), LogError> {
+        writer.places.clear();
+        let Writer { core, driver, block, places, active } = writer;
+        let plan = core.plan(records, block, places);
+        let failed = |driver: &dyn Driver, what, source| {
+            LogError::Io { what, file: driver.name(plan.sequence), source }
+        };
+        if let Some(sizes) = plan.create {
+            let created = driver.create(plan.sequence, sizes.least, sizes.usual);
+            let segment = created.map_err(|error| failed(driver.as_ref(), "create", error))?;
+            core.created(segment.size());
+            self.view().segments.insert(plan.sequence, Arc::clone(&segment));
+            *active = Some(segment);
+        }
+        let segment = active.as_ref().expect("the plan names a segment that exists");
+        segment.write_at(plan.offset, block.as_ref()).map_err(|error| failed(driver.as_ref(), "write", error))?;
+        segment.sync().map_err(|error| failed(driver.as_ref(), "sync", error))?;
+        let mut view = self.view();
+        let entries = records.iter().filter_map(|record| match record {
+            Record::Entry { id, .. } => Some(id.index),
+            _ => None,
+        });
+        for (index, place) in entries.zip(&writer.places) {
+            view.index.placed(index, *place);
+        }
+        view.index.trim(self.limits.cache_bytes);
+        Ok(())
+    }
+}
+
+impl View {
+    fn check(&self) -> Result<(), LogError> {
+        match &self.poison {
+            Some(reason) => Err(LogError::Poisoned { reason: reason.clone() }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Ends the writer thread and marks the last group as durable.
+struct Closer {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Drop for Closer {
+    fn drop(&mut self) {
+        self.shared.view().closed = true;
+        self.shared.staged.notify_one();
+        let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            return;
+        }
+        let mut writer = self.shared.writer();
+        if self.shared.view().poison.is_none() && writer.active.is_some() {
+            // An empty group behind the last one proves that one durable; a start without it is a start after a crash.
+            let _ = self.shared.write_group(&mut writer, &[]);
+        }
+    }
+}
+
+/// An error and its causes in one line.
+fn describe(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
