@@ -1,0 +1,49 @@
+//! The keys that a contract may have, read off the rules, and warnings for all others.
+
+use serde_json::Value;
+
+use super::Warning;
+use crate::violation::{member, nearest};
+
+/// Warns of each key of `document` that `rules` do not know; within `additionalProperties` any name is known.
+pub(super) fn unknown(rules: &Value, document: &Value) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    walk(rules, document, "/", &mut warnings);
+    warnings
+}
+
+fn walk(rules: &Value, value: &Value, pointer: &str, warnings: &mut Vec<Warning>) {
+    match value {
+        Value::Object(members) => {
+            let known = known(rules);
+            // A rule without names is about the whole value, as for a schema; hardware refuses by itself.
+            if known.is_empty() || rules.get("additionalProperties").is_some_and(|rule| rule != &Value::Bool(false)) {
+                return;
+            }
+            for (name, value) in members {
+                match known.iter().find(|(key, _)| *key == name) {
+                    Some((_, rules)) => walk(rules, value, &member(pointer, name), warnings),
+                    None => {
+                        let suggestion = nearest(name, known.iter().map(|(key, _)| key.as_str())).map(str::to_owned);
+                        warnings.push(Warning { pointer: member(pointer, name), suggestion });
+                    }
+                }
+            }
+        }
+        Value::Array(items) => {
+            let Some(rules) = rules.get("items") else { return };
+            for (index, item) in items.iter().enumerate() {
+                walk(rules, item, &member(pointer, &index.to_string()), warnings);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The named members of a rule, those of its `oneOf` branches included.
+fn known(rules: &Value) -> Vec<(&String, &Value)> {
+    let own = rules.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let branches = rules.get("oneOf").and_then(Value::as_array).into_iter().flatten();
+    own.chain(branches.flat_map(|branch| branch.get("properties").and_then(Value::as_object).into_iter().flatten()))
+        .collect()
+}

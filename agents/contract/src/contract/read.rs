@@ -1,0 +1,392 @@
+//! From a YAML document to a [`Contract`]: rules first, all of them, then conversion.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use atlas_types::{AgentKind, AgentName, Effects, NodeId, Version};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Contract, ContractError, Dependency, ExecMode, Hardware, Knowledge, Model, Permissions, Provider, ProviderKind,
+    Requires, Retry, keys, number,
+};
+use crate::python;
+use crate::schema::Validator;
+use crate::violation::{Violation, member, nearest};
+use crate::yaml::{Document, Foreign};
+
+/// The rules that JSON Schema can say.
+static RULES: LazyLock<Validator> = LazyLock::new(|| {
+    // Both are constants of ours; a slip in them would fail every test of this crate.
+    let rules = serde_json::from_str(include_str!("rules.json")).expect("the rules are JSON");
+    Validator::compile(&rules).expect("the rules are a schema")
+});
+
+/// Where a contract carries schemas, which may hold dates as plain data.
+const SCHEMAS: [&str; 2] = ["/agent/input/schema", "/agent/output/schema"];
+
+pub(super) fn contract(document: Document) -> Result<Contract, ContractError> {
+    let (value, foreign) = wrapped(document)?;
+    let mut violations = RULES.validate(&value).err().unwrap_or_default();
+    for violation in &mut violations {
+        name_foreign(violation, &foreign);
+        suggest(violation, &value);
+    }
+    let agent = Members::of(value.get("agent"));
+    let name = agent.text("name", "");
+    let name = AgentName::new(&name).map_err(|error| error.to_string());
+    let version = agent.text("version", "").parse::<Version>().map_err(|error| error.to_string());
+    if violations.is_empty() {
+        let mut broken = |at: &str, message: &str| {
+            violations.push(Violation {
+                pointer: at.to_owned(),
+                rule: "pattern".to_owned(),
+                message: message.to_owned(),
+                suggestion: None,
+            });
+        };
+        if let Err(message) = &name {
+            broken("/agent/name", message);
+        }
+        if let Err(message) = &version {
+            broken("/agent/version", message);
+        }
+        let node = agent.members("hardware").text("node_affinity", "");
+        if let (false, Err(error)) = (node.is_empty(), NodeId::new(&node)) {
+            broken("/agent/hardware/node_affinity", &error.to_string());
+        }
+    }
+    let (Ok(name), Ok(version), true) = (name, version, violations.is_empty()) else {
+        return Err(ContractError::Rules { violations });
+    };
+    let mut conversions = Conversions { violations: Vec::new() };
+    let mut contract = typed(&agent, name, version, &mut conversions);
+    if !conversions.violations.is_empty() {
+        return Err(ContractError::Conversion { violations: conversions.violations });
+    }
+    contract.warnings = keys::unknown(RULES.schema(), &value);
+    Ok(contract)
+}
+
+/// The document with its contract under `agent`, and with null for what JSON cannot hold, schemas excepted.
+fn wrapped(document: Document) -> Result<(Value, Vec<(String, Foreign)>), ContractError> {
+    let Document { mut value, mut foreign } = document;
+    let Some(members) = value.as_object() else {
+        let got = match (foreign.first(), &value) {
+            (Some((_, Foreign::Date(iso))), _) if iso.contains('T') => "datetime",
+            (Some((_, Foreign::Date(_))), Value::String(_)) => "date",
+            (Some((_, Foreign::NonFinite(_))), Value::Null) => "float",
+            (Some((_, Foreign::Tagged(tag))), Value::Null) => tag.trim_start_matches('!'),
+            _ => python::type_name(&value),
+        };
+        return Err(ContractError::NotAMapping { got });
+    };
+    if !members.contains_key("agent") && members.contains_key("name") {
+        value = json!({ "agent": value });
+        for (pointer, _) in &mut foreign {
+            pointer.insert_str(0, "/agent");
+        }
+    }
+    foreign.retain(|(pointer, _)| !SCHEMAS.iter().any(|schema| pointer.starts_with(&format!("{schema}/"))));
+    for (pointer, _) in &foreign {
+        if let Some(found) = value.pointer_mut(pointer) {
+            *found = Value::Null;
+        }
+    }
+    Ok((value, foreign))
+}
+
+/// Says what was really there where the rules saw a null in its place.
+fn name_foreign(violation: &mut Violation, foreign: &[(String, Foreign)]) {
+    if let Some((_, found)) = foreign.iter().find(|(pointer, _)| *pointer == violation.pointer) {
+        let found = match found {
+            Foreign::Date(iso) => format!("the date {iso} (quote it to have text)"),
+            Foreign::NonFinite(text) => text.clone(),
+            Foreign::Tagged(tag) => format!("a {tag} value"),
+        };
+        if let Some(rest) = violation.message.strip_prefix("None") {
+            violation.message = format!("{found}{rest}");
+        }
+    }
+}
+
+/// Adds the name that was probably meant to a violation about names.
+fn suggest(violation: &mut Violation, value: &Value) {
+    let at = if violation.pointer == "/" { "" } else { &violation.pointer };
+    let Some(found) = value.pointer(at) else { return };
+    let rule = at.split('/').skip(1).try_fold(RULES.schema(), |rule, part| {
+        let named = rule.get("properties").and_then(|members| members.get(part));
+        named.or_else(|| rule.get("items"))
+    });
+    let Some(rule) = rule else { return };
+    let known = |key: &str| -> Vec<&str> {
+        match rule.get(key) {
+            Some(Value::Object(members)) => members.keys().map(String::as_str).collect(),
+            Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        }
+    };
+    let meant = match (violation.rule.as_str(), found) {
+        ("additionalProperties", Value::Object(members)) => {
+            let known = known("properties");
+            let unknown = members.keys().find(|name| !known.contains(&name.as_str()));
+            unknown.and_then(|name| nearest(name, known))
+        }
+        ("required", Value::Object(members)) => {
+            let missing =
+                known("required").into_iter().find(|name| violation.message.starts_with(&python::string(name)));
+            missing
+                .and_then(|missing| members.keys().find(|name| nearest(name, [missing]).is_some()))
+                .map(String::as_str)
+        }
+        ("enum", Value::String(text)) => nearest(text, known("enum")),
+        _ => None,
+    };
+    violation.suggestion = meant.map(str::to_owned);
+}
+
+/// The members of a mapping, absent and null ones alike being empty.
+#[derive(Clone, Copy)]
+struct Members<'a>(Option<&'a Map<String, Value>>);
+
+impl<'a> Members<'a> {
+    fn of(value: Option<&'a Value>) -> Self {
+        Self(value.and_then(Value::as_object))
+    }
+
+    fn get(self, name: &str) -> Option<&'a Value> {
+        self.0.and_then(|members| members.get(name))
+    }
+
+    fn members(self, name: &str) -> Self {
+        Self::of(self.get(name))
+    }
+
+    fn text(self, name: &str, default: &str) -> String {
+        self.get(name).and_then(Value::as_str).unwrap_or(default).to_owned()
+    }
+
+    fn flag(self, name: &str, default: bool) -> bool {
+        self.get(name).and_then(Value::as_bool).unwrap_or(default)
+    }
+
+    /// A whole number; a float counts if it is whole, as it does in JSON Schema.
+    fn amount(self, name: &str) -> Option<u64> {
+        let value = self.get(name)?;
+        value.as_u64().or_else(|| value.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64))
+    }
+
+    fn texts(self, name: &str) -> Option<Vec<String>> {
+        let items = self.get(name)?.as_array()?;
+        Some(items.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+    }
+
+    fn map(self, name: &str) -> Option<BTreeMap<String, String>> {
+        let members = self.get(name)?.as_object()?;
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        Some(members.iter().filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect())
+    }
+}
+
+/// What could not be converted, collected.
+struct Conversions {
+    violations: Vec<Violation>,
+}
+
+impl Conversions {
+    fn wrong(&mut self, pointer: &str, message: String) {
+        self.violations.push(Violation {
+            pointer: pointer.to_owned(),
+            rule: "conversion".to_owned(),
+            message,
+            suggestion: None,
+        });
+    }
+
+    fn take<T>(&mut self, at: &str, value: &Value, what: &str, convert: impl Fn(&Value) -> Option<T>) -> Option<T> {
+        let converted = convert(value);
+        if converted.is_none() {
+            self.wrong(at, format!("{} is not {what}", python::repr(value)));
+        }
+        converted
+    }
+
+    fn int(&mut self, members: Members<'_>, at: &str, name: &str, default: i64) -> i64 {
+        let Some(value) = members.get(name) else { return default };
+        self.take(&member(at, name), value, "a whole number", number::int).unwrap_or(default)
+    }
+
+    fn seconds(&mut self, members: Members<'_>, at: &str, name: &str) -> Option<f64> {
+        let value = members.get(name)?;
+        self.take(&member(at, name), value, "a number of seconds", number::float)
+    }
+
+    fn texts(&mut self, members: Members<'_>, at: &str, name: &str) -> Option<Vec<String>> {
+        let value = members.get(name)?;
+        let all = |value: &Value| {
+            let items = value.as_array()?;
+            items.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<Vec<String>>>()
+        };
+        self.take(&member(at, name), value, "a list of text", all)
+    }
+
+    /// A mapping that the rules do not check: nothing, null and what is empty otherwise are the same.
+    fn mapping<'a>(&mut self, agent: Members<'a>, name: &str) -> Members<'a> {
+        match agent.get(name) {
+            None | Some(Value::Object(_)) => agent.members(name),
+            Some(value) if python::is_false(value) => Members(None),
+            Some(value) => {
+                self.wrong(&member("/agent", name), format!("{} is not a mapping", python::repr(value)));
+                Members(None)
+            }
+        }
+    }
+}
+
+fn typed(agent: &Members<'_>, name: AgentName, version: Version, conversions: &mut Conversions) -> Contract {
+    let schema = |key: &str| match agent.members(key).get("schema") {
+        Some(Value::Object(members)) if !members.is_empty() => Value::Object(members.clone()),
+        _ => json!({"type": "object"}),
+    };
+    let model = agent.members("model");
+    let dependencies = agent.members("dependencies");
+    let text_of = |key| agent.get(key).and_then(Value::as_str);
+    Contract {
+        name,
+        version,
+        kind: if text_of("type") == Some("orchestrator") { AgentKind::Orchestrator } else { AgentKind::Agent },
+        description: agent.text("description", ""),
+        input_schema: schema("input"),
+        output_schema: schema("output"),
+        capabilities: agent.texts("capabilities").unwrap_or_default(),
+        model: Model {
+            preference: model.text("preference", "balanced"),
+            override_allowed: model.flag("override_allowed", true),
+        },
+        requires: requires(agent.members("requires")),
+        hardware: hardware(agent.members("hardware")),
+        retry: retry(*agent, conversions),
+        permissions: permissions(*agent, conversions),
+        provider: provider(*agent),
+        execution_timeout: conversions.seconds(*agent, "/agent", "execution_timeout").unwrap_or(60.0),
+        effects: text_of("effects").map(|word| match word {
+            "pure" => Effects::Pure,
+            "reconcilable" => Effects::Reconcilable,
+            "once" => Effects::Once,
+            _ => Effects::Idempotent,
+        }),
+        max_attempts: agent.amount("max_attempts").and_then(|count| u32::try_from(count).ok()),
+        concurrency: agent.amount("concurrency").map(|count| u32::try_from(count).unwrap_or(u32::MAX)),
+        queue_timeout: conversions.seconds(*agent, "/agent", "queue_timeout"),
+        startup_timeout: conversions.seconds(*agent, "/agent", "startup_timeout"),
+        labels: agent.map("labels"),
+        packages: dependencies.texts("packages"),
+        warnings: Vec::new(),
+    }
+}
+
+fn requires(requires: Members<'_>) -> Requires {
+    let any = || vec!["*".to_owned()];
+    let knowledge = requires.members("knowledge");
+    let enabled = match requires.get("knowledge") {
+        Some(Value::Object(members)) => !members.is_empty(),
+        Some(Value::Bool(enabled)) => *enabled,
+        _ => false,
+    };
+    let dependency = |value: &Value| match value {
+        Value::String(name) => Dependency { name: name.clone(), version: "*".to_owned() },
+        entry => {
+            let entry = Members::of(Some(entry));
+            Dependency { name: entry.text("name", ""), version: entry.text("version", "*") }
+        }
+    };
+    let agents = requires.get("agents").and_then(Value::as_array);
+    Requires {
+        platform_tools: requires.flag("platform_tools", false),
+        spawn_agents: requires.flag("spawn_agents", false),
+        skills: requires.texts("skills").unwrap_or_default(),
+        memory: requires.flag("memory", false),
+        knowledge: Knowledge {
+            enabled,
+            read_domains: knowledge.texts("read_domains").unwrap_or_else(any),
+            write_domains: knowledge.texts("write_domains").unwrap_or_default(),
+        },
+        agents: agents.map(|agents| agents.iter().map(dependency).collect()).unwrap_or_default(),
+    }
+}
+
+fn hardware(hardware: Members<'_>) -> Hardware {
+    Hardware {
+        gpu: hardware.flag("gpu", false),
+        gpu_vram_gb: hardware.amount("gpu_vram_gb").unwrap_or(0),
+        min_memory_gb: hardware.amount("min_memory_gb"),
+        min_cpu_cores: hardware.amount("min_cpu_cores"),
+        architecture: hardware.get("architecture").and_then(Value::as_str).map(str::to_owned),
+        node_affinity: hardware.text("node_affinity", ""),
+        device_access: hardware.texts("device_access").unwrap_or_default(),
+        gpu_count: hardware.amount("gpu_count"),
+        gpu_vram_bytes: hardware.amount("gpu_vram_bytes"),
+        node_labels: hardware.map("node_labels"),
+    }
+}
+
+fn retry(agent: Members<'_>, conversions: &mut Conversions) -> Retry {
+    let retry = conversions.mapping(agent, "retry");
+    Retry {
+        max_retries: conversions.int(retry, "/agent/retry", "max_retries", 0),
+        backoff_base: conversions.seconds(retry, "/agent/retry", "backoff_base").unwrap_or(2.0),
+    }
+}
+
+fn permissions(agent: Members<'_>, conversions: &mut Conversions) -> Permissions {
+    let at = "/agent/permissions";
+    let permissions = conversions.mapping(agent, "permissions");
+    let isolation = permissions.get("isolation").unwrap_or(&Value::Null);
+    let isolation = match isolation.as_str() {
+        Some(word @ ("process" | "container")) => word.to_owned(),
+        None if permissions.get("isolation").is_none() => "process".to_owned(),
+        _ => {
+            let message =
+                format!("Invalid isolation mode {}, must be one of: ['container', 'process']", python::repr(isolation));
+            conversions.wrong(&member(at, "isolation"), message);
+            String::new()
+        }
+    };
+    // Two other spellings are in use for two of the keys; the plain one wins.
+    let filesystem = conversions.texts(permissions, at, "filesystem");
+    let filesystem = filesystem.or_else(|| conversions.texts(permissions, at, "file_system"));
+    let secrets = conversions.texts(permissions, at, "secrets");
+    let secrets = secrets.or_else(|| agent.members("requires").texts("secrets"));
+    Permissions {
+        filesystem: filesystem.unwrap_or_else(|| vec!["read".to_owned()]),
+        network: conversions.texts(permissions, at, "network").unwrap_or_else(|| vec!["outbound".to_owned()]),
+        spawn: permissions.flag("spawn", false),
+        max_memory_mb: conversions.int(permissions, at, "max_memory_mb", 512),
+        max_cpu_seconds: conversions.int(permissions, at, "max_cpu_seconds", 60),
+        secrets: secrets.unwrap_or_default(),
+        isolation,
+        container_image: permissions.text("container_image", ""),
+    }
+}
+
+fn provider(agent: Members<'_>) -> Provider {
+    let word = agent.get("provider").and_then(Value::as_str);
+    let provider = agent.members("provider");
+    let kind = word.map_or_else(|| provider.text("type", "python"), str::to_owned);
+    Provider {
+        kind: match kind.as_str() {
+            "exec" => ProviderKind::Exec,
+            "llm" => ProviderKind::Llm,
+            _ => ProviderKind::Python,
+        },
+        command: provider.texts("command").unwrap_or_default(),
+        system_prompt: provider.text("system_prompt", ""),
+        focus: provider.text("focus", ""),
+        output_format: provider.text("output_format", "json"),
+        max_iterations: provider.amount("max_iterations").unwrap_or(5),
+        mode: provider.get("mode").and_then(Value::as_str).map(|mode| match mode {
+            "warm" => ExecMode::Warm,
+            _ => ExecMode::PerJob,
+        }),
+    }
+}

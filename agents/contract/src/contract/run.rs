@@ -1,0 +1,74 @@
+//! What the cluster needs of a contract: demand, retries, time limits.
+
+use atlas_types::{Architecture, Demand, Effects, Micros, NodeId, RetryRule, RunSpec, Timeouts};
+
+use super::{Contract, Hardware};
+
+/// Most leases one job may lose, unless the contract says less.
+const ATTEMPTS_DEFAULT: u32 = 3;
+
+/// Longest start-up of a slot, unless the contract says otherwise.
+const STARTUP_DEFAULT: Micros = Micros::from_secs(60);
+
+impl Contract {
+    /// How jobs of this version run.
+    pub fn run_spec(&self) -> RunSpec {
+        RunSpec {
+            demand: self.hardware.demand(),
+            effects: self.effects.unwrap_or(Effects::Idempotent),
+            max_attempts: self.max_attempts.unwrap_or(ATTEMPTS_DEFAULT),
+            concurrency: self.concurrency,
+            retry: RetryRule {
+                max_retries: u32::try_from(self.retry.max_retries.max(0)).unwrap_or(u32::MAX),
+                backoff_base: micros(self.retry.backoff_base),
+            },
+            timeouts: Timeouts {
+                queue: self.queue_timeout.map(micros),
+                startup: self.startup_timeout.map_or(STARTUP_DEFAULT, micros),
+                execution: micros(self.execution_timeout),
+            },
+        }
+    }
+}
+
+impl Hardware {
+    /// What is stated, and nothing else: the defaults of one core and one gigabyte count only where an operator declared
+    /// the inventory, which [`Demand`] knows.
+    pub fn demand(&self) -> Demand {
+        let gigabytes = |amount: u64| amount.saturating_mul(1 << 30);
+        let gpus = match self.gpu_count {
+            Some(count) => saturated(count),
+            None => u32::from(self.gpu || self.gpu_vram_bytes.is_some_and(|bytes| bytes > 0)),
+        };
+        let vram_bytes = match self.gpu_vram_bytes {
+            Some(bytes) => bytes,
+            // Memory without a GPU is ignored (spec §8.2).
+            None if self.gpu || self.gpu_count.is_some() => gigabytes(self.gpu_vram_gb),
+            None => 0,
+        };
+        Demand {
+            cores: self.min_cpu_cores.map_or(0, saturated),
+            memory_bytes: self.min_memory_gb.map_or(0, gigabytes),
+            gpus,
+            vram_bytes: if gpus == 0 { 0 } else { vram_bytes },
+            architecture: match self.architecture.as_deref() {
+                Some("x86_64") => Some(Architecture::X86_64),
+                Some("arm64") => Some(Architecture::Arm64),
+                _ => None,
+            },
+            devices: self.device_access.clone(),
+            labels: self.node_labels.clone().unwrap_or_default(),
+            // Reading the contract checked the name; an empty one is no node.
+            node: NodeId::new(&self.node_affinity).ok(),
+        }
+    }
+}
+
+fn saturated(amount: u64) -> u32 {
+    u32::try_from(amount).unwrap_or(u32::MAX)
+}
+
+/// Seconds as whole microseconds; what is negative is none, what is too large is the largest.
+fn micros(seconds: f64) -> Micros {
+    Micros((seconds * 1e6).round().max(0.0) as u64)
+}

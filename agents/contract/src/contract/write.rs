@@ -1,0 +1,110 @@
+//! The normalised contract: every member with its value, extensions only where they were set (spec §2.1).
+
+use atlas_types::{AgentKind, Effects};
+use serde_json::{Map, Value, json};
+
+use super::{Contract, ExecMode, Hardware, Provider};
+
+impl Contract {
+    /// The contract as JSON, in one fixed order of members.
+    pub fn to_json(&self) -> Value {
+        let requires = &self.requires;
+        let knowledge = &requires.knowledge;
+        let agents: Vec<Value> =
+            requires.agents.iter().map(|other| json!({"name": other.name, "version": other.version})).collect();
+        let mut contract = json!({
+            "name": self.name.as_str(),
+            "version": self.version.to_string(),
+            "type": match self.kind {
+                AgentKind::Agent => "agent",
+                AgentKind::Orchestrator => "orchestrator",
+            },
+            "description": self.description,
+            "input_schema": self.input_schema,
+            "output_schema": self.output_schema,
+            "capabilities": self.capabilities,
+            "model": {"preference": self.model.preference, "override_allowed": self.model.override_allowed},
+            "requires": {
+                "platform_tools": requires.platform_tools,
+                "spawn_agents": requires.spawn_agents,
+                "skills": requires.skills,
+                "memory": requires.memory,
+                "knowledge": {
+                    "enabled": knowledge.enabled,
+                    "read_domains": knowledge.read_domains,
+                    "write_domains": knowledge.write_domains,
+                },
+                "agents": agents,
+            },
+            "hardware": hardware(&self.hardware),
+            "retry": {"max_retries": self.retry.max_retries, "backoff_base": self.retry.backoff_base},
+            "permissions": {
+                "filesystem": self.permissions.filesystem,
+                "network": self.permissions.network,
+                "spawn": self.permissions.spawn,
+                "max_memory_mb": self.permissions.max_memory_mb,
+                "max_cpu_seconds": self.permissions.max_cpu_seconds,
+                "secrets": self.permissions.secrets,
+                "isolation": self.permissions.isolation,
+                "container_image": self.permissions.container_image,
+            },
+            "provider": provider(&self.provider),
+            "execution_timeout": self.execution_timeout,
+        });
+        let effects = self.effects.map(|effects| match effects {
+            Effects::Pure => "pure",
+            Effects::Idempotent => "idempotent",
+            Effects::Reconcilable => "reconcilable",
+            Effects::Once => "once",
+        });
+        set(&mut contract, "effects", effects.map(Value::from));
+        set(&mut contract, "max_attempts", self.max_attempts.map(Value::from));
+        set(&mut contract, "concurrency", self.concurrency.map(Value::from));
+        set(&mut contract, "queue_timeout", self.queue_timeout.map(Value::from));
+        set(&mut contract, "startup_timeout", self.startup_timeout.map(Value::from));
+        set(&mut contract, "labels", self.labels.as_ref().map(|labels| json!(labels)));
+        set(&mut contract, "dependencies", self.packages.as_ref().map(|packages| json!({"packages": packages})));
+        contract
+    }
+}
+
+fn hardware(hardware: &Hardware) -> Value {
+    let mut value = json!({
+        "gpu": hardware.gpu,
+        "gpu_vram_gb": hardware.gpu_vram_gb,
+        "min_memory_gb": hardware.min_memory_gb.unwrap_or(1),
+        "min_cpu_cores": hardware.min_cpu_cores.unwrap_or(1),
+        "architecture": hardware.architecture.as_deref().unwrap_or("any"),
+        "node_affinity": hardware.node_affinity,
+        "device_access": hardware.device_access,
+    });
+    set(&mut value, "gpu_count", hardware.gpu_count.map(Value::from));
+    set(&mut value, "gpu_vram_bytes", hardware.gpu_vram_bytes.map(Value::from));
+    set(&mut value, "node_labels", hardware.node_labels.as_ref().map(|labels| json!(labels)));
+    value
+}
+
+fn provider(provider: &Provider) -> Value {
+    let mut value = json!({
+        "type": provider.kind.as_str(),
+        "command": provider.command,
+        "system_prompt": provider.system_prompt,
+        "focus": provider.focus,
+        "output_format": provider.output_format,
+        "max_iterations": provider.max_iterations,
+    });
+    let mode = provider.mode.map(|mode| match mode {
+        ExecMode::PerJob => "per_job",
+        ExecMode::Warm => "warm",
+    });
+    set(&mut value, "mode", mode.map(Value::from));
+    value
+}
+
+/// Adds a member that was stated.
+fn set(object: &mut Value, name: &str, value: Option<Value>) {
+    let members: Option<&mut Map<String, Value>> = object.as_object_mut();
+    if let (Some(members), Some(value)) = (members, value) {
+        members.insert(name.to_owned(), value);
+    }
+}

@@ -1,0 +1,276 @@
+//! The words of a violation: Python's for clients (spec §4), our own for people at a terminal.
+
+use std::collections::HashSet;
+
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind as Kind;
+use serde_json::Value;
+
+use super::order::{resolve, segments};
+use crate::python;
+use crate::violation::{Violation, member, nearest, shown};
+
+/// One violation an error, as Python's library would list them.
+pub(super) fn violations(schema: &Value, value: &Value, errors: &[ValidationError<'_>]) -> Vec<Violation> {
+    let mut seen = HashSet::new();
+    let mut violations = Vec::new();
+    for error in errors {
+        let context = Context::of(schema, value, error);
+        let violation = context.violation();
+        // Items beyond the last allowed one are one violation, not one each.
+        if violation.rule != "items" || seen.insert(violation.pointer.clone()) {
+            violations.push(violation);
+        }
+    }
+    violations
+}
+
+/// In our own words, an unexpected member as a line of its own.
+pub(super) fn explained(schema: &Value, value: &Value, errors: &[ValidationError<'_>]) -> Vec<Violation> {
+    let mut lines = Vec::new();
+    for error in errors {
+        let context = Context::of(schema, value, error);
+        let violation = context.violation();
+        match error.kind() {
+            Kind::Required { property } if violation.rule == "required" => {
+                let message = format!("\"{}\" is required", property.as_str().unwrap_or_default());
+                lines.push(Violation { message, ..violation });
+            }
+            Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+                for name in unexpected {
+                    let suggestion = context.suggestion(name);
+                    let message = match &suggestion {
+                        Some(meant) => format!("not allowed here; did you mean \"{meant}\"?"),
+                        None => "not allowed here".to_owned(),
+                    };
+                    let pointer = member(&violation.pointer, name);
+                    lines.push(Violation { pointer, rule: violation.rule.clone(), message, suggestion });
+                }
+            }
+            _ => lines.push(violation),
+        }
+    }
+    lines
+}
+
+/// What the compiler says of a schema that is none, with the place in the schema.
+pub(super) fn invalid_schema(schema: &Value, path: &str, error: &ValidationError<'_>) -> String {
+    match (error.kind(), schema.pointer(path)) {
+        (Kind::Format { .. }, Some(found)) => format!("{} is not a pattern that we can run", python::repr(found)),
+        _ => error.to_string(),
+    }
+}
+
+/// An error with the part of the schema and of the value that it is about.
+struct Context<'a> {
+    error: &'a ValidationError<'a>,
+    /// The schema object that holds the broken keyword.
+    holder: Option<&'a Value>,
+    /// The keyword in the schema as written.
+    keyword: String,
+    /// The value that the keyword was applied to.
+    instance: &'a Value,
+    pointer: String,
+}
+
+impl<'a> Context<'a> {
+    fn of(schema: &'a Value, value: &'a Value, error: &'a ValidationError<'a>) -> Self {
+        let mut holder = Some(schema);
+        let mut keyword = String::new();
+        let mut path = segments(error.evaluation_path()).into_iter().peekable();
+        while let Some(part) = path.next() {
+            let below = holder.and_then(|schema| schema.get(&part));
+            match part.as_str() {
+                "$ref" | "$dynamicRef" if path.peek().is_some() => {
+                    holder = below.and_then(Value::as_str).and_then(|reference| resolve(schema, reference));
+                }
+                "properties" | "patternProperties" | "dependentSchemas" | "$defs" if path.peek().is_some() => {
+                    let name = path.next().unwrap_or_default();
+                    holder = below.and_then(|schemas| under(schemas, &name));
+                }
+                "allOf" | "anyOf" | "oneOf" | "prefixItems" if path.peek().is_some() => {
+                    let index = path.next().and_then(|index| index.parse::<usize>().ok()).unwrap_or_default();
+                    holder = below.and_then(|schemas| schemas.get(index));
+                }
+                "items"
+                | "additionalProperties"
+                | "unevaluatedItems"
+                | "unevaluatedProperties"
+                | "propertyNames"
+                | "not"
+                | "if"
+                | "then"
+                | "else"
+                    if path.peek().is_some() =>
+                {
+                    holder = below;
+                }
+                _ => {
+                    keyword = part;
+                    break;
+                }
+            }
+        }
+        let mut pointer = error.instance_path().as_str().to_owned();
+        if keyword == "items" && matches!(error.kind(), Kind::FalseSchema) {
+            // `items: false` is said of the array.
+            pointer.truncate(pointer.rfind('/').unwrap_or(0));
+        }
+        let instance = value.pointer(&pointer).unwrap_or(value);
+        Self { error, holder, keyword, instance, pointer: shown(&pointer) }
+    }
+
+    /// The limit or list that the broken keyword states.
+    fn stated(&self) -> &Value {
+        self.holder.and_then(|schema| schema.get(&self.keyword)).unwrap_or(&Value::Null)
+    }
+
+    fn violation(&self) -> Violation {
+        if let Kind::PropertyNames { error } = self.error.kind() {
+            let name = error.instance().clone().into_owned();
+            let schema = self.holder.and_then(|schema| schema.get("propertyNames")).unwrap_or(&Value::Null);
+            let inner = Context::of(schema, &name, error).violation();
+            return Violation { pointer: self.pointer.clone(), ..inner };
+        }
+        let rule = self.rule();
+        let message = self.message(&rule);
+        Violation { pointer: self.pointer.clone(), rule, message, suggestion: None }
+    }
+
+    fn rule(&self) -> String {
+        match self.error.kind() {
+            Kind::FalseSchema if self.keyword != "items" => "false".to_owned(),
+            Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => "pattern".to_owned(),
+            _ if self.keyword.is_empty() => self.error.kind().keyword().to_owned(),
+            _ => self.keyword.clone(),
+        }
+    }
+
+    fn message(&self, rule: &str) -> String {
+        let value = || python::repr(self.instance);
+        let stated = self.stated();
+        let limit = || python::repr(stated);
+        let sized = |empty: &str, one: &str, otherwise: &str| match stated.as_f64() {
+            Some(0.0) => format!("{} {empty}", value()),
+            Some(1.0) => format!("{} {one}", value()),
+            _ => format!("{} {otherwise}", value()),
+        };
+        match (rule, self.error.kind()) {
+            (_, Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. }) => {
+                format!("{} took too many steps to match {}", value(), limit())
+            }
+            ("required", Kind::Required { property }) => format!("{} is a required property", python::repr(property)),
+            ("dependentRequired", Kind::Required { property }) => {
+                let missing = property.as_str().unwrap_or_default();
+                format!("{} is a dependency of {}", python::string(missing), python::string(&self.dependent(missing)))
+            }
+            ("type", _) => {
+                let kinds = match stated {
+                    Value::Array(kinds) => kinds.iter().map(python::repr).collect::<Vec<_>>().join(", "),
+                    kind => python::repr(kind),
+                };
+                format!("{} is not of type {kinds}", value())
+            }
+            ("enum", _) => format!("{} is not one of {}", value(), limit()),
+            ("const", _) => format!("{} was expected", limit()),
+            ("minLength" | "minItems", _) => sized("is too short", "should be non-empty", "is too short"),
+            ("maxLength" | "maxItems", _) => sized("is expected to be empty", "is too long", "is too long"),
+            ("minProperties", _) => {
+                let few = "does not have enough properties";
+                sized(few, "should be non-empty", few)
+            }
+            ("maxProperties", _) => {
+                let many = "has too many properties";
+                sized("is expected to be empty", many, many)
+            }
+            ("minimum", _) => format!("{} is less than the minimum of {}", value(), limit()),
+            ("maximum", _) => format!("{} is greater than the maximum of {}", value(), limit()),
+            ("exclusiveMinimum", _) => format!("{} is less than or equal to the minimum of {}", value(), limit()),
+            ("exclusiveMaximum", _) => format!("{} is greater than or equal to the maximum of {}", value(), limit()),
+            ("multipleOf", _) => format!("{} is not a multiple of {}", value(), limit()),
+            ("pattern", _) => format!("{} does not match {}", value(), limit()),
+            ("uniqueItems", _) => format!("{} has non-unique elements", value()),
+            ("additionalProperties", Kind::AdditionalProperties { unexpected }) => self.additional(unexpected),
+            ("unevaluatedProperties", Kind::UnevaluatedProperties { unexpected }) => {
+                let names: Vec<String> = unexpected.iter().map(|name| python::string(name)).collect();
+                if *stated == Value::Bool(false) {
+                    format!("Unevaluated properties are not allowed ({} unexpected)", listed(sorted(names)))
+                } else {
+                    let verb = if names.len() == 1 { "was" } else { "were" };
+                    format!(
+                        "Unevaluated properties are not valid under the given schema ({} {verb} unevaluated and invalid)",
+                        names.join(", ")
+                    )
+                }
+            }
+            ("unevaluatedItems", Kind::UnevaluatedItems { unexpected }) => {
+                format!("Unevaluated items are not allowed ({} unexpected)", listed(unexpected.clone()))
+            }
+            ("oneOf", Kind::OneOfMultipleValid { .. }) => {
+                format!("{} is valid under each of more than one of the given schemas", value())
+            }
+            ("oneOf" | "anyOf", _) => format!("{} is not valid under any of the given schemas", value()),
+            ("not", _) => format!("{} should not be valid under {}", value(), limit()),
+            ("contains", _) => format!("{} does not contain items matching the given schema", value()),
+            ("minContains", _) => format!("Too few items match the given schema (expected at least {})", limit()),
+            ("maxContains", _) => format!("Too many items match the given schema (expected at most {})", limit()),
+            ("items", _) => {
+                let allowed = self.holder.and_then(|schema| schema.get("prefixItems")).and_then(Value::as_array);
+                let allowed = allowed.map_or(0, Vec::len);
+                let found = self.instance.as_array().map_or(0, Vec::len);
+                let noun = if allowed == 1 { "item" } else { "items" };
+                format!("Expected at most {allowed} {noun} but found {} extra", found.saturating_sub(allowed))
+            }
+            ("false", _) => format!("False schema does not allow {}", value()),
+            _ => self.error.to_string(),
+        }
+    }
+
+    /// The present member that asks for the missing one.
+    fn dependent(&self, missing: &str) -> String {
+        let asks = |names: &Value| names.as_array().is_some_and(|names| names.iter().any(|name| name == missing));
+        let members = self.stated().as_object();
+        let asking = members.and_then(|members| {
+            members.iter().find(|(name, names)| self.instance.get(name.as_str()).is_some() && asks(names))
+        });
+        asking.map(|(name, _)| name.clone()).unwrap_or_default()
+    }
+
+    fn additional(&self, unexpected: &[String]) -> String {
+        let names = sorted(unexpected.iter().map(|name| python::string(name)).collect());
+        match self.holder.and_then(|schema| schema.get("patternProperties")).and_then(Value::as_object) {
+            Some(patterns) => {
+                let verb = if names.len() == 1 { "does" } else { "do" };
+                let patterns = sorted(patterns.keys().map(|text| python::string(text)).collect());
+                format!("{} {verb} not match any of the regexes: {}", names.join(", "), patterns.join(", "))
+            }
+            None => format!("Additional properties are not allowed ({} unexpected)", listed(names)),
+        }
+    }
+
+    /// The allowed member that an unexpected one was probably meant to be.
+    fn suggestion(&self, name: &str) -> Option<String> {
+        let allowed = self.holder?.get("properties")?.as_object()?;
+        let absent = allowed.keys().map(String::as_str).filter(|known| self.instance.get(known).is_none());
+        nearest(name, absent).map(str::to_owned)
+    }
+}
+
+/// A subschema by its name; patterns are found by their translation too.
+fn under<'a>(schemas: &'a Value, name: &str) -> Option<&'a Value> {
+    let schemas = schemas.as_object()?;
+    schemas
+        .get(name)
+        .or_else(|| schemas.iter().find(|(text, _)| super::pattern::translate(text) == name).map(|(_, schema)| schema))
+}
+
+fn sorted(mut names: Vec<String>) -> Vec<String> {
+    names.sort();
+    names
+}
+
+/// `'a', 'b' were`, `'a' was`.
+fn listed(names: Vec<String>) -> String {
+    let verb = if names.len() == 1 { "was" } else { "were" };
+    format!("{} {verb}", names.join(", "))
+}

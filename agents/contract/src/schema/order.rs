@@ -1,0 +1,175 @@
+//! The order in which Python's library reports violations: as the schema's keywords stand, depth first.
+//!
+//! The engine below evaluates in an order of its own. Each error says by which path of keywords it was found; walking
+//! that path through the schema as written gives every step a rank, and the ranks give the order.
+
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::paths::Location;
+use serde_json::Value;
+
+/// Sorts errors into the order of the schema's text.
+pub(super) fn sorted<'e>(
+    schema: &Value,
+    value: &Value,
+    errors: impl Iterator<Item = ValidationError<'e>>,
+) -> Vec<ValidationError<'e>> {
+    let mut ranked: Vec<(Vec<usize>, ValidationError<'e>)> =
+        errors.map(|error| (rank(schema, value, &error), error)).collect();
+    ranked.sort_by(|(left, _), (right, _)| left.cmp(right));
+    ranked.into_iter().map(|(_, error)| error).collect()
+}
+
+/// The parts of a JSON pointer.
+pub(super) fn segments(location: &Location) -> Vec<String> {
+    location.as_str().split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect()
+}
+
+/// One place on the way: a subschema and the value it was applied to.
+struct Walk<'a> {
+    root: &'a Value,
+    schema: &'a Value,
+    value: &'a Value,
+    members: std::vec::IntoIter<String>,
+    rank: Vec<usize>,
+}
+
+fn rank(schema: &Value, value: &Value, error: &ValidationError<'_>) -> Vec<usize> {
+    let members = segments(error.instance_path()).into_iter();
+    let mut walk = Walk { root: schema, schema, value, members, rank: Vec::new() };
+    let mut path = segments(error.evaluation_path()).into_iter();
+    while let Some(keyword) = path.next() {
+        if walk.step(&keyword, &mut path).is_none() {
+            break;
+        }
+    }
+    if let ValidationErrorKind::Required { property } = error.kind() {
+        let names = walk.schema.get("required").and_then(Value::as_array);
+        walk.rank.extend(names.and_then(|names| names.iter().position(|name| name == property)));
+    }
+    walk.rank
+}
+
+impl<'a> Walk<'a> {
+    /// Follows one keyword; none when the path ends there or leaves what we know.
+    fn step(&mut self, keyword: &str, path: &mut impl Iterator<Item = String>) -> Option<()> {
+        // Python evaluates these as part of another keyword.
+        let read_by = match keyword {
+            "then" | "else" => "if",
+            "minContains" | "maxContains" => "contains",
+            keyword => keyword,
+        };
+        let position = self.schema.as_object()?.keys().position(|key| key == read_by)?;
+        self.rank.push(position);
+        let below = self.schema.get(keyword)?;
+        match keyword {
+            "properties" => {
+                self.named(below, &path.next()?)?;
+                self.descend()
+            }
+            "patternProperties" => {
+                let translated = path.next()?;
+                let (position, schema) = below
+                    .as_object()?
+                    .iter()
+                    .enumerate()
+                    .find(|(_, (text, _))| super::pattern::translate(text) == translated)
+                    .map(|(position, (_, schema))| (position, schema))?;
+                self.rank.push(position);
+                self.schema = schema;
+                self.descend()
+            }
+            "dependentSchemas" => self.named(below, &path.next()?),
+            "allOf" | "anyOf" | "oneOf" => self.indexed(below, &path.next()?),
+            "prefixItems" => {
+                self.indexed(below, &path.next()?)?;
+                self.descend()
+            }
+            "items" | "additionalProperties" | "unevaluatedItems" | "unevaluatedProperties" => {
+                self.schema = below;
+                self.descend()
+            }
+            "propertyNames" | "not" | "if" | "then" | "else" => {
+                self.schema = below;
+                Some(())
+            }
+            "$ref" | "$dynamicRef" => {
+                self.schema = resolve(self.root, below.as_str()?)?;
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    fn named(&mut self, schemas: &'a Value, name: &str) -> Option<()> {
+        let schemas = schemas.as_object()?;
+        self.rank.push(schemas.keys().position(|key| key == name)?);
+        self.schema = schemas.get(name)?;
+        Some(())
+    }
+
+    fn indexed(&mut self, schemas: &'a Value, index: &str) -> Option<()> {
+        let index = index.parse().ok()?;
+        self.rank.push(index);
+        self.schema = schemas.get(index)?;
+        Some(())
+    }
+
+    /// Goes on to the member of the value that the next part of the instance's path names.
+    fn descend(&mut self) -> Option<()> {
+        let name = self.members.next()?;
+        let (position, value) = match self.value {
+            Value::Object(members) => (members.keys().position(|key| *key == name)?, members.get(&name)?),
+            Value::Array(items) => {
+                let index = name.parse().ok()?;
+                (index, items.get(index)?)
+            }
+            _ => return None,
+        };
+        self.rank.push(position);
+        self.value = value;
+        Some(())
+    }
+}
+
+/// What a local reference names: `#`, `#/$defs/x`, or `#anchor`.
+pub(super) fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
+    let fragment = reference.strip_prefix('#')?;
+    if fragment.is_empty() || fragment.starts_with('/') {
+        return root.pointer(&percent_decoded(fragment));
+    }
+    anchored(root, fragment)
+}
+
+fn anchored<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
+    match schema {
+        Value::Object(members) => {
+            let is_here = |keyword| members.get(keyword).is_some_and(|anchor| anchor == name);
+            if is_here("$anchor") || is_here("$dynamicAnchor") {
+                return Some(schema);
+            }
+            members.values().find_map(|member| anchored(member, name))
+        }
+        Value::Array(items) => items.iter().find_map(|item| anchored(item, name)),
+        _ => None,
+    }
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let code = tail.get(..2).filter(|_| first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        match code.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -1,0 +1,104 @@
+//! The description of a skill, `skill.yaml` (spec §18.1).
+
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+
+use crate::python;
+use crate::schema::Validator;
+use crate::violation::{Violation, joined};
+use crate::yaml::{self, YamlError};
+
+static RULES: LazyLock<Validator> = LazyLock::new(|| {
+    let schema = json!({"type": "object", "properties": {"schema": {"type": "object"}}});
+    let rules = json!({
+        "type": "object",
+        "properties": {
+            "skill": {
+                "type": "object",
+                "required": ["name", "version"],
+                "properties": {
+                    "name": {"type": "string", "minLength": 1},
+                    "version": {"type": "string", "pattern": "^[0-9]+\\.[0-9]+\\.[0-9]+$"},
+                    "description": {"type": "string"},
+                    "input": schema,
+                    "output": schema,
+                },
+            },
+        },
+        "required": ["skill"],
+    });
+    Validator::compile(&rules).expect("the rules are a constant of ours and a schema")
+});
+
+/// A skill as its file describes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Skill {
+    /// Its name; there is one skill a name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// One sentence.
+    pub description: String,
+    /// What it takes.
+    pub input_schema: Value,
+    /// What it gives.
+    pub output_schema: Value,
+}
+
+/// Why a text does not describe a skill.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SkillError {
+    /// Not YAML.
+    #[error("Invalid YAML: {0}")]
+    Yaml(YamlError),
+    /// YAML, but not a mapping.
+    #[error("Skill must be a YAML mapping, got {got}")]
+    NotAMapping {
+        /// What it is, as Python names it.
+        got: &'static str,
+    },
+    /// Broken rules, all of them.
+    #[error("Skill validation failed: {}", joined(.violations))]
+    Rules {
+        /// What is wrong.
+        violations: Vec<Violation>,
+    },
+}
+
+impl Skill {
+    /// Reads a description.
+    pub fn parse(text: &[u8]) -> Result<Self, SkillError> {
+        let mut value = yaml::load(text, yaml::Budget::default()).map_err(SkillError::Yaml)?;
+        let Some(members) = value.as_object() else {
+            return Err(SkillError::NotAMapping { got: python::type_name(&value) });
+        };
+        if !members.contains_key("skill") && members.contains_key("name") {
+            value = json!({ "skill": value });
+        }
+        RULES.validate(&value).map_err(|violations| SkillError::Rules { violations })?;
+        let text = |at: &str| value.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let schema = |at: &str| match value.pointer(at) {
+            Some(Value::Object(members)) if !members.is_empty() => Value::Object(members.clone()),
+            _ => json!({"type": "object"}),
+        };
+        Ok(Self {
+            name: text("/skill/name"),
+            version: text("/skill/version"),
+            description: text("/skill/description"),
+            input_schema: schema("/skill/input/schema"),
+            output_schema: schema("/skill/output/schema"),
+        })
+    }
+
+    /// The description as JSON.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "version": self.version,
+            "description": self.description,
+            "input_schema": self.input_schema,
+            "output_schema": self.output_schema,
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! What is wrong with a document: where, by which rule, in which words, and what may have been meant.
+
+/// One broken rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// JSON pointer of the value; `/` is the document itself.
+    pub pointer: String,
+    /// The keyword of the rule, as in JSON Schema: `required`, `type`, `oneOf`.
+    pub rule: String,
+    /// What is wrong, in the words that clients of the Python library know.
+    pub message: String,
+    /// The nearest name that would have been right.
+    pub suggestion: Option<String>,
+}
+
+/// The messages in one line, the form in which jobs and logs carry them.
+pub fn joined(violations: &[Violation]) -> String {
+    let messages: Vec<&str> = violations.iter().map(|violation| violation.message.as_str()).collect();
+    messages.join("; ")
+}
+
+/// A pointer as it is shown: the root is `/`.
+pub(crate) fn shown(pointer: &str) -> String {
+    if pointer.is_empty() { "/".to_owned() } else { pointer.to_owned() }
+}
+
+/// A pointer to the member `name` of the value at `pointer`.
+pub(crate) fn member(pointer: &str, name: &str) -> String {
+    let base = if pointer == "/" { "" } else { pointer };
+    format!("{base}/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+/// The known name that is nearest to `name`, if it is near enough for a slip of the keyboard.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // A third of the letters may differ, and two adjacent ones that changed places count once.
+    let most = (name.chars().count().max(3) / 3).min(3);
+    known
+        .into_iter()
+        .map(|candidate| (distance(name, candidate), candidate))
+        .filter(|&(distance, _)| distance > 0 && distance <= most)
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Edits between two names: insert, delete, replace, swap neighbours. Long names are not compared.
+fn distance(left: &str, right: &str) -> usize {
+    let left: Vec<char> = left.to_lowercase().chars().take(65).collect();
+    let right: Vec<char> = right.to_lowercase().chars().take(65).collect();
+    if left.len() > 64 || right.len() > 64 {
+        return usize::MAX;
+    }
+    let mut before: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=right.len()).collect();
+    for (i, &l) in left.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, &r) in right.iter().enumerate() {
+            let mut least = (above[j] + usize::from(l != r)).min(above[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && l == right[j - 1] && left[i - 1] == r {
+                least = least.min(before[j - 1] + 1);
+            }
+            row.push(least);
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    above[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_is_recognised_and_a_different_word_is_not() {
+        let known = ["name", "version", "description", "capabilities", "hardware"];
+        for (slip, meant) in [
+            ("nme", Some("name")),
+            ("verison", Some("version")),
+            ("descripton", Some("description")),
+            ("capabilites", Some("capabilities")),
+            ("Hardware", None),
+            ("lifecycle", None),
+            ("id", None),
+        ] {
+            assert_eq!(nearest(slip, known), meant, "{slip}");
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! From parser events to a tree with shared aliases, then to JSON with everything written out.
+//!
+//! The tree keeps an alias as a second reference, so that a bomb costs nothing until [`Expand`] writes it out, which is
+//! where nodes and bytes are counted.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
+use serde_json::{Map, Value};
+
+use super::scalar::{self, Scalar, Type};
+use super::{Budget, Document, Foreign, Place, YamlError};
+
+/// A value and where it begins.
+pub(super) struct Node {
+    kind: Kind,
+    place: Place,
+}
+
+enum Kind {
+    Scalar(Scalar),
+    Sequence(Vec<Rc<Node>>),
+    Mapping(Vec<(Rc<Node>, Rc<Node>)>),
+    /// `!!set`: only its kind matters, no JSON document has one.
+    Set,
+}
+
+/// A collection whose end has not come yet.
+struct Open {
+    anchor: usize,
+    place: Place,
+    tag: CollectionTag,
+    children: Vec<Rc<Node>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CollectionTag {
+    Sequence,
+    Mapping,
+    Set,
+}
+
+const CORE: &str = "tag:yaml.org,2002:";
+
+/// Reads the only document of `text`; an empty text is null.
+pub(super) fn compose(text: &str, budget: Budget) -> Result<Rc<Node>, YamlError> {
+    let mut composer = Composer { budget, nodes: 0, open: Vec::new(), anchors: HashMap::new(), root: None };
+    for next in Parser::new_from_str(text) {
+        let (event, span) = next.map_err(|error| YamlError::Syntax {
+            place: Place { line: error.marker().line(), column: error.marker().col() + 1 },
+            problem: error.info().to_owned(),
+        })?;
+        composer.event(event, span)?;
+    }
+    Ok(composer.root.unwrap_or_else(|| {
+        let place = Place { line: 1, column: 1 };
+        Rc::new(Node { kind: Kind::Scalar(Scalar::Json(Value::Null)), place })
+    }))
+}
+
+struct Composer {
+    budget: Budget,
+    nodes: usize,
+    open: Vec<Open>,
+    anchors: HashMap<usize, Rc<Node>>,
+    root: Option<Rc<Node>>,
+}
+
+impl Composer {
+    fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), YamlError> {
+        let place = Place { line: span.start.line(), column: span.start.col() + 1 };
+        match event {
+            Event::DocumentStart(..) if self.root.is_some() => {
+                Err(meaning(place, "a second document; only one is read"))
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                let kind =
+                    Kind::Scalar(scalar(&text, style, tag.as_deref()).map_err(|problem| meaning(place, problem))?);
+                self.add(Node { kind, place }, anchor)
+            }
+            Event::SequenceStart(_, anchor, tag) => {
+                self.begin(anchor, place, collection(tag.as_deref(), CollectionTag::Sequence), tag.as_deref())
+            }
+            Event::MappingStart(_, anchor, tag) => {
+                self.begin(anchor, place, collection(tag.as_deref(), CollectionTag::Mapping), tag.as_deref())
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.end(),
+            Event::Alias(anchor) => {
+                let node = self.anchors.get(&anchor).cloned();
+                let node = node.ok_or_else(|| meaning(place, "an alias inside the value that it names"))?;
+                self.count(1)?;
+                self.place(node);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn begin(
+        &mut self,
+        anchor: usize,
+        place: Place,
+        kind: Option<CollectionTag>,
+        tag: Option<&Tag>,
+    ) -> Result<(), YamlError> {
+        let Some(kind) = kind else {
+            let name = tag.map(Tag::original).unwrap_or_default();
+            return Err(meaning(place, format!("the tag {name} has no meaning here")));
+        };
+        if self.open.len() >= self.budget.depth_max {
+            return Err(YamlError::Budget { what: "levels", max: self.budget.depth_max });
+        }
+        self.open.push(Open { anchor, place, tag: kind, children: Vec::new() });
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), YamlError> {
+        let Some(open) = self.open.pop() else { return Ok(()) };
+        let kind = match open.tag {
+            CollectionTag::Sequence => Kind::Sequence(open.children),
+            CollectionTag::Set => Kind::Set,
+            CollectionTag::Mapping => {
+                let mut pairs = Vec::with_capacity(open.children.len() / 2);
+                let mut children = open.children.into_iter();
+                while let (Some(key), Some(value)) = (children.next(), children.next()) {
+                    pairs.push((key, value));
+                }
+                Kind::Mapping(self.merged(pairs)?)
+            }
+        };
+        self.add(Node { kind, place: open.place }, open.anchor)
+    }
+
+    /// Puts what `<<` names before the mapping's own pairs, so that its own win; of several, the first wins.
+    fn merged(&mut self, pairs: Vec<(Rc<Node>, Rc<Node>)>) -> Result<Vec<(Rc<Node>, Rc<Node>)>, YamlError> {
+        let is_merge = |key: &Node| matches!(key.kind, Kind::Scalar(Scalar::Merge));
+        if !pairs.iter().any(|(key, _)| is_merge(key)) {
+            return Ok(pairs);
+        }
+        let mut all = Vec::new();
+        let mut own = Vec::new();
+        for (key, value) in pairs {
+            if !is_merge(&key) {
+                own.push((key, value));
+                continue;
+            }
+            let wrong = || meaning(value.place, "a merge takes a mapping or a list of mappings");
+            let mut take = |source: &Node| match &source.kind {
+                Kind::Mapping(pairs) => {
+                    all.extend(pairs.iter().cloned());
+                    self.count(pairs.len())
+                }
+                _ => Err(wrong()),
+            };
+            match &value.kind {
+                Kind::Sequence(sources) => sources.iter().rev().try_for_each(|source| take(source))?,
+                _ => take(&value)?,
+            }
+        }
+        all.append(&mut own);
+        Ok(all)
+    }
+
+    fn add(&mut self, node: Node, anchor: usize) -> Result<(), YamlError> {
+        self.count(1)?;
+        let node = Rc::new(node);
+        if anchor != 0 {
+            self.anchors.insert(anchor, Rc::clone(&node));
+        }
+        self.place(node);
+        Ok(())
+    }
+
+    fn place(&mut self, node: Rc<Node>) {
+        match self.open.last_mut() {
+            Some(open) => open.children.push(node),
+            None => self.root = Some(node),
+        }
+    }
+
+    fn count(&mut self, nodes: usize) -> Result<(), YamlError> {
+        self.nodes += nodes;
+        if self.nodes > self.budget.nodes_max {
+            return Err(YamlError::Budget { what: "values", max: self.budget.nodes_max });
+        }
+        Ok(())
+    }
+}
+
+fn meaning(place: Place, problem: impl Into<String>) -> YamlError {
+    YamlError::Meaning { place, problem: problem.into() }
+}
+
+/// The core type a tag names: `!!int` is `int`.
+fn core(tag: &Tag) -> Option<String> {
+    format!("{}{}", tag.handle, tag.suffix).strip_prefix(CORE).map(str::to_owned)
+}
+
+/// `!`, which only says "not resolved by its form".
+fn is_non_specific(tag: &Tag) -> bool {
+    tag.handle.is_empty() && tag.suffix == "!" || tag.handle == "!" && tag.suffix.is_empty()
+}
+
+fn collection(tag: Option<&Tag>, untagged: CollectionTag) -> Option<CollectionTag> {
+    let Some(tag) = tag.filter(|tag| !is_non_specific(tag)) else { return Some(untagged) };
+    match (core(tag)?.as_str(), untagged) {
+        ("map", CollectionTag::Mapping) => Some(CollectionTag::Mapping),
+        ("set", CollectionTag::Mapping) => Some(CollectionTag::Set),
+        ("seq" | "omap" | "pairs", CollectionTag::Sequence) => Some(CollectionTag::Sequence),
+        _ => None,
+    }
+}
+
+fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, String> {
+    let Some(tag) = tag else {
+        return match style {
+            ScalarStyle::Plain => scalar::plain(text),
+            _ => scalar::typed(Type::Str, text),
+        };
+    };
+    if is_non_specific(tag) {
+        return scalar::typed(Type::Str, text);
+    }
+    let kind = match core(tag).as_deref() {
+        Some("null") => Type::Null,
+        Some("bool") => Type::Bool,
+        Some("int") => Type::Int,
+        Some("float") => Type::Float,
+        Some("timestamp") => Type::Timestamp,
+        Some("str") => Type::Str,
+        Some("binary") => Type::Binary,
+        _ => return Err(format!("the tag {} has no meaning here", tag.original())),
+    };
+    scalar::typed(kind, text)
+}
+
+/// Writes the tree out as JSON and counts what that costs.
+pub(super) struct Expand {
+    budget: Budget,
+    nodes: usize,
+    text_bytes: usize,
+    pointer: String,
+    foreign: Vec<(String, Foreign)>,
+}
+
+impl Expand {
+    pub(super) fn new(budget: Budget) -> Self {
+        Self { budget, nodes: 0, text_bytes: 0, pointer: String::new(), foreign: Vec::new() }
+    }
+
+    pub(super) fn document(mut self, root: &Node) -> Result<Document, YamlError> {
+        let value = self.value(root, 0)?;
+        Ok(Document { value, foreign: self.foreign })
+    }
+
+    /// Recursion is bounded by the depth budget, which an alias could otherwise multiply.
+    fn value(&mut self, node: &Node, depth: usize) -> Result<Value, YamlError> {
+        if depth > self.budget.depth_max {
+            return Err(YamlError::Budget { what: "levels", max: self.budget.depth_max });
+        }
+        self.nodes += 1;
+        if self.nodes > self.budget.nodes_max {
+            return Err(YamlError::Budget { what: "values", max: self.budget.nodes_max });
+        }
+        match &node.kind {
+            Kind::Scalar(scalar) => self.scalar(scalar, node.place),
+            Kind::Set => Ok(self.foreign(Foreign::Tagged("!!set"))),
+            Kind::Sequence(items) => {
+                let mut array = Vec::with_capacity(items.len());
+                for (index, item) in items.iter().enumerate() {
+                    array.push(self.child(&index.to_string(), item, depth)?);
+                }
+                Ok(Value::Array(array))
+            }
+            Kind::Mapping(pairs) => {
+                let mut object = Map::new();
+                for (key, value) in pairs {
+                    let key = key_text(key)?;
+                    self.text(key.len())?;
+                    if object.contains_key(&key) {
+                        self.forget(&key);
+                    }
+                    let value = self.child(&key, value, depth)?;
+                    object.insert(key, value);
+                }
+                Ok(Value::Object(object))
+            }
+        }
+    }
+
+    /// A later duplicate replaces the value, and with it what was foreign in it.
+    fn forget(&mut self, key: &str) {
+        let own = format!("{}/{}", self.pointer, escaped(key));
+        let below = format!("{own}/");
+        self.foreign.retain(|(pointer, _)| *pointer != own && !pointer.starts_with(&below));
+    }
+
+    fn child(&mut self, name: &str, node: &Node, depth: usize) -> Result<Value, YamlError> {
+        let len = self.pointer.len();
+        self.pointer.push('/');
+        self.pointer.push_str(&escaped(name));
+        let value = self.value(node, depth + 1);
+        self.pointer.truncate(len);
+        value
+    }
+
+    fn scalar(&mut self, scalar: &Scalar, place: Place) -> Result<Value, YamlError> {
+        match scalar {
+            Scalar::Json(value) => {
+                self.text(value.as_str().map_or(0, str::len))?;
+                Ok(value.clone())
+            }
+            Scalar::Foreign(foreign) => Ok(self.foreign(foreign.clone())),
+            Scalar::Merge => Err(meaning(place, "a plain << stands only for a key; quote it")),
+            Scalar::Default => Err(meaning(place, "a plain = stands only for a key; quote it")),
+        }
+    }
+
+    fn foreign(&mut self, foreign: Foreign) -> Value {
+        let value = match &foreign {
+            Foreign::Date(iso) => Value::from(iso.as_str()),
+            Foreign::NonFinite(_) | Foreign::Tagged(_) => Value::Null,
+        };
+        self.foreign.push((self.pointer.clone(), foreign));
+        value
+    }
+
+    fn text(&mut self, bytes: usize) -> Result<(), YamlError> {
+        self.text_bytes += bytes;
+        if self.text_bytes > self.budget.text_bytes_max {
+            return Err(YamlError::Budget { what: "bytes of text", max: self.budget.text_bytes_max });
+        }
+        Ok(())
+    }
+}
+
+/// A key as a part of a JSON pointer.
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+/// A key as JSON writes it: `1` and `true` become text, lists and mappings cannot be keys.
+fn key_text(key: &Node) -> Result<String, YamlError> {
+    match &key.kind {
+        Kind::Scalar(Scalar::Json(Value::String(text))) => Ok(text.clone()),
+        Kind::Scalar(Scalar::Json(value)) => Ok(value.to_string()),
+        Kind::Scalar(Scalar::Merge) => Ok("<<".to_owned()),
+        Kind::Scalar(Scalar::Default) => Ok("=".to_owned()),
+        Kind::Scalar(Scalar::Foreign(Foreign::Date(text) | Foreign::NonFinite(text))) => Ok(text.clone()),
+        _ => Err(meaning(key.place, "only a scalar can be a key")),
+    }
+}
