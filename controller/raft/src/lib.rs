@@ -1,5 +1,15 @@
 //! openraft on our own log, and the leader loop.
 //!
-//! Nothing outside this crate names an openraft type.
+//! [`start`] gives a [`Handle`] and a [`Service`]. Behind them one thread runs Raft's core and the leader loop on one runtime,
+//! so that a commit wakes no other thread. Nothing outside this crate names an openraft type.
 
+mod error;
+mod handle;
 pub mod log;
+mod options;
+mod start;
+
+pub use error::{Leadership, Peer, ProposeError, ReadError, StartError};
+pub use handle::{Answers, AppliedBatch, Handle};
+pub use options::Options;
+pub use start::{Service, start};

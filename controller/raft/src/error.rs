@@ -1,0 +1,110 @@
+//! What callers of a [`crate::Handle`] can be told.
+
+use std::fmt;
+use std::sync::Arc;
+
+use atlas_types::MemberId;
+
+use crate::log;
+
+/// A member and where it is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    /// Its number.
+    pub member: MemberId,
+    /// `host:port` of its peer door; empty for a member that is alone.
+    pub address: String,
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "member {} at \"{}\"", self.member, self.address)
+    }
+}
+
+/// Whether this member leads, as far as it knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Leadership {
+    /// It leads and takes proposals.
+    Leader {
+        /// Its term.
+        term: u64,
+    },
+    /// It follows, or does not lead yet.
+    Follower {
+        /// Whom, if it knows.
+        leader: Option<Peer>,
+    },
+    /// It has stopped for good; the process must exit.
+    Stopped {
+        /// Why.
+        reason: Arc<str>,
+    },
+}
+
+/// What became of a proposal that was not applied.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProposeError {
+    /// Nothing was written: it is safe to repeat the proposal, at the leader.
+    #[error("this member does not lead")]
+    NotLeader {
+        /// Who does, if known.
+        leader: Option<Peer>,
+    },
+    /// It may or may not be applied: repeat it with the same request id to learn which.
+    #[error("leadership changed while the proposal was under way; its outcome is unknown")]
+    Unknown,
+    /// Too much waits already; nothing was written.
+    #[error("too many proposals are waiting")]
+    Overloaded,
+    /// The member has stopped; nothing more comes of it.
+    #[error("this member has stopped: {reason}")]
+    Stopped {
+        /// Why.
+        reason: Arc<str>,
+    },
+}
+
+/// Why a linearizable read, or the renewal of a session, was not answered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// Only the leader can tell.
+    #[error("this member does not lead")]
+    NotLeader {
+        /// Who does, if known.
+        leader: Option<Peer>,
+    },
+    /// Too much waits already.
+    #[error("too many reads are waiting")]
+    Overloaded,
+    /// The session that was to be renewed has ended: the worker has to say hello again.
+    #[error("the session has ended")]
+    NoSession,
+    /// The member has stopped.
+    #[error("this member has stopped: {reason}")]
+    Stopped {
+        /// Why.
+        reason: Arc<str>,
+    },
+}
+
+/// Why a member cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The log cannot be opened.
+    #[error("could not open the log")]
+    Log(#[source] log::LogError),
+    /// The snapshot cannot be read.
+    #[error("could not read the snapshot")]
+    Snapshot(#[source] std::io::Error),
+    /// Raft does not start on what is stored.
+    #[error("could not start raft: {reason}")]
+    Raft {
+        /// Why.
+        reason: String,
+    },
+    /// The thread or its runtime cannot be made.
+    #[error("could not start the thread of the leader loop")]
+    Thread(#[source] std::io::Error),
+}
+

@@ -1,0 +1,130 @@
+//! The handle through which the rest of the controller uses the replicated state.
+
+use std::sync::Arc;
+
+use atlas_state::State;
+use atlas_types::{EventRecord, EventSeq, NodeEpoch, NodeId, Outcome, Rejection, Request, Seq};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
+
+use crate::error::{Leadership, ProposeError, ReadError};
+
+/// An entry that this member has applied: what happened, and the state behind it.
+#[derive(Debug, Clone)]
+pub struct AppliedBatch {
+    /// Raft's index of the entry.
+    pub index: u64,
+    /// The state's count of entries.
+    pub seq: Seq,
+    /// What happened, in order; empty for an entry that changed nothing.
+    pub events: Arc<[EventRecord]>,
+    /// The state after it.
+    pub state: State,
+}
+
+/// Answers to one proposal, in the order of its requests.
+pub type Answers = Vec<Result<Outcome, Rejection>>;
+
+/// What the leader loop is asked.
+#[derive(Debug)]
+pub(crate) enum Input {
+    Propose { requests: Vec<Request>, answer: oneshot::Sender<Result<Answers, ProposeError>> },
+    Read { answer: oneshot::Sender<Result<State, ReadError>> },
+    Hello { node: NodeId, epoch: NodeEpoch },
+    Renew { node: NodeId, epoch: NodeEpoch, number: u64, answer: oneshot::Sender<Result<u64, ReadError>> },
+}
+
+/// Reaches the leader loop and what this member has applied. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    pub(crate) cluster_id: u128,
+    pub(crate) inputs: mpsc::Sender<Input>,
+    pub(crate) applied: watch::Receiver<State>,
+    pub(crate) batches: broadcast::Sender<Arc<AppliedBatch>>,
+    pub(crate) leadership: watch::Receiver<Leadership>,
+    pub(crate) history: Arc<watch::Sender<EventSeq>>,
+}
+
+impl Handle {
+    /// The cluster that this member belongs to.
+    pub fn cluster_id(&self) -> u128 {
+        self.cluster_id
+    }
+
+    /// Proposes `requests` and waits until their entry is applied, or their refusal is certain. One answer a request, in order.
+    ///
+    /// They are decided in one go and in order, but may be spread over several entries when they exceed one.
+    pub async fn propose(&self, requests: Vec<Request>) -> Result<Answers, ProposeError> {
+        let (answer, answered) = oneshot::channel();
+        match self.inputs.try_send(Input::Propose { requests, answer }) {
+            Ok(()) => {}
+            Err(mpsc::error::TrySendError::Full(_)) => return Err(ProposeError::Overloaded),
+            Err(mpsc::error::TrySendError::Closed(_)) => return Err(ProposeError::Stopped { reason: self.reason() }),
+        }
+        // A loop that ends drops the question: nobody can say what became of it.
+        answered.await.unwrap_or(Err(ProposeError::Unknown))
+    }
+
+    /// The state with everything that was acknowledged before this call.
+    pub async fn read(&self) -> Result<State, ReadError> {
+        self.ask(|answer| Input::Read { answer }).await
+    }
+
+    /// The state as this member has applied it: may be behind.
+    pub fn applied(&self) -> State {
+        self.applied.borrow().clone()
+    }
+
+    /// What this member applies from now on. A receiver that lags is told so by its error; it then reads the state again.
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<AppliedBatch>> {
+        self.batches.subscribe()
+    }
+
+    /// Whether this member leads, and whether it has stopped.
+    pub fn leadership(&self) -> watch::Receiver<Leadership> {
+        self.leadership.clone()
+    }
+
+    /// A worker said hello and its epoch is applied: its session begins.
+    pub fn session_hello(&self, node: NodeId, epoch: NodeEpoch) -> Result<(), ReadError> {
+        self.send(Input::Hello { node, epoch })
+    }
+
+    /// A worker renews its session. Answers with the number that may be acknowledged, after a quorum has confirmed, in a round
+    /// that began after this call, that this member leads.
+    pub async fn session_renew(&self, node: NodeId, epoch: NodeEpoch, number: u64) -> Result<u64, ReadError> {
+        self.ask(|answer| Input::Renew { node, epoch, number, answer }).await
+    }
+
+    /// This member's history has everything up to `event_seq` on disk: acknowledged to the cluster soon, and snapshots may go
+    /// so far.
+    pub fn history_synced(&self, event_seq: EventSeq) {
+        self.history.send_if_modified(|synced| {
+            let later = event_seq > *synced;
+            *synced = event_seq.max(*synced);
+            later
+        });
+    }
+
+    fn send(&self, input: Input) -> Result<(), ReadError> {
+        self.inputs.try_send(input).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => ReadError::Overloaded,
+            mpsc::error::TrySendError::Closed(_) => ReadError::Stopped { reason: self.reason() },
+        })
+    }
+
+    async fn ask<T>(
+        &self,
+        question: impl FnOnce(oneshot::Sender<Result<T, ReadError>>) -> Input,
+    ) -> Result<T, ReadError> {
+        let (answer, answered) = oneshot::channel();
+        self.send(question(answer))?;
+        answered.await.unwrap_or_else(|_| Err(ReadError::Stopped { reason: self.reason() }))
+    }
+
+    fn reason(&self) -> Arc<str> {
+        match &*self.leadership.borrow() {
+            Leadership::Stopped { reason } => Arc::clone(reason),
+            Leadership::Leader { .. } | Leadership::Follower { .. } => "it is shutting down".into(),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What a member needs to start.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use atlas_types::MemberId;
+
+use crate::log;
+
+/// What a member needs to start.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Log and snapshots live in `raft/` below it.
+    pub data_dir: PathBuf,
+    /// This member's number in the group.
+    pub member: MemberId,
+    /// The cluster; none takes that of the log, and draws one for a new log.
+    pub cluster_id: Option<u128>,
+    /// The members that form a new group, with the `host:port` at which their peers reach them. Read on the very first start
+    /// only; empty means this member alone.
+    pub members: BTreeMap<MemberId, String>,
+    /// Sizes of the log.
+    pub log: log::Limits,
+    /// Requests that may wait for the leader loop before it answers [`crate::ProposeError::Overloaded`].
+    pub queue_max: usize,
+    /// Applied batches that a subscriber may lag behind.
+    pub subscription_max: usize,
+    /// How long a worker's session lives after its last renewal.
+    pub session_ttl: Duration,
+    /// How nodes are chosen.
+    pub strategy: atlas_duty::Strategy,
+    /// True when this member keeps a history: then snapshots wait for [`crate::Handle::history_synced`].
+    pub history: bool,
+    /// A snapshot is due after so much log, or twice the last snapshot if that is more; as much log is kept.
+    pub snapshot_log_bytes: u64,
+}
+
+impl Options {
+    /// A member alone in its group, with the documented defaults.
+    pub fn new(data_dir: PathBuf) -> Self {
+        Self {
+            data_dir,
+            member: MemberId(1),
+            cluster_id: None,
+            members: BTreeMap::new(),
+            log: log::Limits::default(),
+            queue_max: 16_384,
+            subscription_max: 1_024,
+            session_ttl: Duration::from_secs(10),
+            strategy: atlas_duty::Strategy::BinPack,
+            history: true,
+            snapshot_log_bytes: 256 << 20,
+        }
+    }
+}
