@@ -1,1 +1,34 @@
-//! Leader duties: pure functions of the state.
+//! What a leader has to do unasked: pure functions of the state that answer with the commands to propose.
+//!
+//! * [`schedule`] grants leases to waiting jobs and fails those that can never run;
+//! * [`expire`] carries out what is due on the cluster's clock;
+//! * [`lose`] takes the leases of nodes whose [`Sessions`] ended;
+//! * [`prune`] drops ended jobs that history has.
+//!
+//! They are called on the leader's head, so their commands join the entry that caused them. Each stops at a budget, reads
+//! indexes only, and proposes nothing that `apply` would refuse on the state it was given; planned again on the state that
+//! its commands lead to, it proposes what is left. None of them reads a clock: the times come in.
+#![deny(missing_docs)]
+
+mod expire;
+mod lose;
+mod prune;
+mod schedule;
+pub mod sessions;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub use atlas_scheduler::{Strategy, Waiting, Why};
+pub use expire::expire;
+pub use lose::lose;
+pub use prune::prune;
+pub use schedule::{explain, schedule};
+pub use sessions::Sessions;
+pub use view::View;
+
+use atlas_types::{Command, Namespace, Origin, Request};
+
+fn request(namespace: &Namespace, command: Command) -> Request {
+    Request { origin: Origin::duty(namespace.clone()), command }
+}

@@ -33,12 +33,16 @@ pub trait Cluster {
     /// One node by name.
     fn node(&self, id: &NodeId) -> Option<NodeView<'_>>;
 
-    /// All registered nodes, those that are down included. Plans do not read it where [`Self::could_ever`] has an index.
+    /// All registered nodes, those that are down included. A plan reads it only for a demand that found no room,
+    /// and up to the first node that could ever meet it.
     fn nodes(&self) -> impl Iterator<Item = NodeView<'_>>;
 
     /// Whether some registered node, ready or down, could run `demand` if it held nothing.
     fn could_ever(&self, demand: &Demand) -> bool {
-        self.nodes().any(|view| could_ever(demand, view.node))
+        match &demand.node {
+            Some(pinned) => self.node(pinned).is_some_and(|view| could_ever(demand, view.node)),
+            None => self.nodes().any(|view| could_ever(demand, view.node)),
+        }
     }
 }
 

@@ -1,0 +1,54 @@
+//! What is due on the cluster's clock: back-offs that passed, waits and runs that took too long.
+
+use atlas_state::{State, Timer, TimerKind};
+use atlas_types::{
+    ClusterTime, Command, FailJob, FailPending, Failure, FailureKind, Job, Micros, Request, Usage, WakeJob,
+};
+
+use crate::request;
+
+/// Up to `budget` commands for what is due at `now`, the first due first.
+pub fn expire(state: &State, now: ClusterTime, budget: usize) -> Vec<Request> {
+    state.due(now).take(budget).filter_map(|timer| command(state, timer)).collect()
+}
+
+fn command(state: &State, Timer { job: id, kind, .. }: Timer) -> Option<Request> {
+    let job = state.job(id)?;
+    let command = match kind {
+        TimerKind::Wake => Command::WakeJob(WakeJob { job: id }),
+        TimerKind::QueueTimeout => {
+            let waited = job.spec.as_ref()?.timeouts.queue?;
+            let error = format!("Queue timeout: not started within {}", seconds(waited));
+            Command::FailPending(FailPending { job: id, failure: failure(FailureKind::QueueTimeout, error) })
+        }
+        TimerKind::Execution => Command::FailJob(overdue(job)?),
+    };
+    Some(request(&job.namespace, command))
+}
+
+/// The end of a run whose worker should have ended it: it holds a session and yet does not keep to its own limits.
+///
+/// The report of the lease's holder is made in its place, so the lease goes and whatever it says later is fenced.
+fn overdue(job: &Job) -> Option<FailJob> {
+    let lease = job.lease.as_ref()?;
+    let limit = job.execution_timeout.unwrap_or(job.spec.as_ref()?.timeouts.execution);
+    Some(FailJob {
+        job: job.id,
+        node: lease.node.clone(),
+        token: lease.token,
+        failure: failure(FailureKind::Timeout, format!("Execution timed out after {}", seconds(limit))),
+        output: None,
+        usage: Usage::default(),
+        metadata: None,
+        stream: None,
+    })
+}
+
+fn failure(kind: FailureKind, error: String) -> Failure {
+    Failure { kind, error: error.into() }
+}
+
+/// Seconds as the source prints them: always with a fraction (`60.0s`, `0.3s`).
+fn seconds(duration: Micros) -> String {
+    format!("{:?}s", duration.0 as f64 / 1e6)
+}

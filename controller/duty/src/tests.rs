@@ -1,0 +1,308 @@
+//! The duties on a real state: sentences in, proposed commands out. Every proposed command must be accepted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use atlas_state::State;
+use atlas_types::{
+    AgentKind, AgentPin, BootId, ClusterConfig, ClusterTime, Command, CompleteJob, ConfigureCluster, Demand, Digest,
+    Effects, EventSeq, FailJob, Failure, FailureKind, FencingToken, Inventory, JobId, MemberId, Micros, Namespace,
+    NodeEpoch, NodeId, Origin, Outcome, Payload, RegisterAgent, RegisterNode, Rejection, Request, RetryRule, RunSpec,
+    SinkAck, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version,
+};
+use expect_test::{Expect, expect};
+
+use crate::{Strategy, expire, lose, prune, schedule};
+
+const VERSION: Version = Version { major: 1, minor: 0, patch: 0 };
+
+struct Script {
+    state: State,
+    clock: ClusterTime,
+    out: String,
+}
+
+/// Runs the sentences and compares what the duties among them proposed.
+#[expect(clippy::needless_pass_by_value, reason = "`expect!` makes values; tests read better without `&`")]
+fn check(text: &str, expected: Expect) {
+    let mut script = Script { state: State::new(1), clock: ClusterTime(0), out: String::new() };
+    text.split(';').map(str::trim).filter(|sentence| !sentence.is_empty()).for_each(|sentence| script.run(sentence));
+    script.state.check_invariants().expect("the invariants hold");
+    assert!(!script.out.is_empty(), "the script asks for nothing");
+    expected.assert_eq(&script.out);
+}
+
+impl Script {
+    fn run(&mut self, sentence: &str) {
+        let words: Vec<&str> = sentence.split_whitespace().collect();
+        match words[..] {
+            ["node", name, places] => self.must(node(name, places)),
+            ["agent", name, ref rest @ ..] => self.must(agent(name, rest)),
+            ["submit", id, name] => self.must(submit(id, name)),
+            ["complete", id] => self.must(self.completion(id)),
+            ["fail", id] => self.must(self.failure(id)),
+            ["keep", count] => self.must(keep(number(count))),
+            ["ack", member, event] => {
+                let (member, event_seq) = (MemberId(number(member)), EventSeq(number(event)));
+                self.must(Command::SinkAck(SinkAck { member, event_seq }));
+            }
+            ["after", seconds] => self.clock = self.clock.plus(Micros::from_secs(number(seconds))),
+            ["schedule"] => self.duty(schedule(&self.state, Strategy::BinPack, 100)),
+            ["schedule", budget] => self.duty(schedule(&self.state, Strategy::BinPack, number(budget) as usize)),
+            ["expire"] => self.duty(expire(&self.state, self.clock, 100)),
+            ["prune", ref voters @ ..] => {
+                let voters: Vec<_> = voters.iter().map(|voter| MemberId(number(voter))).collect();
+                self.duty(prune(&self.state, &voters, 100).into_iter().collect());
+            }
+            ["lose", name, epoch] => {
+                let node: NodeId = name.parse().expect("a node name");
+                self.duty(lose(&self.state, [(&node, NodeEpoch(number(epoch)))], 100));
+            }
+            _ => panic!("no such sentence: {sentence}"),
+        }
+    }
+
+    fn apply(&mut self, request: &Request) -> Result<Outcome, Rejection> {
+        let at = Timestamp(1 + self.clock.0 as i64);
+        self.state.begin_entry(at, self.clock);
+        let (outcome, _) = self.state.apply(request, at, self.clock);
+        self.state.end_entry();
+        outcome
+    }
+
+    fn must(&mut self, command: Command) {
+        let request = Request { origin: Origin::duty(Namespace::default_namespace()), command };
+        self.apply(&request).unwrap_or_else(|rejection| panic!("{rejection}: {request:?}"));
+    }
+
+    fn duty(&mut self, requests: Vec<Request>) {
+        if requests.is_empty() {
+            self.out += "nothing\n";
+        }
+        for request in requests {
+            let outcome = self.apply(&request).unwrap_or_else(|rejection| panic!("{rejection}: {request:?}"));
+            self.out += &match request.command {
+                Command::GrantLease(command) => format!("grant j{} to {}", command.job.0, command.node),
+                Command::FailPending(command) => format!("fail j{}: {}", command.job.0, command.failure.error),
+                Command::FailJob(command) => format!("stop j{}: {}", command.job.0, command.failure.error),
+                Command::WakeJob(_) => "wake a retry".to_owned(),
+                Command::LoseNode(command) => format!("lose {} epoch {}", command.node, command.epoch),
+                Command::PruneJobs(command) => format!("prune to {}: {outcome:?}", command.event_seq),
+                other => panic!("not a duty's command: {other:?}"),
+            };
+            self.out.push('\n');
+        }
+    }
+
+    fn lease(&self, id: &str) -> (JobId, NodeId, FencingToken) {
+        let id = job(id);
+        let lease = self.state.lease(id).expect("a lease");
+        (id, lease.node.clone(), lease.token)
+    }
+
+    fn completion(&self, id: &str) -> Command {
+        let (job, node, token) = self.lease(id);
+        let output = Payload::inline(b"{}");
+        let usage = Usage { idle: 1, ..Usage::default() };
+        Command::CompleteJob(CompleteJob { job, node, token, output, usage, metadata: None, stream: None })
+    }
+
+    fn failure(&self, id: &str) -> Command {
+        let (job, node, token) = self.lease(id);
+        let failure = Failure { kind: FailureKind::Agent, error: "boom".into() };
+        let usage = Usage::default();
+        Command::FailJob(FailJob { job, node, token, failure, output: None, usage, metadata: None, stream: None })
+    }
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().unwrap_or_else(|_| panic!("not a number: {text}"))
+}
+
+fn job(id: &str) -> JobId {
+    JobId(number(&id[1..]))
+}
+
+fn digest(name: &str) -> Digest {
+    let mut bytes = [0; 32];
+    bytes[..name.len()].copy_from_slice(name.as_bytes());
+    Digest(bytes)
+}
+
+fn node(name: &str, places: &str) -> Command {
+    let inventory = Inventory { places: number(places) as u32, ..Inventory::default() };
+    Command::RegisterNode(RegisterNode { node: name.parse().expect("a node name"), boot_id: BootId(1), inventory })
+}
+
+fn agent(name: &str, words: &[&str]) -> Command {
+    let mut spec = RunSpec {
+        demand: Demand::default(),
+        effects: Effects::Idempotent,
+        max_attempts: 3,
+        concurrency: None,
+        retry: RetryRule::default(),
+        timeouts: Timeouts { queue: None, startup: Micros::from_secs(5), execution: Micros::from_secs(60) },
+    };
+    for word in words {
+        match word.split_once('=').expect("key=value") {
+            ("queue", value) => spec.timeouts.queue = Some(Micros::from_secs(number(value))),
+            ("gpus", value) => spec.demand.gpus = number(value) as u32,
+            ("limit", value) => spec.concurrency = Some(number(value) as u32),
+            ("retries", value) => {
+                spec.retry = RetryRule { max_retries: number(value) as u32, backoff_base: Micros::from_secs(2) };
+            }
+            _ => panic!("no such property of an agent: {word}"),
+        }
+    }
+    Command::RegisterAgent(RegisterAgent {
+        name: name.parse().expect("an agent name"),
+        version: VERSION,
+        digest: digest(name),
+        package_bytes: 1,
+        kind: AgentKind::Agent,
+        capabilities: Vec::new(),
+        contract: Payload::inline(b"{}"),
+        spec: Arc::new(spec),
+        labels: BTreeMap::new(),
+    })
+}
+
+fn submit(id: &str, name: &str) -> Command {
+    Command::SubmitJob(SubmitJob {
+        id: job(id),
+        agent: name.parse().expect("an agent name"),
+        verdict: Verdict::Accepted(AgentPin { version: VERSION, digest: digest(name) }),
+        input: Payload::inline(b"{}"),
+        priority: 0,
+        metadata: Arc::from(*b"{}"),
+        labels: Arc::default(),
+        execution_timeout: None,
+    })
+}
+
+fn keep(count: u64) -> Command {
+    Command::ConfigureCluster(ConfigureCluster {
+        config: ClusterConfig { jobs_ended_kept: count, ..ClusterConfig::default() },
+    })
+}
+
+#[test]
+fn jobs_are_granted_while_there_is_room() {
+    check(
+        "agent echo; node n1 2; submit j1 echo; submit j2 echo; submit j3 echo; schedule; schedule; complete j1; schedule",
+        expect![[r#"
+            grant j1 to n1
+            grant j2 to n1
+            nothing
+            grant j3 to n1
+        "#]],
+    );
+}
+
+#[test]
+fn a_job_goes_where_its_package_is_warm() {
+    check(
+        "agent echo; node n2 4; submit j1 echo; schedule; complete j1; node n1 1; submit j2 echo; submit j3 echo; schedule",
+        expect![[r#"
+            grant j1 to n2
+            grant j2 to n2
+            grant j3 to n1
+        "#]],
+    );
+}
+
+#[test]
+fn a_job_that_can_never_run_fails_once_a_node_is_known() {
+    check(
+        "agent big gpus=1; submit j1 big; schedule; node n1 4; schedule; schedule",
+        expect![[r#"
+            nothing
+            fail j1: Insufficient hardware for big: GPU
+            nothing
+        "#]],
+    );
+}
+
+#[test]
+fn an_agents_limit_holds() {
+    check(
+        "agent solo limit=1; node n1 4; submit j1 solo; submit j2 solo; schedule; schedule; complete j1; schedule",
+        expect![[r#"
+            grant j1 to n1
+            nothing
+            grant j2 to n1
+        "#]],
+    );
+}
+
+#[test]
+fn waits_end_by_the_clusters_clock() {
+    check(
+        "agent echo queue=10; submit j1 echo; after 9; expire; after 1; expire; expire",
+        expect![[r#"
+            nothing
+            fail j1: Queue timeout: not started within 10.0s
+            nothing
+        "#]],
+    );
+}
+
+#[test]
+fn a_retry_wakes_when_its_back_off_has_passed() {
+    check(
+        "agent echo retries=1; node n1 1; submit j1 echo; schedule; fail j1; schedule; after 1; expire; after 1; expire",
+        expect![[r#"
+            grant j1 to n1
+            nothing
+            nothing
+            wake a retry
+        "#]],
+    );
+}
+
+#[test]
+fn a_run_that_nobody_ends_is_stopped() {
+    check(
+        "agent echo; node n1 1; submit j1 echo; schedule; after 74; expire; after 1; expire; expire",
+        expect![[r#"
+            grant j1 to n1
+            nothing
+            stop j1: Execution timed out after 60.0s
+            nothing
+        "#]],
+    );
+}
+
+#[test]
+fn a_node_is_lost_once_and_only_in_its_epoch() {
+    check(
+        "node n1 1; lose n1 2; lose n1 1; lose n1 1; lose n2 1",
+        expect![[r#"
+            nothing
+            lose n1 epoch 1
+            nothing
+            nothing
+        "#]],
+    );
+}
+
+#[test]
+fn ended_jobs_go_when_a_majority_has_them() {
+    let jobs = "keep 1; agent echo; node n1 9; submit j1 echo; submit j2 echo; submit j3 echo; schedule; complete j1; \
+                complete j2; complete j3;";
+    check(
+        &format!(
+            "{jobs} prune 1 2 3; ack 1 11; prune 1 2 3; ack 2 10; prune 1 2 3; ack 2 11; prune 1 2 3; prune 1 2 3"
+        ),
+        expect![[r#"
+            grant j1 to n1
+            grant j2 to n1
+            grant j3 to n1
+            nothing
+            nothing
+            prune to 10: Pruned { jobs: 1 }
+            prune to 11: Pruned { jobs: 1 }
+            nothing
+        "#]],
+    );
+}

@@ -1,0 +1,66 @@
+//! The state's indexes as the scheduler reads them.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use atlas_scheduler::{Cluster, NodeView, Strategy};
+use atlas_state::{Class, NodeState, State};
+use atlas_types::{AgentName, Demand, Digest, Job, Namespace, NodeId};
+
+/// A state, read as a [`Cluster`].
+#[derive(Debug, Clone, Copy)]
+pub struct View<'s>(pub &'s State);
+
+fn node_view(node: &Arc<NodeState>) -> NodeView<'_> {
+    NodeView { node: &node.node, free: &node.free }
+}
+
+impl Cluster for View<'_> {
+    type Class = Class;
+
+    fn classes(&self) -> impl Iterator<Item = &Class> {
+        self.0.class_heads().map(|(class, _)| &**class)
+    }
+
+    fn waiting<'a>(&'a self, class: &'a Class) -> impl Iterator<Item = &'a Job> + 'a {
+        self.0.waiting_in(class).map(|job| &**job)
+    }
+
+    fn ahead(&self, job: &Job, limit: usize) -> Option<usize> {
+        let spec = job.spec.as_ref()?;
+        let limited = spec.concurrency.map(|limit| (job.agent.clone(), limit));
+        let class = Class { namespace: job.namespace.clone(), demand: spec.demand.clone(), limit: limited };
+        self.0.waiting_in(&class).take(limit).position(|other| other.id == job.id)
+    }
+
+    fn running(&self, namespace: &Namespace, agent: &AgentName) -> u32 {
+        self.0.running_of(namespace, agent)
+    }
+
+    fn room<'a>(&'a self, demand: &'a Demand, strategy: Strategy) -> impl Iterator<Item = NodeView<'a>> + 'a {
+        let packed = self.0.nodes_with_room(demand).map(node_view);
+        let nodes: Box<dyn Iterator<Item = NodeView<'a>> + 'a> = match strategy {
+            Strategy::BinPack => Box::new(packed),
+            // The index is in the order of packing; spreading pays for a sort of the nodes with room.
+            Strategy::Spread => {
+                let mut nodes: Vec<NodeView<'a>> = packed.collect();
+                nodes.sort_by_key(|view| Reverse(view.free.places));
+                Box::new(nodes.into_iter())
+            }
+        };
+        nodes
+    }
+
+    fn warm<'a>(&'a self, digest: &'a Digest) -> impl Iterator<Item = (NodeView<'a>, u32)> + 'a {
+        let idle = |node: &'a Arc<NodeState>| Some((node_view(node), *node.node.warm.get(digest)?));
+        self.0.warm_nodes(digest).filter_map(idle)
+    }
+
+    fn node(&self, id: &NodeId) -> Option<NodeView<'_>> {
+        self.0.node(id).map(node_view)
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = NodeView<'_>> {
+        self.0.nodes().map(node_view)
+    }
+}
