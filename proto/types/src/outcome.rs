@@ -126,3 +126,16 @@ pub enum Rejection {
     #[error("internal error: this command could not be planned")]
     Internal,
 }
+
+impl Rejection {
+    /// Every `what` of [`Self::LimitReached`]. A format reads a text back only if it is one of these.
+    pub const LIMITS: [&'static str; 7] = [
+        "jobs",
+        "payload bytes",
+        "nodes",
+        "agent versions",
+        "members with a history",
+        "warm packages of a node",
+        "running jobs of this agent",
+    ];
+}

@@ -1,0 +1,111 @@
+//! Agents and how their jobs run.
+
+use std::sync::Arc;
+
+use atlas_types::{
+    AgentKind, AgentName, AgentPin, AgentVersion, Effects, Micros, Namespace, RetryRule, RunSpec, Seq, Timeouts,
+    Timestamp,
+};
+
+use super::{EnumField as _, digest, enum_field, labels_in, labels_out, name, required};
+use crate::{FormatError, proto};
+
+enum_field!(AgentKind, proto::AgentKind, { Agent = Agent, Orchestrator = Orchestrator });
+
+enum_field!(Effects, proto::Effects, {
+    Pure = Pure,
+    Idempotent = Idempotent,
+    Reconcilable = Reconcilable,
+    Once = Once,
+});
+
+impl From<&RunSpec> for proto::RunSpec {
+    fn from(spec: &RunSpec) -> Self {
+        Self {
+            demand: Some((&spec.demand).into()),
+            effects: proto::Effects::from(spec.effects).into(),
+            max_attempts: spec.max_attempts,
+            concurrency: spec.concurrency,
+            max_retries: spec.retry.max_retries,
+            backoff_base_us: spec.retry.backoff_base.0,
+            queue_timeout_us: spec.timeouts.queue.map(|timeout| timeout.0),
+            startup_timeout_us: spec.timeouts.startup.0,
+            execution_timeout_us: spec.timeouts.execution.0,
+        }
+    }
+}
+
+impl TryFrom<proto::RunSpec> for RunSpec {
+    type Error = FormatError;
+
+    fn try_from(spec: proto::RunSpec) -> Result<Self, FormatError> {
+        Ok(Self {
+            demand: required("run_spec.demand", spec.demand)?.try_into()?,
+            effects: Effects::read("run_spec.effects", spec.effects)?,
+            max_attempts: spec.max_attempts,
+            concurrency: spec.concurrency,
+            retry: RetryRule { max_retries: spec.max_retries, backoff_base: Micros(spec.backoff_base_us) },
+            timeouts: Timeouts {
+                queue: spec.queue_timeout_us.map(Micros),
+                startup: Micros(spec.startup_timeout_us),
+                execution: Micros(spec.execution_timeout_us),
+            },
+        })
+    }
+}
+
+impl From<&AgentVersion> for proto::AgentVersion {
+    fn from(agent: &AgentVersion) -> Self {
+        Self {
+            namespace: agent.namespace.to_string(),
+            name: agent.name.to_string(),
+            version: Some(agent.version.into()),
+            digest: agent.digest.0.to_vec(),
+            package_bytes: agent.package_bytes,
+            kind: proto::AgentKind::from(agent.kind).into(),
+            capabilities: agent.capabilities.clone(),
+            contract: Some((&agent.contract).into()),
+            spec: Some((&*agent.spec).into()),
+            labels: labels_out(&agent.labels),
+            registered_at_us: agent.registered_at.0,
+            registered_seq: agent.registered_seq.0,
+            retired: agent.retired,
+        }
+    }
+}
+
+impl TryFrom<proto::AgentVersion> for AgentVersion {
+    type Error = FormatError;
+
+    fn try_from(agent: proto::AgentVersion) -> Result<Self, FormatError> {
+        Ok(Self {
+            namespace: name("agent.namespace", &agent.namespace, Namespace::new)?,
+            name: name("agent.name", &agent.name, AgentName::new)?,
+            version: required("agent.version", agent.version)?.into(),
+            digest: digest("agent.digest", &agent.digest)?,
+            package_bytes: agent.package_bytes,
+            kind: AgentKind::read("agent.kind", agent.kind)?,
+            capabilities: agent.capabilities,
+            contract: required("agent.contract", agent.contract)?.try_into()?,
+            spec: Arc::new(required("agent.spec", agent.spec)?.try_into()?),
+            labels: labels_in("agent.labels", agent.labels)?,
+            registered_at: Timestamp(agent.registered_at_us),
+            registered_seq: Seq(agent.registered_seq),
+            retired: agent.retired,
+        })
+    }
+}
+
+impl From<&AgentPin> for proto::AgentPin {
+    fn from(pin: &AgentPin) -> Self {
+        Self { version: Some(pin.version.into()), digest: pin.digest.0.to_vec() }
+    }
+}
+
+impl TryFrom<proto::AgentPin> for AgentPin {
+    type Error = FormatError;
+
+    fn try_from(pin: proto::AgentPin) -> Result<Self, FormatError> {
+        Ok(Self { version: required("pin.version", pin.version)?.into(), digest: digest("pin.digest", &pin.digest)? })
+    }
+}

@@ -1,0 +1,326 @@
+//! Commands: one arm a variant in each direction.
+
+use std::sync::Arc;
+
+use atlas_types::{
+    AgentKind, AgentName, AgentPin, CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, DrainNode, EventSeq,
+    FailJob, FailPending, Failure, FencingToken, GrantLease, JobId, LoseLease, LoseNode, MemberId, Micros, NodeEpoch,
+    NodeId, Payload, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, Request, RetireAgent, RetryJob, SinkAck,
+    StartJob, SubmitJob, Verdict, WakeJob, WarmChanged,
+};
+
+use super::node::boot_id;
+use super::{EnumField as _, digest, labels_in, labels_out, name, required};
+use crate::proto::request::Command as Message;
+use crate::{FormatError, proto};
+
+impl From<&Request> for proto::Request {
+    fn from(request: &Request) -> Self {
+        Self { origin: Some((&request.origin).into()), command: Some((&request.command).into()) }
+    }
+}
+
+impl TryFrom<proto::Request> for Request {
+    type Error = FormatError;
+
+    fn try_from(request: proto::Request) -> Result<Self, FormatError> {
+        Ok(Self {
+            origin: required("request.origin", request.origin)?.try_into()?,
+            command: required("request.command", request.command)?.try_into()?,
+        })
+    }
+}
+
+impl From<&Command> for Message {
+    fn from(command: &Command) -> Self {
+        match command {
+            Command::RegisterAgent(command) => Self::RegisterAgent(command.into()),
+            Command::RetireAgent(command) => Self::RetireAgent(proto::RetireAgent {
+                name: command.name.to_string(),
+                version: Some(command.version.into()),
+            }),
+            Command::RegisterNode(command) => Self::RegisterNode(proto::RegisterNode {
+                node_id: command.node.to_string(),
+                boot_id: command.boot_id.0.to_be_bytes().to_vec(),
+                inventory: Some((&command.inventory).into()),
+            }),
+            Command::DrainNode(command) => Self::DrainNode(proto::DrainNode { node_id: command.node.to_string() }),
+            Command::Cordon(command) => {
+                Self::Cordon(proto::Cordon { node_id: command.node.to_string(), cordoned: command.cordoned })
+            }
+            Command::RemoveNode(command) => Self::RemoveNode(proto::RemoveNode { node_id: command.node.to_string() }),
+            Command::LoseNode(command) => {
+                Self::LoseNode(proto::LoseNode { node_id: command.node.to_string(), epoch: command.epoch.0 })
+            }
+            Command::WarmChanged(command) => Self::WarmChanged(proto::WarmChanged {
+                node_id: command.node.to_string(),
+                epoch: command.epoch.0,
+                digest: command.digest.0.to_vec(),
+                idle: command.idle,
+            }),
+            Command::SubmitJob(command) => Self::SubmitJob(command.into()),
+            Command::GrantLease(command) => Self::GrantLease(proto::GrantLease {
+                job_id: command.job.0,
+                node_id: command.node.to_string(),
+                epoch: command.epoch.0,
+                allocation: Some((&command.allocation).into()),
+            }),
+            Command::StartJob(command) => Self::StartJob(proto::StartJob {
+                job_id: command.job.0,
+                node_id: command.node.to_string(),
+                fencing_token: command.token.0,
+            }),
+            Command::CompleteJob(command) => Self::CompleteJob(command.into()),
+            Command::FailJob(command) => Self::FailJob(command.into()),
+            Command::FailPending(command) => Self::FailPending(proto::FailPending {
+                job_id: command.job.0,
+                failure: Some((&command.failure).into()),
+            }),
+            Command::CancelJob(command) => {
+                Self::CancelJob(proto::CancelJob { job_id: command.job.0, running: command.running })
+            }
+            Command::LoseLease(command) => {
+                Self::LoseLease(proto::LoseLease { job_id: command.job.0, fencing_token: command.token.0 })
+            }
+            Command::WakeJob(command) => Self::WakeJob(proto::WakeJob { job_id: command.job.0 }),
+            Command::RetryJob(command) => {
+                Self::RetryJob(proto::RetryJob { job_id: command.job.0, new_job_id: command.id.0 })
+            }
+            Command::SinkAck(command) => {
+                Self::SinkAck(proto::SinkAck { member_id: command.member.0, event_seq: command.event_seq.0 })
+            }
+            Command::PruneJobs(command) => Self::PruneJobs(proto::PruneJobs {
+                voter_ids: command.voters.iter().map(|voter| voter.0).collect(),
+                event_seq: command.event_seq.0,
+                limit: command.limit,
+            }),
+            Command::ConfigureCluster(command) => {
+                Self::ConfigureCluster(proto::ConfigureCluster { config: Some((&command.config).into()) })
+            }
+        }
+    }
+}
+
+impl TryFrom<Message> for Command {
+    type Error = FormatError;
+
+    fn try_from(message: Message) -> Result<Self, FormatError> {
+        Ok(match message {
+            Message::RegisterAgent(message) => Self::RegisterAgent(message.try_into()?),
+            Message::RetireAgent(message) => Self::RetireAgent(RetireAgent {
+                name: name("retire_agent.name", &message.name, AgentName::new)?,
+                version: required("retire_agent.version", message.version)?.into(),
+            }),
+            Message::RegisterNode(message) => Self::RegisterNode(RegisterNode {
+                node: node("register_node.node_id", &message.node_id)?,
+                boot_id: boot_id("register_node.boot_id", &message.boot_id)?,
+                inventory: required("register_node.inventory", message.inventory)?.try_into()?,
+            }),
+            Message::DrainNode(message) => {
+                Self::DrainNode(DrainNode { node: node("drain_node.node_id", &message.node_id)? })
+            }
+            Message::Cordon(message) => {
+                Self::Cordon(Cordon { node: node("cordon.node_id", &message.node_id)?, cordoned: message.cordoned })
+            }
+            Message::RemoveNode(message) => {
+                Self::RemoveNode(RemoveNode { node: node("remove_node.node_id", &message.node_id)? })
+            }
+            Message::LoseNode(message) => Self::LoseNode(LoseNode {
+                node: node("lose_node.node_id", &message.node_id)?,
+                epoch: NodeEpoch(message.epoch),
+            }),
+            Message::WarmChanged(message) => Self::WarmChanged(WarmChanged {
+                node: node("warm_changed.node_id", &message.node_id)?,
+                epoch: NodeEpoch(message.epoch),
+                digest: digest("warm_changed.digest", &message.digest)?,
+                idle: message.idle,
+            }),
+            Message::SubmitJob(message) => Self::SubmitJob(message.try_into()?),
+            Message::GrantLease(message) => Self::GrantLease(GrantLease {
+                job: JobId(message.job_id),
+                node: node("grant_lease.node_id", &message.node_id)?,
+                epoch: NodeEpoch(message.epoch),
+                allocation: required("grant_lease.allocation", message.allocation)?.into(),
+            }),
+            Message::StartJob(message) => Self::StartJob(StartJob {
+                job: JobId(message.job_id),
+                node: node("start_job.node_id", &message.node_id)?,
+                token: FencingToken(message.fencing_token),
+            }),
+            Message::CompleteJob(message) => Self::CompleteJob(message.try_into()?),
+            Message::FailJob(message) => Self::FailJob(message.try_into()?),
+            Message::FailPending(message) => Self::FailPending(FailPending {
+                job: JobId(message.job_id),
+                failure: required("fail_pending.failure", message.failure)?.try_into()?,
+            }),
+            Message::CancelJob(message) => {
+                Self::CancelJob(CancelJob { job: JobId(message.job_id), running: message.running })
+            }
+            Message::LoseLease(message) => {
+                Self::LoseLease(LoseLease { job: JobId(message.job_id), token: FencingToken(message.fencing_token) })
+            }
+            Message::WakeJob(message) => Self::WakeJob(WakeJob { job: JobId(message.job_id) }),
+            Message::RetryJob(message) => {
+                Self::RetryJob(RetryJob { job: JobId(message.job_id), id: JobId(message.new_job_id) })
+            }
+            Message::SinkAck(message) => {
+                Self::SinkAck(SinkAck { member: MemberId(message.member_id), event_seq: EventSeq(message.event_seq) })
+            }
+            Message::PruneJobs(message) => Self::PruneJobs(PruneJobs {
+                voters: message.voter_ids.into_iter().map(MemberId).collect(),
+                event_seq: EventSeq(message.event_seq),
+                limit: message.limit,
+            }),
+            Message::ConfigureCluster(message) => Self::ConfigureCluster(ConfigureCluster {
+                config: required("configure_cluster.config", message.config)?.into(),
+            }),
+        })
+    }
+}
+
+fn node(field: &'static str, text: &str) -> Result<NodeId, FormatError> {
+    name(field, text, NodeId::new)
+}
+
+impl From<&RegisterAgent> for proto::RegisterAgent {
+    fn from(command: &RegisterAgent) -> Self {
+        Self {
+            name: command.name.to_string(),
+            version: Some(command.version.into()),
+            digest: command.digest.0.to_vec(),
+            package_bytes: command.package_bytes,
+            kind: proto::AgentKind::from(command.kind).into(),
+            capabilities: command.capabilities.clone(),
+            contract: Some((&command.contract).into()),
+            spec: Some((&*command.spec).into()),
+            labels: labels_out(&command.labels),
+        }
+    }
+}
+
+impl TryFrom<proto::RegisterAgent> for RegisterAgent {
+    type Error = FormatError;
+
+    fn try_from(message: proto::RegisterAgent) -> Result<Self, FormatError> {
+        Ok(Self {
+            name: name("register_agent.name", &message.name, AgentName::new)?,
+            version: required("register_agent.version", message.version)?.into(),
+            digest: digest("register_agent.digest", &message.digest)?,
+            package_bytes: message.package_bytes,
+            kind: AgentKind::read("register_agent.kind", message.kind)?,
+            capabilities: message.capabilities,
+            contract: required("register_agent.contract", message.contract)?.try_into()?,
+            spec: Arc::new(required("register_agent.spec", message.spec)?.try_into()?),
+            labels: labels_in("register_agent.labels", message.labels)?,
+        })
+    }
+}
+
+impl From<&SubmitJob> for proto::SubmitJob {
+    fn from(command: &SubmitJob) -> Self {
+        use proto::submit_job::Verdict as Found;
+        let verdict = match &command.verdict {
+            Verdict::Accepted(pin) => Found::Accepted(pin.into()),
+            Verdict::Refused { pin, failure } => {
+                Found::Refused(proto::Refused { pin: pin.as_ref().map(Into::into), failure: Some(failure.into()) })
+            }
+        };
+        Self {
+            job_id: command.id.0,
+            agent_name: command.agent.to_string(),
+            verdict: Some(verdict),
+            input: Some((&command.input).into()),
+            priority: command.priority,
+            metadata: command.metadata.to_vec(),
+            labels: labels_out(&command.labels),
+            execution_timeout_us: command.execution_timeout.map(|timeout| timeout.0),
+        }
+    }
+}
+
+impl TryFrom<proto::SubmitJob> for SubmitJob {
+    type Error = FormatError;
+
+    fn try_from(message: proto::SubmitJob) -> Result<Self, FormatError> {
+        use proto::submit_job::Verdict as Found;
+        let verdict = match required("submit_job.verdict", message.verdict)? {
+            Found::Accepted(pin) => Verdict::Accepted(pin.try_into()?),
+            Found::Refused(refused) => Verdict::Refused {
+                pin: refused.pin.map(AgentPin::try_from).transpose()?,
+                failure: required("refused.failure", refused.failure)?.try_into()?,
+            },
+        };
+        Ok(Self {
+            id: JobId(message.job_id),
+            agent: name("submit_job.agent_name", &message.agent_name, AgentName::new)?,
+            verdict,
+            input: required("submit_job.input", message.input)?.try_into()?,
+            priority: message.priority,
+            metadata: message.metadata.into(),
+            labels: Arc::new(labels_in("submit_job.labels", message.labels)?),
+            execution_timeout: message.execution_timeout_us.map(Micros),
+        })
+    }
+}
+
+impl From<&CompleteJob> for proto::CompleteJob {
+    fn from(command: &CompleteJob) -> Self {
+        Self {
+            job_id: command.job.0,
+            node_id: command.node.to_string(),
+            fencing_token: command.token.0,
+            output: Some((&command.output).into()),
+            usage: Some(command.usage.into()),
+            metadata: command.metadata.as_deref().map(<[u8]>::to_vec),
+            stream: command.stream.as_ref().map(Into::into),
+        }
+    }
+}
+
+impl TryFrom<proto::CompleteJob> for CompleteJob {
+    type Error = FormatError;
+
+    fn try_from(message: proto::CompleteJob) -> Result<Self, FormatError> {
+        Ok(Self {
+            job: JobId(message.job_id),
+            node: node("complete_job.node_id", &message.node_id)?,
+            token: FencingToken(message.fencing_token),
+            output: required("complete_job.output", message.output)?.try_into()?,
+            usage: required("complete_job.usage", message.usage)?.into(),
+            metadata: message.metadata.map(Into::into),
+            stream: message.stream.map(Payload::try_from).transpose()?,
+        })
+    }
+}
+
+impl From<&FailJob> for proto::FailJob {
+    fn from(command: &FailJob) -> Self {
+        Self {
+            job_id: command.job.0,
+            node_id: command.node.to_string(),
+            fencing_token: command.token.0,
+            failure: Some((&command.failure).into()),
+            output: command.output.as_ref().map(Into::into),
+            usage: Some(command.usage.into()),
+            metadata: command.metadata.as_deref().map(<[u8]>::to_vec),
+            stream: command.stream.as_ref().map(Into::into),
+        }
+    }
+}
+
+impl TryFrom<proto::FailJob> for FailJob {
+    type Error = FormatError;
+
+    fn try_from(message: proto::FailJob) -> Result<Self, FormatError> {
+        Ok(Self {
+            job: JobId(message.job_id),
+            node: node("fail_job.node_id", &message.node_id)?,
+            token: FencingToken(message.fencing_token),
+            failure: Failure::try_from(required("fail_job.failure", message.failure)?)?,
+            output: message.output.map(Payload::try_from).transpose()?,
+            usage: required("fail_job.usage", message.usage)?.into(),
+            metadata: message.metadata.map(Into::into),
+            stream: message.stream.map(Payload::try_from).transpose()?,
+        })
+    }
+}

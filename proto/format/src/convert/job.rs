@@ -1,0 +1,135 @@
+//! Jobs.
+
+use std::sync::Arc;
+
+use atlas_types::{
+    AgentName, AgentPin, Attempt, ClusterTime, Door, Failure, Job, JobId, JobStatus, Lease, Micros, Namespace, Payload,
+    Principal, Reason, RequestId, RunSpec, Seq, Timestamp, TraceContext,
+};
+
+use super::{EnumField as _, enum_field, labels_in, labels_out, name, origin, required};
+use crate::{FormatError, proto};
+
+enum_field!(JobStatus, proto::JobStatus, {
+    Pending = Pending,
+    Running = Running,
+    Completed = Completed,
+    Failed = Failed,
+    Cancelled = Cancelled,
+});
+
+impl From<Reason> for proto::Reason {
+    fn from(reason: Reason) -> Self {
+        let (kind, until_us) = match reason {
+            Reason::Queued => (proto::ReasonKind::Queued, 0),
+            Reason::Backoff { until } => (proto::ReasonKind::Backoff, until.0),
+            Reason::Lost => (proto::ReasonKind::Lost, 0),
+            Reason::InDoubt => (proto::ReasonKind::InDoubt, 0),
+            Reason::Running => (proto::ReasonKind::Running, 0),
+            Reason::Cancelling => (proto::ReasonKind::Cancelling, 0),
+        };
+        Self { kind: kind.into(), until_us }
+    }
+}
+
+impl TryFrom<proto::Reason> for Reason {
+    type Error = FormatError;
+
+    fn try_from(reason: proto::Reason) -> Result<Self, FormatError> {
+        let kind = proto::ReasonKind::try_from(reason.kind).unwrap_or(proto::ReasonKind::Unspecified);
+        let read = match kind {
+            proto::ReasonKind::Unspecified => {
+                return Err(FormatError::Value { field: "reason.kind", found: reason.kind.into() });
+            }
+            proto::ReasonKind::Queued => Self::Queued,
+            proto::ReasonKind::Backoff => Self::Backoff { until: ClusterTime(reason.until_us) },
+            proto::ReasonKind::Lost => Self::Lost,
+            proto::ReasonKind::InDoubt => Self::InDoubt,
+            proto::ReasonKind::Running => Self::Running,
+            proto::ReasonKind::Cancelling => Self::Cancelling,
+        };
+        Ok(read)
+    }
+}
+
+impl From<&Job> for proto::Job {
+    fn from(job: &Job) -> Self {
+        Self {
+            namespace: job.namespace.to_string(),
+            job_id: job.id.0,
+            agent_name: job.agent.to_string(),
+            pin: job.pin.as_ref().map(Into::into),
+            spec: job.spec.as_deref().map(Into::into),
+            status: proto::JobStatus::from(job.status).into(),
+            reason: Some(job.reason.into()),
+            priority: job.priority,
+            queue_seq: job.queue_seq,
+            submitted_seq: job.submitted_seq.0,
+            input: Some((&job.input).into()),
+            output: job.output.as_ref().map(Into::into),
+            failure: job.failure.as_ref().map(Into::into),
+            created_at_us: job.created_at.0,
+            started_at_us: job.started_at.0,
+            completed_at_us: job.completed_at.0,
+            queued_at_us: job.queued_at.0,
+            warmup_us: job.warmup.0,
+            execution_us: job.execution.0,
+            warm: job.warm,
+            attempt: job.attempt.0,
+            lease: job.lease.as_deref().map(Into::into),
+            retry_count: job.retry_count,
+            original_job_id: job.original.map(|id| id.0),
+            successor_job_id: job.successor.map(|id| id.0),
+            metadata: job.metadata.to_vec(),
+            labels: labels_out(&job.labels),
+            execution_timeout_us: job.execution_timeout.map(|timeout| timeout.0),
+            principal: job.principal.to_string(),
+            door: proto::Door::from(job.door).into(),
+            request_id: job.request_id.as_ref().map(RequestId::to_string),
+            trace: job.trace.map(Into::into),
+            stream: job.stream.as_ref().map(Into::into),
+        }
+    }
+}
+
+impl TryFrom<proto::Job> for Job {
+    type Error = FormatError;
+
+    fn try_from(job: proto::Job) -> Result<Self, FormatError> {
+        Ok(Self {
+            namespace: name("job.namespace", &job.namespace, Namespace::new)?,
+            id: JobId(job.job_id),
+            agent: name("job.agent_name", &job.agent_name, AgentName::new)?,
+            pin: job.pin.map(AgentPin::try_from).transpose()?,
+            spec: job.spec.map(RunSpec::try_from).transpose()?.map(Arc::new),
+            status: JobStatus::read("job.status", job.status)?,
+            reason: required("job.reason", job.reason)?.try_into()?,
+            priority: job.priority,
+            queue_seq: job.queue_seq,
+            submitted_seq: Seq(job.submitted_seq),
+            input: required("job.input", job.input)?.try_into()?,
+            output: job.output.map(Payload::try_from).transpose()?,
+            failure: job.failure.map(Failure::try_from).transpose()?,
+            created_at: Timestamp(job.created_at_us),
+            started_at: Timestamp(job.started_at_us),
+            completed_at: Timestamp(job.completed_at_us),
+            queued_at: ClusterTime(job.queued_at_us),
+            warmup: Micros(job.warmup_us),
+            execution: Micros(job.execution_us),
+            warm: job.warm,
+            attempt: Attempt(job.attempt),
+            lease: job.lease.map(Lease::try_from).transpose()?.map(Arc::new),
+            retry_count: job.retry_count,
+            original: job.original_job_id.map(JobId),
+            successor: job.successor_job_id.map(JobId),
+            metadata: job.metadata.into(),
+            labels: Arc::new(labels_in("job.labels", job.labels)?),
+            execution_timeout: job.execution_timeout_us.map(Micros),
+            principal: name("job.principal", &job.principal, Principal::new)?,
+            door: Door::read("job.door", job.door)?,
+            request_id: origin::request_id("job.request_id", job.request_id.as_deref())?,
+            trace: job.trace.map(TraceContext::try_from).transpose()?,
+            stream: job.stream.map(Payload::try_from).transpose()?,
+        })
+    }
+}

@@ -1,0 +1,131 @@
+//! The answers to commands.
+
+use atlas_types::{Attempt, FencingToken, JobId, JobStatus, NodeEpoch, NodeId, Outcome, Rejection};
+
+use super::{EnumField as _, name, required};
+use crate::FormatError;
+use crate::proto::outcome::Kind;
+use crate::proto::{self, RejectionKind};
+
+impl From<&Outcome> for proto::Outcome {
+    fn from(outcome: &Outcome) -> Self {
+        let kind = match outcome {
+            Outcome::Done => Kind::Done(proto::Done {}),
+            Outcome::Submitted { job, repeated } => {
+                Kind::Submitted(proto::Submitted { job_id: job.0, repeated: *repeated })
+            }
+            Outcome::Granted { token, attempt } => {
+                Kind::Granted(proto::Granted { fencing_token: token.0, attempt: attempt.0 })
+            }
+            Outcome::Ended { status, retry } => Kind::Ended(proto::Ended {
+                status: proto::JobStatus::from(*status).into(),
+                retry_job_id: retry.map(|id| id.0),
+            }),
+            Outcome::Cancelled { accepted } => Kind::Cancelled(proto::Cancelled { accepted: *accepted }),
+            Outcome::NodeRegistered { epoch } => Kind::NodeRegistered(proto::NodeRegistered { epoch: epoch.0 }),
+            Outcome::Pruned { jobs } => Kind::Pruned(proto::Pruned { jobs: *jobs }),
+        };
+        Self { kind: Some(kind) }
+    }
+}
+
+impl TryFrom<proto::Outcome> for Outcome {
+    type Error = FormatError;
+
+    fn try_from(outcome: proto::Outcome) -> Result<Self, FormatError> {
+        Ok(match required("outcome.kind", outcome.kind)? {
+            Kind::Done(proto::Done {}) => Self::Done,
+            Kind::Submitted(submitted) => {
+                Self::Submitted { job: JobId(submitted.job_id), repeated: submitted.repeated }
+            }
+            Kind::Granted(granted) => {
+                Self::Granted { token: FencingToken(granted.fencing_token), attempt: Attempt(granted.attempt) }
+            }
+            Kind::Ended(ended) => Self::Ended {
+                status: JobStatus::read("ended.status", ended.status)?,
+                retry: ended.retry_job_id.map(JobId),
+            },
+            Kind::Cancelled(cancelled) => Self::Cancelled { accepted: cancelled.accepted },
+            Kind::NodeRegistered(registered) => Self::NodeRegistered { epoch: NodeEpoch(registered.epoch) },
+            Kind::Pruned(pruned) => Self::Pruned { jobs: pruned.jobs },
+        })
+    }
+}
+
+impl From<&Rejection> for proto::Rejection {
+    fn from(rejection: &Rejection) -> Self {
+        let plain = |kind: RejectionKind| Self { kind: kind.into(), ..Self::default() };
+        let counted = |kind, amount: u64| Self { amount: Some(amount), ..plain(kind) };
+        let of_job = |kind, job: &JobId| Self { job_id: Some(job.0), ..plain(kind) };
+        match rejection {
+            Rejection::QueueFull { active } => counted(RejectionKind::QueueFull, *active),
+            Rejection::LimitReached { what, limit } => {
+                Self { what: Some((*what).to_owned()), ..counted(RejectionKind::LimitReached, *limit) }
+            }
+            Rejection::PayloadTooLarge { bytes } => counted(RejectionKind::PayloadTooLarge, *bytes),
+            Rejection::RequestConflict => plain(RejectionKind::RequestConflict),
+            Rejection::DuplicateJob { job } => of_job(RejectionKind::DuplicateJob, job),
+            Rejection::StaleAgent => plain(RejectionKind::StaleAgent),
+            Rejection::UnknownAgent => plain(RejectionKind::UnknownAgent),
+            Rejection::UnknownJob { job } => of_job(RejectionKind::UnknownJob, job),
+            Rejection::WrongStatus { status } => {
+                Self { status: proto::JobStatus::from(*status).into(), ..plain(RejectionKind::WrongStatus) }
+            }
+            Rejection::Fenced => plain(RejectionKind::Fenced),
+            Rejection::UnknownNode { node } => {
+                Self { node_id: Some(node.to_string()), ..plain(RejectionKind::UnknownNode) }
+            }
+            Rejection::NodeUnavailable => plain(RejectionKind::NodeUnavailable),
+            Rejection::NodeBusy { leases } => counted(RejectionKind::NodeBusy, *leases),
+            Rejection::DoesNotFit => plain(RejectionKind::DoesNotFit),
+            Rejection::NotDue => plain(RejectionKind::NotDue),
+            Rejection::NotConfirmed => plain(RejectionKind::NotConfirmed),
+            Rejection::Internal => plain(RejectionKind::Internal),
+        }
+    }
+}
+
+impl TryFrom<proto::Rejection> for Rejection {
+    type Error = FormatError;
+
+    fn try_from(rejection: proto::Rejection) -> Result<Self, FormatError> {
+        let amount = || required("rejection.amount", rejection.amount);
+        let job = || required("rejection.job_id", rejection.job_id).map(JobId);
+        Ok(match RejectionKind::try_from(rejection.kind).unwrap_or(RejectionKind::Unspecified) {
+            RejectionKind::Unspecified => {
+                return Err(FormatError::Value { field: "rejection.kind", found: rejection.kind.into() });
+            }
+            RejectionKind::QueueFull => Self::QueueFull { active: amount()? },
+            RejectionKind::LimitReached => {
+                Self::LimitReached { what: what(rejection.what.as_deref())?, limit: amount()? }
+            }
+            RejectionKind::PayloadTooLarge => Self::PayloadTooLarge { bytes: amount()? },
+            RejectionKind::RequestConflict => Self::RequestConflict,
+            RejectionKind::DuplicateJob => Self::DuplicateJob { job: job()? },
+            RejectionKind::StaleAgent => Self::StaleAgent,
+            RejectionKind::UnknownAgent => Self::UnknownAgent,
+            RejectionKind::UnknownJob => Self::UnknownJob { job: job()? },
+            RejectionKind::WrongStatus => {
+                Self::WrongStatus { status: JobStatus::read("rejection.status", rejection.status)? }
+            }
+            RejectionKind::Fenced => Self::Fenced,
+            RejectionKind::UnknownNode => {
+                let text = required("rejection.node_id", rejection.node_id.as_deref())?;
+                Self::UnknownNode { node: name("rejection.node_id", text, NodeId::new)? }
+            }
+            RejectionKind::NodeUnavailable => Self::NodeUnavailable,
+            RejectionKind::NodeBusy => Self::NodeBusy { leases: amount()? },
+            RejectionKind::DoesNotFit => Self::DoesNotFit,
+            RejectionKind::NotDue => Self::NotDue,
+            RejectionKind::NotConfirmed => Self::NotConfirmed,
+            RejectionKind::Internal => Self::Internal,
+        })
+    }
+}
+
+/// What is bounded: one of the texts that `apply` refuses with.
+fn what(text: Option<&str>) -> Result<&'static str, FormatError> {
+    let text = required("rejection.what", text)?;
+    let known = Rejection::LIMITS.into_iter().find(|&known| known == text);
+    known.ok_or(FormatError::Text { field: "rejection.what" })
+}

@@ -1,0 +1,316 @@
+//! Snapshots: a state image as a stream of small records, so that neither end ever holds the bytes of the whole.
+//!
+//! Magic, then records (four bytes of length, one message), then BLAKE3 of everything before. A reader understands every
+//! record or gives up; it never takes more memory for a record than bytes have arrived.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Read, Write};
+use std::sync::Arc;
+
+use atlas_types::{
+    ClusterTime, EndedImage, EventSeq, FencingToken, Job, JobId, Level, MemberId, Namespace, NodeImage, Principal,
+    RequestId, RequestImage, RunSpec, Seq, SinkImage, StateImage, Timestamp,
+};
+use prost::Message as _;
+
+use crate::convert::{fixed, name, required};
+use crate::proto::snapshot_record::Kind;
+use crate::{FormatError, SnapshotError, proto};
+
+const MAGIC: [u8; 8] = *b"ATLSNAP1";
+
+/// Most bytes of one record. A job comes from at most two entries, which have 1 MiB each; the rest is room.
+pub const RECORD_BYTES_MAX: usize = 8 << 20;
+
+/// Readers below this level do not understand what is written here.
+const MIN_READER_LEVEL: Level = Level(1);
+
+/// Writes a snapshot. The writer should be buffered; it is flushed at the end, not synced.
+pub fn encode_snapshot(image: &StateImage, out: &mut impl Write) -> Result<(), SnapshotError> {
+    let write = |source| SnapshotError::Io { doing: "write", source };
+    let digest = write_records(image, out).map_err(write)?;
+    out.write_all(&digest).and_then(|()| out.flush()).map_err(write)
+}
+
+/// The digest of a whole state: the checksum that ends its snapshot. Equal states have equal digests.
+pub fn digest_state(image: &StateImage) -> [u8; 32] {
+    write_records(image, &mut io::sink()).unwrap_or_else(|_| unreachable!("a sink takes everything"))
+}
+
+/// Writes everything but the checksum, which it returns.
+fn write_records(image: &StateImage, out: &mut impl Write) -> io::Result<[u8; 32]> {
+    let mut records = RecordWriter { out, hasher: blake3::Hasher::new(), buffer: Vec::new(), records: 0 };
+    records.bytes(&MAGIC)?;
+    records.record(Kind::Head(head_out(image)))?;
+    for agent in &image.agents {
+        records.record(Kind::Agent((&**agent).into()))?;
+    }
+    for node in &image.nodes {
+        let message = proto::NodeRecord { node: Some((&*node.node).into()), inventory_since: node.inventory_since.0 };
+        records.record(Kind::Node(message))?;
+    }
+    for job in &image.jobs {
+        records.record(Kind::Job((&**job).into()))?;
+    }
+    for ended in &image.ended {
+        records.record(Kind::Ended(proto::EndedRecord { event_seq: ended.event.0, job_id: ended.job.0 }))?;
+    }
+    for request in &image.requests {
+        records.record(Kind::Request(request_out(request)))?;
+    }
+    for sink in &image.sinks {
+        records.record(Kind::Sink(proto::SinkRecord { member_id: sink.member.0, event_seq: sink.event.0 }))?;
+    }
+    let end = proto::SnapshotEnd { records: records.records };
+    records.record(Kind::End(end))?;
+    Ok(*records.hasher.finalize().as_bytes())
+}
+
+struct RecordWriter<'a, W> {
+    out: &'a mut W,
+    hasher: blake3::Hasher,
+    buffer: Vec<u8>,
+    records: u64,
+}
+
+impl<W: Write> RecordWriter<'_, W> {
+    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hasher.update(bytes);
+        self.out.write_all(bytes)
+    }
+
+    fn record(&mut self, kind: Kind) -> io::Result<()> {
+        let record = proto::SnapshotRecord { kind: Some(kind) };
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        let too_large = |_| io::Error::from(ErrorKind::InvalidData);
+        let len = u32::try_from(record.encoded_len()).map_err(too_large)?;
+        buffer.extend_from_slice(&len.to_le_bytes());
+        record.encode_raw(&mut buffer);
+        self.bytes(&buffer)?;
+        self.buffer = buffer;
+        self.records += 1;
+        Ok(())
+    }
+}
+
+/// Reads a snapshot to its end. What is damaged, cut short, out of order or not understood is an error.
+pub fn decode_snapshot(input: impl Read) -> Result<StateImage, SnapshotError> {
+    let mut reader = RecordReader { input, hasher: blake3::Hasher::new(), buffer: Vec::new(), record: 0 };
+    let mut magic = [0; MAGIC.len()];
+    reader.exact(&mut magic)?;
+    if magic != MAGIC {
+        return Err(SnapshotError::NotASnapshot);
+    }
+    let Kind::Head(head) = reader.next()? else {
+        return Err(SnapshotError::Order { record: 0 });
+    };
+    let mut image = head_in(&head).map_err(|source| SnapshotError::Record { record: 0, source })?;
+    let mut specs = Specs::default();
+    let mut rank = 1;
+    loop {
+        let record = reader.record;
+        let kind = reader.next()?;
+        let order = SnapshotError::Order { record };
+        if rank_of(&kind) < rank {
+            return Err(order);
+        }
+        rank = rank_of(&kind);
+        let added = match kind {
+            Kind::Head(_) => return Err(order),
+            Kind::End(end) if end.records == record => break,
+            Kind::End(_) => return Err(order),
+            other => add(&mut image, &mut specs, other),
+        };
+        added.map_err(|source| SnapshotError::Record { record, source })?;
+    }
+    reader.finish()?;
+    Ok(image)
+}
+
+fn rank_of(kind: &Kind) -> u8 {
+    match kind {
+        Kind::Head(_) => 1,
+        Kind::Agent(_) => 2,
+        Kind::Node(_) => 3,
+        Kind::Job(_) => 4,
+        Kind::Ended(_) => 5,
+        Kind::Request(_) => 6,
+        Kind::Sink(_) => 7,
+        Kind::End(_) => 8,
+    }
+}
+
+/// Adds one record of the middle to the image.
+fn add(image: &mut StateImage, specs: &mut Specs, kind: Kind) -> Result<(), FormatError> {
+    match kind {
+        Kind::Head(_) | Kind::End(_) => {}
+        Kind::Agent(message) => {
+            let mut agent = atlas_types::AgentVersion::try_from(message)?;
+            specs.share(&mut agent.spec);
+            image.agents.push(Arc::new(agent));
+        }
+        Kind::Node(message) => image.nodes.push(NodeImage {
+            node: Arc::new(required("node_record.node", message.node)?.try_into()?),
+            inventory_since: FencingToken(message.inventory_since),
+        }),
+        Kind::Job(message) => {
+            let mut job = Job::try_from(message)?;
+            if let Some(spec) = &mut job.spec {
+                specs.share(spec);
+            }
+            image.jobs.push(Arc::new(job));
+        }
+        Kind::Ended(message) => {
+            image.ended.push(EndedImage { event: EventSeq(message.event_seq), job: JobId(message.job_id) });
+        }
+        Kind::Request(message) => image.requests.push(request_in(&message)?),
+        Kind::Sink(message) => {
+            image.sinks.push(SinkImage { member: MemberId(message.member_id), event: EventSeq(message.event_seq) });
+        }
+    }
+    Ok(())
+}
+
+/// Equal specs become one in memory again, as they were before the snapshot: a version and all its jobs share one.
+#[derive(Default)]
+struct Specs {
+    by_bytes: BTreeMap<Vec<u8>, Arc<RunSpec>>,
+}
+
+impl Specs {
+    fn share(&mut self, spec: &mut Arc<RunSpec>) {
+        let bytes = proto::RunSpec::from(&**spec).encode_to_vec();
+        *spec = Arc::clone(self.by_bytes.entry(bytes).or_insert_with(|| Arc::clone(spec)));
+    }
+}
+
+struct RecordReader<R> {
+    input: R,
+    hasher: blake3::Hasher,
+    buffer: Vec<u8>,
+    record: u64,
+}
+
+impl<R: Read> RecordReader<R> {
+    fn exact(&mut self, bytes: &mut [u8]) -> Result<(), SnapshotError> {
+        self.input.read_exact(bytes).map_err(|source| self.read_error(source))?;
+        self.hasher.update(bytes);
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<Kind, SnapshotError> {
+        let record = self.record;
+        let mut len = [0; 4];
+        self.exact(&mut len)?;
+        let len = u32::from_le_bytes(len) as usize;
+        if len > RECORD_BYTES_MAX {
+            return Err(SnapshotError::RecordTooLarge { record, found: len, max: RECORD_BYTES_MAX });
+        }
+        self.buffer.clear();
+        let read = self.input.by_ref().take(len as u64).read_to_end(&mut self.buffer);
+        if read.map_err(|source| self.read_error(source))? < len {
+            return Err(SnapshotError::Truncated { records: record });
+        }
+        self.hasher.update(&self.buffer);
+        let kind = read_record(&self.buffer).map_err(|source| SnapshotError::Record { record, source })?;
+        self.record += 1;
+        Ok(kind)
+    }
+
+    /// Compares the checksum and makes sure that nothing follows it.
+    fn finish(mut self) -> Result<(), SnapshotError> {
+        let wanted = *self.hasher.finalize().as_bytes();
+        let mut found = [0; 32];
+        self.exact(&mut found)?;
+        if found != wanted {
+            return Err(SnapshotError::Damaged);
+        }
+        let rest = self.input.take(1).read_to_end(&mut self.buffer);
+        match rest.map_err(|source| SnapshotError::Io { doing: "read", source })? {
+            0 => Ok(()),
+            _ => Err(SnapshotError::Trailing),
+        }
+    }
+
+    fn read_error(&self, source: io::Error) -> SnapshotError {
+        match source.kind() {
+            ErrorKind::UnexpectedEof => SnapshotError::Truncated { records: self.record },
+            _ => SnapshotError::Io { doing: "read", source },
+        }
+    }
+}
+
+fn read_record(bytes: &[u8]) -> Result<Kind, FormatError> {
+    let record = proto::SnapshotRecord::decode(bytes).map_err(|source| FormatError::Malformed { source })?;
+    if let Some(Kind::Head(head)) = &record.kind
+        && Level(head.min_reader_level) > Level::CURRENT
+    {
+        return Err(FormatError::Level { wanted: Level(head.min_reader_level) });
+    }
+    let understood = record.encoded_len();
+    if understood != bytes.len() {
+        return Err(FormatError::UnknownField { found: bytes.len(), understood });
+    }
+    required("record.kind", record.kind)
+}
+
+fn head_out(image: &StateImage) -> proto::SnapshotHead {
+    proto::SnapshotHead {
+        cluster_id: image.cluster_id.to_be_bytes().to_vec(),
+        level: image.level.0,
+        min_reader_level: MIN_READER_LEVEL.0,
+        seq: image.seq.0,
+        chain: image.chain.to_vec(),
+        at_us: image.at.0,
+        clock_us: image.clock.0,
+        grant_seq: image.grant_seq.0,
+        event_seq: image.event_seq.0,
+        queue_seq: image.queue_seq,
+        config: Some((&image.config).into()),
+    }
+}
+
+/// An image with everything that the head says and no lists yet.
+fn head_in(head: &proto::SnapshotHead) -> Result<StateImage, FormatError> {
+    Ok(StateImage {
+        cluster_id: u128::from_be_bytes(fixed("head.cluster_id", &head.cluster_id)?),
+        level: Level(head.level),
+        seq: Seq(head.seq),
+        chain: fixed("head.chain", &head.chain)?,
+        at: Timestamp(head.at_us),
+        clock: ClusterTime(head.clock_us),
+        grant_seq: FencingToken(head.grant_seq),
+        event_seq: EventSeq(head.event_seq),
+        queue_seq: head.queue_seq,
+        config: required("head.config", head.config)?.into(),
+        agents: Vec::new(),
+        nodes: Vec::new(),
+        jobs: Vec::new(),
+        ended: Vec::new(),
+        requests: Vec::new(),
+        sinks: Vec::new(),
+    })
+}
+
+fn request_out(request: &RequestImage) -> proto::RequestRecord {
+    proto::RequestRecord {
+        namespace: request.namespace.to_string(),
+        principal: request.principal.to_string(),
+        request_id: request.request_id.to_string(),
+        body_hash: request.body_hash,
+        at_us: request.at.0,
+        outcome: Some((&request.outcome).into()),
+    }
+}
+
+fn request_in(message: &proto::RequestRecord) -> Result<RequestImage, FormatError> {
+    Ok(RequestImage {
+        namespace: name("request_record.namespace", &message.namespace, Namespace::new)?,
+        principal: name("request_record.principal", &message.principal, Principal::new)?,
+        request_id: name("request_record.request_id", &message.request_id, RequestId::new)?,
+        body_hash: message.body_hash,
+        at: ClusterTime(message.at_us),
+        outcome: required("request_record.outcome", message.outcome)?.try_into()?,
+    })
+}
