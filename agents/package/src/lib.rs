@@ -1,1 +1,39 @@
-//! Agent packages: discover, pack, unpack.
+//! Agent packages: the directory of an agent as one content-addressed archive (spec §24.1).
+//!
+//! [`discover`] finds agents in directories, [`pack`] makes the archive, [`unpack`] writes it out again and [`inspect`]
+//! only checks it. The same directory always gives the same bytes, so that the digest names the content. An archive is
+//! hostile until proven otherwise: the strict walk in [`Limits`]' module accepts plain files and directories and nothing
+//! else. Where packages are kept and who may publish them is decided elsewhere.
+#![deny(missing_docs)]
+
+mod discover;
+mod pack;
+mod unpack;
+mod walk;
+
+use atlas_contract::{Contract, ContractError};
+use atlas_types::Digest;
+use sha2::{Digest as _, Sha256};
+
+pub use discover::{Discovery, Found, Skipped, discover};
+pub use pack::{PackError, PackFile, Package, pack, pack_files};
+pub use unpack::{Inspected, UnpackError, contract_of, inspect, unpack};
+pub use walk::{ArchiveError, Limits};
+
+/// The file that makes a directory an agent.
+pub const CONTRACT_FILE: &str = "agent.yaml";
+
+/// The digest by which these bytes are known.
+pub fn digest_of(bytes: &[u8]) -> Digest {
+    Digest(Sha256::digest(bytes).into())
+}
+
+/// Reads a contract and checks its schemas, as a package must pass both.
+fn checked(text: &[u8]) -> Result<Contract, ContractError> {
+    let contract = atlas_contract::parse(text)?;
+    contract.check_schemas()?;
+    Ok(contract)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! Makes the archive: the same files always give the same bytes.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use atlas_contract::{Contract, ContractError};
+use atlas_types::Digest;
+use flate2::{Compression, GzBuilder};
+use tar::{EntryType, Header};
+
+use crate::{CONTRACT_FILE, Limits};
+
+/// One file of a package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PackFile {
+    /// Where it is in the package, with `/` between the parts.
+    pub path: String,
+    /// Its content.
+    pub bytes: Vec<u8>,
+    /// Whether it may be executed.
+    pub executable: bool,
+}
+
+/// An agent as one archive.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Package {
+    /// The archive, a gzip-compressed tar.
+    pub bytes: Vec<u8>,
+    /// Names the archive.
+    pub digest: Digest,
+    /// What the agent says of itself.
+    pub contract: Contract,
+    /// How many files it holds.
+    pub files: usize,
+}
+
+/// Why a directory cannot be packed.
+#[derive(Debug, thiserror::Error)]
+pub enum PackError {
+    /// A file or directory cannot be read.
+    #[error("could not read \"{}\"", .path.display())]
+    Read {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// No contract.
+    #[error("there is no {CONTRACT_FILE} in it")]
+    NoContract,
+    /// A contract that breaks a rule.
+    #[error("the contract does not hold")]
+    Contract(#[source] ContractError),
+    /// More files than a package may have.
+    #[error("there are more than {max} files")]
+    TooManyFiles {
+        /// Most allowed.
+        max: usize,
+    },
+    /// More bytes than a package may have.
+    #[error("the files have more than {max} bytes")]
+    TooLarge {
+        /// Most allowed.
+        max: u64,
+    },
+    /// A name that an archive of ours cannot hold.
+    #[error("\"{path}\" cannot be the name of a file in a package")]
+    Name {
+        /// The name.
+        path: String,
+    },
+    /// The archive could not be written.
+    #[error("could not write the archive")]
+    Write(#[source] io::Error),
+}
+
+/// Packs the directory of an agent.
+///
+/// Takes every regular file without a part that is hidden or `__pycache__`; links are left out.
+pub fn pack(dir: &Path) -> Result<Package, PackError> {
+    let mut files = Vec::new();
+    let mut room = Room { limits: Limits::default(), bytes: 0 };
+    collect(dir, &mut Vec::new(), &mut files, &mut room)?;
+    pack_files(files)
+}
+
+/// Packs files that are already in memory.
+pub fn pack_files(mut files: Vec<PackFile>) -> Result<Package, PackError> {
+    let limits = Limits::default();
+    // By the parts of the path, not by its text: what is in a directory stands before its neighbour `name.txt`.
+    files.sort_by(|left, right| left.path.split('/').cmp(right.path.split('/')));
+    let mut room = Room { limits, bytes: 0 };
+    for (count, file) in files.iter().enumerate() {
+        room.take(count, file.bytes.len() as u64)?;
+    }
+    let contract = files.iter().find(|file| file.path == CONTRACT_FILE).ok_or(PackError::NoContract)?;
+    let contract = crate::checked(&contract.bytes).map_err(PackError::Contract)?;
+    let bytes = archive(&files)?;
+    Ok(Package { digest: crate::digest_of(&bytes), bytes, contract, files: files.len() })
+}
+
+/// Counts while files are gathered, so that a large tree is refused before it is read.
+struct Room {
+    limits: Limits,
+    bytes: u64,
+}
+
+impl Room {
+    fn take(&mut self, files: usize, bytes: u64) -> Result<(), PackError> {
+        self.bytes += bytes;
+        if files >= self.limits.entries_max {
+            return Err(PackError::TooManyFiles { max: self.limits.entries_max });
+        }
+        if self.bytes > self.limits.content_bytes_max {
+            return Err(PackError::TooLarge { max: self.limits.content_bytes_max });
+        }
+        Ok(())
+    }
+}
+
+fn collect(dir: &Path, parts: &mut Vec<String>, files: &mut Vec<PackFile>, room: &mut Room) -> Result<(), PackError> {
+    let read = |path: &Path| {
+        let path = path.to_owned();
+        move |source| PackError::Read { path, source }
+    };
+    if parts.len() > room.limits.depth_max {
+        return Err(PackError::Name { path: parts.join("/") });
+    }
+    for entry in fs::read_dir(dir).map_err(read(dir))? {
+        let entry = entry.map_err(read(dir))?;
+        let path = entry.path();
+        let Ok(name) = entry.file_name().into_string() else {
+            return Err(PackError::Name { path: path.display().to_string() });
+        };
+        if name.starts_with('.') || name == "__pycache__" {
+            continue;
+        }
+        let metadata = entry.metadata().map_err(read(&path))?;
+        parts.push(name);
+        if metadata.is_dir() {
+            collect(&path, parts, files, room)?;
+        } else if metadata.is_file() {
+            room.take(files.len(), metadata.len())?;
+            let bytes = fs::read(&path).map_err(read(&path))?;
+            files.push(PackFile { path: parts.join("/"), bytes, executable: is_executable(&metadata) });
+        }
+        parts.pop();
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn is_executable(metadata: &fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    metadata.permissions().mode() & 0o111 != 0
+}
+
+#[cfg(not(unix))]
+fn is_executable(_: &fs::Metadata) -> bool {
+    false
+}
+
+/// Nothing of the machine goes in: no times, no owners, two modes.
+fn archive(files: &[PackFile]) -> Result<Vec<u8>, PackError> {
+    let gzip = GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), Compression::new(6));
+    let mut builder = tar::Builder::new(gzip);
+    for file in files {
+        if !crate::walk::is_plain_path(&file.path) {
+            return Err(PackError::Name { path: file.path.clone() });
+        }
+        let mut header = Header::new_ustar();
+        header.set_entry_type(EntryType::Regular);
+        header.set_size(file.bytes.len() as u64);
+        header.set_mode(if file.executable { 0o755 } else { 0o644 });
+        header.set_mtime(0);
+        header.set_uid(0);
+        header.set_gid(0);
+        builder.append_data(&mut header, &file.path, file.bytes.as_slice()).map_err(PackError::Write)?;
+    }
+    let mut gzip = builder.into_inner().map_err(PackError::Write)?;
+    gzip.flush().map_err(PackError::Write)?;
+    gzip.finish().map_err(PackError::Write)
+}

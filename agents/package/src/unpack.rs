@@ -1,0 +1,176 @@
+//! Writes an archive out, or only looks into it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use atlas_contract::{Contract, ContractError};
+
+use crate::walk::{self, ArchiveError, Limits};
+use crate::{CONTRACT_FILE, PackFile};
+
+/// Why a package cannot be used. Nothing is left behind.
+#[derive(Debug, thiserror::Error)]
+pub enum UnpackError {
+    /// The archive is refused.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// No contract at the root.
+    #[error("there is no {CONTRACT_FILE} at the root of the package")]
+    NoContract,
+    /// A contract that breaks a rule.
+    #[error("the contract of the package does not hold")]
+    Contract(#[source] ContractError),
+    /// The destination is there already.
+    #[error("\"{}\" exists already", .path.display())]
+    Exists {
+        /// The destination.
+        path: PathBuf,
+    },
+    /// The files could not be written.
+    #[error("could not write \"{}\"", .path.display())]
+    Write {
+        /// Which file or directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// What is in a package.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inspected {
+    /// What the agent says of itself.
+    pub contract: Contract,
+    /// Its files, by path.
+    pub files: Vec<PackFile>,
+}
+
+/// Checks an archive as [`unpack`] does, without writing anything.
+pub fn inspect(archive: &[u8], limits: &Limits) -> Result<Inspected, UnpackError> {
+    let mut files = walk::members(archive, limits)?;
+    files.sort_by(|left, right| left.path.split('/').cmp(right.path.split('/')));
+    let contract = contract(&files)?;
+    Ok(Inspected { contract, files })
+}
+
+/// The contract of a package that passes every check.
+pub fn contract_of(archive: &[u8]) -> Result<Contract, UnpackError> {
+    Ok(inspect(archive, &Limits::default())?.contract)
+}
+
+/// Writes a package out as the new directory `dest`, whole or not at all.
+///
+/// The files are written into a fresh directory beside it, synced, and only then renamed. Modes are 0644, or 0755 for
+/// what its owner may execute.
+pub fn unpack(archive: &[u8], dest: &Path, limits: &Limits) -> Result<Contract, UnpackError> {
+    let inspected = inspect(archive, limits)?;
+    if dest.symlink_metadata().is_ok() {
+        return Err(UnpackError::Exists { path: dest.to_owned() });
+    }
+    let parent = match dest.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    fs::create_dir_all(parent).map_err(write_error(parent))?;
+    let (fresh, guard) = fresh_directory(dest)?;
+    for file in &inspected.files {
+        write_file(&fresh, file)?;
+    }
+    sync_directories(&fresh)?;
+    fs::rename(&fresh, dest).map_err(|source| match source.kind() {
+        io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => {
+            UnpackError::Exists { path: dest.to_owned() }
+        }
+        _ => UnpackError::Write { path: dest.to_owned(), source },
+    })?;
+    guard.keep();
+    sync(parent)?;
+    Ok(inspected.contract)
+}
+
+fn contract(files: &[PackFile]) -> Result<Contract, UnpackError> {
+    let file = files.iter().find(|file| file.path == CONTRACT_FILE).ok_or(UnpackError::NoContract)?;
+    crate::checked(&file.bytes).map_err(UnpackError::Contract)
+}
+
+/// A new, empty directory beside `dest`, removed again unless it is kept.
+fn fresh_directory(dest: &Path) -> Result<(PathBuf, Guard), UnpackError> {
+    let mut name = dest.file_name().unwrap_or_default().to_owned();
+    // The process id keeps two processes apart, the counter two threads; a left-over of a crash only moves the counter.
+    name.push(format!(".{}.", std::process::id()));
+    for attempt in 0..10_000 {
+        let mut name = name.clone();
+        name.push(format!("{attempt}.partial"));
+        let path = dest.with_file_name(name);
+        match fs::create_dir(&path) {
+            Ok(()) => return Ok((path.clone(), Guard { path: Some(path) })),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(source) => return Err(UnpackError::Write { path, source }),
+        }
+    }
+    Err(UnpackError::Exists { path: dest.to_owned() })
+}
+
+struct Guard {
+    path: Option<PathBuf>,
+}
+
+impl Guard {
+    fn keep(mut self) {
+        self.path = None;
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            // The error that led here is the one to report; what stays is named as partial and never used.
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+}
+
+fn write_file(root: &Path, file: &PackFile) -> Result<(), UnpackError> {
+    let path = root.join(&file.path);
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(write_error(parent))?;
+    }
+    let write = || -> io::Result<()> {
+        let mut out = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        out.write_all(&file.bytes)?;
+        set_mode(&out, if file.executable { 0o755 } else { 0o644 })?;
+        out.sync_all()
+    };
+    write().map_err(write_error(&path))
+}
+
+#[cfg(unix)]
+fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn set_mode(_: &File, _: u32) -> io::Result<()> {
+    Ok(())
+}
+
+fn sync_directories(dir: &Path) -> Result<(), UnpackError> {
+    for entry in fs::read_dir(dir).map_err(write_error(dir))? {
+        let entry = entry.map_err(write_error(dir))?;
+        if entry.file_type().map_err(write_error(dir))?.is_dir() {
+            sync_directories(&entry.path())?;
+        }
+    }
+    sync(dir)
+}
+
+fn sync(dir: &Path) -> Result<(), UnpackError> {
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(write_error(dir))
+}
+
+fn write_error(path: &Path) -> impl FnOnce(io::Error) -> UnpackError + use<> {
+    let path = path.to_owned();
+    move |source| UnpackError::Write { path, source }
+}
