@@ -31,6 +31,8 @@ mod map;
 mod node;
 mod read;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub use image::ImageError;
 pub use index::{Class, EXECUTION_GRACE, Timer, TimerKind};

@@ -22,3 +22,45 @@ pub(super) fn apply(command: &CompleteJob, change: &mut Change<'_>) -> Result<Ou
     }
     Ok(change.end_by_report(new, &command.usage, JobStatus::Completed, None))
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::tests::check;
+
+    #[test]
+    fn the_result_is_that_of_the_attempt_that_holds_the_lease() {
+        check(
+            "agent a; node n1; job j1; grant j1 n1; lose j1; grant j1 n1 --
+            complete j1 token=1 output=1; complete j1 node=n2 output=2; complete j1 output=3; complete j1 output=4; show j1; show n1",
+            expect![[r#"
+                ! the lease is outdated
+                ! the lease is outdated
+                j1 Ended running→completed
+                ! the lease is outdated
+                j1: completed attempt 2 output 3
+                n1: places 4 cores any memory any gpus [] warm []
+            "#]],
+        );
+    }
+
+    #[test]
+    fn after_a_cancel_the_result_is_dropped() {
+        check("agent a; node n1; job j1; grant j1 n1; cancel j1 -- complete j1 output=1; show j1", expect![[r#"
+            j1 Ended running→cancelled
+            j1: cancelled attempt 1
+        "#]]);
+    }
+
+    #[test]
+    fn an_output_that_must_be_an_artifact_is_refused() {
+        check(
+            "agent a; node n1; job j1; grant j1 n1 -- complete j1 bytes=65537; complete j1 bytes=65536",
+            expect![[r#"
+                ! a payload of 65537 bytes is too large to be inline
+                j1 Ended running→completed
+            "#]],
+        );
+    }
+}

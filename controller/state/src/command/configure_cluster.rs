@@ -12,3 +12,25 @@ pub(super) fn apply(command: &ConfigureCluster, change: &mut Change<'_>) -> Resu
     change.emit(Event::Configured);
     Ok(Outcome::Done)
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::tests::check;
+
+    #[test]
+    fn lower_limits_refuse_what_comes_and_keep_what_is_there() {
+        check(
+            "agent a; job j1; job j2 -- config active=1; job j3; cancel j1; job j3; cancel j2; job j3",
+            expect![[r#"
+                configured
+                ! Queue is full (2 jobs). Wait for jobs to complete or increase max_size.
+                j1 Ended pending→cancelled
+                ! Queue is full (1 jobs). Wait for jobs to complete or increase max_size.
+                j2 Ended pending→cancelled
+                j3 Submitted pending→pending Queued
+            "#]],
+        );
+    }
+}

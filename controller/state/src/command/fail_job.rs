@@ -22,3 +22,63 @@ pub(super) fn apply(command: &FailJob, change: &mut Change<'_>) -> Result<Outcom
     }
     Ok(change.end_by_report(new, &command.usage, JobStatus::Failed, Some(command.failure.clone())))
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::tests::check;
+
+    #[test]
+    fn a_failure_is_final_and_its_retry_a_new_job() {
+        check(
+            "agent a retries=2 backoff=10; node n1; job j1; grant j1 n1 --
+            fail j1 output=1; show j1; show j1'1; clock +10; wake j1'1; grant j1'1 n1; fail j1'1; show j1'2;
+            clock +20; wake j1'2; grant j1'2 n1; fail j1'2",
+            expect![[r#"
+                j1 Ended running→failed Agent: boom
+                j1'1 Submitted pending→pending Backoff { until: ClusterTime(11000000) }
+                j1: failed attempt 1 output 1
+                j1'1: pending back-off 10 s attempt 0
+                j1'1 Woken pending→pending Queued
+                j1'1 Granted pending→running on n1 token 2 attempt 1
+                j1'1 Ended running→failed Agent: boom
+                j1'2 Submitted pending→pending Backoff { until: ClusterTime(31000000) }
+                j1'2: pending back-off 20 s attempt 0
+                j1'2 Woken pending→pending Queued
+                j1'2 Granted pending→running on n1 token 3 attempt 1
+                j1'2 Ended running→failed Agent: boom
+            "#]],
+        );
+    }
+
+    #[test]
+    fn an_outdated_lease_is_fenced() {
+        check(
+            "agent a; node n1; job j1; grant j1 n1 -- fail j1 token=9; fail j1 node=n2; fail j9; fail j1; fail j1 token=1",
+            expect![[r#"
+                ! the lease is outdated
+                ! the lease is outdated
+                ! the lease is outdated
+                j1 Ended running→failed Agent: boom
+                ! the lease is outdated
+            "#]],
+        );
+    }
+
+    #[test]
+    fn after_a_cancel_a_failure_only_says_that_it_stopped() {
+        check("agent a retries=1; node n1; job j1; grant j1 n1; cancel j1 -- fail j1; show n1", expect![[r#"
+            j1 Ended running→cancelled
+            n1: places 4 cores any memory any gpus [] warm []
+        "#]]);
+    }
+
+    #[test]
+    fn an_output_that_must_be_an_artifact_is_refused() {
+        let long = "x".repeat(65_537);
+        check(&format!("agent a; node n1; job j1; grant j1 n1 -- fail j1 output={long}"), expect![[r#"
+            ! a payload of 65537 bytes is too large to be inline
+        "#]]);
+    }
+}

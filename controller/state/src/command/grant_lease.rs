@@ -68,3 +68,168 @@ fn check_node(node: &NodeState, spec: &RunSpec, command: &GrantLease) -> Result<
         spec.demand.suits(&node.node.id, inventory) && node.free.admits(inventory, &spec.demand, &command.allocation);
     if fits { Ok(()) } else { Err(Rejection::DoesNotFit) }
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::tests::check;
+
+    #[test]
+    fn a_lease_takes_a_place_and_what_the_demand_asks() {
+        check(
+            "agent a cores=2 memory=8 gpus=1 vram=30; node n1 cores=8 memory=64 gpus=80,80; job j1 -- grant j1 n1; show n1",
+            expect![[r#"
+                j1 Granted pending→running on n1 token 1 attempt 1
+                n1: places 3 cores 6 memory 56 gpus [50, 80] warm []
+            "#]],
+        );
+    }
+
+    #[test]
+    fn only_a_waiting_job_is_granted() {
+        check(
+            "agent a retries=1; node n1; job j1; job j2; grant j2 n1; fail j2 -- grant j1 n1; grant j1 n1; grant j2'1 n1; grant j9 n1",
+            expect![[r#"
+                j1 Granted pending→running on n1 token 2 attempt 1
+                ! the job is Running
+                ! the job's time has not come
+                ! no such job: ?
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_node_must_be_known_and_of_that_epoch() {
+        check("agent a; node n1; job j1 -- grant j1 n2; grant j1 n1 epoch=2; grant j1 n1 epoch=1", expect![[r#"
+            ! no such node: n2
+            ! the node cannot take this
+            j1 Granted pending→running on n1 token 1 attempt 1
+        "#]]);
+    }
+
+    #[test]
+    fn places_are_not_given_out_twice() {
+        check(
+            "agent a; node n1 places=1; job j1; job j2 -- grant j1 n1; grant j2 n1; complete j1; grant j2 n1",
+            expect![[r#"
+                j1 Granted pending→running on n1 token 1 attempt 1
+                ! the placement does not fit
+                j1 Ended running→completed
+                j2 Granted pending→running on n1 token 2 attempt 1
+            "#]],
+        );
+    }
+
+    #[test]
+    fn cores_memory_and_gpus_are_not_given_out_twice() {
+        check("agent a cores=3; node n1 cores=4; job j1; job j2 -- grant j1 n1; grant j2 n1", expect![[r#"
+            j1 Granted pending→running on n1 token 1 attempt 1
+            ! the placement does not fit
+        "#]]);
+        check("agent a memory=3; node n1 memory=4; job j1; job j2 -- grant j1 n1; grant j2 n1", expect![[r#"
+            j1 Granted pending→running on n1 token 1 attempt 1
+            ! the placement does not fit
+        "#]]);
+        check("agent a gpus=1; node n1 gpus=80; job j1; job j2 -- grant j1 n1; grant j2 n1", expect![[r#"
+            j1 Granted pending→running on n1 token 1 attempt 1
+            ! the placement does not fit
+        "#]]);
+        check(
+            "agent a gpus=1 vram=30; node n1 gpus=80; job j1; job j2; job j3 -- grant j1 n1; grant j2 n1; grant j3 n1; show n1",
+            expect![[r#"
+                j1 Granted pending→running on n1 token 1 attempt 1
+                j2 Granted pending→running on n1 token 2 attempt 1
+                ! the placement does not fit
+                n1: places 2 cores any memory any gpus [20] warm []
+            "#]],
+        );
+    }
+
+    #[test]
+    fn an_allocation_is_what_the_demand_asks_no_more_no_less() {
+        check(
+            "agent a cores=2; node n1 cores=8; job j1 -- grant j1 n1 cores=1; grant j1 n1 cores=3; grant j1 n1",
+            expect![[r#"
+                ! the placement does not fit
+                ! the placement does not fit
+                j1 Granted pending→running on n1 token 1 attempt 1
+            "#]],
+        );
+        check(
+            "agent a gpus=1 vram=30; node n1 gpus=80; job j1 -- grant j1 n1 gpu=0:20; grant j1 n1 gpu=1:30; grant j1 n1 gpu=0:30",
+            expect![[r#"
+                ! the placement does not fit
+                ! the placement does not fit
+                j1 Granted pending→running on n1 token 1 attempt 1
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_declared_inventory_counts_the_contracts_defaults() {
+        check(
+            "agent a; node n1 cores=1 memory=1073741824 declared=true; job j1; job j2 -- grant j1 n1; show n1; grant j2 n1",
+            expect![[r#"
+                j1 Granted pending→running on n1 token 1 attempt 1
+                n1: places 3 cores 0 memory 0 gpus [] warm []
+                ! the placement does not fit
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_node_must_be_of_the_right_sort() {
+        check("agent a arch=arm64; node n1 arch=x86_64; node n2; job j1 -- grant j1 n1; grant j1 n2", expect![[r#"
+            ! the placement does not fit
+            j1 Granted pending→running on n2 token 1 attempt 1
+        "#]]);
+        check(
+            "agent a labels=zone:b; node n1 labels=zone:a; job j1 -- grant j1 n1; node n1 labels=zone:b,x:y; grant j1 n1",
+            expect![[r#"
+                ! the placement does not fit
+                node n1 epoch 1 Ready
+                = epoch 1
+                j1 Granted pending→running on n1 token 1 attempt 1
+            "#]],
+        );
+        check(
+            "agent a devices=/dev/x; node n1; node n2 devices=/dev/x; job j1 -- grant j1 n1; grant j1 n2",
+            expect![[r#"
+                ! the placement does not fit
+                j1 Granted pending→running on n2 token 1 attempt 1
+            "#]],
+        );
+        check("agent a on=n2; node n1; node n2; job j1 -- grant j1 n1; grant j1 n2", expect![[r#"
+            ! the placement does not fit
+            j1 Granted pending→running on n2 token 1 attempt 1
+        "#]]);
+    }
+
+    #[test]
+    fn an_agents_limit_holds_over_all_its_versions() {
+        check(
+            "agent a limit=1; agent a version=2.0.0 limit=1; node n1; node n2; job j1; job j2 version=2.0.0 --
+            grant j1 n1; grant j2 n2; complete j1; grant j2 n2",
+            expect![[r#"
+                j1 Granted pending→running on n1 token 1 attempt 1
+                ! the cluster's limit of 1 for running jobs of this agent is reached
+                j1 Ended running→completed
+                j2 Granted pending→running on n2 token 2 attempt 1
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_warm_slot_is_used_up_and_comes_back_with_the_report() {
+        check(
+            "agent a; node n1; warm n1 a idle=1; job j1 -- grant j1 n1; show n1; complete j1 idle=2; show n1",
+            expect![[r#"
+                j1 Granted pending→running on n1 token 1 attempt 1
+                n1: places 3 cores any memory any gpus [] warm []
+                j1 Ended running→completed
+                n1: places 4 cores any memory any gpus [] warm [2]
+            "#]],
+        );
+    }
+}

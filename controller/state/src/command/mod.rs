@@ -71,5 +71,6 @@ fn check_report(
 
 /// Refuses to go beyond a bound of the state.
 fn check_limit(what: &'static str, used: u64, limit: u64) -> Result<(), Rejection> {
+    debug_assert!(Rejection::LIMITS.contains(&what), "the formats do not know {what:?}");
     if used >= limit { Err(Rejection::LimitReached { what, limit }) } else { Ok(()) }
 }

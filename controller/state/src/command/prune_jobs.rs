@@ -26,3 +26,47 @@ pub(super) fn apply(command: &PruneJobs, change: &mut Change<'_>) -> Result<Outc
     }
     Ok(Outcome::Pruned { jobs })
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::tests::check;
+
+    #[test]
+    fn ended_jobs_go_when_a_majority_has_them() {
+        check(
+            "agent a; job j1; job j2; job j3; cancel j1; cancel j2; ack m1 --
+            prune voters=1,2,3; ack m2 event=5; prune voters=1,2,3; prune voters=1,2,3 event=5; show j1; show j2; show j3",
+            expect![[r#"
+                ! history has not confirmed this far
+                ! history has not confirmed this far
+                = pruned 1
+                j1: gone
+                j2: cancelled attempt 0
+                j3: pending Queued attempt 0
+            "#]],
+        );
+    }
+
+    #[test]
+    fn one_entry_drops_a_bounded_number() {
+        check(
+            "agent a; job j1; job j2; cancel j1; cancel j2; ack m1 -- prune limit=1; show j1; show j2; prune limit=1; prune",
+            expect![[r#"
+                = pruned 1
+                j1: gone
+                j2: cancelled attempt 0
+                = pruned 1
+                = pruned 0
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_voter_that_is_named_twice_counts_once() {
+        check("agent a; job j1; cancel j1; ack m1 -- prune voters=1,1,2,3", expect![[r#"
+            ! history has not confirmed this far
+        "#]]);
+    }
+}

@@ -52,3 +52,49 @@ fn is_same(old: &AgentVersion, new: &RegisterAgent) -> bool {
         && old.spec == new.spec
         && old.labels == new.labels
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::tests::check;
+
+    #[test]
+    fn a_version_is_published_and_replaced() {
+        check("agent a digest=1; agent a digest=1; agent a digest=2; agent a version=1.1.0", expect![[r#"
+            agent a 1.0.0
+            agent a 1.0.0
+            agent a 1.1.0
+        "#]]);
+    }
+
+    #[test]
+    fn a_retired_version_comes_back_when_it_is_published_again() {
+        check("agent a; retire a -- agent a; job j1", expect![[r#"
+            agent a 1.0.0
+            j1 Submitted pending→pending Queued
+        "#]]);
+    }
+
+    #[test]
+    fn a_running_job_keeps_what_it_was_pinned_to() {
+        check("agent a retries=0; node n1; job j1; agent a digest=2 retries=5 -- grant j1 n1; fail j1", expect![[r#"
+            j1 Granted pending→running on n1 token 1 attempt 1
+            j1 Ended running→failed Agent: boom
+        "#]]);
+    }
+
+    #[test]
+    fn limits_refuse_more() {
+        check(
+            "config agents=1 bytes=10 -- agent a contract=11; agent a contract=70000; agent a; agent b; agent a digest=2",
+            expect![[r#"
+                ! the cluster's limit of 10 for payload bytes is reached
+                ! a payload of 70000 bytes is too large to be inline
+                agent a 1.0.0
+                ! the cluster's limit of 1 for agent versions is reached
+                agent a 1.0.0
+            "#]],
+        );
+    }
+}

@@ -62,3 +62,105 @@ fn begin_epoch(command: &RegisterNode, change: &mut Change<'_>, epoch: NodeEpoch
     change.emit_node(&command.node);
     Outcome::NodeRegistered { epoch }
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::tests::check;
+
+    #[test]
+    fn a_new_boot_id_is_a_new_epoch_and_loses_what_the_old_one_held() {
+        check(
+            "agent a; node n1 boot=1; cordon n1; uncordon n1; job j1; grant j1 n1; drain n1 --
+            node n1 boot=2; complete j1 token=1 node=n1; grant j1 n1 epoch=1; grant j1 n1; show n1",
+            expect![[r#"
+                j1 Lost running→pending Lost
+                node n1 epoch 2 Ready
+                = epoch 2
+                ! the lease is outdated
+                ! the node cannot take this
+                j1 Granted pending→running on n1 token 2 attempt 2
+                n1: places 3 cores any memory any gpus [] warm []
+            "#]],
+        );
+    }
+
+    #[test]
+    fn an_operators_cordon_outlives_a_restart() {
+        check("node n1 boot=1; cordon n1 -- node n1 boot=2", expect![[r#"
+            node n1 epoch 2 Ready cordoned
+            = epoch 2
+        "#]]);
+    }
+
+    #[test]
+    fn the_same_boot_id_is_a_resume_and_keeps_its_leases() {
+        check(
+            "agent a; node n1; job j1; grant j1 n1 -- node n1; node n1 places=2; show n1; complete j1",
+            expect![[r#"
+                = epoch 1
+                node n1 epoch 1 Ready
+                = epoch 1
+                n1: places 1 cores any memory any gpus [] warm []
+                j1 Ended running→completed
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_node_that_was_lost_may_resume_without_its_leases() {
+        check("agent a; node n1; job j1; grant j1 n1; lose-node n1 -- node n1; grant j1 n1", expect![[r#"
+            node n1 epoch 1 Ready
+            = epoch 1
+            j1 Granted pending→running on n1 token 2 attempt 2
+        "#]]);
+    }
+
+    #[test]
+    fn an_inventory_that_shrinks_under_its_leases_only_stops_new_ones() {
+        check(
+            "agent a cores=2; agent b; node n1 places=3 cores=4; job j1; job j2; job j3; job j4 agent=b; grant j1 n1; grant j2 n1 --
+            node n1 places=3 cores=2; show n1; grant j3 n1; grant j4 n1; complete j1; show n1; complete j2; show n1; grant j3 n1",
+            expect![[r#"
+                node n1 epoch 1 Ready
+                = epoch 1
+                n1: places 1 cores 0 memory any gpus [] warm []
+                ! the placement does not fit
+                j4 Granted pending→running on n1 token 3 attempt 1
+                j1 Ended running→completed
+                n1: places 1 cores 0 memory any gpus [] warm []
+                j2 Ended running→completed
+                n1: places 2 cores 2 memory any gpus [] warm []
+                j3 Granted pending→running on n1 token 4 attempt 1
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_gpu_that_breaks_takes_no_more_jobs() {
+        check(
+            "agent a gpus=1 vram=10; node n1 gpus=80; job j1; job j2; grant j1 n1 --
+            node n1 gpus=80!; grant j2 n1; complete j1; node n1 gpus=80; grant j2 n1; show n1",
+            expect![[r#"
+                node n1 epoch 1 Ready
+                = epoch 1
+                ! the placement does not fit
+                j1 Ended running→completed
+                node n1 epoch 1 Ready
+                = epoch 1
+                j2 Granted pending→running on n1 token 2 attempt 1
+                n1: places 3 cores any memory any gpus [70] warm []
+            "#]],
+        );
+    }
+
+    #[test]
+    fn the_number_of_nodes_is_bounded() {
+        check("config nodes=1; node n1 -- node n2; node n1 boot=2", expect![[r#"
+            ! the cluster's limit of 1 for nodes is reached
+            node n1 epoch 2 Ready
+            = epoch 2
+        "#]]);
+    }
+}

@@ -14,3 +14,20 @@ pub(super) fn apply(command: &RemoveNode, change: &mut Change<'_>) -> Result<Out
     change.emit(Event::NodeRemoved { node: command.node.clone() });
     Ok(Outcome::Done)
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::tests::check;
+
+    #[test]
+    fn a_node_without_leases_is_forgotten() {
+        check("agent a; node n1; job j1; grant j1 n1 -- remove n1; complete j1; remove n1; remove n1", expect![[r#"
+            ! the node still holds 1 leases
+            j1 Ended running→completed
+            node n1 removed
+            ! no such node: n1
+        "#]]);
+    }
+}

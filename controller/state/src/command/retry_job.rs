@@ -26,3 +26,61 @@ pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outco
     change.submit(new);
     Ok(Outcome::Submitted { job: command.id, repeated: false })
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::tests::check;
+
+    #[test]
+    fn an_ended_job_runs_again_as_a_new_one() {
+        check(
+            "agent a; node n1; job j1; grant j1 n1; complete j1 output=1 -- retry j1 j2; show j1; show j2",
+            expect![[r#"
+                j2 Submitted pending→pending Queued
+                j1: completed attempt 1 output 1
+                j2: pending Queued attempt 0
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_retry_by_hand_does_not_count_against_the_rule() {
+        check(
+            "agent a retries=1 backoff=0; node n1; job j1; grant j1 n1; fail j1; wake j1'1; grant j1'1 n1; fail j1'1 --
+            retry j1'1 j2; grant j2 n1; fail j2; retry j1 j3; grant j3 n1; fail j3",
+            expect![[r#"
+                j2 Submitted pending→pending Queued
+                j2 Granted pending→running on n1 token 3 attempt 1
+                j2 Ended running→failed Agent: boom
+                j3 Submitted pending→pending Queued
+                j3 Granted pending→running on n1 token 4 attempt 1
+                j3 Ended running→failed Agent: boom
+                j1'1 Submitted pending→pending Backoff { until: ClusterTime(1000000) }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn only_an_ended_job_that_could_run_is_retried() {
+        check(
+            "agent a; job j1; job j2 refused=unknown -- retry j1 j3; retry j2 j3; retry j9 j3; retry j1 j3 ns=other",
+            expect![[r#"
+                ! the job is Pending
+                ! no such agent version
+                ! no such job: ?
+                ! no such job: j1
+            "#]],
+        );
+    }
+
+    #[test]
+    fn limits_hold_and_ids_are_taken_once() {
+        check("agent a; config active=1; job j1; cancel j1 -- retry j1 j1; retry j1 j2; retry j1 j3", expect![[r#"
+            ! the id of j1 is taken
+            j2 Submitted pending→pending Queued
+            ! Queue is full (1 jobs). Wait for jobs to complete or increase max_size.
+        "#]]);
+    }
+}

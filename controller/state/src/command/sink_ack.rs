@@ -22,3 +22,26 @@ pub(super) fn apply(command: &SinkAck, change: &mut Change<'_>) -> Result<Outcom
     }
     Ok(Outcome::Done)
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::tests::check;
+
+    #[test]
+    fn an_acknowledgement_never_goes_back_and_never_ahead() {
+        check("agent a; job j1; cancel j1 -- ack m1 event=3; ack m1 event=1; ack m1 event=4; prune", expect![[r#"
+            ! history has not confirmed this far
+            = pruned 1
+        "#]]);
+    }
+
+    #[test]
+    fn the_number_of_members_is_bounded() {
+        let members: String = (1..=64).map(|member| format!("ack m{member};")).collect();
+        check(&format!("{members} ack m65; ack m1"), expect![[r#"
+            ! the cluster's limit of 64 for members with a history is reached
+        "#]]);
+    }
+}

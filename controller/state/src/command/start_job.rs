@@ -22,3 +22,37 @@ pub(super) fn apply(command: &StartJob, change: &mut Change<'_>) -> Result<Outco
     change.put(new, JobChange::Started, JobStatus::Running);
     Ok(Outcome::Done)
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::tests::check;
+
+    #[test]
+    fn a_start_is_committed_once() {
+        check("agent a; node n1; job j1; grant j1 n1 -- start j1; start j1", expect![[r#"
+            j1 Started running→running Running
+        "#]]);
+    }
+
+    #[test]
+    fn an_outdated_lease_is_fenced() {
+        check(
+            "agent a; node n1; job j1; grant j1 n1; lose j1; grant j1 n1 -- start j1 token=1; start j1 node=n2; start j9",
+            expect![[r#"
+                ! the lease is outdated
+                ! the lease is outdated
+                ! the lease is outdated
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_job_cancelled_before_its_start_ends_at_once() {
+        check("agent a effects=once; node n1; job j1; grant j1 n1; cancel j1 -- start j1; show n1", expect![[r#"
+            j1 Ended running→cancelled
+            n1: places 4 cores any memory any gpus [] warm []
+        "#]]);
+    }
+}

@@ -21,3 +21,36 @@ pub(super) fn apply(command: &WakeJob, change: &mut Change<'_>) -> Result<Outcom
     change.put(job, JobChange::Woken, JobStatus::Pending);
     Ok(Outcome::Done)
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::tests::check;
+
+    #[test]
+    fn a_back_off_ends_when_its_time_has_come() {
+        check(
+            "agent a retries=1 backoff=5; node n1; job j1; grant j1 n1; fail j1 --
+            clock +4; wake j1'1; clock +1; wake j1'1; wake j1'1; grant j1'1 n1; wake j1'1",
+            expect![[r#"
+                ! the job's time has not come
+                j1'1 Woken pending→pending Queued
+                ! the job is Pending
+                j1'1 Granted pending→running on n1 token 2 attempt 1
+                ! the job is Running
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_cancelled_retry_does_not_wake() {
+        check(
+            "agent a retries=1; node n1; job j1; grant j1 n1; fail j1; cancel j1'1; clock +9 -- wake j1'1; wake j9",
+            expect![[r#"
+                ! the job is Cancelled
+                ! no such job: ?
+            "#]],
+        );
+    }
+}

@@ -19,3 +19,31 @@ pub(super) fn apply(command: &WarmChanged, change: &mut Change<'_>) -> Result<Ou
     change.change_node(&command.node, |node| set_warm(node, command.digest, command.idle));
     Ok(Outcome::Done)
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::tests::check;
+
+    #[test]
+    fn warm_slots_are_what_the_node_says() {
+        check("node n1 -- warm n1 a idle=2; show n1; warm n1 a idle=0; show n1", expect![[r#"
+            n1: places 4 cores any memory any gpus [] warm [2]
+            n1: places 4 cores any memory any gpus [] warm []
+        "#]]);
+    }
+
+    #[test]
+    fn an_older_epoch_or_a_lost_node_is_refused() {
+        check(
+            "node n1; node n1 boot=2 -- warm n1 a epoch=1; warm n2 a; lose-node n1 epoch=2; warm n1 a epoch=2",
+            expect![[r#"
+                ! the node cannot take this
+                ! no such node: n2
+                node n1 epoch 2 Down
+                ! the node cannot take this
+            "#]],
+        );
+    }
+}

@@ -1,5 +1,17 @@
 //! What must hold after every command, one file an invariant. Unit tests, the simulation and debug builds check them all.
 
+mod cap_1;
+mod count_1;
+mod dedupe_1;
+mod event_1;
+mod index_1;
+mod job_1;
+mod job_2;
+mod job_3;
+mod lease_1;
+mod lease_2;
+mod node_1;
+
 use crate::state::State;
 
 /// A broken invariant: a fault of ours, never an answer to a caller.
@@ -12,9 +24,37 @@ pub struct Violation {
     pub detail: String,
 }
 
+type Check = fn(&State) -> Result<(), String>;
+
+/// All of them. `INDEX-1` comes first: the others may use the indexes.
+const ALL: [(&str, Check); 11] = [
+    ("INDEX-1", index_1::check),
+    ("LEASE-1", lease_1::check),
+    ("LEASE-2", lease_2::check),
+    ("CAP-1", cap_1::check),
+    ("COUNT-1", count_1::check),
+    ("JOB-1", job_1::check),
+    ("JOB-2", job_2::check),
+    ("JOB-3", job_3::check),
+    ("NODE-1", node_1::check),
+    ("DEDUPE-1", dedupe_1::check),
+    ("EVENT-1", event_1::check),
+];
+
 impl State {
     /// Checks every invariant. This looks at the whole state; it is for tests, simulation, debug builds and loading.
     pub fn check_invariants(&self) -> Result<(), Violation> {
+        for (name, check) in ALL {
+            check(self).map_err(|detail| Violation { name, detail })?;
+        }
         Ok(())
     }
 }
+
+/// Ok if `holds`, otherwise what was found instead.
+fn ensure(holds: bool, detail: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(detail()) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! CAP-1: nothing is given out twice. What a node's leases hold is within its inventory; where that shrank under them, no
+//! lease granted since holds any of what is short.
+
+use std::sync::Arc;
+
+use atlas_types::Lease;
+
+use super::ensure;
+use crate::node::NodeState;
+use crate::state::State;
+
+pub(super) fn check(state: &State) -> Result<(), String> {
+    for node in state.nodes.values() {
+        let leases: Vec<_> = node.leases().filter_map(|(_, job)| state.lease(job)).collect();
+        for (what, amount, capacity) in dimensions(node) {
+            let held =
+                |leases: &mut dyn Iterator<Item = &Arc<Lease>>| leases.map(|lease| amount.of(lease)).sum::<u64>();
+            let all = held(&mut leases.iter().copied());
+            let since = held(&mut leases.iter().copied().filter(|lease| lease.token > node.inventory_since));
+            ensure(all <= capacity || since == 0, || {
+                format!("leases hold {all} of the {capacity} {what} of node {}", node.node.id)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+enum Amount {
+    Places,
+    Cores,
+    Memory,
+    Vram(u32),
+}
+
+impl Amount {
+    fn of(&self, lease: &Lease) -> u64 {
+        let allocation = &lease.allocation;
+        match self {
+            Self::Places => 1,
+            Self::Cores => u64::from(allocation.cores),
+            Self::Memory => allocation.memory_bytes,
+            Self::Vram(index) => {
+                let shares = allocation.gpus.iter().filter(|share| share.index == *index);
+                shares.map(|share| share.vram_bytes).sum()
+            }
+        }
+    }
+}
+
+fn dimensions(node: &NodeState) -> Vec<(&'static str, Amount, u64)> {
+    let inventory = &node.node.inventory;
+    let tracked = |amount: u64| if amount == 0 { u64::MAX } else { amount };
+    let mut all = vec![
+        ("places", Amount::Places, u64::from(inventory.places)),
+        ("cores", Amount::Cores, tracked(inventory.cores.into())),
+        ("bytes of memory", Amount::Memory, tracked(inventory.memory_bytes)),
+    ];
+    let vram = inventory.gpus.iter().map(|gpu| {
+        let capacity = if gpu.healthy { gpu.memory_bytes } else { 0 };
+        ("bytes of GPU memory", Amount::Vram(gpu.index), capacity)
+    });
+    all.extend(vram);
+    all
+}

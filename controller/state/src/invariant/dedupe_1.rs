@@ -1,0 +1,10 @@
+//! DEDUPE-1: remembered requests are found by name and by age alike, and are no more than allowed.
+
+use super::ensure;
+use crate::state::State;
+
+pub(super) fn check(state: &State) -> Result<(), String> {
+    ensure(state.dedupe.is_consistent(), || format!("the two orders differ: {:?}", state.dedupe))?;
+    let (count, allowed) = (state.dedupe.len(), state.config.dedupe_max);
+    ensure(count <= allowed, || format!("{count} requests are remembered, {allowed} may be"))
+}

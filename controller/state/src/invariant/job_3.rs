@@ -1,0 +1,30 @@
+//! JOB-3: status and reason agree, no job has had more attempts than it may, and only effects that forbid to run again unasked
+//! leave a job in doubt.
+
+use atlas_types::{Effects, JobStatus, Reason};
+
+use super::ensure;
+use crate::state::State;
+
+pub(super) fn check(state: &State) -> Result<(), String> {
+    for job in state.jobs.values() {
+        let agree = match job.status {
+            JobStatus::Pending => {
+                matches!(job.reason, Reason::Queued | Reason::Backoff { .. } | Reason::Lost | Reason::InDoubt)
+            }
+            JobStatus::Running => matches!(job.reason, Reason::Running | Reason::Cancelling),
+            JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => true,
+        };
+        ensure(agree, || format!("{} is {} because of {:?}", job.id, job.status.as_str(), job.reason))?;
+        let Some(spec) = &job.spec else {
+            ensure(job.status.is_terminal(), || format!("{} waits without an agent", job.id))?;
+            continue;
+        };
+        let allowed = spec.max_attempts.max(1);
+        ensure(job.attempt.0 <= allowed, || format!("{} has had {} of {allowed} attempts", job.id, job.attempt))?;
+        let doubt = job.status == JobStatus::Pending && job.reason == Reason::InDoubt;
+        let unasked = matches!(spec.effects, Effects::Pure | Effects::Idempotent);
+        ensure(!(doubt && unasked), || format!("{} is in doubt and may run again", job.id))?;
+    }
+    Ok(())
+}

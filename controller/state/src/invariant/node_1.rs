@@ -1,0 +1,18 @@
+//! NODE-1: a node that is down holds no lease and keeps nothing warm, and what is warm is at least one slot.
+
+use atlas_types::NodeHealth;
+
+use super::ensure;
+use crate::state::State;
+
+pub(super) fn check(state: &State) -> Result<(), String> {
+    for (id, held) in state.nodes.iter() {
+        let node = &held.node;
+        ensure(*id == node.id && node.epoch.0 > 0, || format!("node {id} is kept wrongly"))?;
+        let empty = held.leases.is_empty() && node.warm.is_empty();
+        ensure(node.health == NodeHealth::Ready || empty, || format!("node {id} is down and not empty"))?;
+        ensure(node.warm.values().all(|idle| *idle > 0), || format!("node {id} counts no warm slots"))?;
+        ensure(held.inventory_since <= state.grant_seq, || format!("node {id} is from the future"))?;
+    }
+    Ok(())
+}

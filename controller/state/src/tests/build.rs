@@ -1,0 +1,269 @@
+//! From the words of a statement to a command, with defaults that make the shortest statement the usual case.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use atlas_types::{
+    AgentKind, AgentPin, Allocation, Architecture, BootId, CancelJob, ClusterConfig, Command, CompleteJob,
+    ConfigureCluster, Cordon, Demand, Digest, DrainNode, Effects, EventSeq, FailJob, FailPending, Failure, FailureKind,
+    FencingToken, Gpu, GpuShare, GrantLease, Inventory, JobId, LoseLease, LoseNode, MemberId, Micros, NodeEpoch,
+    NodeId, Payload, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, RetireAgent, RetryJob, RetryRule, RunSpec,
+    SinkAck, StartJob, SubmitJob, Timeouts, Usage, Verdict, Version, WakeJob, WarmChanged,
+};
+
+use super::script::{Run, Words, agent};
+
+pub(crate) fn command(run: &Run, words: &Words<'_>) -> Command {
+    match words.word(0) {
+        "agent" => Command::RegisterAgent(register_agent(words)),
+        "retire" => Command::RetireAgent(RetireAgent { name: agent(words.word(1)), version: version(words) }),
+        "node" => Command::RegisterNode(RegisterNode {
+            node: node(words.word(1)),
+            boot_id: BootId(words.or("boot", 1)),
+            inventory: inventory(words),
+        }),
+        "drain" => Command::DrainNode(DrainNode { node: node(words.word(1)) }),
+        "cordon" => Command::Cordon(Cordon { node: node(words.word(1)), cordoned: true }),
+        "uncordon" => Command::Cordon(Cordon { node: node(words.word(1)), cordoned: false }),
+        "remove" => Command::RemoveNode(RemoveNode { node: node(words.word(1)) }),
+        "lose-node" => Command::LoseNode(LoseNode { node: node(words.word(1)), epoch: epoch(words) }),
+        "warm" => Command::WarmChanged(WarmChanged {
+            node: node(words.word(1)),
+            epoch: epoch(words),
+            digest: digest(words),
+            idle: words.or("idle", 1),
+        }),
+        "ack" => Command::SinkAck(SinkAck {
+            member: MemberId(words.word(1).trim_start_matches('m').parse().expect("m and a number")),
+            event_seq: EventSeq(words.or("event", run.state.event_seq().0)),
+        }),
+        "prune" => Command::PruneJobs(PruneJobs {
+            voters: words.text("voters").unwrap_or("1").split(',').map(|voter| MemberId(number(voter))).collect(),
+            event_seq: EventSeq(words.or("event", run.state.event_seq().0)),
+            limit: words.or("limit", 100),
+        }),
+        "config" => Command::ConfigureCluster(ConfigureCluster { config: config(words) }),
+        _ => job_command(run, words),
+    }
+}
+
+fn job_command(run: &Run, words: &Words<'_>) -> Command {
+    let job = run.job_id(words.word(1));
+    let lease = run.state.lease(job);
+    let token = FencingToken(words.or("token", lease.map_or(0, |lease| lease.token.0)));
+    let holder = words.text("node").map(node).or_else(|| lease.map(|lease| lease.node.clone()));
+    let holder = holder.unwrap_or_else(|| node("nowhere"));
+    match words.word(0) {
+        "job" => Command::SubmitJob(submit(job, words)),
+        "grant" => Command::GrantLease(grant(run, job, words)),
+        "start" => Command::StartJob(StartJob { job, node: holder, token }),
+        "complete" => Command::CompleteJob(CompleteJob {
+            job,
+            node: holder,
+            token,
+            output: payload(words, "output", "{}"),
+            usage: usage(words),
+            metadata: words.text("metadata").map(|text| text.as_bytes().into()),
+            stream: None,
+        }),
+        "fail" => Command::FailJob(FailJob {
+            job,
+            node: holder,
+            token,
+            failure: failure(words),
+            output: words.text("output").map(|text| Payload::inline(text.as_bytes())),
+            usage: usage(words),
+            metadata: None,
+            stream: None,
+        }),
+        "lose" => Command::LoseLease(LoseLease { job, token }),
+        "fail-pending" => Command::FailPending(FailPending { job, failure: failure(words) }),
+        "cancel" => Command::CancelJob(CancelJob { job, running: true }),
+        "cancel-pending" => Command::CancelJob(CancelJob { job, running: false }),
+        "wake" => Command::WakeJob(WakeJob { job }),
+        "retry" => Command::RetryJob(RetryJob { job, id: run.job_id(words.word(2)) }),
+        other => panic!("no such statement: {other}"),
+    }
+}
+
+fn register_agent(words: &Words<'_>) -> RegisterAgent {
+    RegisterAgent {
+        name: agent(words.word(1)),
+        version: version(words),
+        digest: digest(words),
+        package_bytes: 10,
+        kind: AgentKind::Agent,
+        capabilities: Vec::new(),
+        contract: Payload::inline(&vec![b' '; words.or("contract", 2)]),
+        spec: Arc::new(spec(words)),
+        labels: BTreeMap::new(),
+    }
+}
+
+fn spec(words: &Words<'_>) -> RunSpec {
+    let effects = match words.text("effects").unwrap_or("idempotent") {
+        "pure" => Effects::Pure,
+        "once" => Effects::Once,
+        "reconcilable" => Effects::Reconcilable,
+        _ => Effects::Idempotent,
+    };
+    let backoff_base = Micros::from_secs(words.or("backoff", 1));
+    RunSpec {
+        demand: demand(words),
+        effects,
+        max_attempts: words.or("attempts", 3),
+        concurrency: words.get("limit"),
+        retry: RetryRule { max_retries: words.or("retries", 0), backoff_base },
+        timeouts: Timeouts {
+            queue: words.get("queue").map(Micros::from_secs),
+            startup: Micros::from_secs(30),
+            execution: Micros::from_secs(60),
+        },
+    }
+}
+
+fn demand(words: &Words<'_>) -> Demand {
+    Demand {
+        cores: words.or("cores", 0),
+        memory_bytes: words.or("memory", 0),
+        gpus: words.or("gpus", 0),
+        vram_bytes: words.or("vram", 0),
+        architecture: architecture(words),
+        devices: list(words, "devices"),
+        labels: labels(words),
+        node: words.text("on").map(node),
+    }
+}
+
+fn inventory(words: &Words<'_>) -> Inventory {
+    let gpu = |(index, text): (usize, String)| Gpu {
+        index: index as u32,
+        uuid: String::new(),
+        vendor: "nvidia".to_owned(),
+        model: String::new(),
+        memory_bytes: text.trim_end_matches('!').parse().expect("a number"),
+        mig_profile: None,
+        healthy: !text.ends_with('!'),
+    };
+    Inventory {
+        cores: words.or("cores", 0),
+        memory_bytes: words.or("memory", 0),
+        architecture: architecture(words),
+        gpus: list(words, "gpus").into_iter().enumerate().map(gpu).collect(),
+        devices: list(words, "devices"),
+        labels: labels(words),
+        places: words.or("places", 4),
+        declared: words.or("declared", false),
+    }
+}
+
+/// Whatever would fit; where nothing does, what the demand asks for, so that `apply` is what refuses it.
+fn grant(run: &Run, job: JobId, words: &Words<'_>) -> GrantLease {
+    let node = node(words.word(2));
+    let found = run.state.node(&node);
+    let demand = run.state.job(job).and_then(|job| job.spec.as_ref()).map(|spec| spec.demand.clone());
+    let demand = demand.unwrap_or_default();
+    let fit = found.and_then(|found| found.free.fit(&found.node.inventory, &demand));
+    let mut allocation = fit.unwrap_or_else(|| Allocation {
+        cores: demand.cores,
+        memory_bytes: demand.memory_bytes,
+        gpus: (0..demand.gpus).map(|index| GpuShare { index, vram_bytes: demand.vram_bytes }).collect(),
+    });
+    allocation.cores = words.or("cores", allocation.cores);
+    if let Some(share) = words.text("gpu") {
+        let (index, bytes) = share.split_once(':').expect("index:bytes");
+        allocation.gpus = vec![GpuShare { index: number(index) as u32, vram_bytes: number(bytes) }];
+    }
+    let epoch = NodeEpoch(words.or("epoch", found.map_or(1, |found| found.node.epoch.0)));
+    GrantLease { job, node, epoch, allocation }
+}
+
+fn submit(id: JobId, words: &Words<'_>) -> SubmitJob {
+    let pin = AgentPin { version: version(words), digest: digest(words) };
+    let verdict = match words.text("refused") {
+        None => Verdict::Accepted(pin),
+        Some("unknown") => Verdict::Refused { pin: None, failure: failure(words) },
+        Some(_) => Verdict::Refused { pin: Some(pin), failure: failure(words) },
+    };
+    SubmitJob {
+        id,
+        agent: agent(words.text("agent").unwrap_or("a")),
+        verdict,
+        input: Payload::inline(&vec![b' '; words.or("bytes", 2)]),
+        priority: words.or("priority", 0),
+        metadata: vec![b' '; words.or("metadata", 2)].into(),
+        labels: Arc::default(),
+        execution_timeout: words.get("timeout").map(Micros::from_secs),
+    }
+}
+
+fn config(words: &Words<'_>) -> ClusterConfig {
+    let default = ClusterConfig::default();
+    ClusterConfig {
+        jobs_active_max: words.or("active", default.jobs_active_max),
+        jobs_total_max: words.or("total", default.jobs_total_max),
+        inline_bytes_max: words.or("bytes", default.inline_bytes_max),
+        dedupe_max: words.or("requests", default.dedupe_max),
+        dedupe_retention: words.get("retention").map_or(default.dedupe_retention, Micros::from_secs),
+        jobs_ended_kept: default.jobs_ended_kept,
+        agents_max: words.or("agents", default.agents_max),
+        nodes_max: words.or("nodes", default.nodes_max),
+    }
+}
+
+fn failure(words: &Words<'_>) -> Failure {
+    let kind = match words.text("kind") {
+        Some("queue-timeout") => FailureKind::QueueTimeout,
+        Some("unsatisfiable") => FailureKind::Unsatisfiable,
+        _ => FailureKind::Agent,
+    };
+    Failure { kind, error: words.text("error").unwrap_or("boom").into() }
+}
+
+fn usage(words: &Words<'_>) -> Usage {
+    let execution = Micros::from_millis(5);
+    Usage { warmup: Micros::default(), execution, warm: false, idle: words.or("idle", 0) }
+}
+
+fn payload(words: &Words<'_>, key: &str, default: &str) -> Payload {
+    let text = words.text(key).unwrap_or(default);
+    let bytes = words.get("bytes").map_or(text.as_bytes().to_vec(), |bytes| vec![b' '; bytes]);
+    Payload::inline(&bytes)
+}
+
+fn architecture(words: &Words<'_>) -> Option<Architecture> {
+    words.text("arch").map(|arch| if arch == "arm64" { Architecture::Arm64 } else { Architecture::X86_64 })
+}
+
+fn list(words: &Words<'_>, key: &str) -> Vec<String> {
+    words.text(key).into_iter().flat_map(|text| text.split(',')).map(str::to_owned).collect()
+}
+
+fn labels(words: &Words<'_>) -> BTreeMap<String, String> {
+    let pair = |text: String| text.split_once(':').map(|(key, value)| (key.to_owned(), value.to_owned()));
+    list(words, "labels").into_iter().filter_map(pair).collect()
+}
+
+fn digest(words: &Words<'_>) -> Digest {
+    Digest([words.or("digest", 1); 32])
+}
+
+fn version(words: &Words<'_>) -> Version {
+    words.or("version", Version { major: 1, minor: 0, patch: 0 })
+}
+
+fn epoch(words: &Words<'_>) -> NodeEpoch {
+    NodeEpoch(words.or("epoch", 1))
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().expect("a number")
+}
+
+pub(crate) fn node(name: &str) -> NodeId {
+    NodeId::new(name).expect("a name")
+}
+
+pub(crate) fn seconds(text: &str) -> Micros {
+    Micros::from_secs(number(text.trim_start_matches('+')))
+}

@@ -1,0 +1,156 @@
+//! The status machine's edges are closed (B.5): every command on a job in every situation, and what comes of it.
+
+use std::fmt::Write;
+
+use expect_test::expect;
+
+use super::script::Run;
+
+/// How a job gets into each situation, from an agent that must not run twice, with one retry.
+const SITUATIONS: [(&str, &str); 9] = [
+    ("queued", ""),
+    ("back-off", "grant j1 n1; fail j1"),
+    ("lost", "grant j1 n1; lose j1"),
+    ("in doubt", "grant j1 n1; start j1; lose j1"),
+    ("running", "grant j1 n1"),
+    ("cancelling", "grant j1 n1; cancel j1"),
+    ("completed", "grant j1 n1; complete j1"),
+    ("failed", "grant j1 n1; fail j1"),
+    ("cancelled", "cancel j1"),
+];
+
+const COMMANDS: [&str; 11] =
+    ["grant", "start", "complete", "fail", "lose", "fail-pending", "cancel", "cancel-pending", "wake", "retry", "job"];
+
+#[test]
+fn every_command_on_a_job_in_every_situation() {
+    let mut table = String::new();
+    for (situation, setup) in SITUATIONS {
+        writeln!(table, "{situation}").expect("writing to a string");
+        for command in COMMANDS {
+            let mut run = Run::new();
+            run.prepare("agent a effects=once retries=1; node n1; job j1");
+            run.prepare(setup);
+            // The retry of a failed job is the one that backs off.
+            let job = if situation == "back-off" { "j1'1" } else { "j1" };
+            let more = match command {
+                "grant" => "n1",
+                "retry" => "j9",
+                _ => "",
+            };
+            let line = run.play(&format!("{command} {job} {more}"));
+            let line = line.trim().replace('\n', " | ");
+            writeln!(table, "  {command:<15}{line}").expect("writing to a string");
+        }
+    }
+    expect![[r#"
+        queued
+          grant          j1 Granted pending→running on n1 token 1 attempt 1
+          start          ! the lease is outdated
+          complete       ! the lease is outdated
+          fail           ! the lease is outdated
+          lose           ! the lease is outdated
+          fail-pending   j1 Granted pending→running without a lease | j1 Ended running→failed Agent: boom | j1'1 Submitted pending→pending Backoff { until: ClusterTime(2000000) }
+          cancel         j1 Ended pending→cancelled
+          cancel-pending j1 Ended pending→cancelled
+          wake           ! the job is Pending
+          retry          ! the job is Pending
+          job            ! the id of j1 is taken
+        back-off
+          grant          ! the job's time has not come
+          start          ! the lease is outdated
+          complete       ! the lease is outdated
+          fail           ! the lease is outdated
+          lose           ! the lease is outdated
+          fail-pending   j1'1 Granted pending→running without a lease | j1'1 Ended running→failed Agent: boom
+          cancel         j1'1 Ended pending→cancelled
+          cancel-pending j1'1 Ended pending→cancelled
+          wake           ! the job's time has not come
+          retry          ! the job is Pending
+          job            ! the id of j1'1 is taken
+        lost
+          grant          j1 Granted pending→running on n1 token 2 attempt 2
+          start          ! the lease is outdated
+          complete       ! the lease is outdated
+          fail           ! the lease is outdated
+          lose           ! the lease is outdated
+          fail-pending   j1 Granted pending→running without a lease | j1 Ended running→failed Agent: boom | j1'1 Submitted pending→pending Backoff { until: ClusterTime(2000000) }
+          cancel         j1 Ended pending→cancelled
+          cancel-pending j1 Ended pending→cancelled
+          wake           ! the job is Pending
+          retry          ! the job is Pending
+          job            ! the id of j1 is taken
+        in doubt
+          grant          ! the job is Pending
+          start          ! the lease is outdated
+          complete       ! the lease is outdated
+          fail           ! the lease is outdated
+          lose           ! the lease is outdated
+          fail-pending   ! the job is Pending
+          cancel         j1 Ended pending→cancelled
+          cancel-pending j1 Ended pending→cancelled
+          wake           ! the job is Pending
+          retry          ! the job is Pending
+          job            ! the id of j1 is taken
+        running
+          grant          ! the job is Running
+          start          j1 Started running→running Running
+          complete       j1 Ended running→completed
+          fail           j1 Ended running→failed Agent: boom | j1'1 Submitted pending→pending Backoff { until: ClusterTime(2000000) }
+          lose           j1 Lost running→pending Lost
+          fail-pending   ! the job is Running
+          cancel         j1 Cancelling running→running Cancelling
+          cancel-pending = nothing to cancel
+          wake           ! the job is Running
+          retry          ! the job is Running
+          job            ! the id of j1 is taken
+        cancelling
+          grant          ! the job is Running
+          start          j1 Ended running→cancelled
+          complete       j1 Ended running→cancelled
+          fail           j1 Ended running→cancelled
+          lose           j1 Ended running→cancelled
+          fail-pending   ! the job is Running
+          cancel         
+          cancel-pending = nothing to cancel
+          wake           ! the job is Running
+          retry          ! the job is Running
+          job            ! the id of j1 is taken
+        completed
+          grant          ! the job is Completed
+          start          ! the lease is outdated
+          complete       ! the lease is outdated
+          fail           ! the lease is outdated
+          lose           ! the lease is outdated
+          fail-pending   ! the job is Completed
+          cancel         = nothing to cancel
+          cancel-pending = nothing to cancel
+          wake           ! the job is Completed
+          retry          j9 Submitted pending→pending Queued
+          job            ! the id of j1 is taken
+        failed
+          grant          ! the job is Failed
+          start          ! the lease is outdated
+          complete       ! the lease is outdated
+          fail           ! the lease is outdated
+          lose           ! the lease is outdated
+          fail-pending   ! the job is Failed
+          cancel         = nothing to cancel
+          cancel-pending = nothing to cancel
+          wake           ! the job is Failed
+          retry          j9 Submitted pending→pending Queued
+          job            ! the id of j1 is taken
+        cancelled
+          grant          ! the job is Cancelled
+          start          ! the lease is outdated
+          complete       ! the lease is outdated
+          fail           ! the lease is outdated
+          lose           ! the lease is outdated
+          fail-pending   ! the job is Cancelled
+          cancel         = nothing to cancel
+          cancel-pending = nothing to cancel
+          wake           ! the job is Cancelled
+          retry          j9 Submitted pending→pending Queued
+          job            ! the id of j1 is taken
+    "#]].assert_eq(&table);
+}

@@ -1,0 +1,237 @@
+//! A small language of commands, one statement each, separated by `;` or lines:
+//!
+//! ```text
+//! agent a effects=once; node n1 places=2; job j1 agent=a; grant j1 n1; start j1; complete j1; show j1
+//! ```
+//!
+//! Each statement is one entry. It is applied twice, as a whole entry and as the head plans it, which must agree; all
+//! invariants are checked, and a refusal must leave no trace.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::str::FromStr;
+
+use atlas_types::{
+    AgentName, ClusterTime, Command, Door, Entry, Event, EventRecord, JobChange, JobId, Level, Namespace, NodeId,
+    Origin, Outcome, Parent, Principal, Reason, Rejection, Request, RequestId, StateImage, Timestamp,
+};
+
+use super::build;
+use crate::{Applied, State};
+
+/// A script at work.
+pub(crate) struct Run {
+    pub(crate) state: State,
+    names: BTreeMap<JobId, String>,
+    out: String,
+}
+
+/// The words and options of one statement.
+pub(crate) struct Words<'a> {
+    words: Vec<&'a str>,
+    options: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Words<'a> {
+    fn read(statement: &'a str) -> Self {
+        let (options, words): (Vec<_>, Vec<_>) = statement.split_whitespace().partition(|word| word.contains('='));
+        let options = options.into_iter().filter_map(|option| option.split_once('=')).collect();
+        Self { words, options }
+    }
+
+    pub(crate) fn word(&self, at: usize) -> &'a str {
+        self.words.get(at).unwrap_or_else(|| panic!("{:?} lacks word {at}", self.words))
+    }
+
+    pub(crate) fn text(&self, key: &str) -> Option<&'a str> {
+        self.options.get(key).copied()
+    }
+
+    pub(crate) fn get<T: FromStr>(&self, key: &str) -> Option<T> {
+        let text = self.text(key)?;
+        Some(text.parse().unwrap_or_else(|_| panic!("{key}={text}")))
+    }
+
+    pub(crate) fn or<T: FromStr>(&self, key: &str, default: T) -> T {
+        self.get(key).unwrap_or(default)
+    }
+}
+
+impl Run {
+    pub(crate) fn new() -> Self {
+        let mut state = State::new(7);
+        (state.at, state.clock) = (Timestamp(1_000_000), ClusterTime(1_000_000));
+        Self { state, names: BTreeMap::new(), out: String::new() }
+    }
+
+    /// Runs statements that must be accepted and print nothing.
+    pub(crate) fn prepare(&mut self, script: &str) {
+        let out = self.play(script);
+        assert!(!out.contains('!'), "the preparation was refused: {out}");
+    }
+
+    /// Runs statements and returns what they printed.
+    pub(crate) fn play(&mut self, script: &str) -> String {
+        for statement in script.split([';', '\n']).map(str::trim).filter(|text| !text.is_empty()) {
+            let words = Words::read(statement);
+            match words.word(0) {
+                "clock" => self.state.clock = self.state.clock.plus(build::seconds(words.word(1))),
+                "show" => self.show(words.word(1)),
+                _ => self.step(&words),
+            }
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    pub(crate) fn job_id(&self, name: &str) -> JobId {
+        let known = self.names.iter().find(|(_, known)| *known == name).map(|(id, _)| *id);
+        known.unwrap_or_else(|| JobId(name.trim_start_matches('j').parse().expect("j and a number")))
+    }
+
+    fn step(&mut self, words: &Words<'_>) {
+        let command = build::command(self, words);
+        if let Command::SubmitJob(submit) = &command {
+            self.names.entry(submit.id).or_insert_with(|| words.word(1).to_owned());
+        }
+        if let Command::RetryJob(retry) = &command {
+            self.names.entry(retry.id).or_insert_with(|| words.word(2).to_owned());
+        }
+        let (outcome, events) = apply(&mut self.state, Request { origin: origin(words), command });
+        for record in &events {
+            self.print(record);
+        }
+        let out = &mut self.out;
+        match outcome {
+            Err(Rejection::UnknownJob { job }) => {
+                writeln!(out, "! no such job: {}", self.names.get(&job).map_or("?", |n| n))
+            }
+            Err(Rejection::DuplicateJob { job }) => writeln!(out, "! the id of {} is taken", self.names[&job]),
+            Err(rejection) => writeln!(out, "! {rejection}"),
+            Ok(Outcome::Submitted { job, repeated: true }) => writeln!(out, "= {} again", self.names[&job]),
+            Ok(Outcome::Cancelled { accepted: false }) => writeln!(out, "= nothing to cancel"),
+            Ok(Outcome::NodeRegistered { epoch }) => writeln!(out, "= epoch {epoch}"),
+            Ok(Outcome::Pruned { jobs }) => writeln!(out, "= pruned {jobs}"),
+            Ok(_) => Ok(()),
+        }
+        .expect("writing to a string");
+    }
+
+    fn print(&mut self, record: &EventRecord) {
+        let line = match &record.event {
+            Event::Agent { agent } => {
+                let retired = if agent.retired { " retired" } else { "" };
+                format!("agent {} {}{retired}", agent.name, agent.version)
+            }
+            Event::Node { node } => {
+                let marks = [(node.cordoned, " cordoned"), (node.draining, " draining")];
+                let marks: String = marks.into_iter().filter(|(set, _)| *set).map(|(_, text)| text).collect();
+                format!("node {} epoch {} {:?}{marks}", node.id, node.epoch, node.health)
+            }
+            Event::NodeRemoved { node } => format!("node {node} removed"),
+            Event::Configured => "configured".to_owned(),
+            Event::Job { change, old_status, job } => {
+                let name = self.name(job.id, job.original, job.retry_count);
+                let (old, new) = (old_status.as_str(), job.status.as_str());
+                let more = match change {
+                    JobChange::Submitted => format!("{:?}", job.reason),
+                    JobChange::Granted => job.lease.as_ref().map_or("without a lease".to_owned(), |lease| {
+                        format!("on {} token {} attempt {}", lease.node, lease.token, lease.attempt)
+                    }),
+                    JobChange::Ended => {
+                        job.failure.as_ref().map_or(String::new(), |f| format!("{:?}: {}", f.kind, f.error))
+                    }
+                    _ => format!("{:?}", job.reason),
+                };
+                format!("{name} {change:?} {old}→{new} {more}").trim_end().to_owned()
+            }
+        };
+        writeln!(self.out, "{line}").expect("writing to a string");
+    }
+
+    /// Automatic retries get their id from the first job; here they are called `j1'1`.
+    fn name(&mut self, id: JobId, original: Option<JobId>, retry_count: u32) -> &str {
+        let first = original.and_then(|original| self.names.get(&original)).cloned().unwrap_or_default();
+        self.names.entry(id).or_insert_with(|| format!("{first}'{retry_count}"))
+    }
+
+    fn show(&mut self, name: &str) {
+        let line = if let Some(node) = self.state.node(&NodeId::new(name).expect("a name")) {
+            let free = &node.free;
+            let amount =
+                |amount: u64, untracked| if amount == untracked { "any".to_owned() } else { amount.to_string() };
+            let cores = amount(free.cores.into(), u32::MAX.into());
+            let memory = amount(free.memory_bytes, u64::MAX);
+            let gpus: Vec<_> = free.gpus.iter().map(|gpu| gpu.free_bytes).collect();
+            let warm: Vec<_> = node.node.warm.values().collect();
+            format!("{name}: places {} cores {cores} memory {memory} gpus {gpus:?} warm {warm:?}", free.places)
+        } else {
+            let id = self.job_id(name);
+            match self.state.job(id) {
+                None => format!("{name}: gone"),
+                Some(job) => {
+                    let reason = match job.reason {
+                        _ if job.status.is_terminal() => String::new(),
+                        Reason::Backoff { until } => {
+                            format!(" back-off {} s", until.since(self.state.clock).0 / 1_000_000)
+                        }
+                        reason => format!(" {reason:?}"),
+                    };
+                    let output = job.output.as_ref().map_or(String::new(), |output| format!(" output {output:?}"));
+                    format!("{name}: {}{reason} attempt {}{output}", job.status.as_str(), job.attempt)
+                }
+            }
+        };
+        writeln!(self.out, "{line}").expect("writing to a string");
+    }
+}
+
+fn origin(words: &Words<'_>) -> Origin {
+    Origin {
+        namespace: Namespace::new(words.text("ns").unwrap_or("default")).expect("a name"),
+        principal: Principal::local(),
+        door: Door::Local,
+        request_id: words.text("key").map(|key| RequestId::new(key).expect("a name")),
+        body_hash: words.or("body", 0),
+        trace: None,
+    }
+}
+
+/// Applies one request as an entry of its own, in both ways, and checks what must hold whatever the request is.
+pub(crate) fn apply(state: &mut State, request: Request) -> (Result<Outcome, Rejection>, Vec<EventRecord>) {
+    let before = state.clone();
+    let (at, clock) = (Timestamp(state.at.0 + 1_000), state.clock);
+    let mut replica = state.clone();
+    let parent = Parent { seq: state.seq, chain: state.chain };
+    state.begin_entry(at, clock);
+    let (outcome, events) = state.apply(&request, at, clock);
+    state.end_entry();
+
+    let level = Level::CURRENT;
+    let (cluster_id, requests) = (state.cluster_id, vec![request]);
+    let entry = Entry { cluster_id, level, min_reader_level: level, parent, at, clock, requests };
+    let done = Applied::Done { outcomes: vec![outcome.clone()], events: events.clone() };
+    assert_eq!(replica.apply_entry(&entry), Ok(done), "head and replica differ");
+    assert_eq!(replica.to_image(), state.to_image(), "head and replica differ");
+    assert_eq!(replica.apply_entry(&entry), Ok(Applied::Stale), "an entry was applied twice");
+
+    if let Err(violation) = state.check_invariants() {
+        panic!("after {:?}: {violation}", entry.requests);
+    }
+    if outcome.is_err() {
+        assert_eq!(facts(state), facts(&before), "a refusal left a trace");
+        assert!(events.is_empty());
+    }
+    let numbers = events.iter().map(|record| record.seq.0);
+    assert!(numbers.eq(before.event_seq.0 + 1..=state.event_seq.0), "events have gaps");
+    (outcome, events)
+}
+
+/// The state without what every entry moves on.
+fn facts(state: &State) -> StateImage {
+    StateImage { seq: Default::default(), at: Timestamp::NOT_YET, ..state.to_image() }
+}
+
+/// Names that scripts use for agents.
+pub(crate) fn agent(name: &str) -> AgentName {
+    AgentName::new(name).expect("a name")
+}
