@@ -1,1 +1,47 @@
-//! atlasctl.
+//! The command line of Atlas: arguments in, requests to the HTTP API out, answers rendered.
+//!
+//! Uses the HTTP API and nothing else; `dev` alone starts a controller and a worker, and then talks to them like anybody.
+//! stdout carries the result, everything else goes to stderr.
+
+mod api;
+mod arguments;
+mod client;
+mod command;
+mod context;
+mod ending;
+mod exit;
+mod failure;
+mod input;
+mod output;
+#[cfg(test)]
+mod reference;
+mod sse;
+mod words;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::Arguments;
+use crate::context::Context;
+use crate::exit::Exit;
+
+/// Runs one command line and returns its exit code.
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are results; a failure to print them changes nothing.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() };
+        }
+    };
+    let context = Context::new(&arguments);
+    match command::run(&context, arguments.command) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            context.report(&failure);
+            failure.exit.into()
+        }
+    }
+}

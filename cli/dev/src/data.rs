@@ -1,0 +1,92 @@
+//! The folder that a development cluster keeps everything in, held by one process at a time.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why the folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DataError {
+    /// It could not be made or opened.
+    #[error("could not use \"{}\" for data", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Another process has it.
+    #[error("\"{}\" is in use by another Atlas", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+/// A folder that is ours until this is dropped.
+#[derive(Debug)]
+pub struct DataDir {
+    path: PathBuf,
+    ephemeral: Option<tempfile::TempDir>,
+    /// The lock goes with the process, also when that is killed.
+    _lock: File,
+}
+
+impl DataDir {
+    /// Takes a folder that is kept; makes it if there is none.
+    pub fn kept(path: &Path) -> Result<Self, DataError> {
+        std::fs::create_dir_all(path).map_err(|source| DataError::Folder { path: path.to_owned(), source })?;
+        Ok(Self { path: path.to_owned(), ephemeral: None, _lock: lock(path)? })
+    }
+
+    /// Makes a new folder that is thrown away at the end.
+    pub fn ephemeral() -> Result<Self, DataError> {
+        let failed = |source| DataError::Folder { path: std::env::temp_dir(), source };
+        let made = tempfile::Builder::new().prefix("atlas-dev-").tempdir().map_err(failed)?;
+        Ok(Self { path: made.path().to_owned(), _lock: lock(made.path())?, ephemeral: Some(made) })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is thrown away at the end.
+    pub fn is_ephemeral(&self) -> bool {
+        self.ephemeral.is_some()
+    }
+}
+
+fn lock(path: &Path) -> Result<File, DataError> {
+    let failed = |source| DataError::Folder { path: path.to_owned(), source };
+    let file = File::options().create(true).truncate(false).write(true).open(path.join("dev.lock")).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(DataError::InUse { path: path.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_has_one_owner_at_a_time() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("deep/data");
+        let first = DataDir::kept(&path).expect("free");
+        assert!(matches!(DataDir::kept(&path), Err(DataError::InUse { .. })));
+        drop(first);
+        DataDir::kept(&path).expect("free again");
+    }
+
+    #[test]
+    fn an_ephemeral_folder_leaves_nothing() {
+        let data = DataDir::ephemeral().expect("made");
+        let path = data.path().to_owned();
+        assert!(path.is_dir() && data.is_ephemeral());
+        drop(data);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,127 @@
+//! The API's objects as far as this program reads them; what it prints as JSON is the answer itself.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// Reads an answer; a member that is missing has its default, since any of them may be newer than the server.
+pub(crate) fn read<T: DeserializeOwned>(value: &Value) -> Result<T, Failure> {
+    T::deserialize(value).map_err(Failure::answer)
+}
+
+/// A job with `view=full`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Job {
+    pub(crate) id: String,
+    pub(crate) agent_name: String,
+    pub(crate) status: String,
+    pub(crate) output_data: Option<Value>,
+    pub(crate) error: String,
+    pub(crate) priority: i64,
+    pub(crate) created_at: f64,
+    pub(crate) started_at: f64,
+    pub(crate) completed_at: f64,
+    pub(crate) warmup_ms: f64,
+    pub(crate) execution_ms: f64,
+    pub(crate) retry_count: u32,
+    pub(crate) original_job_id: String,
+    pub(crate) reason: String,
+    pub(crate) waiting_for: String,
+    pub(crate) agent_version: String,
+    pub(crate) attempt: u32,
+    pub(crate) max_attempts: u32,
+    pub(crate) node: String,
+    pub(crate) warm: bool,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) principal: String,
+    pub(crate) door: String,
+}
+
+impl Job {
+    /// Completed, failed and cancelled are final.
+    pub(crate) fn is_terminal(&self) -> bool {
+        ["completed", "failed", "cancelled"].contains(&self.status.as_str())
+    }
+
+    /// `hello 0.1.0`; a job of an unknown agent has no version.
+    pub(crate) fn agent(&self) -> String {
+        format!("{} {}", self.agent_name, self.agent_version).trim_end().to_owned()
+    }
+
+    /// From submission to the latest grant.
+    pub(crate) fn queued_ms(&self) -> f64 {
+        (self.started_at - self.created_at) * 1000.0
+    }
+
+    /// From submission to the end.
+    pub(crate) fn total_ms(&self) -> f64 {
+        (self.completed_at - self.created_at) * 1000.0
+    }
+}
+
+/// A registered agent version.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Agent {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) description: String,
+    pub(crate) capabilities: Vec<String>,
+    pub(crate) digest: String,
+    pub(crate) provider: String,
+    pub(crate) package_bytes: u64,
+    pub(crate) retired: bool,
+    pub(crate) input_schema: Value,
+    pub(crate) output_schema: Value,
+}
+
+/// A worker machine.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Node {
+    pub(crate) id: String,
+    pub(crate) health: String,
+    pub(crate) cordoned: bool,
+    pub(crate) draining: bool,
+    pub(crate) cores: u32,
+    pub(crate) memory_bytes: u64,
+    pub(crate) gpus: Vec<Gpu>,
+    pub(crate) places: u32,
+    pub(crate) running: u32,
+    pub(crate) warm: u32,
+}
+
+/// One device of a node.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Gpu {
+    pub(crate) model: String,
+    pub(crate) memory_bytes: u64,
+    pub(crate) free_bytes: Option<u64>,
+}
+
+/// One transition of a job (spec §16).
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct JobEvent {
+    pub(crate) change: String,
+    pub(crate) old_status: String,
+    pub(crate) new_status: String,
+    pub(crate) timestamp: f64,
+    pub(crate) job: Job,
+}
+
+/// One line that an attempt logged.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct LogLine {
+    pub(crate) at: f64,
+    pub(crate) kind: String,
+    pub(crate) level: String,
+    pub(crate) text: String,
+}

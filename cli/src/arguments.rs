@@ -1,0 +1,50 @@
+//! The command line as data.
+
+use clap::{Parser, Subcommand};
+
+use crate::command::{agent, agent_exec, dev, job, node, run};
+use crate::exit;
+use crate::output::Form;
+
+/// Where a cluster is expected when nobody says.
+pub(crate) const SERVER_DEFAULT: &str = "http://127.0.0.1:7400";
+
+/// Runs AI agents as typed functions on a cluster.
+#[derive(Debug, Parser)]
+#[command(name = "atlasctl", version, disable_help_subcommand = true, after_help = exit::TABLE, max_term_width = 100)]
+pub(crate) struct Arguments {
+    /// Address of a controller.
+    #[arg(long, global = true, env = "ATLAS_SERVER", default_value = SERVER_DEFAULT, value_name = "URL")]
+    pub(crate) server: String,
+    /// How results are printed; JSON and YAML have the API's shape and are stable, tables are not.
+    #[arg(short, long, global = true, value_enum, default_value_t = Form::Table, value_name = "FORM")]
+    pub(crate) output: Form,
+    /// No colour, also on a terminal; so does a NO_COLOR in the environment.
+    #[arg(long, global = true)]
+    pub(crate) no_color: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Nouns, and the verbs of every day.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Starts a controller and a worker in one process, for development on this machine.
+    Dev(dev::Options),
+    /// Runs an agent on one input and prints its output.
+    Run(run::Options),
+    /// Jobs: requests to run one agent on one input.
+    #[command(subcommand)]
+    Job(job::Verb),
+    /// Agents: registered programs under a contract.
+    #[command(subcommand)]
+    Agent(agent::Verb),
+    /// Nodes: machines that run agents.
+    #[command(subcommand)]
+    Node(node::Verb),
+    /// Prints the versions of this program and of the cluster.
+    Version,
+    /// Runs a bundled agent that lives in this program; workers start it.
+    #[command(hide = true)]
+    AgentExec(agent_exec::Options),
+}

@@ -1,0 +1,215 @@
+//! The HTTP API as this program uses it: one method a kind of request, refusals as [`Failure`]s.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::sse::{Frame, Reader};
+
+/// How long a controller may take to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Largest answer that is read into memory.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+
+/// A client of one controller.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    http: reqwest::Client,
+    base: String,
+}
+
+/// `application/problem+json` (RFC 9457) with our members.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Problem {
+    code: String,
+    title: String,
+    detail: String,
+    error: String,
+    errors: Vec<ProblemPlace>,
+    hint: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ProblemPlace {
+    pointer: String,
+    message: String,
+}
+
+impl Client {
+    /// A client of the controller at `server`, an address with or without `http://`.
+    pub(crate) fn new(server: &str) -> Result<Self, Failure> {
+        let server = server.trim_end_matches('/');
+        let base = if server.contains("://") { server.to_owned() } else { format!("http://{server}") };
+        // No proxy: an Atlas on loopback must not be looked for through one.
+        let http = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).no_proxy().build();
+        let http = http.map_err(|error| Failure::usage(format!("the HTTP client could not be set up: {error}")))?;
+        reqwest::Url::parse(&base)
+            .map_err(|error| Failure::usage(format!("\"{server}\" is not an address: {error}")))?;
+        Ok(Self { http, base })
+    }
+
+    /// The address as given, with its scheme.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
+    pub(crate) async fn get(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Value, Failure> {
+        self.answer(self.request(Method::GET, path)?.query(query)).await
+    }
+
+    pub(crate) async fn post(&self, path: &[&str], query: &[(&str, &str)], body: &Value) -> Result<Value, Failure> {
+        self.answer(self.request(Method::POST, path)?.query(query).json(body)).await
+    }
+
+    /// Submits with the caller's own name for the request, so that a repeat gets the first answer.
+    pub(crate) async fn post_named(
+        &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+        body: &Value,
+        key: &str,
+    ) -> Result<Value, Failure> {
+        self.answer(self.request(Method::POST, path)?.query(query).header("Idempotency-Key", key).json(body)).await
+    }
+
+    /// Uploads bytes.
+    pub(crate) async fn upload(&self, path: &[&str], bytes: Vec<u8>) -> Result<Value, Failure> {
+        let request = self.request(Method::POST, path)?.header("Content-Type", "application/gzip").body(bytes);
+        self.answer(request).await
+    }
+
+    /// Follows a stream of events until it ends or `each` says so.
+    pub(crate) async fn events(
+        &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+        mut each: impl FnMut(Frame) -> Result<bool, Failure>,
+    ) -> Result<(), Failure> {
+        let request = self.request(Method::GET, path)?.query(query);
+        let response = self.send(request.header("Accept", "text/event-stream, application/problem+json")).await?;
+        let mut reader = Reader::default();
+        let mut pieces = response.bytes_stream();
+        while let Some(piece) = pieces.next().await {
+            let piece = piece.map_err(|error| self.unreachable(&error))?;
+            for frame in reader.push(&piece)? {
+                if !each(frame)? {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Builds an address from path segments, so that an id with odd characters stays one segment.
+    fn request(&self, method: Method, path: &[&str]) -> Result<RequestBuilder, Failure> {
+        let wrong = || Failure::usage(format!("\"{}\" is not an address to send requests to", self.base));
+        let mut url = reqwest::Url::parse(&self.base).map_err(|_| wrong())?;
+        url.path_segments_mut().map_err(|()| wrong())?.pop_if_empty().extend(path);
+        Ok(self.http.request(method, url))
+    }
+
+    async fn answer(&self, request: RequestBuilder) -> Result<Value, Failure> {
+        let response = self.send(request.header("Accept", "application/problem+json, application/json")).await?;
+        let body = self.body(response).await?;
+        serde_json::from_slice(&body).map_err(Failure::answer)
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Response, Failure> {
+        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status();
+        let code = response.headers().get("Atlas-Error-Code").and_then(|code| code.to_str().ok()).map(str::to_owned);
+        let body = self.body(response).await?;
+        Err(refusal(status, code, &body))
+    }
+
+    async fn body(&self, response: Response) -> Result<Vec<u8>, Failure> {
+        let mut body = Vec::new();
+        let mut pieces = response.bytes_stream();
+        while let Some(piece) = pieces.next().await {
+            body.extend_from_slice(&piece.map_err(|error| self.unreachable(&error))?);
+            if body.len() > ANSWER_BYTES_MAX {
+                return Err(Failure::answer(format!("it is longer than {ANSWER_BYTES_MAX} bytes")));
+            }
+        }
+        Ok(body)
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> Failure {
+        // The innermost cause says what a person can act on ("connection refused"); the outer ones repeat the address.
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(source) = cause.source() {
+            cause = source;
+        }
+        Failure::new("E4002", Exit::Unreachable, format!("could not reach Atlas at {}: {cause}", self.base))
+            .with_next("start one: atlasctl dev   or name another: --server URL")
+    }
+}
+
+/// A refusal as the server explained it, or as well as its status allows.
+fn refusal(status: StatusCode, code: Option<String>, body: &[u8]) -> Failure {
+    let problem: Problem = serde_json::from_slice(body).unwrap_or_default();
+    let texts = [problem.detail, problem.error, problem.title];
+    let message =
+        texts.into_iter().find(|text| !text.is_empty()).unwrap_or_else(|| format!("the server answered {status}"));
+    let place = |place: ProblemPlace| {
+        let pointer = if place.pointer.is_empty() { "/".to_owned() } else { place.pointer };
+        (pointer, place.message)
+    };
+    Failure {
+        code: Some(problem.code).filter(|code| !code.is_empty()).or(code),
+        message,
+        places: problem.errors.into_iter().map(place).collect(),
+        next: Some(problem.hint).filter(|hint| !hint.is_empty()),
+        exit: Exit::of_http(status.as_u16()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn a_problem_document_becomes_an_error_with_places() {
+        let body = br#"{"status":422,"code":"E1102","detail":"the input does not fit","hint":"show the contract: x",
+            "errors":[{"pointer":"","message":"\"name\" is required"},{"pointer":"/nme","message":"not allowed here"}]}"#;
+        let failure = refusal(StatusCode::UNPROCESSABLE_ENTITY, None, body);
+        expect![[r#"
+            error[E1102]: the input does not fit
+              at /       "name" is required
+              at /nme    not allowed here
+            show the contract: x"#]]
+        .assert_eq(&failure.to_string());
+        assert_eq!(failure.exit, Exit::Invalid);
+    }
+
+    #[test]
+    fn the_short_body_and_its_header_are_enough() {
+        let failure = refusal(StatusCode::NOT_FOUND, Some("E3001".to_owned()), br#"{"error": "Job not found"}"#);
+        expect!["error[E3001]: Job not found"].assert_eq(&failure.to_string());
+        assert_eq!(failure.exit, Exit::NotFound);
+        let failure = refusal(StatusCode::BAD_GATEWAY, None, b"<html>");
+        expect!["error: the server answered 502 Bad Gateway"].assert_eq(&failure.to_string());
+    }
+
+    #[test]
+    fn ids_stay_one_segment() {
+        let client = Client::new("127.0.0.1:7400/").expect("an address");
+        let request = client.request(Method::GET, &["api", "jobs", "../a b?"]).expect("an address");
+        let url = request.build().expect("a request").url().to_string();
+        assert_eq!(url, "http://127.0.0.1:7400/api/jobs/..%2Fa%20b%3F");
+        assert!(Client::new("http://a b").is_err());
+    }
+}

@@ -1,0 +1,36 @@
+//! One file a command.
+
+pub(crate) mod agent;
+pub(crate) mod agent_exec;
+pub(crate) mod dev;
+pub(crate) mod job;
+pub(crate) mod node;
+pub(crate) mod run;
+pub(crate) mod version;
+
+use crate::arguments::Command;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// Runs a command to its end.
+pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
+    match command {
+        // These two come first and set up what they need themselves: one is a whole cluster, one is an agent.
+        Command::Dev(options) => dev::run(context, &options),
+        Command::AgentExec(options) => agent_exec::run(context, &options),
+        Command::Run(options) => block_on(run::run(context, &options)),
+        Command::Job(verb) => block_on(job::run(context, &verb)),
+        Command::Agent(verb) => block_on(agent::run(context, &verb)),
+        Command::Node(verb) => block_on(node::run(context, &verb)),
+        Command::Version => block_on(version::run(context)),
+    }
+}
+
+/// A client needs one thread.
+fn block_on<F: Future<Output = Result<Exit, Failure>>>(command: F) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let refused =
+        |error| Failure::new("E0104", Exit::Short, format!("the async runtime could not be started: {error}"));
+    runtime.map_err(refused)?.block_on(command)
+}

@@ -1,0 +1,40 @@
+//! `atlasctl agent schema`.
+
+use serde_json::{Value, json};
+
+use crate::api::{self, Agent};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Shown;
+
+/// Which agent, and which side of it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The agent's name.
+    name: String,
+    /// A version or a requirement; the latest by default.
+    #[arg(long = "version", value_name = "REQUIREMENT")]
+    requirement: Option<String>,
+    /// The input's schema alone.
+    #[arg(long, conflicts_with = "only_output")]
+    only_input: bool,
+    /// The output's schema alone.
+    #[arg(long)]
+    only_output: bool,
+}
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let query: Vec<(&str, &str)> = options.requirement.iter().map(|text| ("version", text.as_str())).collect();
+    let agent: Agent = api::read(&context.client()?.get(&["api", "agents", &options.name], &query).await?)?;
+    let value: Value = if options.only_input {
+        agent.input_schema
+    } else if options.only_output {
+        agent.output_schema
+    } else {
+        json!({"input": agent.input_schema, "output": agent.output_schema})
+    };
+    let text = format!("{value:#}\n");
+    context.show(&Shown { value, text, names: vec![format!("agent/{}", agent.name)] })?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,83 @@
+//! `atlasctl agent show`.
+
+use crate::api::{self, Agent};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Shown;
+use crate::words;
+
+/// Which agent.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The agent's name.
+    name: String,
+    /// A version or a requirement; the latest by default.
+    #[arg(long = "version", value_name = "REQUIREMENT")]
+    requirement: Option<String>,
+}
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let query: Vec<(&str, &str)> = options.requirement.iter().map(|text| ("version", text.as_str())).collect();
+    let value = context.client()?.get(&["api", "agents", &options.name], &query).await?;
+    let agent: Agent = api::read(&value)?;
+    let shown = Shown { text: text(&agent), value, names: vec![format!("agent/{}", agent.name)] };
+    context.show(&shown)?;
+    context.next(&format!("next: atlasctl agent schema {0}   or: atlasctl run {0} key=value", agent.name));
+    Ok(Exit::Done)
+}
+
+fn text(agent: &Agent) -> String {
+    let digest = agent.digest.get(..15).unwrap_or(&agent.digest);
+    let mut text = format!("{} {}   {}\n", agent.name, agent.version, agent.description);
+    text += &format!("  program        {}\n", agent.provider);
+    if !agent.capabilities.is_empty() {
+        text += &format!("  capabilities   {}\n", agent.capabilities.join(", "));
+    }
+    text += &format!("  package        {}, {digest}\n", words::bytes(agent.package_bytes));
+    text += &format!("  input          {}\n", fields(&agent.input_schema));
+    text += &format!("  output         {}\n", fields(&agent.output_schema));
+    text
+}
+
+/// `content, style?`: the properties of an object schema, the optional ones marked.
+fn fields(schema: &serde_json::Value) -> String {
+    let Some(properties) = schema["properties"].as_object().filter(|properties| !properties.is_empty()) else {
+        return "anything".to_owned();
+    };
+    let required = |name: &String| {
+        schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one.as_str() == Some(name.as_str())))
+    };
+    let field = |name: &String| if required(name) { name.clone() } else { format!("{name}?") };
+    properties.keys().map(field).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_agent_reads_at_a_glance() {
+        let agent = Agent {
+            name: "formatter".to_owned(),
+            version: "1.0.0".to_owned(),
+            description: "Formats text.".to_owned(),
+            provider: "python".to_owned(),
+            digest: format!("sha256:{}", "9f2c41d0".repeat(8)),
+            package_bytes: 1229,
+            input_schema: json!({"properties": {"content": {}, "style": {}}, "required": ["content"]}),
+            ..Agent::default()
+        };
+        expect![[r#"
+            formatter 1.0.0   Formats text.
+              program        python
+              package        1.2 KiB, sha256:9f2c41d0
+              input          content, style?
+              output         anything
+        "#]]
+        .assert_eq(&text(&agent));
+    }
+}

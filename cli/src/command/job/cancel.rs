@@ -1,0 +1,28 @@
+//! `atlasctl job cancel`.
+
+use serde_json::json;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Shown;
+
+/// Which job.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The job's id, or a unique beginning of it.
+    id: String,
+}
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let id = &options.id;
+    let value = context.client()?.post(&["api", "jobs", id, "cancel"], &[], &json!({})).await?;
+    if value["cancelled"] != json!(true) {
+        let failure = Failure::new("E3005", Exit::Conflict, format!("{id} has already ended"));
+        return Err(failure.with_next(format!("how it ended: atlasctl job show {id}")));
+    }
+    context.note(&format!("{id} is being cancelled"));
+    context.next(&format!("next: atlasctl job wait {id}"));
+    context.show(&Shown { value, text: String::new(), names: vec![format!("job/{id}")] })?;
+    Ok(Exit::Done)
+}

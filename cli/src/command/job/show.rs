@@ -1,0 +1,103 @@
+//! `atlasctl job show`.
+
+use serde_json::Value;
+
+use crate::api::{self, Job, JobEvent};
+use crate::command::job::events;
+use crate::context::Context;
+use crate::ending::waits;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Form, Shown};
+use crate::words;
+
+/// Which job.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The job's id, or a unique beginning of it.
+    id: String,
+}
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let client = context.client()?;
+    let value = client.get(&["api", "jobs", &options.id], &[("view", "full")]).await?;
+    let job: Job = api::read(&value)?;
+    let mut text = head(&job);
+    if context.form == Form::Table {
+        text.push('\n');
+        client
+            .events(&["api", "jobs", &job.id, "events"], &[("view", "full"), ("follow", "false")], |frame| {
+                let event: Value = serde_json::from_str(&frame.data).map_err(Failure::answer)?;
+                let event: JobEvent = api::read(&event)?;
+                text += &format!("  {}", events::line(&event));
+                Ok(true)
+            })
+            .await?;
+    }
+    let next = if job.is_terminal() { "logs" } else { "wait" };
+    context.show(&Shown { value, text, names: vec![format!("job/{}", job.id)] })?;
+    context.next(&format!("next: atlasctl job {next} {}", job.id));
+    Ok(Exit::Done)
+}
+
+/// Who, what, where, and what came out.
+fn head(job: &Job) -> String {
+    let took = if job.is_terminal() { words::milliseconds(job.total_ms()) } else { String::new() };
+    let status = if job.is_terminal() { job.status.clone() } else { waits(job) };
+    let labels: Vec<String> = job.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let cells = [job.id.clone(), job.agent(), status, took, labels.join(" ")];
+    let mut text = cells.into_iter().filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join("   ") + "\n";
+    text += &format!("  asked by   {}  via  {}\n", job.principal, job.door);
+    if !job.node.is_empty() {
+        let slot =
+            if job.warm { "warm".to_owned() } else { format!("cold start {}", words::milliseconds(job.warmup_ms)) };
+        text += &format!("  where      {} · {slot} · attempt {} of {}\n", job.node, job.attempt, job.max_attempts);
+    }
+    if job.retry_count > 0 {
+        text += &format!("  retry      {} of {}\n", job.retry_count, job.original_job_id);
+    }
+    if job.priority != 0 {
+        text += &format!("  priority   {}\n", job.priority);
+    }
+    if !job.error.is_empty() {
+        text += &format!("  error      {}\n", job.error);
+    }
+    if let Some(output) = &job.output_data {
+        text += &format!("  output     {output}\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn the_head_says_who_where_and_what_came_out() {
+        let job = Job {
+            id: "job-4f3a09c1d27be685".to_owned(),
+            agent_name: "hello".to_owned(),
+            agent_version: "0.1.0".to_owned(),
+            status: "failed".to_owned(),
+            error: "Process exited with code 3: no".to_owned(),
+            node: "laptop".to_owned(),
+            completed_at: 0.011,
+            attempt: 1,
+            max_attempts: 3,
+            labels: [("demo".to_owned(), "1".to_owned())].into(),
+            principal: "local".to_owned(),
+            door: "http".to_owned(),
+            warmup_ms: 38.0,
+            ..Job::default()
+        };
+        expect![[r#"
+            job-4f3a09c1d27be685   hello 0.1.0   failed   11 ms   demo=1
+              asked by   local  via  http
+              where      laptop · cold start 38 ms · attempt 1 of 3
+              error      Process exited with code 3: no
+        "#]]
+        .assert_eq(&head(&job));
+    }
+}

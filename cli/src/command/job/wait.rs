@@ -1,0 +1,34 @@
+//! `atlasctl job wait`.
+
+use std::time::Duration;
+
+use crate::api::{self, Job};
+use crate::context::Context;
+use crate::ending;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Form, Shown};
+use crate::words;
+
+/// Which job, and how long.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The job's id, or a unique beginning of it.
+    id: String,
+    /// How long to wait; the job goes on after that.
+    #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
+    timeout: Option<Duration>,
+}
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let value = ending::wait(&context.client()?, &options.id, options.timeout).await?;
+    let job: Job = api::read(&value)?;
+    if job.is_terminal() {
+        context.note(&ending::summary(&job));
+    }
+    if context.form == Form::Table {
+        return ending::conclude(context, &job);
+    }
+    context.show(&Shown { value, text: String::new(), names: vec![format!("job/{}", job.id)] })?;
+    Ok(ending::exit(&job))
+}

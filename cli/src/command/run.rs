@@ -1,0 +1,103 @@
+//! `atlasctl run`: one job from submission to its output.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::api::{self, Agent, Job};
+use crate::client::Client;
+use crate::context::Context;
+use crate::ending;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input::{self, Source};
+use crate::output::{Form, Shown};
+use crate::words;
+
+/// What to run, on what, and how.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The agent's name.
+    agent: String,
+    /// The input: one JSON object, or key=value words that build it (key=@FILE takes a file's text).
+    #[arg(value_name = "JSON|KEY=VALUE")]
+    words: Vec<String>,
+    /// The input as JSON, as @FILE or as - for stdin.
+    #[arg(short, long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    input: Option<String>,
+    /// Prints only the job's id and returns at once.
+    #[arg(short, long)]
+    detach: bool,
+    /// The version to run: a number such as 1.2.0 or a requirement such as ^1.2; the latest by default.
+    #[arg(long = "version", value_name = "REQUIREMENT")]
+    requirement: Option<String>,
+    /// Higher runs first.
+    #[arg(short, long, default_value_t = 0, allow_negative_numbers = true)]
+    priority: i64,
+    /// How long to wait for the end; the job goes on after that.
+    #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
+    timeout: Option<Duration>,
+    /// A label of the job; may be repeated.
+    #[arg(short, long = "label", value_name = "KEY=VALUE", value_parser = words::parse_label)]
+    labels: Vec<(String, String)>,
+    /// Your own name for this request: repeating it returns the first job.
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+}
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let client = context.client()?;
+    let id = submit(&client, options).await?;
+    if options.detach {
+        let shown = Shown { value: json!({"id": id}), text: format!("{id}\n"), names: vec![format!("job/{id}")] };
+        context.show(&shown)?;
+        return Ok(Exit::Done);
+    }
+    let waited = tokio::select! {
+        waited = ending::wait(&client, &id, options.timeout) => waited?,
+        // Ctrl-C ends this program, not the job.
+        _ = tokio::signal::ctrl_c() => {
+            context.note(&format!("{id} goes on"));
+            context.next(&format!("next: atlasctl job wait {id}   or: atlasctl job cancel {id}"));
+            return Ok(Exit::WaitTimedOut);
+        }
+    };
+    let job: Job = api::read(&waited)?;
+    if job.is_terminal() {
+        context.note(&ending::summary(&job));
+    }
+    if context.form == Form::Table {
+        return ending::conclude(context, &job);
+    }
+    let names = vec![format!("job/{id}")];
+    context.show(&Shown { value: waited, text: String::new(), names })?;
+    Ok(ending::exit(&job))
+}
+
+async fn submit(client: &Client, options: &Options) -> Result<String, Failure> {
+    let input = match input::source(&options.words, options.input.as_deref())? {
+        Source::Whole(value) => value,
+        Source::Pairs(pairs) => input::object(pairs, &input_schema(client, options).await?)?,
+    };
+    let mut body = json!({"agent": options.agent, "input": input, "priority": options.priority});
+    if let Some(requirement) = &options.requirement {
+        body["version"] = json!(requirement);
+    }
+    if !options.labels.is_empty() {
+        body["labels"] = options.labels.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
+    }
+    let query = [("validate", "refuse")];
+    let answer = match &options.idempotency_key {
+        Some(key) => client.post_named(&["api", "jobs"], &query, &body, key).await?,
+        None => client.post(&["api", "jobs"], &query, &body).await?,
+    };
+    let id = answer["id"].as_str().ok_or_else(|| Failure::answer("a submission is answered with an id"))?;
+    Ok(id.to_owned())
+}
+
+/// The schema by which words become numbers and lists.
+async fn input_schema(client: &Client, options: &Options) -> Result<Value, Failure> {
+    let query: Vec<(&str, &str)> = options.requirement.iter().map(|text| ("version", text.as_str())).collect();
+    let agent: Agent = api::read(&client.get(&["api", "agents", &options.agent], &query).await?)?;
+    Ok(agent.input_schema)
+}

@@ -1,0 +1,119 @@
+//! The end of a job: waiting for it, and telling it: the output on stdout, or why there is none on stderr.
+
+use std::time::Duration;
+
+use atlas_env::Env;
+use serde_json::Value;
+
+use crate::api::{self, Job};
+use crate::client::Client;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::words;
+
+/// Longest single wait asked of the server; the wait is then asked again, so that proxies do not cut it.
+const WAIT_STEP: Duration = Duration::from_secs(30);
+
+/// Waits until the job ended or the time is up, and returns it as it then stands.
+pub(crate) async fn wait(client: &Client, id: &str, timeout: Option<Duration>) -> Result<Value, Failure> {
+    let clock = Env::system().clock;
+    let deadline = timeout.map(|timeout| clock.monotonic() + timeout);
+    loop {
+        let left = deadline.map(|deadline| deadline.saturating_sub(clock.monotonic()));
+        let step = left.unwrap_or(WAIT_STEP).min(WAIT_STEP);
+        let step = format!("{:.3}", step.as_secs_f64());
+        let value = client.get(&["api", "jobs", id, "wait"], &[("timeout", &step), ("view", "full")]).await?;
+        let job: Job = api::read(&value)?;
+        if job.is_terminal() || left.is_some_and(|left| left <= WAIT_STEP) {
+            return Ok(value);
+        }
+    }
+}
+
+/// `job-…  hello 0.1.0  queued 1 ms → laptop, cold start 38 ms → completed in 61 ms`
+pub(crate) fn summary(job: &Job) -> String {
+    let mut line = format!("{}  {}", job.id, job.agent());
+    if !job.node.is_empty() {
+        let start =
+            if job.warm { "warm".to_owned() } else { format!("cold start {}", words::milliseconds(job.warmup_ms)) };
+        line += &format!("  queued {} → {}, {start} →", words::milliseconds(job.queued_ms()), job.node);
+    } else {
+        line += "  ";
+    }
+    format!("{line} {} in {}", job.status, words::milliseconds(job.total_ms()))
+}
+
+/// The exit code that says what became of the job.
+pub(crate) fn exit(job: &Job) -> Exit {
+    match job.status.as_str() {
+        "completed" => Exit::Done,
+        "failed" => Exit::JobFailed,
+        "cancelled" => Exit::JobCancelled,
+        _ if job.reason == "in_doubt" => Exit::JobInDoubt,
+        _ => Exit::WaitTimedOut,
+    }
+}
+
+/// Prints the output of a completed job; anything else is told on stderr.
+pub(crate) fn conclude(context: &Context, job: &Job) -> Result<Exit, Failure> {
+    let exit = exit(job);
+    let id = &job.id;
+    let (code, message, next) = match exit {
+        Exit::Done => {
+            context.print(&format!("{}\n", job.output_data.clone().unwrap_or_default()))?;
+            return Ok(exit);
+        }
+        Exit::JobFailed => ("E3101", job.error.clone(), format!("what it logged: atlasctl job logs {id}")),
+        Exit::JobCancelled => {
+            ("E3102", format!("{id} was cancelled"), format!("what happened: atlasctl job events {id}"))
+        }
+        Exit::JobInDoubt => {
+            let message =
+                format!("{id} is in doubt: its worker was lost and its effects forbid to run it again unasked");
+            ("E3103", message, format!("show it: atlasctl job show {id}"))
+        }
+        _ => {
+            let message = format!("{id} has not ended in the time given; it goes on ({})", waits(job));
+            ("E3104", message, format!("wait on: atlasctl job wait {id}"))
+        }
+    };
+    Err(Failure::new(code, exit, message).with_next(next))
+}
+
+/// Status and reason of a job that has not ended.
+pub(crate) fn waits(job: &Job) -> String {
+    let why = if job.waiting_for.is_empty() { &job.reason } else { &job.waiting_for };
+    if why.is_empty() || *why == job.status { job.status.clone() } else { format!("{}: {why}", job.status) }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn job() -> Job {
+        Job {
+            id: "job-4f3a09c1d27be685".to_owned(),
+            agent_name: "hello".to_owned(),
+            agent_version: "0.1.0".to_owned(),
+            status: "completed".to_owned(),
+            node: "laptop".to_owned(),
+            created_at: 100.0,
+            started_at: 100.001,
+            completed_at: 100.061,
+            warmup_ms: 38.2,
+            ..Job::default()
+        }
+    }
+
+    #[test]
+    fn the_line_about_a_job_says_where_and_how_long() {
+        let cold = summary(&job());
+        expect!["job-4f3a09c1d27be685  hello 0.1.0  queued 1 ms → laptop, cold start 38 ms → completed in 61 ms"]
+            .assert_eq(&cold);
+        let warm = summary(&Job { warm: true, warmup_ms: 0.0, completed_at: 100.009, ..job() });
+        expect!["job-4f3a09c1d27be685  hello 0.1.0  queued 1 ms → laptop, warm → completed in 9 ms"].assert_eq(&warm);
+    }
+}

@@ -1,0 +1,66 @@
+//! Exit codes: one table, printed by `--help`.
+
+use std::process::ExitCode;
+
+/// What a script can tell from the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Done = 0,
+    /// Done, with warnings; also: something fell short that has no code of its own.
+    Short = 1,
+    /// Wrong use of the command line.
+    Usage = 2,
+    /// The cluster cannot be reached.
+    Unreachable = 3,
+    /// Refused by a contract or by validation.
+    Invalid = 4,
+    /// Refused by policy, quota or budget.
+    Denied = 5,
+    /// Not found.
+    NotFound = 6,
+    /// It exists with other content, or was changed meanwhile.
+    Conflict = 7,
+    /// A limit is reached: try again.
+    Busy = 8,
+    /// The wait timed out; the job goes on.
+    WaitTimedOut = 9,
+    /// The job failed.
+    JobFailed = 10,
+    /// The job was cancelled.
+    JobCancelled = 11,
+    /// The job is in doubt.
+    JobInDoubt = 13,
+}
+
+/// For the end of `--help`.
+pub(crate) const TABLE: &str = "\
+Exit codes:
+  0  done                              7  conflict
+  1  done, with warnings               8  busy: try again
+  2  wrong use of the command line     9  the wait timed out; the job goes on
+  3  the cluster cannot be reached    10  the job failed
+  4  refused by a contract            11  the job was cancelled
+  5  refused by policy or quota       12  the job needs an answer
+  6  not found                        13  the job is in doubt";
+
+impl Exit {
+    /// The code for a refusal with this HTTP status.
+    pub(crate) fn of_http(status: u16) -> Self {
+        match status {
+            400 | 413 | 415 | 422 => Self::Invalid,
+            401 | 403 => Self::Denied,
+            404 | 410 => Self::NotFound,
+            409 | 412 => Self::Conflict,
+            429 | 507 => Self::Busy,
+            502..=504 => Self::Unreachable,
+            _ => Self::Short,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}

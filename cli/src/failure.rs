@@ -1,0 +1,90 @@
+//! What went wrong, for people: a code, one line of cause, where, and a command to try.
+
+use std::fmt;
+
+use crate::exit::Exit;
+
+/// An error that ends a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// `E1102`; none for wrong use of the command line.
+    pub(crate) code: Option<String>,
+    /// One line of cause.
+    pub(crate) message: String,
+    /// Where and what: a JSON pointer and a sentence.
+    pub(crate) places: Vec<(String, String)>,
+    /// One line with a command to try.
+    pub(crate) next: Option<String>,
+    /// What the program exits with.
+    pub(crate) exit: Exit,
+}
+
+impl Failure {
+    pub(crate) fn new(code: &str, exit: Exit, message: impl Into<String>) -> Self {
+        Self { code: Some(code.to_owned()), message: message.into(), places: Vec::new(), next: None, exit }
+    }
+
+    /// The command line itself is wrong.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { code: None, message: message.into(), places: Vec::new(), next: None, exit: Exit::Usage }
+    }
+
+    /// An answer that does not have the API's shape: another program, or another version of ours.
+    pub(crate) fn answer(what: impl fmt::Display) -> Self {
+        let message = format!("the server's answer could not be read: {what}");
+        Self::new("E4005", Exit::Unreachable, message).with_next("compare versions: atlasctl version")
+    }
+
+    #[must_use]
+    pub(crate) fn with_next(mut self, next: impl Into<String>) -> Self {
+        self.next = Some(next.into());
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.code {
+            Some(code) => write!(f, "error[{code}]: {}", self.message)?,
+            None => write!(f, "error: {}", self.message)?,
+        }
+        let width = self.places.iter().map(|(place, _)| place.chars().count()).max().unwrap_or(0);
+        for (place, sentence) in &self.places {
+            write!(f, "\n  at {place:width$}    {sentence}")?;
+        }
+        if let Some(next) = &self.next {
+            write!(f, "\n{next}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_where_and_what_to_try() {
+        let mut failure = Failure::new("E1102", Exit::Invalid, "the input does not fit the contract of hello 0.1.0")
+            .with_next("show the contract: atlasctl agent schema hello");
+        failure.places = vec![
+            ("/".to_owned(), "\"name\" is required".to_owned()),
+            ("/nme".to_owned(), "not allowed here; did you mean \"name\"?".to_owned()),
+        ];
+        expect![[r#"
+            error[E1102]: the input does not fit the contract of hello 0.1.0
+              at /       "name" is required
+              at /nme    not allowed here; did you mean "name"?
+            show the contract: atlasctl agent schema hello"#]]
+        .assert_eq(&failure.to_string());
+    }
+
+    #[test]
+    fn wrong_use_has_no_code() {
+        expect!["error: two inputs"].assert_eq(&Failure::usage("two inputs").to_string());
+    }
+}

@@ -1,0 +1,149 @@
+//! The input of a job: a JSON argument, `--input J|@F|-`, or `key=value` words that build the object.
+
+use std::io::Read;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::failure::Failure;
+use crate::words::could_not;
+
+/// Largest input that is read from a file or from stdin.
+const INPUT_BYTES_MAX: u64 = 64 << 20;
+
+/// Where the words of the command line say that the input comes from.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Source {
+    /// Given whole.
+    Whole(Value),
+    /// To be built from pairs, whose types the agent's contract tells.
+    Pairs(Vec<(String, String)>),
+}
+
+/// Reads the input from the words after the agent's name and from `--input`.
+pub(crate) fn source(words: &[String], input: Option<&str>) -> Result<Source, Failure> {
+    match (words, input) {
+        ([], None) => Ok(Source::Whole(Value::Object(Map::new()))),
+        ([], Some(input)) => Ok(Source::Whole(whole(input)?)),
+        (_, Some(_)) => Err(Failure::usage("the input was given twice: as --input and as words after the agent")),
+        ([word], None) if word.trim_start().starts_with('{') => Ok(Source::Whole(json(word, "the argument")?)),
+        (words, None) => words.iter().map(|word| pair(word)).collect::<Result<_, _>>().map(Source::Pairs),
+    }
+}
+
+/// Builds the object, with each value of the type that the contract's schema gives its property.
+pub(crate) fn object(pairs: Vec<(String, String)>, schema: &Value) -> Result<Value, Failure> {
+    let mut members = Map::new();
+    for (key, text) in pairs {
+        let text = match text.strip_prefix('@') {
+            Some(path) => read_file(Path::new(path))?,
+            None => text,
+        };
+        let wanted = &schema["properties"][&key]["type"];
+        let value = typed(text, wanted);
+        members.insert(key, value);
+    }
+    Ok(Value::Object(members))
+}
+
+/// The text as the schema wants it; as a string where it wants none in particular or the text is no such value: the contract
+/// then says what is wrong with it.
+fn typed(text: String, wanted: &Value) -> Value {
+    let wants = |name: &str| match wanted {
+        Value::String(one) => one == name,
+        Value::Array(some) => some.iter().any(|one| one == name),
+        _ => false,
+    };
+    if wants("string") || !["integer", "number", "boolean", "array", "object", "null"].iter().any(|name| wants(name)) {
+        return Value::String(text);
+    }
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
+}
+
+fn whole(input: &str) -> Result<Value, Failure> {
+    match input.strip_prefix('@') {
+        Some(path) => json(&read_file(Path::new(path))?, &format!("\"{path}\"")),
+        None if input == "-" => json(&read_stdin()?, "stdin"),
+        None => json(input, "--input"),
+    }
+}
+
+fn pair(word: &str) -> Result<(String, String), Failure> {
+    let found = word.split_once('=').filter(|(key, _)| !key.is_empty());
+    let (key, value) = found.ok_or_else(|| {
+        Failure::usage(format!("\"{word}\" is neither key=value nor a JSON object"))
+            .with_next("write: atlasctl run AGENT key=value   or: atlasctl run AGENT '{\"key\": \"value\"}'")
+    })?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+fn json(text: &str, what: &str) -> Result<Value, Failure> {
+    serde_json::from_str(text).map_err(|error| Failure::usage(format!("{what} is not JSON: {error}")))
+}
+
+fn read_file(path: &Path) -> Result<String, Failure> {
+    let file = std::fs::File::open(path).map_err(|error| could_not("read", path, &error))?;
+    bounded(file, path)
+}
+
+fn read_stdin() -> Result<String, Failure> {
+    bounded(std::io::stdin().lock(), Path::new("stdin"))
+}
+
+fn bounded(reader: impl Read, path: &Path) -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = reader.take(INPUT_BYTES_MAX + 1).read_to_string(&mut text);
+    let read = read.map_err(|error| could_not("read", path, &error))?;
+    if read as u64 > INPUT_BYTES_MAX {
+        return Err(Failure::usage(format!("\"{}\" is longer than {INPUT_BYTES_MAX} bytes", path.display())));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn built(words: &[&str], schema: &Value) -> Value {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        match source(&words, None).expect("a source") {
+            Source::Whole(value) => value,
+            Source::Pairs(pairs) => object(pairs, schema).expect("an object"),
+        }
+    }
+
+    #[test]
+    fn words_build_what_the_schema_wants() {
+        let schema = json!({"properties": {
+            "n": {"type": "integer"}, "s": {"type": "string"}, "l": {"type": ["array", "null"]}, "either": {"type": ["string", "number"]},
+        }});
+        let value = built(&["n=5", "s=5", "l=[1]", "either=7", "other=1", "empty=", "eq=a=b"], &schema);
+        let wanted = json!({"n": 5, "s": "5", "l": [1], "either": "7", "other": "1", "empty": "", "eq": "a=b"});
+        assert_eq!(value, wanted);
+        assert_eq!(built(&["n=five"], &schema), json!({"n": "five"}));
+        assert_eq!(built(&[r#"{"a": 1}"#], &schema), json!({"a": 1}));
+        assert_eq!(built(&[], &schema), json!({}));
+    }
+
+    #[test]
+    fn files_are_read_where_an_at_sign_says_so() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("in.json");
+        std::fs::write(&path, r#"{"a": "b"}"#).expect("written");
+        let path = path.to_str().expect("UTF-8");
+        assert_eq!(source(&[], Some(&format!("@{path}"))), Ok(Source::Whole(json!({"a": "b"}))));
+        assert_eq!(built(&[&format!("text=@{path}")], &Value::Null), json!({"text": r#"{"a": "b"}"#}));
+    }
+
+    #[test]
+    fn wrong_use_is_said_plainly() {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let message = |words: &[String], input| source(words, input).expect_err("wrong").message;
+        assert_eq!(message(&words(&["hello"]), None), "\"hello\" is neither key=value nor a JSON object");
+        assert!(message(&words(&["a=b"]), Some("{}")).contains("twice"));
+        assert!(message(&[], Some("{")).starts_with("--input is not JSON"));
+        assert!(message(&[], Some("@/no/such/file")).starts_with("could not read"));
+    }
+}

@@ -1,0 +1,48 @@
+//! The reference page of the command line, generated from the same table that parses it.
+
+use std::fmt::Write;
+
+use clap::{Command, CommandFactory};
+use expect_test::expect_file;
+
+use crate::arguments::Arguments;
+use crate::exit;
+
+#[test]
+fn generated_reference_of_the_command_line_is_fresh() {
+    let mut page = String::from(
+        "# Command line\n\nGenerated from the program by `cargo xtask fix`; `atlasctl COMMAND --help` says the same.\n",
+    );
+    let mut root = Arguments::command();
+    root.build();
+    describe(&root, "atlasctl", &mut page);
+    write!(page, "\n## Exit codes\n\n```text\n{}\n```\n", exit::TABLE.trim_start_matches("Exit codes:\n"))
+        .expect("text grows");
+    expect_file!["../../docs/reference/cli.md"].assert_eq(&page);
+}
+
+fn describe(command: &Command, path: &str, page: &mut String) {
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    write!(page, "\n## {path}\n\n{about}\n").expect("text grows");
+    let ours = |argument: &&clap::Arg| {
+        !argument.is_hide_set() && argument.get_id() != "help" && (path == "atlasctl" || !argument.is_global_set())
+    };
+    let rows: Vec<String> = command.get_arguments().filter(ours).map(row).collect();
+    if !rows.is_empty() {
+        write!(page, "\n| argument | meaning |\n|---|---|\n{}", rows.concat()).expect("text grows");
+    }
+    for child in command.get_subcommands().filter(|child| !child.is_hide_set()) {
+        describe(child, &format!("{path} {}", child.get_name()), page);
+    }
+}
+
+fn row(argument: &clap::Arg) -> String {
+    let meaning = argument.get_help().map(ToString::to_string).unwrap_or_default();
+    let default: Vec<_> = argument.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+    let default = match default.join(" ") {
+        none if none.is_empty() || none == "false" => String::new(),
+        some => format!(" (default `{some}`)"),
+    };
+    let form = argument.to_string().replace('|', "\\|");
+    format!("| `{form}` | {meaning}{default} |\n")
+}

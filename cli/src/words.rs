@@ -1,0 +1,108 @@
+//! Times, sizes and hardware in words.
+
+use std::time::Duration;
+
+use crate::failure::Failure;
+
+/// Milliseconds as people say them: `<1 ms`, `38 ms`, `1.9 s`, `3 min 4 s`.
+pub(crate) fn milliseconds(ms: f64) -> String {
+    let ms = ms.max(0.0);
+    if ms < 0.5 {
+        "<1 ms".to_owned()
+    } else if ms < 999.5 {
+        format!("{ms:.0} ms")
+    } else if ms < 59_950.0 {
+        format!("{:.1} s", ms / 1000.0)
+    } else {
+        let seconds = (ms / 1000.0).round() as u64;
+        let (minutes, hours) = (seconds / 60, seconds / 3600);
+        if hours > 0 { format!("{hours} h {} min", minutes % 60) } else { format!("{minutes} min {} s", seconds % 60) }
+    }
+}
+
+/// Bytes as people say them: `512 B`, `1.2 KiB`, `24.0 GiB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let unit = (bytes.max(1).ilog2() / 10).min(4);
+    if unit == 0 {
+        return format!("{bytes} B");
+    }
+    format!("{:.1} {}", bytes as f64 / f64::from(10 * unit).exp2(), UNITS[unit as usize])
+}
+
+/// A count with its noun.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// The time of day (UTC) of a Unix time.
+pub(crate) fn time_of_day(unix_seconds: f64) -> String {
+    let ms = (unix_seconds.max(0.0) * 1000.0).round() as u64;
+    let (seconds, ms) = (ms / 1000, ms % 1000);
+    format!("{:02}:{:02}:{:02}.{ms:03}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
+}
+
+/// `90`, `500ms`, `30s`, `5m`, `2h`: how arguments say durations; a bare number is seconds.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let number: f64 =
+        number.parse().map_err(|_| format!("\"{text}\" is not a duration; write 500ms, 30s, 5m or 2h"))?;
+    let scale = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("\"{unit}\" is not a unit of time; one of ms, s, m, h")),
+    };
+    Duration::try_from_secs_f64(number * scale).map_err(|error| format!("\"{text}\" is not a duration: {error}"))
+}
+
+/// `key=value` as two texts.
+pub(crate) fn parse_label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err(format!("\"{text}\" is not of the form key=value")),
+    }
+}
+
+/// Wraps an I/O error with what was being done.
+pub(crate) fn could_not(doing: &str, path: &std::path::Path, error: &std::io::Error) -> Failure {
+    Failure::usage(format!("could not {doing} \"{}\": {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn durations_read_well() {
+        let all = [-1.0, 0.2, 1.4, 999.0, 1000.0, 59_000.0, 61_000.0, 3_600_000.0].map(milliseconds);
+        expect!["<1 ms, <1 ms, 1 ms, 999 ms, 1.0 s, 59.0 s, 1 min 1 s, 1 h 0 min"].assert_eq(&all.join(", "));
+    }
+
+    #[test]
+    fn sizes_read_well() {
+        let all = [0, 1, 1023, 1024, 1229, 34_359_738_368].map(bytes);
+        expect!["0 B, 1 B, 1023 B, 1.0 KiB, 1.2 KiB, 32.0 GiB"].assert_eq(&all.join(", "));
+    }
+
+    #[test]
+    fn arguments_say_durations() {
+        let ms = |text| parse_duration(text).map(|duration| duration.as_millis());
+        assert_eq!(ms("500ms"), Ok(500));
+        assert_eq!(ms("90"), Ok(90_000));
+        assert_eq!(ms("1.5m"), Ok(90_000));
+        assert_eq!(ms("2h"), Ok(7_200_000));
+        for wrong in ["", "s", "5d", "-3s", "1e400s", "99999999999999999999999h"] {
+            assert!(ms(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn times_of_day_are_utc() {
+        expect!["12:01:07.204"].assert_eq(&time_of_day(1_795_348_867.204));
+    }
+}
