@@ -1,0 +1,255 @@
+//! The head: the state that the leader's next entry will produce.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use atlas_format::{ENTRY_BYTES_MAX, ENTRY_REQUESTS_MAX, EntryEncoder};
+use atlas_state::State;
+use atlas_types::{ClusterTime, Entry, EventRecord, Level, Outcome, Parent, Rejection, Request, Timestamp};
+
+/// Gathered requests get two thirds of an entry, so that the grants which they lead to fit beside them: a job costs three
+/// commands, and two of them come in from outside.
+const GATHERED_MAX: usize = ENTRY_REQUESTS_MAX * 2 / 3;
+
+/// Likewise of its bytes; grants are small.
+const GATHERED_BYTES_MAX: usize = ENTRY_BYTES_MAX / 8 * 7;
+
+/// Readers need not know more than the first level for what is planned today.
+const READER_LEVEL_MIN: Level = Level(1);
+
+/// The duties of a leader: what follows from a state, at most so many commands.
+pub type Duties<'a> = dyn FnMut(&State, usize) -> Vec<Request> + 'a;
+
+/// An entry with all that it will do.
+#[derive(Debug, Clone)]
+pub struct Planned {
+    /// The entry to propose. Empty if there is nothing to propose: then the answers only have to be released, by a read
+    /// index (design §2, rule 4).
+    pub entry_bytes: Vec<u8>,
+    /// The state after the entry.
+    pub state: State,
+    /// One answer for each gathered request that was taken, in order. A refused request is not in the entry.
+    pub outcomes: Vec<Result<Outcome, Rejection>>,
+    /// What the entry makes happen.
+    pub events: Arc<[EventRecord]>,
+    /// Gathered requests that did not fit; they come first in the next plan.
+    pub leftover: Vec<Request>,
+    /// How many plans were discarded because a command or a duty panicked. Anything but 0 is a fault of ours to report.
+    pub panics: usize,
+    pub(crate) parent: Parent,
+    /// One answer for each command of the entry, as the replicas will find them.
+    pub(crate) entry_outcomes: Vec<Result<Outcome, Rejection>>,
+}
+
+impl Planned {
+    /// True if there is nothing to propose.
+    pub fn is_empty(&self) -> bool {
+        self.entry_bytes.is_empty()
+    }
+}
+
+/// The state that all planned entries lead to. Dropped when a propose fails, and built anew from the applied state.
+#[derive(Debug, Clone)]
+pub struct Head {
+    state: State,
+}
+
+impl Head {
+    /// A head on the applied state, which the caller knows to be complete (design §2, rule 3).
+    pub fn new(state: State) -> Self {
+        Self { state }
+    }
+
+    /// The state after all that was planned.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Plans one entry: the gathered requests one by one, then duties until nothing more follows or fits.
+    ///
+    /// A request that is refused changed nothing, so it is answered and left out of the entry; a repeated submission
+    /// likewise. The head advances only if there is an entry. A command that panics is answered with
+    /// [`Rejection::Internal`] and never proposed: the clone on which it ran is discarded and the rest planned again.
+    pub fn plan(
+        &mut self,
+        gathered: Vec<Request>,
+        at: Timestamp,
+        clock: ClusterTime,
+        duties: &mut Duties<'_>,
+    ) -> Planned {
+        let mut faults = Faults::default();
+        let draft = loop {
+            let mut draft = Draft::begin(&self.state, at, clock);
+            if draft.run(&gathered, duties, &mut faults) {
+                break draft;
+            }
+        };
+        let parent = Parent { seq: self.state.seq(), chain: self.state.chain() };
+        let planned = draft.finish(parent, gathered, faults.count);
+        if !planned.is_empty() {
+            self.state = planned.state.clone();
+        }
+        planned
+    }
+}
+
+/// What panicked so far in one plan.
+#[derive(Default)]
+struct Faults {
+    count: usize,
+    /// Indexes of gathered requests.
+    gathered: Vec<usize>,
+    /// Commands of duties; they come again, since duties are functions of the state.
+    commands: Vec<Request>,
+    /// The duties themselves: this entry goes without them.
+    duties: bool,
+}
+
+/// An entry in the making, on a clone of the head.
+struct Draft {
+    state: State,
+    at: Timestamp,
+    clock: ClusterTime,
+    encoder: EntryEncoder,
+    entry_outcomes: Vec<Result<Outcome, Rejection>>,
+    outcomes: Vec<Result<Outcome, Rejection>>,
+    events: Vec<EventRecord>,
+}
+
+/// What became of one request in a draft.
+enum Step {
+    Answered(Result<Outcome, Rejection>),
+    /// The entry has no room for it.
+    Full,
+    Panicked,
+}
+
+impl Draft {
+    fn begin(state: &State, at: Timestamp, clock: ClusterTime) -> Self {
+        let mut state = state.clone();
+        state.begin_entry(at, clock);
+        // Neither clock goes back: what the state made of them is what the entry says.
+        let (at, clock) = (state.at(), state.clock());
+        Self {
+            state,
+            at,
+            clock,
+            encoder: EntryEncoder::new(),
+            entry_outcomes: Vec::new(),
+            outcomes: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// Fills the draft; false if something panicked, which is then noted: the draft is spoiled.
+    fn run(&mut self, gathered: &[Request], duties: &mut Duties<'_>, faults: &mut Faults) -> bool {
+        for (index, request) in gathered.iter().enumerate() {
+            if faults.gathered.contains(&index) {
+                self.outcomes.push(Err(Rejection::Internal));
+                continue;
+            }
+            if self.encoder.requests() == GATHERED_MAX {
+                break;
+            }
+            match self.step(request, GATHERED_BYTES_MAX) {
+                Step::Answered(outcome) => self.outcomes.push(outcome),
+                // One that does not fit an empty entry fits none.
+                Step::Full if self.encoder.is_empty() => {
+                    let bytes = atlas_format::request_len(request) as u64;
+                    self.outcomes.push(Err(Rejection::PayloadTooLarge { bytes }));
+                }
+                Step::Full => break,
+                Step::Panicked => {
+                    faults.count += 1;
+                    faults.gathered.push(index);
+                    return false;
+                }
+            }
+        }
+        faults.duties || self.run_duties(duties, faults)
+    }
+
+    /// Duties follow from each other (a back-off that passed makes a job that can be granted), hence the loop.
+    fn run_duties(&mut self, duties: &mut Duties<'_>, faults: &mut Faults) -> bool {
+        while self.encoder.requests() < ENTRY_REQUESTS_MAX {
+            let before = self.encoder.requests();
+            let left = ENTRY_REQUESTS_MAX - before;
+            let Ok(commands) = catch_unwind(AssertUnwindSafe(|| duties(&self.state, left))) else {
+                faults.count += 1;
+                faults.duties = true;
+                return false;
+            };
+            for request in commands.into_iter().take(left) {
+                if faults.commands.contains(&request) {
+                    continue;
+                }
+                match self.step(&request, ENTRY_BYTES_MAX) {
+                    Step::Answered(_) => {}
+                    Step::Full => return true,
+                    Step::Panicked => {
+                        faults.count += 1;
+                        faults.commands.push(request);
+                        return false;
+                    }
+                }
+            }
+            // What was refused is not proposed, and would only be planned again.
+            if self.encoder.requests() == before {
+                break;
+            }
+        }
+        true
+    }
+
+    /// Applies one request, and takes it into the entry if it was accepted and changed something.
+    fn step(&mut self, request: &Request, bytes_max: usize) -> Step {
+        let (requests, bytes) = (self.encoder.requests(), self.encoder.len());
+        if !self.encoder.try_push(request) || self.encoder.len() > bytes_max {
+            self.encoder.truncate(requests, bytes);
+            return Step::Full;
+        }
+        let applied = catch_unwind(AssertUnwindSafe(|| {
+            #[cfg(test)]
+            crate::tests::panic_if_asked(request);
+            self.state.apply(request, self.at, self.clock)
+        }));
+        let Ok((outcome, events)) = applied else { return Step::Panicked };
+        if outcome.is_err() || matches!(outcome, Ok(Outcome::Submitted { repeated: true, .. })) {
+            self.encoder.truncate(requests, bytes);
+        } else {
+            self.entry_outcomes.push(outcome.clone());
+            self.events.extend(events);
+        }
+        Step::Answered(outcome)
+    }
+
+    fn finish(mut self, parent: Parent, mut gathered: Vec<Request>, panics: usize) -> Planned {
+        let leftover = gathered.split_off(self.outcomes.len());
+        let mut entry_bytes = Vec::new();
+        if !self.encoder.is_empty() {
+            self.state.end_entry();
+            let header = Entry {
+                cluster_id: self.state.cluster_id(),
+                level: self.state.level(),
+                min_reader_level: READER_LEVEL_MIN,
+                parent,
+                at: self.at,
+                clock: self.clock,
+                requests: Vec::new(),
+            };
+            entry_bytes = self.encoder.finish(&header);
+            let outcome_bytes = atlas_format::encode_outcomes(&self.entry_outcomes);
+            self.state.set_chain(atlas_format::chain(&parent.chain, &entry_bytes, &outcome_bytes));
+        }
+        Planned {
+            entry_bytes,
+            state: self.state,
+            outcomes: self.outcomes,
+            events: self.events.into(),
+            leftover,
+            panics,
+            parent,
+            entry_outcomes: self.entry_outcomes,
+        }
+    }
+}
