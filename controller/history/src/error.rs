@@ -51,7 +51,7 @@ pub enum HistoryError {
     Sync(#[source] std::io::Error),
     /// A stored record cannot be read.
     #[error("a record of history is malformed")]
-    Record(#[source] serde_json::Error),
+    Record(#[source] atlas_format::FormatError),
     /// A stored record lacks something or holds what is not allowed.
     #[error("a record of history is malformed: {0}")]
     Field(&'static str),

@@ -98,6 +98,6 @@ pub struct JobEvent {
     pub change: JobChange,
     /// Its status before.
     pub old_status: JobStatus,
-    /// The job after the change, without its lease and its rules for running.
+    /// The job after the change.
     pub job: Arc<Job>,
 }

@@ -1,10 +1,11 @@
 //! The queries. Blocking: the caller runs them off the async threads.
 
+use atlas_format::decode_job;
 use atlas_types::{EventSeq, Job, JobId};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use crate::record::{decode_event, decode_job, id_column, id_of, status_word};
+use crate::record::{decode_event, id_column, id_of};
 use crate::writer::column;
 use crate::{HistoryError, JobFilter, StoredEvent};
 
@@ -13,13 +14,11 @@ fn read<T>(result: rusqlite::Result<T>) -> Result<T, HistoryError> {
 }
 
 fn job_of(row: &Row<'_>) -> rusqlite::Result<Result<Job, HistoryError>> {
-    let record = row.get_ref(0)?.as_bytes()?;
-    let bytes = row.get_ref(1)?.as_bytes()?;
-    Ok(decode_job(record, bytes))
+    Ok(decode_job(row.get_ref(0)?.as_bytes()?).map_err(HistoryError::Record))
 }
 
 pub(crate) fn job(connection: &Connection, id: JobId) -> Result<Option<Job>, HistoryError> {
-    let mut query = read(connection.prepare_cached("SELECT record, bytes FROM jobs WHERE id = ?1 LIMIT 1"))?;
+    let mut query = read(connection.prepare_cached("SELECT job FROM jobs WHERE id = ?1 LIMIT 1"))?;
     read(query.query_row([id_column(id)], job_of).optional())?.transpose()
 }
 
@@ -42,7 +41,7 @@ pub(crate) fn jobs(connection: &Connection, filter: &JobFilter) -> Result<Vec<Jo
         wanted.push(("namespace = ?", namespace.as_str().to_owned().into()));
     }
     if let Some(status) = filter.status {
-        wanted.push(("status = ?", status_word(status).to_owned().into()));
+        wanted.push(("status = ?", status.as_str().to_owned().into()));
     }
     if let Some(agent) = &filter.agent {
         wanted.push(("agent = ?", agent.as_str().to_owned().into()));
@@ -55,9 +54,8 @@ pub(crate) fn jobs(connection: &Connection, filter: &JobFilter) -> Result<Vec<Jo
     }
     let conditions: Vec<_> = wanted.iter().map(|(condition, _)| *condition).collect();
     let conditions = if conditions.is_empty() { "1".to_owned() } else { conditions.join(" AND ") };
-    let sql = format!(
-        "SELECT record, bytes FROM jobs WHERE {conditions} ORDER BY created_at DESC, event_seq DESC LIMIT ? OFFSET ?"
-    );
+    let sql =
+        format!("SELECT job FROM jobs WHERE {conditions} ORDER BY created_at DESC, event_seq DESC LIMIT ? OFFSET ?");
     let mut values: Vec<Value> = wanted.into_iter().map(|(_, value)| value).collect();
     for number in [filter.limit, filter.offset] {
         values.push(i64::try_from(number).unwrap_or(i64::MAX).into());
@@ -75,7 +73,7 @@ pub(crate) fn events(connection: &Connection, after: EventSeq, limit: usize) -> 
         return Err(HistoryError::Gone { earliest: EventSeq(floor as u64).next() });
     }
     let mut ended = |seq: EventSeq| {
-        let mut query = read(view.prepare_cached("SELECT record, bytes FROM jobs WHERE event_seq = ?1"))?;
+        let mut query = read(view.prepare_cached("SELECT job FROM jobs WHERE event_seq = ?1"))?;
         read(query.query_row([column(seq)], job_of).optional())?.transpose()
     };
     let mut blobs = read(view.prepare_cached("SELECT body FROM events WHERE last_seq > ?1 ORDER BY last_seq"))?;

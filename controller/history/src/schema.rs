@@ -21,8 +21,7 @@ CREATE TABLE jobs (
     status       TEXT NOT NULL,
     created_at   INTEGER NOT NULL,    -- microseconds since 1970
     completed_at INTEGER NOT NULL,
-    record       TEXT NOT NULL,       -- everything else, JSON
-    bytes        BLOB NOT NULL        -- payloads and metadata, lengths in the record
+    job          BLOB NOT NULL        -- the whole job, a message of atlas.state.v1
 );
 CREATE INDEX jobs_by_id ON jobs (id);
 CREATE INDEX jobs_by_created_at ON jobs (created_at);

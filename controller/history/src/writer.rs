@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Clock;
+use atlas_format::encode_job;
 use atlas_types::{Event, EventRecord, EventSeq};
 use rusqlite::{Connection, params};
 use tokio::sync::{mpsc, watch};
 
-use crate::record::{encode_event, encode_job, id_column, status_word};
+use crate::record::{encode_event, id_column};
 use crate::{Ended, HistoryError, Options};
 
 /// What the writer is asked to do.
@@ -117,7 +118,7 @@ impl Writer {
         let mut batch = Batch { through: written, ..Batch::default() };
         {
             let mut insert = transaction
-                .prepare_cached("INSERT OR IGNORE INTO jobs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
+                .prepare_cached("INSERT OR IGNORE INTO jobs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
                 .map_err(sql())?;
             for input in waiting {
                 match input {
@@ -190,8 +191,6 @@ struct Batch {
     first: Option<EventSeq>,
     through: EventSeq,
     blob: Vec<u8>,
-    record: Vec<u8>,
-    bytes: Vec<u8>,
 }
 
 impl Batch {
@@ -213,7 +212,7 @@ impl Batch {
         self.first.get_or_insert(event.seq);
         self.through = event.seq;
         match &event.event {
-            Event::Job { job, .. } if job.status.is_terminal() => self.job(insert, event.seq, job),
+            Event::Job { job, .. } if job.status.is_terminal() => Self::job(insert, event.seq, job),
             _ => Ok(()),
         }
     }
@@ -227,7 +226,7 @@ impl Batch {
     ) -> Result<(), HistoryError> {
         let known = self.through;
         for Ended { event, job } in ended.iter().filter(|ended| ended.event > known) {
-            self.job(insert, *event, job)?;
+            Self::job(insert, *event, job)?;
         }
         if through > self.through {
             self.flush(connection)?;
@@ -238,25 +237,20 @@ impl Batch {
     }
 
     fn job(
-        &mut self,
         insert: &mut rusqlite::CachedStatement<'_>,
         seq: EventSeq,
         job: &atlas_types::Job,
     ) -> Result<(), HistoryError> {
-        self.record.clear();
-        self.bytes.clear();
-        encode_job(job, &mut self.record, &mut self.bytes)?;
         insert
             .execute(params![
                 column(seq),
                 id_column(job.id),
                 job.namespace.as_str(),
                 job.agent.as_str(),
-                status_word(job.status),
+                job.status.as_str(),
                 job.created_at.0,
                 job.completed_at.0,
-                self.record,
-                self.bytes,
+                encode_job(job),
             ])
             .map_err(HistoryError::sql("write"))?;
         Ok(())

@@ -26,7 +26,7 @@ fn job(id: u64, status: JobStatus) -> Job {
     Job {
         namespace: Namespace::default_namespace(),
         id: JobId(id),
-        agent: if id % 2 == 0 { "echo" } else { "count" }.parse().expect("a name"),
+        agent: if id.is_multiple_of(2) { "echo" } else { "count" }.parse().expect("a name"),
         pin: Some(AgentPin { version: Version { major: 1, minor: 2, patch: 3 }, digest: Digest([7; 32]) }),
         spec: None,
         status,
@@ -35,7 +35,7 @@ fn job(id: u64, status: JobStatus) -> Job {
         queue_seq: 11,
         submitted_seq: Seq(5),
         input: Payload::inline(format!("{{\"n\":{id}}}").as_bytes()),
-        output: ended.then(|| Payload {
+        output: ended.then_some(Payload {
             key_id: 2,
             body: PayloadBody::Artifact { digest: Digest([1; 32]), size_bytes: 70_000 },
         }),
@@ -90,7 +90,6 @@ fn life(first: u64, id: u64) -> Arc<[EventRecord]> {
 async fn synced(history: &SqliteHistory, seq: u64) {
     let mut synced = history.synced();
     let reached = synced.wait_for(|synced| *synced >= EventSeq(seq));
-    #[expect(clippy::disallowed_methods, reason = "a test's own deadline")]
     tokio::time::timeout(Duration::from_secs(10), reached).await.expect("in time").expect("the writer lives");
 }
 
