@@ -19,6 +19,9 @@ mod outcome;
 mod proto;
 mod snapshot;
 
+#[cfg(test)]
+mod tests;
+
 pub use chain::chain;
 pub use entry::{
     ENTRY_BYTES_MAX, ENTRY_REQUESTS_MAX, EntryEncoder, decode_entry, encode_entry, encode_request, request_len,

@@ -41,6 +41,9 @@ impl TryFrom<proto::Reason> for Reason {
             proto::ReasonKind::Unspecified => {
                 return Err(FormatError::Value { field: "reason.kind", found: reason.kind.into() });
             }
+            kind if kind != proto::ReasonKind::Backoff && reason.until_us != 0 => {
+                return Err(FormatError::Value { field: "reason.until_us", found: reason.until_us.cast_signed() });
+            }
             proto::ReasonKind::Queued => Self::Queued,
             proto::ReasonKind::Backoff => Self::Backoff { until: ClusterTime(reason.until_us) },
             proto::ReasonKind::Lost => Self::Lost,

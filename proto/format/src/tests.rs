@@ -1,0 +1,208 @@
+//! Properties of the whole format: everything reads back, equal values have equal bytes, hostile bytes do no harm.
+
+mod draw;
+
+use std::sync::Arc;
+
+use atlas_types::{Entry, Level};
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+use prost::Message as _;
+
+use crate::*;
+use draw::Draw;
+
+proptest! {
+    #[test]
+    fn entries_read_back_as_written(seed in any::<u64>()) {
+        let entry = Draw::new(seed).entry();
+        let bytes = encode_entry(&entry);
+        let read = decode_entry(&bytes).expect("own bytes");
+        prop_assert_eq!(&read, &entry);
+        prop_assert_eq!(encode_entry(&read), bytes);
+    }
+
+    #[test]
+    fn outcomes_read_back_as_written(seed in any::<u64>()) {
+        let outcomes = Draw::new(seed).outcomes();
+        let bytes = encode_outcomes(&outcomes);
+        prop_assert_eq!(decode_outcomes(&bytes), Ok(outcomes));
+    }
+
+    #[test]
+    fn jobs_read_back_as_written(seed in any::<u64>()) {
+        let job = Draw::new(seed).job();
+        prop_assert_eq!(decode_job(&encode_job(&job)), Ok(job));
+    }
+
+    #[test]
+    fn snapshots_read_back_as_written(seed in any::<u64>()) {
+        let image = Draw::new(seed).image();
+        let bytes = snapshot(&image);
+        let read = decode_snapshot(bytes.as_slice()).expect("own bytes");
+        prop_assert_eq!(&read, &image);
+        prop_assert_eq!(&bytes[bytes.len() - 32..], digest_state(&read));
+    }
+
+    #[test]
+    fn a_planner_knows_the_size(seed in any::<u64>()) {
+        let entry = Draw::new(seed).entry();
+        let mut encoder = EntryEncoder::new();
+        for request in &entry.requests {
+            let before = encoder.len();
+            prop_assert!(encoder.try_push(request));
+            prop_assert_eq!(encoder.len() - before, request_len(request));
+        }
+        let (requests, bytes) = (encoder.requests(), encoder.len());
+        encoder.push(&Draw::new(seed).request());
+        encoder.truncate(requests, bytes);
+        prop_assert_eq!(encoder.finish(&entry), encode_entry(&entry));
+    }
+
+    #[test]
+    fn random_bytes_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..512)) {
+        let _ = decode_entry(&bytes);
+        let _ = decode_outcomes(&bytes);
+        let _ = decode_job(&bytes);
+        let _ = decode_snapshot(bytes.as_slice());
+    }
+
+    /// An entry has no checksum of its own (the log has): what still reads must at least be the same bytes again.
+    #[test]
+    fn changed_entries_are_refused_or_read_whole(seed in any::<u64>(), at in any::<prop::sample::Index>(), bit in 0..8_u8) {
+        let mut bytes = encode_entry(&Draw::new(seed).entry());
+        let at = at.index(bytes.len());
+        bytes[at] ^= 1 << bit;
+        if let Ok(entry) = decode_entry(&bytes) {
+            prop_assert_eq!(encode_entry(&entry).len(), bytes.len());
+        }
+    }
+
+    #[test]
+    fn changed_snapshots_are_refused(seed in any::<u64>(), at in any::<prop::sample::Index>(), bit in 0..8_u8) {
+        let mut bytes = snapshot(&Draw::new(seed).image());
+        let at = at.index(bytes.len());
+        bytes[at] ^= 1 << bit;
+        prop_assert!(decode_snapshot(bytes.as_slice()).is_err());
+    }
+}
+
+fn snapshot(image: &atlas_types::StateImage) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode_snapshot(image, &mut bytes).expect("a vector takes everything");
+    bytes
+}
+
+fn small_entry() -> Entry {
+    let mut draw = Draw::new(1);
+    let mut entry = draw.entry();
+    entry.requests.truncate(1);
+    entry
+}
+
+/// An entry after `change`, and what is said against it.
+fn check(change: impl FnOnce(&mut proto::Entry), refused: &Expect) {
+    let mut message = proto::Entry::decode(encode_entry(&small_entry()).as_slice()).expect("own bytes");
+    change(&mut message);
+    let error = decode_entry(&message.encode_to_vec()).expect_err("a changed entry");
+    refused.assert_eq(&error.to_string());
+}
+
+#[test]
+fn a_refusal_names_the_field() {
+    check(|entry| entry.header = None, &expect![[r#"field "entry.header" is missing"#]]);
+    check(
+        |entry| header(entry).cluster_id.truncate(15),
+        &expect![[r#"field "header.cluster_id" has 15 bytes instead of 16"#]],
+    );
+    check(
+        |entry| header(entry).parent_chain.push(0),
+        &expect![[r#"field "header.parent_chain" has 33 bytes instead of 32"#]],
+    );
+    check(|entry| entry.requests[0].origin = None, &expect![[r#"field "request.origin" is missing"#]]);
+    check(|entry| origin(entry).door = 0, &expect![[r#"field "origin.door" holds 0, which is not one of its values"#]]);
+    check(
+        |entry| origin(entry).door = 99,
+        &expect![[r#"field "origin.door" holds 99, which is not one of its values"#]],
+    );
+    check(|entry| origin(entry).namespace = "../x".to_owned(), &expect![[r#"field "origin.namespace" is not a name"#]]);
+    check(
+        |entry| entry.requests[0].command = None,
+        &expect!["request 0 holds a command that this program does not know"],
+    );
+    check(
+        |entry| header(entry).min_reader_level = Level::CURRENT.0 + 1,
+        &expect!["this was written for readers of level 2 and above, this program has 1"],
+    );
+}
+
+fn header(entry: &mut proto::Entry) -> &mut proto::EntryHeader {
+    entry.header.as_mut().expect("a header")
+}
+
+fn origin(entry: &mut proto::Entry) -> &mut proto::Origin {
+    entry.requests[0].origin.as_mut().expect("an origin")
+}
+
+/// A command of a later version is an unknown field of the request: the replica must stop, not skip it.
+#[test]
+fn a_command_of_a_later_version_stops_the_reader() {
+    let entry = small_entry();
+    let origin = proto::Origin::from(&entry.requests[0].origin).encode_to_vec();
+    let mut request = vec![0x0a, u8::try_from(origin.len()).expect("a short origin")];
+    request.extend(origin);
+    request.extend([0xc2, 0x3e, 0x00]); // field 1000, an empty message
+    let mut bytes = vec![0x0a, u8::try_from(request.len()).expect("a short request")];
+    bytes.extend(request);
+    bytes.extend(EntryEncoder::new().finish(&entry));
+    assert_eq!(decode_entry(&bytes), Err(FormatError::UnknownCommand { index: 0 }));
+}
+
+#[test]
+fn a_field_of_a_later_version_stops_the_reader() {
+    let mut bytes = encode_entry(&small_entry());
+    let understood = bytes.len();
+    bytes.extend([0xc0, 0x3e, 0x01]); // field 1000, the number 1
+    assert_eq!(decode_entry(&bytes), Err(FormatError::UnknownField { found: bytes.len(), understood }));
+}
+
+#[test]
+fn an_entry_keeps_to_its_bounds() {
+    let mut encoder = EntryEncoder::new();
+    let request = Draw::new(3).request();
+    while encoder.try_push(&request) {}
+    assert!(encoder.requests() == ENTRY_REQUESTS_MAX || encoder.len() + request_len(&request) > ENTRY_BYTES_MAX - 128);
+    assert!(encoder.finish(&small_entry()).len() <= ENTRY_BYTES_MAX);
+    let huge = vec![0; 2 * ENTRY_BYTES_MAX + 1];
+    assert!(matches!(decode_entry(&huge), Err(FormatError::TooLarge { .. })));
+}
+
+#[test]
+fn a_snapshot_cut_anywhere_is_refused() {
+    let image = Draw::new(5).image();
+    let bytes = snapshot(&image);
+    for len in 0..bytes.len() {
+        assert!(decode_snapshot(&bytes[..len]).is_err(), "{len} of {} bytes", bytes.len());
+    }
+    let trailing = [bytes.as_slice(), &[0]].concat();
+    assert!(matches!(decode_snapshot(trailing.as_slice()), Err(SnapshotError::Trailing)));
+}
+
+#[test]
+fn a_huge_length_takes_no_memory() {
+    let mut bytes = b"ATLSNAP1".to_vec();
+    bytes.extend(u32::MAX.to_le_bytes());
+    assert!(matches!(decode_snapshot(bytes.as_slice()), Err(SnapshotError::RecordTooLarge { .. })));
+}
+
+#[test]
+fn jobs_share_their_spec_again() {
+    let mut draw = Draw::new(9);
+    let mut image = draw.image();
+    let mut job = draw.job();
+    job.spec = Some(Arc::new(draw.run_spec()));
+    image.jobs = vec![Arc::new(job.clone()), Arc::new(job)];
+    let read = decode_snapshot(snapshot(&image).as_slice()).expect("own bytes");
+    let spec = |n: usize| read.jobs[n].spec.as_ref().expect("a spec");
+    assert!(Arc::ptr_eq(spec(0), spec(1)));
+}
