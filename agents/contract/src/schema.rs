@@ -93,9 +93,7 @@ impl Validator {
             return Ok(());
         }
         let errors = order::sorted(&self.schema, value, compiled.iter_errors(value));
-        let mut violations = message::violations(&self.schema, value, &errors);
-        violations.truncate(VIOLATIONS_MAX);
-        Err(violations)
+        Err(message::violations(&self.schema, value, &errors))
     }
 
     /// Checks a value and says what is wrong in our own words, one line a member: for people at a terminal.
@@ -114,9 +112,7 @@ impl Validator {
     pub fn explain(&self, value: &Value) -> Vec<Violation> {
         let Some(compiled) = &self.compiled else { return Vec::new() };
         let errors = order::sorted(&self.schema, value, compiled.iter_errors(value));
-        let mut violations = message::explained(&self.schema, value, &errors);
-        violations.truncate(VIOLATIONS_MAX);
-        violations
+        message::explained(&self.schema, value, &errors)
     }
 }
 

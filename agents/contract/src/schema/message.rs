@@ -6,6 +6,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
+use super::{VIOLATIONS_MAX, Validator};
 use super::order::{resolve, segments};
 use crate::python;
 use crate::violation::{Violation, member, nearest, shown};
@@ -21,6 +22,9 @@ pub(super) fn violations(schema: &Value, value: &Value, errors: &[ValidationErro
         if violation.rule != "items" || seen.insert(violation.pointer.clone()) {
             violations.push(violation);
         }
+        if violations.len() == VIOLATIONS_MAX {
+            break;
+        }
     }
     violations
 }
@@ -28,7 +32,7 @@ pub(super) fn violations(schema: &Value, value: &Value, errors: &[ValidationErro
 /// In our own words, an unexpected member as a line of its own.
 pub(super) fn explained(schema: &Value, value: &Value, errors: &[ValidationError<'_>]) -> Vec<Violation> {
     let mut lines = Vec::new();
-    for error in errors {
+    for error in errors.iter().take(VIOLATIONS_MAX) {
         let context = Context::of(schema, value, error);
         let violation = context.violation();
         match error.kind() {
@@ -36,8 +40,10 @@ pub(super) fn explained(schema: &Value, value: &Value, errors: &[ValidationError
                 let message = format!("\"{}\" is required", property.as_str().unwrap_or_default());
                 lines.push(Violation { message, ..violation });
             }
-            Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-                for name in unexpected {
+            Kind::AdditionalProperties { .. } | Kind::UnevaluatedProperties { .. } | Kind::FalseSchema
+                if violation.rule.ends_with("Properties") =>
+            {
+                for name in &context.unexpected() {
                     let suggestion = context.suggestion(name);
                     let message = match &suggestion {
                         Some(meant) => format!("not allowed here; did you mean \"{meant}\"?"),
@@ -50,6 +56,7 @@ pub(super) fn explained(schema: &Value, value: &Value, errors: &[ValidationError
             _ => lines.push(violation),
         }
     }
+    lines.truncate(VIOLATIONS_MAX);
     lines
 }
 
@@ -61,9 +68,13 @@ pub(super) fn invalid_schema(schema: &Value, path: &str, error: &ValidationError
     }
 }
 
+/// Keywords whose value `false` is said of the whole object or array.
+const ABOUT_MEMBERS: [&str; 4] = ["items", "additionalProperties", "unevaluatedProperties", "unevaluatedItems"];
+
 /// An error with the part of the schema and of the value that it is about.
 struct Context<'a> {
     error: &'a ValidationError<'a>,
+    root: &'a Value,
     /// The schema object that holds the broken keyword.
     holder: Option<&'a Value>,
     /// The keyword in the schema as written.
@@ -117,7 +128,7 @@ impl<'a> Context<'a> {
             pointer.truncate(pointer.rfind('/').unwrap_or(0));
         }
         let instance = value.pointer(&pointer).unwrap_or(value);
-        Self { error, holder, keyword, instance, pointer: shown(&pointer) }
+        Self { error, root: schema, holder, keyword, instance, pointer: shown(&pointer) }
     }
 
     /// The limit or list that the broken keyword states.
@@ -127,9 +138,9 @@ impl<'a> Context<'a> {
 
     fn violation(&self) -> Violation {
         if let Kind::PropertyNames { error } = self.error.kind() {
+            // The name itself is the value that was checked; the path in the schema is the whole one.
             let name = error.instance().clone().into_owned();
-            let schema = self.holder.and_then(|schema| schema.get("propertyNames")).unwrap_or(&Value::Null);
-            let inner = Context::of(schema, &name, error).violation();
+            let inner = Context::of(self.root, &name, error).violation();
             return Violation { pointer: self.pointer.clone(), ..inner };
         }
         let rule = self.rule();
@@ -139,11 +150,70 @@ impl<'a> Context<'a> {
 
     fn rule(&self) -> String {
         match self.error.kind() {
-            Kind::FalseSchema if self.keyword != "items" => "false".to_owned(),
+            Kind::FalseSchema if !ABOUT_MEMBERS.contains(&self.keyword.as_str()) => "false".to_owned(),
             Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => "pattern".to_owned(),
+            Kind::Contains => self.contains_rule().to_owned(),
             _ if self.keyword.is_empty() => self.error.kind().keyword().to_owned(),
             _ => self.keyword.clone(),
         }
+    }
+
+    /// Which of the three keywords around `contains` is broken depends on how many items match.
+    fn contains_rule(&self) -> &'static str {
+        let Some(holder) = self.holder else { return "contains" };
+        let limit = |name| holder.get(name).and_then(Value::as_f64);
+        match self.matching_items() {
+            found if limit("maxContains").is_some_and(|most| found as f64 > most) => "maxContains",
+            0 => "contains",
+            _ => "minContains",
+        }
+    }
+
+    fn matching_items(&self) -> usize {
+        let Some(wanted) = self.holder.and_then(|schema| schema.get("contains")) else { return 0 };
+        let Some(fits) = self.probe(wanted) else { return 0 };
+        self.instance.as_array().into_iter().flatten().filter(|item| fits.is_valid(item)).count()
+    }
+
+    /// A validator for a part of the schema, to say more about an error than the engine does.
+    fn probe(&self, part: &Value) -> Option<Validator> {
+        let mut schema = match part {
+            Value::Object(members) => members.clone(),
+            // A schema that is `true` or `false`.
+            part => [("allOf".to_owned(), Value::Array(vec![part.clone()]))].into_iter().collect(),
+        };
+        for shared in ["$defs", "definitions"] {
+            if let Some(definitions) = self.root.get(shared) {
+                schema.entry(shared).or_insert_with(|| definitions.clone());
+            }
+        }
+        Validator::compile(&Value::Object(schema)).ok()
+    }
+
+    /// The branches of `oneOf` that fit: the later ones first, as Python lists them.
+    fn fitting_branches(&self) -> Vec<String> {
+        let branches = self.stated().as_array().into_iter().flatten();
+        let fits = |branch: &&Value| self.probe(branch).is_some_and(|validator| validator.is_valid(self.instance));
+        let mut fitting: Vec<String> = branches.filter(fits).map(python::repr).collect();
+        if !fitting.is_empty() {
+            fitting.rotate_left(1);
+        }
+        fitting
+    }
+
+    /// The members that are not allowed.
+    fn unexpected(&self) -> Vec<String> {
+        match self.error.kind() {
+            Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => unexpected.clone(),
+            _ => self.unnamed_members(),
+        }
+    }
+
+    /// The members that no other keyword beside this one names, when the engine refused all of them at once.
+    fn unnamed_members(&self) -> Vec<String> {
+        let named = self.holder.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+        let members = self.instance.as_object().into_iter().flat_map(|members| members.keys());
+        members.filter(|name| !named.is_some_and(|named| named.contains_key(*name))).cloned().collect()
     }
 
     fn message(&self, rule: &str) -> String {
@@ -191,6 +261,11 @@ impl<'a> Context<'a> {
             ("pattern", _) => format!("{} does not match {}", value(), limit()),
             ("uniqueItems", _) => format!("{} has non-unique elements", value()),
             ("additionalProperties", Kind::AdditionalProperties { unexpected }) => self.additional(unexpected),
+            ("additionalProperties", Kind::FalseSchema) => self.additional(&self.unnamed_members()),
+            ("unevaluatedProperties", Kind::FalseSchema) => {
+                let names = self.unnamed_members().iter().map(|name| python::string(name)).collect();
+                format!("Unevaluated properties are not allowed ({} unexpected)", listed(sorted(names)))
+            }
             ("unevaluatedProperties", Kind::UnevaluatedProperties { unexpected }) => {
                 let names: Vec<String> = unexpected.iter().map(|name| python::string(name)).collect();
                 if *stated == Value::Bool(false) {
@@ -204,26 +279,42 @@ impl<'a> Context<'a> {
                 }
             }
             ("unevaluatedItems", Kind::UnevaluatedItems { unexpected }) => {
-                format!("Unevaluated items are not allowed ({} unexpected)", listed(unexpected.clone()))
+                let read = |text: &String| serde_json::from_str(text).map_or_else(|_| text.clone(), |item| python::repr(&item));
+                format!("Unevaluated items are not allowed ({} unexpected)", listed(unexpected.iter().map(read).collect()))
             }
             ("oneOf", Kind::OneOfMultipleValid { .. }) => {
-                format!("{} is valid under each of more than one of the given schemas", value())
+                format!("{} is valid under each of {}", value(), self.fitting_branches().join(", "))
             }
             ("oneOf" | "anyOf", _) => format!("{} is not valid under any of the given schemas", value()),
             ("not", _) => format!("{} should not be valid under {}", value(), limit()),
             ("contains", _) => format!("{} does not contain items matching the given schema", value()),
-            ("minContains", _) => format!("Too few items match the given schema (expected at least {})", limit()),
-            ("maxContains", _) => format!("Too many items match the given schema (expected at most {})", limit()),
+            ("minContains", _) => {
+                let least = self.beside("minContains");
+                let found = self.matching_items();
+                format!("Too few items match the given schema (expected at least {least} but only {found} matched)")
+            }
+            ("maxContains", _) => {
+                format!("Too many items match the given schema (expected at most {})", self.beside("maxContains"))
+            }
             ("items", _) => {
                 let allowed = self.holder.and_then(|schema| schema.get("prefixItems")).and_then(Value::as_array);
                 let allowed = allowed.map_or(0, Vec::len);
-                let found = self.instance.as_array().map_or(0, Vec::len);
+                let extra = self.instance.as_array().and_then(|items| items.get(allowed..)).unwrap_or_default();
                 let noun = if allowed == 1 { "item" } else { "items" };
-                format!("Expected at most {allowed} {noun} but found {} extra", found.saturating_sub(allowed))
+                let rest = match extra {
+                    [only] => python::repr(only),
+                    extra => python::repr(&Value::Array(extra.to_vec())),
+                };
+                format!("Expected at most {allowed} {noun} but found {} extra: {rest}", extra.len())
             }
             ("false", _) => format!("False schema does not allow {}", value()),
             _ => self.error.to_string(),
         }
+    }
+
+    /// The limit that a keyword beside the broken one states.
+    fn beside(&self, keyword: &str) -> String {
+        self.holder.and_then(|schema| schema.get(keyword)).map(python::repr).unwrap_or_default()
     }
 
     /// The present member that asks for the missing one.

@@ -35,9 +35,15 @@ struct Walk<'a> {
 }
 
 fn rank(schema: &Value, value: &Value, error: &ValidationError<'_>) -> Vec<usize> {
-    let members = segments(error.instance_path()).into_iter();
-    let mut walk = Walk { root: schema, schema, value, members, rank: Vec::new() };
-    let mut path = segments(error.evaluation_path()).into_iter();
+    let mut members = segments(error.instance_path());
+    let mut path = segments(error.evaluation_path());
+    if let ValidationErrorKind::PropertyNames { error } = error.kind() {
+        // What is wrong is said of the name: go on below the keyword, as if the name were a member.
+        path = segments(error.evaluation_path());
+        members.extend(error.instance().as_str().map(str::to_owned));
+    }
+    let mut path = path.into_iter();
+    let mut walk = Walk { root: schema, schema, value, members: members.into_iter(), rank: Vec::new() };
     while let Some(keyword) = path.next() {
         if walk.step(&keyword, &mut path).is_none() {
             break;
@@ -89,7 +95,11 @@ impl<'a> Walk<'a> {
                 self.schema = below;
                 self.descend()
             }
-            "propertyNames" | "not" | "if" | "then" | "else" => {
+            "propertyNames" => {
+                self.schema = below;
+                self.descend()
+            }
+            "not" | "if" | "then" | "else" => {
                 self.schema = below;
                 Some(())
             }
