@@ -7,8 +7,8 @@ use super::{Contract, Hardware};
 /// Most leases one job may lose, unless the contract says less.
 const ATTEMPTS_DEFAULT: u32 = 3;
 
-/// Longest start-up of a slot, unless the contract says otherwise.
-const STARTUP_DEFAULT: Micros = Micros::from_secs(60);
+/// Longest start-up of a slot, unless the contract says otherwise (spec §26).
+const STARTUP_DEFAULT: Micros = Micros::from_secs(30);
 
 impl Contract {
     /// How jobs of this version run.

@@ -6,8 +6,8 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
-use super::{VIOLATIONS_MAX, Validator};
 use super::order::{resolve, segments};
+use super::{VIOLATIONS_MAX, Validator};
 use crate::python;
 use crate::violation::{Violation, member, nearest, shown};
 
@@ -79,6 +79,8 @@ struct Context<'a> {
     holder: Option<&'a Value>,
     /// The keyword in the schema as written.
     keyword: String,
+    /// What follows it in the path: for `dependentRequired` the member that asks.
+    detail: Option<String>,
     /// The value that the keyword was applied to.
     instance: &'a Value,
     pointer: String,
@@ -128,7 +130,7 @@ impl<'a> Context<'a> {
             pointer.truncate(pointer.rfind('/').unwrap_or(0));
         }
         let instance = value.pointer(&pointer).unwrap_or(value);
-        Self { error, root: schema, holder, keyword, instance, pointer: shown(&pointer) }
+        Self { error, root: schema, holder, keyword, detail: path.next(), instance, pointer: shown(&pointer) }
     }
 
     /// The limit or list that the broken keyword states.
@@ -204,7 +206,9 @@ impl<'a> Context<'a> {
     /// The members that are not allowed.
     fn unexpected(&self) -> Vec<String> {
         match self.error.kind() {
-            Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => unexpected.clone(),
+            Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+                unexpected.clone()
+            }
             _ => self.unnamed_members(),
         }
     }
@@ -279,8 +283,13 @@ impl<'a> Context<'a> {
                 }
             }
             ("unevaluatedItems", Kind::UnevaluatedItems { unexpected }) => {
-                let read = |text: &String| serde_json::from_str(text).map_or_else(|_| text.clone(), |item| python::repr(&item));
-                format!("Unevaluated items are not allowed ({} unexpected)", listed(unexpected.iter().map(read).collect()))
+                let read = |text: &String| {
+                    serde_json::from_str(text).map_or_else(|_| text.clone(), |item| python::repr(&item))
+                };
+                format!(
+                    "Unevaluated items are not allowed ({} unexpected)",
+                    listed(unexpected.iter().map(read).collect())
+                )
             }
             ("oneOf", Kind::OneOfMultipleValid { .. }) => {
                 format!("{} is valid under each of {}", value(), self.fitting_branches().join(", "))
@@ -319,6 +328,9 @@ impl<'a> Context<'a> {
 
     /// The present member that asks for the missing one.
     fn dependent(&self, missing: &str) -> String {
+        if let Some(asking) = &self.detail {
+            return asking.clone();
+        }
         let asks = |names: &Value| names.as_array().is_some_and(|names| names.iter().any(|name| name == missing));
         let members = self.stated().as_object();
         let asking = members.and_then(|members| {

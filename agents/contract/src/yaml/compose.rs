@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::scalar::{self, Scalar, Type};
 use super::{Budget, Document, Foreign, Place, YamlError};
+use crate::python;
 
 /// A value and where it begins.
 pub(super) struct Node {
@@ -39,6 +40,8 @@ enum CollectionTag {
     Sequence,
     Mapping,
     Set,
+    /// `!!omap` and `!!pairs`: mappings of one member each, read as lists of key and value.
+    Pairs,
 }
 
 const CORE: &str = "tag:yaml.org,2002:";
@@ -120,6 +123,7 @@ impl Composer {
         let kind = match open.tag {
             CollectionTag::Sequence => Kind::Sequence(open.children),
             CollectionTag::Set => Kind::Set,
+            CollectionTag::Pairs => Kind::Sequence(open.children.iter().map(pair).collect::<Result<_, _>>()?),
             CollectionTag::Mapping => {
                 let mut pairs = Vec::with_capacity(open.children.len() / 2);
                 let mut children = open.children.into_iter();
@@ -192,6 +196,17 @@ fn meaning(place: Place, problem: impl Into<String>) -> YamlError {
     YamlError::Meaning { place, problem: problem.into() }
 }
 
+/// The only member of a mapping as a list.
+fn pair(node: &Rc<Node>) -> Result<Rc<Node>, YamlError> {
+    match &node.kind {
+        Kind::Mapping(pairs) if pairs.len() == 1 => {
+            let items = pairs.iter().flat_map(|(key, value)| [Rc::clone(key), Rc::clone(value)]).collect();
+            Ok(Rc::new(Node { kind: Kind::Sequence(items), place: node.place }))
+        }
+        _ => Err(meaning(node.place, "a list of pairs takes mappings of one member")),
+    }
+}
+
 /// The core type a tag names: `!!int` is `int`.
 fn core(tag: &Tag) -> Option<String> {
     format!("{}{}", tag.handle, tag.suffix).strip_prefix(CORE).map(str::to_owned)
@@ -207,7 +222,8 @@ fn collection(tag: Option<&Tag>, untagged: CollectionTag) -> Option<CollectionTa
     match (core(tag)?.as_str(), untagged) {
         ("map", CollectionTag::Mapping) => Some(CollectionTag::Mapping),
         ("set", CollectionTag::Mapping) => Some(CollectionTag::Set),
-        ("seq" | "omap" | "pairs", CollectionTag::Sequence) => Some(CollectionTag::Sequence),
+        ("seq", CollectionTag::Sequence) => Some(CollectionTag::Sequence),
+        ("omap" | "pairs", CollectionTag::Sequence) => Some(CollectionTag::Pairs),
         _ => None,
     }
 }
@@ -220,7 +236,8 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, S
         };
     };
     if is_non_specific(tag) {
-        return scalar::typed(Type::Str, text);
+        // The Python loader resolves a plain scalar after `!` like any other.
+        return scalar(text, style, None);
     }
     let kind = match core(tag).as_deref() {
         Some("null") => Type::Null,
@@ -344,6 +361,9 @@ fn escaped(key: &str) -> String {
 fn key_text(key: &Node) -> Result<String, YamlError> {
     match &key.kind {
         Kind::Scalar(Scalar::Json(Value::String(text))) => Ok(text.clone()),
+        Kind::Scalar(Scalar::Json(Value::Number(number))) if number.is_f64() => {
+            Ok(python::float(number.as_f64().unwrap_or_default()))
+        }
         Kind::Scalar(Scalar::Json(value)) => Ok(value.to_string()),
         Kind::Scalar(Scalar::Merge) => Ok("<<".to_owned()),
         Kind::Scalar(Scalar::Default) => Ok("=".to_owned()),
