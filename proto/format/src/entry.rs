@@ -2,8 +2,10 @@
 //! other, knowing the size, and write the header when the entry is full.
 
 use atlas_types::{ClusterTime, Entry, Level, Parent, Request, Seq, Timestamp};
-use prost::Message as _;
-use prost::encoding::{encode_key, encode_varint, encoded_len_varint, key_len};
+use prost::encoding::{
+    DecodeContext, WireType, decode_key, encode_key, encode_varint, encoded_len_varint, key_len, skip_field,
+};
+use prost::{DecodeError, Message as _};
 
 use crate::convert::{fixed, required};
 use crate::{FormatError, proto};
@@ -17,6 +19,7 @@ pub const ENTRY_REQUESTS_MAX: usize = 512;
 /// Readers take twice what planners write: an entry is committed before it is read, and a planner that counts one byte wrong
 /// must not stop every replica.
 const READ_BYTES_MAX: usize = 2 * ENTRY_BYTES_MAX;
+const READ_REQUESTS_MAX: usize = 2 * ENTRY_REQUESTS_MAX;
 
 const REQUESTS_TAG: u32 = 1;
 const HEADER_TAG: u32 = 2;
@@ -33,7 +36,7 @@ pub fn request_len(request: &Request) -> usize {
 }
 
 fn append(tag: u32, message: &impl prost::Message, bytes: &mut Vec<u8>) {
-    encode_key(tag, prost::encoding::WireType::LengthDelimited, bytes);
+    encode_key(tag, WireType::LengthDelimited, bytes);
     encode_varint(message.encoded_len() as u64, bytes);
     message.encode_raw(bytes);
 }
@@ -121,6 +124,7 @@ pub fn decode_entry(bytes: &[u8]) -> Result<Entry, FormatError> {
     if bytes.len() > READ_BYTES_MAX {
         return Err(FormatError::TooLarge { field: "entry", found: bytes.len(), max: READ_BYTES_MAX });
     }
+    check_requests(bytes)?;
     let message = proto::Entry::decode(bytes).map_err(|source| FormatError::Malformed { source })?;
     let understood = message.encoded_len();
     let header = required("entry.header", message.header)?;
@@ -144,6 +148,23 @@ pub fn decode_entry(bytes: &[u8]) -> Result<Entry, FormatError> {
         clock: ClusterTime(header.clock_us),
         requests: message.requests.into_iter().map(Request::try_from).collect::<Result<_, _>>()?,
     })
+}
+
+/// Counts the requests before any is read: an empty one has two bytes in the entry and hundreds in memory.
+fn check_requests(bytes: &[u8]) -> Result<(), FormatError> {
+    let found = count_requests(bytes).map_err(|source| FormatError::Malformed { source })?;
+    let max = READ_REQUESTS_MAX;
+    if found > max { Err(FormatError::TooLarge { field: "entry.requests", found, max }) } else { Ok(()) }
+}
+
+fn count_requests(mut bytes: &[u8]) -> Result<usize, DecodeError> {
+    let mut found = 0;
+    while !bytes.is_empty() {
+        let (tag, wire_type) = decode_key(&mut bytes)?;
+        skip_field(wire_type, tag, &mut bytes, DecodeContext::default())?;
+        found += usize::from(tag == REQUESTS_TAG);
+    }
+    Ok(found)
 }
 
 fn header_out(entry: &Entry) -> proto::EntryHeader {

@@ -1,0 +1,389 @@
+//! One value of everything that is written down.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use atlas_types::*;
+
+pub(crate) const JOB: JobId = JobId(0x4f3a_09c1_d27b_e685);
+pub(crate) const TOKEN: FencingToken = FencingToken(1);
+pub(crate) const CLUSTER: u128 = 0x0011_2233_4455_6677_8899_aabb_ccdd_eeff;
+
+pub(crate) fn node() -> NodeId {
+    NodeId::new("n1").expect("a name")
+}
+
+pub(crate) fn agent() -> AgentName {
+    AgentName::new("echo").expect("a name")
+}
+
+pub(crate) const VERSION: Version = Version { major: 1, minor: 20, patch: 3 };
+pub(crate) const PACKAGE: Digest = Digest([0xa5; 32]);
+
+fn labels() -> BTreeMap<String, String> {
+    BTreeMap::from([("team".to_owned(), "search".to_owned()), ("zone".to_owned(), "a".to_owned())])
+}
+
+pub(crate) fn origin() -> Origin {
+    Origin {
+        namespace: Namespace::default_namespace(),
+        principal: Principal::local(),
+        door: Door::Http,
+        request_id: Some(RequestId::new("once-only").expect("a name")),
+        body_hash: 0xfeed,
+        trace: Some(TraceContext { trace_id: 0x4bf9_2f35, span_id: 0x00f0_67aa, flags: 1 }),
+    }
+}
+
+pub(crate) fn spec() -> RunSpec {
+    RunSpec {
+        demand: Demand {
+            cores: 2,
+            memory_bytes: 4 << 30,
+            gpus: 1,
+            vram_bytes: 8 << 30,
+            architecture: Some(Architecture::X86_64),
+            devices: vec!["/dev/video0".to_owned()],
+            labels: labels(),
+            node: Some(node()),
+        },
+        effects: Effects::Once,
+        max_attempts: 3,
+        concurrency: Some(4),
+        retry: RetryRule { max_retries: 2, backoff_base: Micros::from_secs(1) },
+        timeouts: Timeouts {
+            queue: Some(Micros::from_secs(60)),
+            startup: Micros::from_secs(30),
+            execution: Micros::from_secs(300),
+        },
+    }
+}
+
+/// A spec that any node fulfils.
+pub(crate) fn light_spec() -> RunSpec {
+    let RunSpec { retry, timeouts, .. } = spec();
+    let demand = Demand::default();
+    RunSpec { demand, effects: Effects::Idempotent, max_attempts: 3, concurrency: None, retry, timeouts }
+}
+
+pub(crate) fn inventory() -> Inventory {
+    Inventory {
+        cores: 16,
+        memory_bytes: 64 << 30,
+        architecture: Some(Architecture::X86_64),
+        gpus: vec![Gpu {
+            index: 0,
+            uuid: "GPU-6f1c".to_owned(),
+            vendor: "nvidia".to_owned(),
+            model: "H100".to_owned(),
+            memory_bytes: 80 << 30,
+            mig_profile: Some("1g.10gb".to_owned()),
+            healthy: true,
+        }],
+        devices: vec!["/dev/video0".to_owned()],
+        labels: labels(),
+        places: 4,
+        declared: true,
+    }
+}
+
+pub(crate) fn allocation() -> Allocation {
+    Allocation { cores: 2, memory_bytes: 4 << 30, gpus: vec![GpuShare { index: 0, vram_bytes: 8 << 30 }] }
+}
+
+pub(crate) fn artifact() -> Payload {
+    Payload { key_id: 0, body: PayloadBody::Artifact { digest: Digest([0x5a; 32]), size_bytes: 1 << 20 } }
+}
+
+pub(crate) fn failure() -> Failure {
+    Failure { kind: FailureKind::Agent, error: "ValueError: no text".into() }
+}
+
+pub(crate) fn usage() -> Usage {
+    Usage { warmup: Micros(250_000), execution: Micros(1_500), warm: false, idle: 1 }
+}
+
+fn pin() -> AgentPin {
+    AgentPin { version: VERSION, digest: PACKAGE }
+}
+
+fn submit(verdict: Verdict) -> SubmitJob {
+    SubmitJob {
+        id: JOB,
+        agent: agent(),
+        verdict,
+        input: Payload::inline(br#"{"text":"hello"}"#),
+        priority: -3,
+        metadata: Arc::from(*b"{}"),
+        labels: Arc::new(labels()),
+        execution_timeout: Some(Micros::from_secs(5)),
+    }
+}
+
+/// The name of a command's golden. A new command does not compile until it has one.
+fn name(command: &Command) -> &'static str {
+    match command {
+        Command::RegisterAgent(_) => "register_agent",
+        Command::RetireAgent(_) => "retire_agent",
+        Command::RegisterNode(_) => "register_node",
+        Command::DrainNode(_) => "drain_node",
+        Command::Cordon(_) => "cordon",
+        Command::RemoveNode(_) => "remove_node",
+        Command::LoseNode(_) => "lose_node",
+        Command::WarmChanged(_) => "warm_changed",
+        Command::SubmitJob(SubmitJob { verdict: Verdict::Accepted(_), .. }) => "submit_job",
+        Command::SubmitJob(SubmitJob { verdict: Verdict::Refused { .. }, .. }) => "submit_job_refused",
+        Command::GrantLease(_) => "grant_lease",
+        Command::StartJob(_) => "start_job",
+        Command::CompleteJob(_) => "complete_job",
+        Command::FailJob(_) => "fail_job",
+        Command::FailPending(_) => "fail_pending",
+        Command::CancelJob(_) => "cancel_job",
+        Command::LoseLease(_) => "lose_lease",
+        Command::WakeJob(_) => "wake_job",
+        Command::RetryJob(_) => "retry_job",
+        Command::SinkAck(_) => "sink_ack",
+        Command::PruneJobs(_) => "prune_jobs",
+        Command::ConfigureCluster(_) => "configure_cluster",
+    }
+}
+
+/// How many names there are.
+const NAMES: usize = 22;
+
+/// One command of each kind, with its name.
+pub(crate) fn commands() -> Vec<(&'static str, Command)> {
+    let (job, token, epoch) = (JOB, TOKEN, NodeEpoch(2));
+    let commands = vec![
+        Command::RegisterAgent(RegisterAgent {
+            name: agent(),
+            version: VERSION,
+            digest: PACKAGE,
+            package_bytes: 12_345,
+            kind: AgentKind::Agent,
+            capabilities: vec!["echo".to_owned(), "text".to_owned()],
+            contract: Payload::inline(br#"{"name":"echo"}"#),
+            spec: Arc::new(spec()),
+            labels: labels(),
+        }),
+        Command::RetireAgent(RetireAgent { name: agent(), version: VERSION }),
+        Command::RegisterNode(RegisterNode { node: node(), boot_id: BootId(7), inventory: inventory() }),
+        Command::DrainNode(DrainNode { node: node() }),
+        Command::Cordon(Cordon { node: node(), cordoned: true }),
+        Command::RemoveNode(RemoveNode { node: node() }),
+        Command::LoseNode(LoseNode { node: node(), epoch }),
+        Command::WarmChanged(WarmChanged { node: node(), epoch, digest: PACKAGE, idle: 2 }),
+        Command::SubmitJob(submit(Verdict::Accepted(pin()))),
+        Command::SubmitJob(submit(Verdict::Refused { pin: Some(pin()), failure: failure() })),
+        Command::GrantLease(GrantLease { job, node: node(), epoch, allocation: allocation() }),
+        Command::StartJob(StartJob { job, node: node(), token }),
+        Command::CompleteJob(CompleteJob {
+            job,
+            node: node(),
+            token,
+            output: Payload::inline(br#"{"text":"hello"}"#),
+            usage: usage(),
+            metadata: Some(Arc::from(*b"{}")),
+            stream: Some(artifact()),
+        }),
+        Command::FailJob(FailJob {
+            job,
+            node: node(),
+            token,
+            failure: failure(),
+            output: Some(Payload::inline(b"1")),
+            usage: usage(),
+            metadata: None,
+            stream: None,
+        }),
+        Command::FailPending(FailPending { job, failure: failure() }),
+        Command::CancelJob(CancelJob { job, running: true }),
+        Command::LoseLease(LoseLease { job, token }),
+        Command::WakeJob(WakeJob { job }),
+        Command::RetryJob(RetryJob { job, id: JobId(8) }),
+        Command::SinkAck(SinkAck { member: MemberId(1), event_seq: EventSeq(40) }),
+        Command::PruneJobs(PruneJobs {
+            voters: vec![MemberId(1), MemberId(2), MemberId(300)],
+            event_seq: EventSeq(39),
+            limit: 100,
+        }),
+        Command::ConfigureCluster(ConfigureCluster { config: ClusterConfig::default() }),
+    ];
+    let named: BTreeMap<_, _> = commands.into_iter().map(|command| (name(&command), command)).collect();
+    assert_eq!(named.len(), NAMES, "every command has a sample");
+    named.into_iter().collect()
+}
+
+/// An entry that holds one request.
+pub(crate) fn entry(request: Request) -> Entry {
+    Entry {
+        cluster_id: CLUSTER,
+        level: Level(1),
+        min_reader_level: Level(1),
+        parent: Parent { seq: Seq(41), chain: [0xc4; 32] },
+        at: Timestamp(1_767_225_600_000_000),
+        clock: ClusterTime(90_000_000),
+        requests: vec![request],
+    }
+}
+
+/// Every answer there is.
+pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
+    let status = JobStatus::Failed;
+    let mut all = vec![
+        Ok(Outcome::Done),
+        Ok(Outcome::Submitted { job: JOB, repeated: true }),
+        Ok(Outcome::Granted { token: TOKEN, attempt: Attempt(2) }),
+        Ok(Outcome::Ended { status, retry: Some(JobId(8)) }),
+        Ok(Outcome::Ended { status: JobStatus::Pending, retry: None }),
+        Ok(Outcome::Cancelled { accepted: true }),
+        Ok(Outcome::NodeRegistered { epoch: NodeEpoch(2) }),
+        Ok(Outcome::Pruned { jobs: 100 }),
+        Err(Rejection::QueueFull { active: 1_000 }),
+        Err(Rejection::PayloadTooLarge { bytes: 65_537 }),
+        Err(Rejection::RequestConflict),
+        Err(Rejection::DuplicateJob { job: JOB }),
+        Err(Rejection::StaleAgent),
+        Err(Rejection::UnknownAgent),
+        Err(Rejection::UnknownJob { job: JOB }),
+        Err(Rejection::WrongStatus { status }),
+        Err(Rejection::Fenced),
+        Err(Rejection::UnknownNode { node: node() }),
+        Err(Rejection::NodeUnavailable),
+        Err(Rejection::NodeBusy { leases: 2 }),
+        Err(Rejection::DoesNotFit),
+        Err(Rejection::NotDue),
+        Err(Rejection::NotConfirmed),
+        Err(Rejection::Internal),
+    ];
+    all.extend(Rejection::LIMITS.map(|what| Err(Rejection::LimitReached { what, limit: 10 })));
+    all
+}
+
+fn lease() -> Lease {
+    Lease {
+        namespace: Namespace::default_namespace(),
+        job: JOB,
+        node: node(),
+        epoch: NodeEpoch(2),
+        token: TOKEN,
+        attempt: Attempt(1),
+        allocation: allocation(),
+        granted_at: ClusterTime(80_000_000),
+        started: true,
+    }
+}
+
+/// A running job and a failed one; between them every field is set.
+pub(crate) fn jobs() -> Vec<Job> {
+    let origin = origin();
+    let running = Job {
+        namespace: origin.namespace,
+        id: JOB,
+        agent: agent(),
+        pin: Some(pin()),
+        spec: Some(Arc::new(spec())),
+        status: JobStatus::Running,
+        reason: Reason::Running,
+        priority: 10,
+        queue_seq: 5,
+        submitted_seq: Seq(30),
+        input: Payload::inline(br#"{"text":"hello"}"#),
+        output: None,
+        failure: None,
+        created_at: Timestamp(1_767_225_599_000_000),
+        started_at: Timestamp(1_767_225_599_500_000),
+        completed_at: Timestamp::NOT_YET,
+        queued_at: ClusterTime(79_000_000),
+        warmup: Micros::default(),
+        execution: Micros::default(),
+        warm: false,
+        attempt: Attempt(1),
+        lease: Some(Arc::new(lease())),
+        retry_count: 0,
+        original: None,
+        successor: None,
+        metadata: Arc::from(*b"{}"),
+        labels: Arc::new(labels()),
+        execution_timeout: Some(Micros::from_secs(5)),
+        principal: origin.principal,
+        door: origin.door,
+        request_id: origin.request_id,
+        trace: origin.trace,
+        stream: None,
+    };
+    let failed = Job {
+        id: JobId(8),
+        status: JobStatus::Failed,
+        reason: Reason::Backoff { until: ClusterTime(81_000_000) },
+        output: Some(Payload::inline(b"1")),
+        failure: Some(failure()),
+        completed_at: Timestamp(1_767_225_599_900_000),
+        warmup: Micros(250_000),
+        execution: Micros(1_500),
+        warm: true,
+        lease: None,
+        retry_count: 1,
+        original: Some(JobId(3)),
+        successor: Some(JobId(9)),
+        stream: Some(artifact()),
+        ..running.clone()
+    };
+    vec![failed, running]
+}
+
+/// A state with one of everything.
+pub(crate) fn image() -> StateImage {
+    let agent = AgentVersion {
+        namespace: Namespace::default_namespace(),
+        name: agent(),
+        version: VERSION,
+        digest: PACKAGE,
+        package_bytes: 12_345,
+        kind: AgentKind::Orchestrator,
+        capabilities: vec!["echo".to_owned()],
+        contract: Payload::inline(br#"{"name":"echo"}"#),
+        spec: Arc::new(spec()),
+        labels: labels(),
+        registered_at: Timestamp(1_767_225_000_000_000),
+        registered_seq: Seq(2),
+        retired: true,
+    };
+    let node = Node {
+        id: node(),
+        epoch: NodeEpoch(2),
+        boot_id: BootId(7),
+        inventory: inventory(),
+        health: NodeHealth::Ready,
+        cordoned: true,
+        draining: true,
+        warm: BTreeMap::from([(PACKAGE, 2)]),
+        registered_at: Timestamp(1_767_225_000_000_000),
+    };
+    let origin = origin();
+    StateImage {
+        cluster_id: CLUSTER,
+        level: Level(1),
+        seq: Seq(42),
+        chain: [0xc4; 32],
+        at: Timestamp(1_767_225_600_000_000),
+        clock: ClusterTime(90_000_000),
+        grant_seq: TOKEN,
+        event_seq: EventSeq(40),
+        queue_seq: 5,
+        config: ClusterConfig::default(),
+        agents: vec![Arc::new(agent)],
+        nodes: vec![NodeImage { node: Arc::new(node), inventory_since: FencingToken(1) }],
+        jobs: jobs().into_iter().map(Arc::new).collect(),
+        ended: vec![EndedImage { event: EventSeq(39), job: JobId(8) }],
+        requests: vec![RequestImage {
+            namespace: origin.namespace,
+            principal: origin.principal,
+            request_id: origin.request_id.expect("a request id"),
+            body_hash: 0xfeed,
+            at: ClusterTime(79_000_000),
+            outcome: Outcome::Submitted { job: JOB, repeated: false },
+        }],
+        sinks: vec![SinkImage { member: MemberId(1), event: EventSeq(38) }],
+    }
+}

@@ -1,0 +1,42 @@
+//! Entries, outcomes, jobs and snapshots.
+
+use atlas_format::{
+    decode_entry, decode_job, decode_outcomes, decode_snapshot, encode_entry, encode_job, encode_outcomes,
+    encode_snapshot,
+};
+use atlas_types::Request;
+
+use crate::files::{Golden, check, text};
+use crate::samples;
+
+#[test]
+fn entries_read_and_write_as_ever() {
+    let golden = |(name, command)| {
+        let entry = samples::entry(Request { origin: samples::origin(), command });
+        Golden { name, bytes: encode_entry(&entry), read: |bytes| text(decode_entry(bytes).expect("an entry")) }
+    };
+    let goldens: Vec<_> = samples::commands().into_iter().map(golden).collect();
+    check("entries", &goldens);
+}
+
+#[test]
+fn outcomes_read_and_write_as_ever() {
+    let bytes = encode_outcomes(&samples::outcomes());
+    let read = |bytes: &[u8]| text(decode_outcomes(bytes).expect("outcomes"));
+    check("outcomes", &[Golden { name: "outcomes", bytes, read }]);
+}
+
+#[test]
+fn jobs_read_and_write_as_ever() {
+    let read = |bytes: &[u8]| text(decode_job(bytes).expect("a job"));
+    let golden = |(name, job)| Golden { name, bytes: encode_job(job), read };
+    check("jobs", &["failed", "running"].into_iter().zip(&samples::jobs()).map(golden).collect::<Vec<_>>());
+}
+
+#[test]
+fn snapshots_read_and_write_as_ever() {
+    let mut bytes = Vec::new();
+    encode_snapshot(&samples::image(), &mut bytes).expect("a vector takes everything");
+    let read = |bytes: &[u8]| text(decode_snapshot(bytes).expect("a snapshot"));
+    check("snapshots", &[Golden { name: "snapshot", bytes, read }]);
+}

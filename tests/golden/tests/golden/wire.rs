@@ -1,0 +1,105 @@
+//! Frames between a worker and the leader.
+
+use atlas_types::*;
+use atlas_wire::proto::worker::v1::{SessionRequest, SessionResponse};
+use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
+use prost::Message as _;
+
+use crate::files::{Golden, check, text};
+use crate::samples;
+
+const ATTEMPT: Attempt = Attempt(1);
+
+#[test]
+fn what_workers_say_reads_and_writes_as_ever() {
+    let report =
+        |kind| ToLeader::Report { number: 12, report: Report { job: samples::JOB, token: samples::TOKEN, kind } };
+    let event = StreamEvent {
+        number: 1,
+        at: Timestamp(1_500_000),
+        kind: StreamKind::Log,
+        level: "info".into(),
+        text: "hi".into(),
+    };
+    let hello = Hello {
+        node: samples::node(),
+        boot_id: BootId(7),
+        inventory: samples::inventory(),
+        level: Level(1),
+        leases: vec![HeldLease { job: samples::JOB, token: samples::TOKEN, attempt: ATTEMPT }],
+    };
+    let said = [
+        ("hello", ToLeader::Hello(hello)),
+        ("renew", ToLeader::Renew { number: 3 }),
+        ("started", report(ReportKind::Started)),
+        (
+            "completed",
+            report(ReportKind::Completed {
+                output: samples::artifact(),
+                usage: samples::usage(),
+                metadata: Some((*b"{}").into()),
+            }),
+        ),
+        (
+            "failed",
+            report(ReportKind::Failed {
+                failure: samples::failure(),
+                output: Some(Payload::inline(b"1")),
+                usage: samples::usage(),
+                metadata: None,
+                cancelled: true,
+            }),
+        ),
+        ("not_held", report(ReportKind::NotHeld)),
+        ("warm_changed", ToLeader::WarmChanged { digest: samples::PACKAGE, idle: 2 }),
+        ("stream_events", ToLeader::StreamEvents { job: samples::JOB, attempt: ATTEMPT, events: vec![event] }),
+        ("draining", ToLeader::Draining),
+    ];
+    let read = |bytes: &[u8]| {
+        text(ToLeader::try_from(SessionRequest::decode(bytes).expect("a frame")).expect("a known frame"))
+    };
+    let golden = |(name, said)| Golden { name, bytes: SessionRequest::from(said).encode_to_vec(), read };
+    check("to_leader", &said.map(golden));
+}
+
+#[test]
+fn what_leaders_say_reads_and_writes_as_ever() {
+    let (job, token) = (samples::JOB, samples::TOKEN);
+    let assignment = Assignment {
+        namespace: Namespace::default_namespace(),
+        job,
+        token,
+        attempt: ATTEMPT,
+        agent: samples::agent(),
+        version: samples::VERSION,
+        digest: samples::PACKAGE,
+        package_bytes: 12_345,
+        input: Payload::inline(br#"{"text":"hello"}"#),
+        metadata: (*b"{}").into(),
+        allocation: samples::allocation(),
+        startup_timeout: Micros::from_secs(30),
+        execution_timeout: Micros(1_500_000),
+        needs_start: true,
+        retry_count: 1,
+        trace: samples::origin().trace,
+    };
+    let welcome = Welcome { epoch: NodeEpoch(2), session_ttl: Micros::from_secs(10), leases: vec![assignment.clone()] };
+    let said = [
+        ("welcome", ToWorker::Welcome(welcome)),
+        ("not_leader", ToWorker::NotLeader { leader_address: Some("c2:7401".into()) }),
+        ("grant", ToWorker::Grant(Box::new(assignment))),
+        ("cancel", ToWorker::Cancel { job, token, grace: Micros::from_secs(5) }),
+        ("revoke", ToWorker::Revoke { job, token }),
+        ("report_applied", ToWorker::ReportAck { number: 12, result: ReportResult::Applied }),
+        ("report_fenced", ToWorker::ReportAck { number: 12, result: ReportResult::Fenced }),
+        ("renew_ack", ToWorker::RenewAck { number: 3 }),
+        ("stream_ack", ToWorker::StreamAck { job, attempt: ATTEMPT, number: 1 }),
+        ("drain", ToWorker::Drain),
+        ("shutdown", ToWorker::Shutdown),
+    ];
+    let read = |bytes: &[u8]| {
+        text(ToWorker::try_from(SessionResponse::decode(bytes).expect("a frame")).expect("a known frame"))
+    };
+    let golden = |(name, said)| Golden { name, bytes: SessionResponse::from(said).encode_to_vec(), read };
+    check("to_worker", &said.map(golden));
+}
