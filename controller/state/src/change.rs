@@ -257,10 +257,10 @@ pub(crate) fn set_warm(state: &mut NodeState, digest: Digest, idle: u32) {
 }
 
 /// The lease under which a report is made, or that it is outdated.
-pub(crate) fn live_lease<'a>(
-    job: Option<&'a Arc<Job>>,
+pub(crate) fn live_lease(
+    job: Option<&Arc<Job>>,
     holds: impl FnOnce(&Lease) -> bool,
-) -> Result<(&'a Arc<Job>, &'a Arc<Lease>), Rejection> {
+) -> Result<(&Arc<Job>, &Arc<Lease>), Rejection> {
     let job = job.ok_or(Rejection::Fenced)?;
     let lease = job.lease.as_ref().filter(|lease| holds(lease)).ok_or(Rejection::Fenced)?;
     Ok((job, lease))

@@ -66,23 +66,23 @@ impl State {
         state.config = Arc::new(image.config);
         for agent in image.agents {
             let agents = state.agents.entry(agent.namespace.clone()).or_default();
-            once("an agent version", agents.insert((agent.name.clone(), agent.version), agent))?;
+            once("an agent version", agents.insert((agent.name.clone(), agent.version), agent).is_none())?;
         }
         for NodeImage { node, inventory_since } in image.nodes {
             let id = node.id.clone();
-            once("a node", state.nodes.insert(id, Arc::new(NodeState::new(node, inventory_since))))?;
+            once("a node", state.nodes.insert(id, Arc::new(NodeState::new(node, inventory_since))).is_none())?;
         }
         for job in image.jobs {
-            once("a job", state.jobs.insert(job.id, job))?;
+            once("a job", state.jobs.insert(job.id, job).is_none())?;
         }
         for EndedImage { event, job } in image.ended {
-            once("an ending", state.ended.insert(event, job))?;
+            once("an ending", state.ended.insert(event, job).is_none())?;
         }
         let requests = image.requests.len() as u64;
         state.dedupe = Dedupe::from_image(image.requests);
-        once("a request", (state.dedupe.len() != requests).then_some(()))?;
+        once("a request", state.dedupe.len() == requests)?;
         for SinkImage { member, event } in image.sinks {
-            once("a member", state.sinks.insert(member, event))?;
+            once("a member", state.sinks.insert(member, event).is_none())?;
         }
         state.rebuild()?;
         state.check_invariants().map_err(ImageError::Violation)?;
@@ -118,6 +118,6 @@ impl State {
     }
 }
 
-fn once<T>(what: &'static str, before: Option<T>) -> Result<(), ImageError> {
-    if before.is_some() { Err(ImageError::Twice { what }) } else { Ok(()) }
+fn once(what: &'static str, is_new: bool) -> Result<(), ImageError> {
+    if is_new { Ok(()) } else { Err(ImageError::Twice { what }) }
 }

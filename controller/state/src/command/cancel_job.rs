@@ -33,11 +33,14 @@ mod tests {
 
     #[test]
     fn a_waiting_job_ends_at_once() {
-        check("agent a; job j1; job j2 -- cancel j1; cancel-pending j2; cancel j1", expect![[r#"
+        check(
+            "agent a; job j1; job j2 -- cancel j1; cancel-pending j2; cancel j1",
+            expect![[r#"
             j1 Ended pending→cancelled
             j2 Ended pending→cancelled
             = nothing to cancel
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -56,17 +59,23 @@ mod tests {
 
     #[test]
     fn a_cancelled_job_whose_lease_is_lost_does_not_run_again() {
-        check("agent a; node n1; job j1; grant j1 n1; cancel j1 -- lose-node n1", expect![[r#"
+        check(
+            "agent a; node n1; job j1; grant j1 n1; cancel j1 -- lose-node n1",
+            expect![[r#"
             node n1 epoch 1 Down
             j1 Ended running→cancelled
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_job_of_another_name_space_does_not_exist() {
-        check("agent a; job j1 -- cancel j1 ns=other; cancel j9", expect![[r#"
+        check(
+            "agent a; job j1 -- cancel j1 ns=other; cancel j9",
+            expect![[r#"
             ! no such job: j1
             ! no such job: ?
-        "#]]);
+        "#]],
+        );
     }
 }

@@ -47,10 +47,13 @@ mod tests {
 
     #[test]
     fn after_a_cancel_the_result_is_dropped() {
-        check("agent a; node n1; job j1; grant j1 n1; cancel j1 -- complete j1 output=1; show j1", expect![[r#"
+        check(
+            "agent a; node n1; job j1; grant j1 n1; cancel j1 -- complete j1 output=1; show j1",
+            expect![[r#"
             j1 Ended running→cancelled
             j1: cancelled attempt 1
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]

@@ -27,27 +27,36 @@ mod tests {
 
     #[test]
     fn a_cordoned_node_gets_no_lease_until_it_is_allowed_again() {
-        check("agent a; node n1; job j1 -- cordon n1; cordon n1; grant j1 n1; uncordon n1; grant j1 n1", expect![[r#"
+        check(
+            "agent a; node n1; job j1 -- cordon n1; cordon n1; grant j1 n1; uncordon n1; grant j1 n1",
+            expect![[r#"
             node n1 epoch 1 Ready cordoned
             ! the node cannot take this
             node n1 epoch 1 Ready
             j1 Granted pending→running on n1 token 1 attempt 1
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn to_allow_leases_ends_a_drain() {
-        check("node n1; drain n1 -- cordon n1; uncordon n1; uncordon n1", expect![[r#"
+        check(
+            "node n1; drain n1 -- cordon n1; uncordon n1; uncordon n1",
+            expect![[r#"
             node n1 epoch 1 Ready cordoned draining
             node n1 epoch 1 Ready
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn an_unknown_node_is_refused() {
-        check("cordon n1; uncordon n1", expect![[r#"
+        check(
+            "cordon n1; uncordon n1",
+            expect![[r#"
             ! no such node: n1
             ! no such node: n1
-        "#]]);
+        "#]],
+        );
     }
 }

@@ -35,8 +35,11 @@ mod tests {
 
     #[test]
     fn an_unknown_node_is_refused() {
-        check("drain n1", expect![[r#"
+        check(
+            "drain n1",
+            expect![[r#"
             ! no such node: n1
-        "#]]);
+        "#]],
+        );
     }
 }

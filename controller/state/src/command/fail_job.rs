@@ -68,17 +68,23 @@ mod tests {
 
     #[test]
     fn after_a_cancel_a_failure_only_says_that_it_stopped() {
-        check("agent a retries=1; node n1; job j1; grant j1 n1; cancel j1 -- fail j1; show n1", expect![[r#"
+        check(
+            "agent a retries=1; node n1; job j1; grant j1 n1; cancel j1 -- fail j1; show n1",
+            expect![[r#"
             j1 Ended running→cancelled
             n1: places 4 cores any memory any gpus [] warm []
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn an_output_that_must_be_an_artifact_is_refused() {
         let long = "x".repeat(65_537);
-        check(&format!("agent a; node n1; job j1; grant j1 n1 -- fail j1 output={long}"), expect![[r#"
+        check(
+            &format!("agent a; node n1; job j1; grant j1 n1 -- fail j1 output={long}"),
+            expect![[r#"
             ! a payload of 65537 bytes is too large to be inline
-        "#]]);
+        "#]],
+        );
     }
 }

@@ -29,11 +29,14 @@ mod tests {
 
     #[test]
     fn clients_see_it_run_and_fail() {
-        check("agent a; job j1 -- fail-pending j1 kind=unsatisfiable error=no-such-gpu; show j1", expect![[r#"
+        check(
+            "agent a; job j1 -- fail-pending j1 kind=unsatisfiable error=no-such-gpu; show j1",
+            expect![[r#"
             j1 Granted pending→running without a lease
             j1 Ended running→failed Unsatisfiable: no-such-gpu
             j1: failed attempt 0
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]

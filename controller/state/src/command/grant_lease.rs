@@ -101,11 +101,14 @@ mod tests {
 
     #[test]
     fn a_node_must_be_known_and_of_that_epoch() {
-        check("agent a; node n1; job j1 -- grant j1 n2; grant j1 n1 epoch=2; grant j1 n1 epoch=1", expect![[r#"
+        check(
+            "agent a; node n1; job j1 -- grant j1 n2; grant j1 n1 epoch=2; grant j1 n1 epoch=1",
+            expect![[r#"
             ! no such node: n2
             ! the node cannot take this
             j1 Granted pending→running on n1 token 1 attempt 1
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -123,18 +126,27 @@ mod tests {
 
     #[test]
     fn cores_memory_and_gpus_are_not_given_out_twice() {
-        check("agent a cores=3; node n1 cores=4; job j1; job j2 -- grant j1 n1; grant j2 n1", expect![[r#"
+        check(
+            "agent a cores=3; node n1 cores=4; job j1; job j2 -- grant j1 n1; grant j2 n1",
+            expect![[r#"
             j1 Granted pending→running on n1 token 1 attempt 1
             ! the placement does not fit
-        "#]]);
-        check("agent a memory=3; node n1 memory=4; job j1; job j2 -- grant j1 n1; grant j2 n1", expect![[r#"
+        "#]],
+        );
+        check(
+            "agent a memory=3; node n1 memory=4; job j1; job j2 -- grant j1 n1; grant j2 n1",
+            expect![[r#"
             j1 Granted pending→running on n1 token 1 attempt 1
             ! the placement does not fit
-        "#]]);
-        check("agent a gpus=1; node n1 gpus=80; job j1; job j2 -- grant j1 n1; grant j2 n1", expect![[r#"
+        "#]],
+        );
+        check(
+            "agent a gpus=1; node n1 gpus=80; job j1; job j2 -- grant j1 n1; grant j2 n1",
+            expect![[r#"
             j1 Granted pending→running on n1 token 1 attempt 1
             ! the placement does not fit
-        "#]]);
+        "#]],
+        );
         check(
             "agent a gpus=1 vram=30; node n1 gpus=80; job j1; job j2; job j3 -- grant j1 n1; grant j2 n1; grant j3 n1; show n1",
             expect![[r#"
@@ -180,10 +192,13 @@ mod tests {
 
     #[test]
     fn a_node_must_be_of_the_right_sort() {
-        check("agent a arch=arm64; node n1 arch=x86_64; node n2; job j1 -- grant j1 n1; grant j1 n2", expect![[r#"
+        check(
+            "agent a arch=arm64; node n1 arch=x86_64; node n2; job j1 -- grant j1 n1; grant j1 n2",
+            expect![[r#"
             ! the placement does not fit
             j1 Granted pending→running on n2 token 1 attempt 1
-        "#]]);
+        "#]],
+        );
         check(
             "agent a labels=zone:b; node n1 labels=zone:a; job j1 -- grant j1 n1; node n1 labels=zone:b,x:y; grant j1 n1",
             expect![[r#"
@@ -200,10 +215,13 @@ mod tests {
                 j1 Granted pending→running on n2 token 1 attempt 1
             "#]],
         );
-        check("agent a on=n2; node n1; node n2; job j1 -- grant j1 n1; grant j1 n2", expect![[r#"
+        check(
+            "agent a on=n2; node n1; node n2; job j1 -- grant j1 n1; grant j1 n2",
+            expect![[r#"
             ! the placement does not fit
             j1 Granted pending→running on n2 token 1 attempt 1
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]

@@ -21,11 +21,14 @@ mod tests {
 
     #[test]
     fn what_may_run_again_does_so_and_keeps_its_place() {
-        check("agent a; node n1; job j1; job j2; grant j1 n1 -- lose j1; show j1; show n1", expect![[r#"
+        check(
+            "agent a; node n1; job j1; job j2; grant j1 n1 -- lose j1; show j1; show n1",
+            expect![[r#"
             j1 Lost running→pending Lost
             j1: pending Lost attempt 1
             n1: places 4 cores any memory any gpus [] warm []
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -42,9 +45,12 @@ mod tests {
 
     #[test]
     fn with_one_attempt_a_lost_lease_is_the_end() {
-        check("agent a attempts=1; node n1; job j1; grant j1 n1 -- lose j1", expect![[r#"
+        check(
+            "agent a attempts=1; node n1; job j1; grant j1 n1 -- lose j1",
+            expect![[r#"
             j1 Ended running→failed LeaseLost: lease lost 1 times
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -66,16 +72,22 @@ mod tests {
                 j1 Ended pending→cancelled
             "#]],
         );
-        check("agent a effects=pure; node n1; job j1; grant j1 n1; start j1 -- lose j1", expect![[r#"
+        check(
+            "agent a effects=pure; node n1; job j1; grant j1 n1; start j1 -- lose j1",
+            expect![[r#"
             j1 Lost running→pending Lost
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn an_outdated_lease_is_fenced() {
-        check("agent a; node n1; job j1; grant j1 n1; lose j1; grant j1 n1 -- lose j1 token=1; lose j9", expect![[r#"
+        check(
+            "agent a; node n1; job j1; grant j1 n1; lose j1; grant j1 n1 -- lose j1 token=1; lose j9",
+            expect![[r#"
             ! the lease is outdated
             ! the lease is outdated
-        "#]]);
+        "#]],
+        );
     }
 }

@@ -49,11 +49,14 @@ mod tests {
 
     #[test]
     fn another_epoch_or_a_second_loss_is_refused() {
-        check("node n1 -- lose-node n1 epoch=2; lose-node n1; lose-node n1; lose-node n2", expect![[r#"
+        check(
+            "node n1 -- lose-node n1 epoch=2; lose-node n1; lose-node n1; lose-node n2",
+            expect![[r#"
             ! the node cannot take this
             node n1 epoch 1 Down
             ! the node cannot take this
             ! no such node: n2
-        "#]]);
+        "#]],
+        );
     }
 }

@@ -65,8 +65,11 @@ mod tests {
 
     #[test]
     fn a_voter_that_is_named_twice_counts_once() {
-        check("agent a; job j1; cancel j1; ack m1 -- prune voters=1,1,2,3", expect![[r#"
+        check(
+            "agent a; job j1; cancel j1; ack m1 -- prune voters=1,1,2,3",
+            expect![[r#"
             ! history has not confirmed this far
-        "#]]);
+        "#]],
+        );
     }
 }

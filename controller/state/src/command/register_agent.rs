@@ -61,27 +61,36 @@ mod tests {
 
     #[test]
     fn a_version_is_published_and_replaced() {
-        check("agent a digest=1; agent a digest=1; agent a digest=2; agent a version=1.1.0", expect![[r#"
+        check(
+            "agent a digest=1; agent a digest=1; agent a digest=2; agent a version=1.1.0",
+            expect![[r#"
             agent a 1.0.0
             agent a 1.0.0
             agent a 1.1.0
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_retired_version_comes_back_when_it_is_published_again() {
-        check("agent a; retire a -- agent a; job j1", expect![[r#"
+        check(
+            "agent a; retire a -- agent a; job j1",
+            expect![[r#"
             agent a 1.0.0
             j1 Submitted pending→pending Queued
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_running_job_keeps_what_it_was_pinned_to() {
-        check("agent a retries=0; node n1; job j1; agent a digest=2 retries=5 -- grant j1 n1; fail j1", expect![[r#"
+        check(
+            "agent a retries=0; node n1; job j1; agent a digest=2 retries=5 -- grant j1 n1; fail j1",
+            expect![[r#"
             j1 Granted pending→running on n1 token 1 attempt 1
             j1 Ended running→failed Agent: boom
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]

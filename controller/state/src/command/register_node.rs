@@ -88,10 +88,13 @@ mod tests {
 
     #[test]
     fn an_operators_cordon_outlives_a_restart() {
-        check("node n1 boot=1; cordon n1 -- node n1 boot=2", expect![[r#"
+        check(
+            "node n1 boot=1; cordon n1 -- node n1 boot=2",
+            expect![[r#"
             node n1 epoch 2 Ready cordoned
             = epoch 2
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -110,11 +113,14 @@ mod tests {
 
     #[test]
     fn a_node_that_was_lost_may_resume_without_its_leases() {
-        check("agent a; node n1; job j1; grant j1 n1; lose-node n1 -- node n1; grant j1 n1", expect![[r#"
+        check(
+            "agent a; node n1; job j1; grant j1 n1; lose-node n1 -- node n1; grant j1 n1",
+            expect![[r#"
             node n1 epoch 1 Ready
             = epoch 1
             j1 Granted pending→running on n1 token 2 attempt 2
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -157,10 +163,13 @@ mod tests {
 
     #[test]
     fn the_number_of_nodes_is_bounded() {
-        check("config nodes=1; node n1 -- node n2; node n1 boot=2", expect![[r#"
+        check(
+            "config nodes=1; node n1 -- node n2; node n1 boot=2",
+            expect![[r#"
             ! the cluster's limit of 1 for nodes is reached
             node n1 epoch 2 Ready
             = epoch 2
-        "#]]);
+        "#]],
+        );
     }
 }

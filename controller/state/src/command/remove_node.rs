@@ -23,11 +23,14 @@ mod tests {
 
     #[test]
     fn a_node_without_leases_is_forgotten() {
-        check("agent a; node n1; job j1; grant j1 n1 -- remove n1; complete j1; remove n1; remove n1", expect![[r#"
+        check(
+            "agent a; node n1; job j1; grant j1 n1 -- remove n1; complete j1; remove n1; remove n1",
+            expect![[r#"
             ! the node still holds 1 leases
             j1 Ended running→completed
             node n1 removed
             ! no such node: n1
-        "#]]);
+        "#]],
+        );
     }
 }

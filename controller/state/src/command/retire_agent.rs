@@ -23,20 +23,26 @@ mod tests {
 
     #[test]
     fn a_retired_version_takes_no_new_jobs_and_finishes_those_it_has() {
-        check("agent a; node n1; job j1 -- retire a; retire a; job j2; grant j1 n1; complete j1", expect![[r#"
+        check(
+            "agent a; node n1; job j1 -- retire a; retire a; job j2; grant j1 n1; complete j1",
+            expect![[r#"
             agent a 1.0.0 retired
             ! the agent version is not registered with this package any more
             j1 Granted pending→running on n1 token 1 attempt 1
             j1 Ended running→completed
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn an_unknown_version_is_refused() {
-        check("agent a -- retire a version=2.0.0; retire b; retire a ns=other", expect![[r#"
+        check(
+            "agent a -- retire a version=2.0.0; retire b; retire a ns=other",
+            expect![[r#"
             ! no such agent version
             ! no such agent version
             ! no such agent version
-        "#]]);
+        "#]],
+        );
     }
 }

@@ -77,10 +77,13 @@ mod tests {
 
     #[test]
     fn limits_hold_and_ids_are_taken_once() {
-        check("agent a; config active=1; job j1; cancel j1 -- retry j1 j1; retry j1 j2; retry j1 j3", expect![[r#"
+        check(
+            "agent a; config active=1; job j1; cancel j1 -- retry j1 j1; retry j1 j2; retry j1 j3",
+            expect![[r#"
             ! the id of j1 is taken
             j2 Submitted pending→pending Queued
             ! Queue is full (1 jobs). Wait for jobs to complete or increase max_size.
-        "#]]);
+        "#]],
+        );
     }
 }

@@ -31,17 +31,23 @@ mod tests {
 
     #[test]
     fn an_acknowledgement_never_goes_back_and_never_ahead() {
-        check("agent a; job j1; cancel j1 -- ack m1 event=3; ack m1 event=1; ack m1 event=4; prune", expect![[r#"
+        check(
+            "agent a; job j1; cancel j1 -- ack m1 event=3; ack m1 event=1; ack m1 event=4; prune",
+            expect![[r#"
             ! history has not confirmed this far
             = pruned 1
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn the_number_of_members_is_bounded() {
         let members: String = (1..=64).map(|member| format!("ack m{member};")).collect();
-        check(&format!("{members} ack m65; ack m1"), expect![[r#"
+        check(
+            &format!("{members} ack m65; ack m1"),
+            expect![[r#"
             ! the cluster's limit of 64 for members with a history is reached
-        "#]]);
+        "#]],
+        );
     }
 }

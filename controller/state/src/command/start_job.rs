@@ -31,9 +31,12 @@ mod tests {
 
     #[test]
     fn a_start_is_committed_once() {
-        check("agent a; node n1; job j1; grant j1 n1 -- start j1; start j1", expect![[r#"
+        check(
+            "agent a; node n1; job j1; grant j1 n1 -- start j1; start j1",
+            expect![[r#"
             j1 Started running→running Running
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -50,9 +53,12 @@ mod tests {
 
     #[test]
     fn a_job_cancelled_before_its_start_ends_at_once() {
-        check("agent a effects=once; node n1; job j1; grant j1 n1; cancel j1 -- start j1; show n1", expect![[r#"
+        check(
+            "agent a effects=once; node n1; job j1; grant j1 n1; cancel j1 -- start j1; show n1",
+            expect![[r#"
             j1 Ended running→cancelled
             n1: places 4 cores any memory any gpus [] warm []
-        "#]]);
+        "#]],
+        );
     }
 }

@@ -102,15 +102,20 @@ mod tests {
 
     #[test]
     fn a_job_waits_in_the_queue() {
-        check("agent a -- job j1; show j1", expect![[r#"
+        check(
+            "agent a -- job j1; show j1",
+            expect![[r#"
             j1 Submitted pending→pending Queued
             j1: pending Queued attempt 0
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_job_that_the_door_found_wrong_fails_in_the_same_entry() {
-        check("agent a retries=1 -- job j1 refused=input; job j2 refused=unknown; show j1", expect![[r#"
+        check(
+            "agent a retries=1 -- job j1 refused=input; job j2 refused=unknown; show j1",
+            expect![[r#"
             j1 Submitted pending→pending Queued
             j1 Granted pending→running without a lease
             j1 Ended running→failed Agent: boom
@@ -119,7 +124,8 @@ mod tests {
             j2 Granted pending→running without a lease
             j2 Ended running→failed Agent: boom
             j1: failed attempt 0
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -139,43 +145,58 @@ mod tests {
 
     #[test]
     fn an_id_is_taken_once() {
-        check("agent a; job j1 -- job j1; cancel j1; job j1", expect![[r#"
+        check(
+            "agent a; job j1 -- job j1; cancel j1; job j1",
+            expect![[r#"
             ! the id of j1 is taken
             j1 Ended pending→cancelled
             ! the id of j1 is taken
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_full_queue_refuses_until_a_job_ends() {
-        check("agent a; config active=1; job j1 -- job j2; cancel j1; job j2", expect![[r#"
+        check(
+            "agent a; config active=1; job j1 -- job j2; cancel j1; job j2",
+            expect![[r#"
             ! Queue is full (1 jobs). Wait for jobs to complete or increase max_size.
             j1 Ended pending→cancelled
             j2 Submitted pending→pending Queued
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn bounds_of_the_state_refuse_more() {
-        check("agent a; config total=1; job j1; cancel j1 -- job j2; ack m1; prune; job j2", expect![[r#"
+        check(
+            "agent a; config total=1; job j1; cancel j1 -- job j2; ack m1; prune; job j2",
+            expect![[r#"
             ! the cluster's limit of 1 for jobs is reached
             = pruned 1
             j2 Submitted pending→pending Queued
-        "#]]);
-        check("agent a contract=2; config bytes=8; job j1 -- job j2; cancel j1; ack m1; prune; job j2", expect![[r#"
+        "#]],
+        );
+        check(
+            "agent a contract=2; config bytes=8; job j1 -- job j2; cancel j1; ack m1; prune; job j2",
+            expect![[r#"
             ! the cluster's limit of 8 for payload bytes is reached
             j1 Ended pending→cancelled
             = pruned 1
             j2 Submitted pending→pending Queued
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_payload_that_must_be_an_artifact_is_refused() {
-        check("agent a -- job j1 bytes=65537; job j1 metadata=65537; job j1 bytes=65536", expect![[r#"
+        check(
+            "agent a -- job j1 bytes=65537; job j1 metadata=65537; job j1 bytes=65536",
+            expect![[r#"
             ! a payload of 65537 bytes is too large to be inline
             ! a payload of 65537 bytes is too large to be inline
             j1 Submitted pending→pending Queued
-        "#]]);
+        "#]],
+        );
     }
 }

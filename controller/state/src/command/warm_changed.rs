@@ -28,10 +28,13 @@ mod tests {
 
     #[test]
     fn warm_slots_are_what_the_node_says() {
-        check("node n1 -- warm n1 a idle=2; show n1; warm n1 a idle=0; show n1", expect![[r#"
+        check(
+            "node n1 -- warm n1 a idle=2; show n1; warm n1 a idle=0; show n1",
+            expect![[r#"
             n1: places 4 cores any memory any gpus [] warm [2]
             n1: places 4 cores any memory any gpus [] warm []
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl Amount {
             Self::Memory => allocation.memory_bytes,
             Self::Vram(index) => {
                 let shares = allocation.gpus.iter().filter(|share| share.index == *index);
-                shares.map(|share| share.vram_bytes).sum()
+                shares.map(|share| share.vram_bytes).fold(0, u64::saturating_add)
             }
         }
     }

@@ -1,1 +1,89 @@
+//! Each invariant can break: a check that never fails checks nothing.
 
+use std::sync::Arc;
+
+use atlas_types::{EventSeq, FencingToken, Job, JobId, JobStatus, NodeHealth, Reason, Seq, Timestamp};
+
+use crate::State;
+use crate::node::NodeState;
+use crate::tests::script::Run;
+
+/// Breaks a small busy state and names the invariant that says so.
+fn broken(break_it: impl FnOnce(&mut State)) -> &'static str {
+    let mut run = Run::new();
+    run.prepare(
+        "agent a retries=1; node n1 places=3 cores=4; job j1; job j2; job j3; grant j1 n1; grant j2 n1; fail j2",
+    );
+    let mut state = run.state;
+    break_it(&mut state);
+    state.check_invariants().expect_err("it is broken").name
+}
+
+fn job(state: &mut State, id: u64, change: impl FnOnce(&mut Job)) {
+    change(Arc::make_mut(state.jobs.get_mut(&JobId(id)).expect("it is there")));
+    state.index = state.rebuilt_index();
+}
+
+fn node(state: &mut State, change: impl FnOnce(&mut NodeState)) {
+    let id = state.nodes.get_min().expect("there is one").0.clone();
+    change(Arc::make_mut(state.nodes.get_mut(&id).expect("there is one")));
+    state.index = state.rebuilt_index();
+}
+
+#[test]
+fn each_is_found() {
+    assert_eq!(broken(|state| state.index.pending += 1), "INDEX-1");
+    assert_eq!(broken(|state| node(state, |node| node.free.places = 9)), "INDEX-1");
+    assert_eq!(broken(|state| job(state, 3, |job| job.status = JobStatus::Running)), "LEASE-1");
+    assert_eq!(broken(|state| node(state, |node| Arc::make_mut(&mut node.node).epoch.0 = 9)), "LEASE-1");
+    assert_eq!(broken(|state| state.grant_seq = FencingToken(0)), "LEASE-2");
+    assert_eq!(broken(|state| state.queue_seq = 1), "COUNT-1");
+    assert_eq!(broken(|state| state.seq = Seq(1)), "COUNT-1");
+    assert_eq!(broken(|state| job(state, 3, |job| job.queue_seq = 1)), "COUNT-1");
+    assert_eq!(broken(|state| job(state, 3, |job| job.completed_at = Timestamp(1))), "JOB-1");
+    assert_eq!(broken(|state| job(state, 2, |job| job.failure = None)), "JOB-1");
+    assert_eq!(broken(|state| job(state, 3, |job| job.retry_count = 1)), "JOB-2");
+    assert_eq!(broken(|state| job(state, 2, |job| job.successor = Some(JobId(3)))), "JOB-2");
+    assert_eq!(broken(|state| job(state, 3, |job| job.reason = Reason::InDoubt)), "JOB-3");
+    assert_eq!(broken(|state| job(state, 3, |job| job.attempt.0 = 9)), "JOB-3");
+    assert_eq!(broken(|state| job(state, 3, |job| job.spec = None)), "JOB-3");
+    let warm_nothing = |node: &mut NodeState| Arc::make_mut(&mut node.node).warm.extend([(DIGEST, 0)]);
+    assert_eq!(broken(|state| node(state, warm_nothing)), "NODE-1");
+    assert_eq!(broken(|state| state.event_seq = EventSeq(1)), "EVENT-1");
+    assert_eq!(broken(|state| state.sinks.extend([(atlas_types::MemberId(1), EventSeq(99))])), "EVENT-1");
+}
+
+const DIGEST: atlas_types::Digest = atlas_types::Digest([1; 32]);
+
+#[test]
+fn a_node_that_gave_out_more_than_it_has_is_found() {
+    let found = broken(|state| {
+        node(state, |node| {
+            Arc::make_mut(&mut node.node).inventory.places = 0;
+            node.free.places = 0;
+            node.over = true;
+        });
+    });
+    assert_eq!(found, "CAP-1");
+}
+
+#[test]
+fn a_node_that_is_down_and_holds_something_is_found() {
+    let mut run = Run::new();
+    run.prepare("node n1");
+    let mut state = run.state;
+    node(&mut state, |node| {
+        let node = Arc::make_mut(&mut node.node);
+        node.health = NodeHealth::Down;
+        node.warm.insert(DIGEST, 1);
+    });
+    assert_eq!(state.check_invariants().map_err(|violation| violation.name), Err("NODE-1"));
+}
+
+#[test]
+fn too_many_remembered_requests_are_found() {
+    let mut run = Run::new();
+    run.prepare("agent a; job j1 key=k; job j2 key=l");
+    Arc::make_mut(&mut run.state.config).dedupe_max = 1;
+    assert_eq!(run.state.check_invariants().map_err(|violation| violation.name), Err("DEDUPE-1"));
+}

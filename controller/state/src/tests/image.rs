@@ -1,1 +1,49 @@
+//! What is not a state is refused at load, whatever it is: a snapshot may come from a peer.
 
+use std::sync::Arc;
+
+use atlas_types::{EndedImage, EventSeq, JobId, StateImage};
+use expect_test::{Expect, expect};
+
+use super::script::Run;
+use crate::State;
+
+/// Breaks the image of a small busy state and says how loading it is refused.
+fn refused(break_it: impl FnOnce(&mut StateImage), expected: &Expect) {
+    let mut run = Run::new();
+    run.prepare("agent a; node n1; job j1 key=k; job j2; job j3; grant j1 n1; grant j2 n1; complete j2; ack m1");
+    let mut image = run.state.to_image();
+    break_it(&mut image);
+    let error = State::from_image(image).expect_err("it is broken");
+    let source = std::error::Error::source(&error).map_or(String::new(), |source| format!("\n{source}"));
+    expected.assert_eq(&format!("{error}{source}"));
+}
+
+#[test]
+fn things_that_are_there_twice() {
+    refused(|image| image.jobs.push(Arc::clone(&image.jobs[0])), &expect!["the image has a job twice"]);
+    refused(|image| image.nodes.push(image.nodes[0].clone()), &expect!["the image has a node twice"]);
+    refused(|image| image.agents.push(Arc::clone(&image.agents[0])), &expect!["the image has an agent version twice"]);
+    refused(|image| image.requests.push(image.requests[0].clone()), &expect!["the image has a request twice"]);
+    refused(|image| image.sinks.push(image.sinks[0]), &expect!["the image has a member twice"]);
+    refused(|image| image.ended.push(image.ended[0]), &expect!["the image has an ending twice"]);
+}
+
+#[test]
+fn a_lease_on_a_node_that_is_not_there() {
+    refused(|image| image.nodes.clear(), &expect!["the image has a lease on a node that it does not have"]);
+}
+
+#[test]
+fn a_broken_invariant() {
+    refused(|image| image.grant_seq.0 = 0, &expect![[r#"
+        the image is not a state that commands lead to
+        LEASE-2 is broken: token 1 was never given out; the last is 0"#]]);
+    refused(|image| image.ended.clear(), &expect![[r#"
+        the image is not a state that commands lead to
+        COUNT-1 is broken: 2 active and 0 ended jobs are not 3"#]]);
+    let ending = EndedImage { event: EventSeq(1), job: JobId(3) };
+    refused(|image| image.ended.push(ending), &expect![[r#"
+        the image is not a state that commands lead to
+        COUNT-1 is broken: 2 active and 2 ended jobs are not 3"#]]);
+}

@@ -1,0 +1,363 @@
+//! The reference model: jobs and nodes in plain maps, no index, no sharing. It follows the documents, not the code.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use atlas_types::{
+    Attempt, BootId, ClusterTime, Command, Demand, Effects, EventSeq, FencingToken, Inventory, JobId, JobStatus,
+    Micros, NodeEpoch, NodeId, Reason, RunSpec,
+};
+
+use crate::{EXECUTION_GRACE, State};
+
+#[derive(Debug, Clone)]
+pub(super) struct Job {
+    agent: u8,
+    spec: Arc<RunSpec>,
+    pub(super) status: JobStatus,
+    reason: Reason,
+    priority: i64,
+    created: u64,
+    queued_at: ClusterTime,
+    attempt: u32,
+    lease: Option<Lease>,
+    family: JobId,
+    retries: u32,
+}
+
+#[derive(Debug, Clone)]
+struct Lease {
+    node: NodeId,
+    token: u64,
+    granted_at: ClusterTime,
+    started: bool,
+    holds: Holds,
+}
+
+/// GPUs with bytes, cores, memory.
+type Holds = (Vec<(u32, u64)>, u32, u64);
+
+#[derive(Debug)]
+struct Node {
+    epoch: u64,
+    boot: BootId,
+    inventory: Inventory,
+    up: bool,
+    cordoned: bool,
+    draining: bool,
+}
+
+/// What is compared: status, reason, attempt and token of each job.
+type View = BTreeMap<JobId, (JobStatus, Option<Reason>, Attempt, Option<FencingToken>)>;
+
+#[derive(Debug)]
+pub(super) struct Naive {
+    agents: Vec<Arc<RunSpec>>,
+    jobs: BTreeMap<JobId, Job>,
+    nodes: BTreeMap<NodeId, Node>,
+    /// Ended jobs in the order of their ends.
+    ended: Vec<JobId>,
+    /// How many of these history has.
+    synced: usize,
+    tokens: u64,
+    created: u64,
+    pub(super) clock: ClusterTime,
+}
+
+impl Naive {
+    /// Starts with the agents and nodes of `state`, which has no job yet.
+    pub(super) fn new(state: &State) -> Self {
+        let namespace = atlas_types::Namespace::default_namespace();
+        let node = |node: &Arc<crate::NodeState>| {
+            let node = &node.node;
+            let (epoch, boot, inventory) = (node.epoch.0, node.boot_id, node.inventory.clone());
+            (node.id.clone(), Node { epoch, boot, inventory, up: true, cordoned: false, draining: false })
+        };
+        Self {
+            agents: state.agents(&namespace).map(|agent| Arc::clone(&agent.spec)).collect(),
+            jobs: BTreeMap::new(),
+            nodes: state.nodes().map(node).collect(),
+            ended: Vec::new(),
+            synced: 0,
+            tokens: 0,
+            created: 0,
+            clock: state.clock(),
+        }
+    }
+
+    pub(super) fn view(state: &State) -> View {
+        let jobs = state.to_image().jobs.into_iter();
+        let view = |job: Arc<atlas_types::Job>| {
+            let reason = (!job.status.is_terminal()).then_some(job.reason);
+            (job.id, (job.status, reason, job.attempt, job.lease.as_ref().map(|lease| lease.token)))
+        };
+        jobs.map(view).collect()
+    }
+
+    pub(super) fn jobs_view(&self) -> View {
+        let view = |(id, job): (&JobId, &Job)| {
+            let reason = (!job.status.is_terminal()).then_some(job.reason);
+            let token = job.lease.as_ref().map(|lease| FencingToken(lease.token));
+            (*id, (job.status, reason, Attempt(job.attempt), token))
+        };
+        self.jobs.iter().map(view).collect()
+    }
+
+    pub(super) fn waiting(&self) -> Vec<JobId> {
+        let waits = |job: &Job| job.status == JobStatus::Pending && matches!(job.reason, Reason::Queued | Reason::Lost);
+        let mut all: Vec<_> = self.jobs.iter().filter(|(_, job)| waits(job)).collect();
+        all.sort_by_key(|(_, job)| (Reverse(job.priority), job.created));
+        all.into_iter().map(|(id, _)| *id).collect()
+    }
+
+    pub(super) fn newest(&self, wanted: impl Fn(&Job) -> bool) -> Vec<JobId> {
+        let mut all: Vec<_> = self.jobs.iter().filter(|(_, job)| wanted(job)).collect();
+        all.sort_by_key(|(_, job)| Reverse(job.created));
+        all.into_iter().map(|(id, _)| *id).collect()
+    }
+
+    pub(super) fn due(&self, now: ClusterTime) -> Vec<JobId> {
+        let due = |job: &Job| match (job.status, job.reason, &job.lease) {
+            (JobStatus::Pending, Reason::Backoff { until }, _) => Some(until),
+            (JobStatus::Pending, Reason::Queued, _) if job.attempt == 0 => {
+                job.spec.timeouts.queue.map(|limit| job.queued_at.plus(limit))
+            }
+            (JobStatus::Running, _, Some(lease)) => {
+                let timeouts = &job.spec.timeouts;
+                Some(lease.granted_at.plus(timeouts.startup).plus(timeouts.execution).plus(EXECUTION_GRACE))
+            }
+            _ => None,
+        };
+        let mut all: Vec<_> = self.jobs.iter().filter_map(|(id, job)| Some((due(job)?, *id))).collect();
+        all.retain(|(due, _)| *due <= now);
+        all.sort_unstable();
+        all.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Does what the command asks; false if it must be refused.
+    pub(super) fn apply(&mut self, command: &Command) -> bool {
+        match command {
+            Command::SubmitJob(command) => {
+                let number = command.agent.as_str().as_bytes()[1] - b'0';
+                let spec = Arc::clone(&self.agents[usize::from(number)]);
+                !self.jobs.contains_key(&command.id)
+                    && self.add(command.id, number, spec, command.priority, Reason::Queued, command.id, 0)
+            }
+            Command::GrantLease(command) => self.grant(command.job, &command.node, command.epoch),
+            Command::StartJob(command) => {
+                let Some((id, job)) = self.leased(command.job, command.token) else { return false };
+                if job.reason == Reason::Cancelling {
+                    self.end(id, JobStatus::Cancelled);
+                } else if let Some(lease) = &mut job.lease {
+                    lease.started = true;
+                }
+                true
+            }
+            Command::CompleteJob(command) => self.report(command.job, command.token, JobStatus::Completed),
+            Command::FailJob(command) => self.report(command.job, command.token, JobStatus::Failed),
+            Command::LoseLease(command) => {
+                self.leased(command.job, command.token).map(|(id, _)| id).map(|id| self.lose(id)).is_some()
+            }
+            Command::CancelJob(command) => self.cancel(command.job, command.running),
+            Command::FailPending(command) => {
+                let waits = |job: &Job| job.status == JobStatus::Pending && job.reason != Reason::InDoubt;
+                let found = self.jobs.get(&command.job).is_some_and(waits);
+                if found {
+                    self.end(command.job, JobStatus::Failed);
+                }
+                found
+            }
+            Command::WakeJob(command) => {
+                let clock = self.clock;
+                let Some(job) = self.jobs.get_mut(&command.job) else { return false };
+                let Reason::Backoff { until } = job.reason else { return false };
+                let due = job.status == JobStatus::Pending && until <= clock;
+                if due {
+                    (job.reason, job.queued_at) = (Reason::Queued, clock);
+                }
+                due
+            }
+            Command::RetryJob(command) => {
+                let Some(job) = self.jobs.get(&command.job).cloned() else { return false };
+                job.status.is_terminal()
+                    && !self.jobs.contains_key(&command.id)
+                    && self.add(command.id, job.agent, job.spec, job.priority, Reason::Queued, job.family, job.retries)
+            }
+            Command::SinkAck(_) => {
+                self.synced = self.ended.len();
+                true
+            }
+            Command::PruneJobs(command) => {
+                let count = self.synced.min(command.limit as usize);
+                if command.event_seq > EventSeq(0) {
+                    self.ended.drain(..count).for_each(|id| drop(self.jobs.remove(&id)));
+                    self.synced -= count;
+                }
+                true
+            }
+            other => self.apply_to_node(other),
+        }
+    }
+
+    fn apply_to_node(&mut self, command: &Command) -> bool {
+        match command {
+            Command::RegisterNode(command) => {
+                let old = self.nodes.get_mut(&command.node);
+                let (epoch, cordoned) = match old {
+                    Some(old) if old.boot == command.boot_id => {
+                        (old.up, old.inventory) = (true, command.inventory.clone());
+                        return true;
+                    }
+                    Some(old) => (old.epoch + 1, old.cordoned),
+                    None => (1, false),
+                };
+                self.lose_all(&command.node);
+                let (boot, inventory) = (command.boot_id, command.inventory.clone());
+                let node = Node { epoch, boot, inventory, up: true, cordoned, draining: false };
+                self.nodes.insert(command.node.clone(), node);
+                true
+            }
+            Command::LoseNode(command) => {
+                let node = self.nodes.get_mut(&command.node).filter(|node| node.up && node.epoch == command.epoch.0);
+                let Some(node) = node else { return false };
+                node.up = false;
+                self.lose_all(&command.node);
+                true
+            }
+            Command::Cordon(command) => {
+                let Some(node) = self.nodes.get_mut(&command.node) else { return false };
+                node.cordoned = command.cordoned;
+                node.draining &= command.cordoned;
+                true
+            }
+            Command::DrainNode(command) => self.nodes.get_mut(&command.node).map(|node| node.draining = true).is_some(),
+            Command::RemoveNode(command) => {
+                let free =
+                    self.jobs.values().all(|job| job.lease.as_ref().is_none_or(|lease| lease.node != command.node));
+                free && self.nodes.remove(&command.node).is_some()
+            }
+            Command::WarmChanged(command) => {
+                self.nodes.get(&command.node).is_some_and(|node| node.up && node.epoch == command.epoch.0)
+            }
+            other => unreachable!("no step makes {other:?}"),
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a job's facts, all of them needed")]
+    fn add(
+        &mut self,
+        id: JobId,
+        agent: u8,
+        spec: Arc<RunSpec>,
+        priority: i64,
+        reason: Reason,
+        family: JobId,
+        retries: u32,
+    ) -> bool {
+        self.created += 1;
+        let (created, queued_at, status) = (self.created, self.clock, JobStatus::Pending);
+        let (attempt, lease) = (0, None);
+        let job = Job { agent, spec, status, reason, priority, created, queued_at, attempt, lease, family, retries };
+        self.jobs.insert(id, job);
+        true
+    }
+
+    fn grant(&mut self, id: JobId, node_id: &NodeId, epoch: NodeEpoch) -> bool {
+        if !self.waiting().contains(&id) {
+            return false;
+        }
+        let job = &self.jobs[&id];
+        let Some(node) = self.nodes.get(node_id) else { return false };
+        let takes = node.up && !node.cordoned && !node.draining && node.epoch == epoch.0;
+        let running = self.jobs.values().filter(|other| other.agent == job.agent && other.lease.is_some()).count();
+        let limited = job.spec.concurrency.is_some_and(|limit| running >= limit as usize);
+        let Some(holds) = self.room(node_id, node, &job.spec.demand).filter(|_| takes && !limited) else {
+            return false;
+        };
+        self.tokens += 1;
+        let (token, granted_at) = (self.tokens, self.clock);
+        let lease = Lease { node: node_id.clone(), token, granted_at, started: false, holds };
+        let job = self.jobs.get_mut(&id).expect("it waits");
+        job.attempt += 1;
+        (job.status, job.reason, job.lease) = (JobStatus::Running, Reason::Running, Some(lease));
+        true
+    }
+
+    /// What a demand would hold on a node, by adding up what all jobs hold there.
+    fn room(&self, id: &NodeId, node: &Node, demand: &Demand) -> Option<Holds> {
+        let held: Vec<_> =
+            self.jobs.values().filter_map(|job| job.lease.as_ref()).filter(|lease| lease.node == *id).collect();
+        let inventory = &node.inventory;
+        let cores: u32 = held.iter().map(|lease| lease.holds.1).sum();
+        let memory: u64 = held.iter().map(|lease| lease.holds.2).sum();
+        let shares = |index: u32| held.iter().flat_map(|lease| &lease.holds.0).filter(move |share| share.0 == index);
+        let vram = |index: u32| shares(index).map(|share| share.1).sum::<u64>();
+        let short = held.len() >= inventory.places as usize
+            || inventory.cores > 0 && demand.cores > 0 && cores + demand.cores > inventory.cores
+            || inventory.memory_bytes > 0 && memory + demand.memory_bytes > inventory.memory_bytes;
+        let gpus = inventory.gpus.iter().filter(|gpu| vram(gpu.index) + demand.vram_bytes <= gpu.memory_bytes);
+        let gpus: Vec<_> = gpus.map(|gpu| (gpu.index, demand.vram_bytes)).take(demand.gpus as usize).collect();
+        (!short && gpus.len() == demand.gpus as usize).then_some((gpus, demand.cores, demand.memory_bytes))
+    }
+
+    fn leased(&mut self, id: JobId, token: FencingToken) -> Option<(JobId, &mut Job)> {
+        let job = self.jobs.get_mut(&id)?;
+        (job.lease.as_ref()?.token == token.0).then_some((id, job))
+    }
+
+    fn report(&mut self, id: JobId, token: FencingToken, status: JobStatus) -> bool {
+        let Some((id, job)) = self.leased(id, token) else { return false };
+        let cancelling = job.reason == Reason::Cancelling;
+        self.end(id, if cancelling { JobStatus::Cancelled } else { status });
+        true
+    }
+
+    fn cancel(&mut self, id: JobId, running: bool) -> bool {
+        let Some(job) = self.jobs.get_mut(&id) else { return false };
+        match job.status {
+            JobStatus::Pending => self.end(id, JobStatus::Cancelled),
+            JobStatus::Running if running => job.reason = Reason::Cancelling,
+            _ => {}
+        }
+        true
+    }
+
+    fn lose_all(&mut self, node: &NodeId) {
+        let held = self.jobs.iter().filter_map(|(id, job)| Some((job.lease.as_ref()?, *id)));
+        let mut held: Vec<_> =
+            held.filter(|(lease, _)| lease.node == *node).map(|(lease, id)| (lease.token, id)).collect();
+        held.sort_unstable();
+        held.into_iter().for_each(|(_, id)| self.lose(id));
+    }
+
+    fn lose(&mut self, id: JobId) {
+        let job = self.jobs.get_mut(&id).expect("it has a lease");
+        let started = job.lease.as_ref().is_some_and(|lease| lease.started);
+        let reason = match job.spec.effects {
+            _ if job.reason == Reason::Cancelling => return self.end(id, JobStatus::Cancelled),
+            Effects::Once | Effects::Reconcilable if started => Reason::InDoubt,
+            _ if job.attempt >= job.spec.max_attempts => return self.end(id, JobStatus::Failed),
+            _ => Reason::Lost,
+        };
+        (job.status, job.reason, job.lease) = (JobStatus::Pending, reason, None);
+    }
+
+    fn end(&mut self, id: JobId, status: JobStatus) {
+        let job = self.jobs.get_mut(&id).expect("it is there");
+        (job.status, job.lease) = (status, None);
+        let job = job.clone();
+        self.ended.push(id);
+        let rule = job.spec.retry;
+        if status == JobStatus::Failed && job.retries < rule.max_retries {
+            let number = u64::from(job.retries) + 1;
+            let mut next = job.family.derive(number);
+            while self.jobs.contains_key(&next) {
+                next = next.derive(number);
+            }
+            let until = self.clock.plus(Micros(rule.backoff_base.0 << job.retries));
+            let reason = Reason::Backoff { until };
+            self.add(next, job.agent, job.spec, job.priority, reason, job.family, job.retries + 1);
+        }
+    }
+}

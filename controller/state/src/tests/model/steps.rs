@@ -1,0 +1,177 @@
+//! Random steps over a few jobs, agents and nodes, so that they meet.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use atlas_types::{
+    AgentPin, Allocation, BootId, CancelJob, Command, CompleteJob, Cordon, DrainNode, FailJob, FailPending, Failure,
+    FailureKind, FencingToken, GrantLease, Inventory, Job, JobId, LoseLease, LoseNode, MemberId, Namespace, NodeEpoch,
+    NodeId, Origin, Payload, PruneJobs, RegisterNode, RemoveNode, Request, RetryJob, SinkAck, StartJob, SubmitJob,
+    Usage, Verdict, Version, WakeJob, WarmChanged,
+};
+use proptest::prelude::*;
+
+use crate::State;
+use crate::tests::build::node;
+use crate::tests::script::{agent, apply};
+
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    Submit { id: u64, agent: u8, priority: i64 },
+    Grant { job: usize, node: u8 },
+    GrantExactly { job: JobId, node: NodeId, epoch: NodeEpoch, allocation: Allocation },
+    Report { job: usize, kind: u8, stale: bool, idle: u32 },
+    LoseNode { node: u8, epoch: u64 },
+    Register { node: u8, boot: u128, cores: u32, places: u32 },
+    Cordon { node: u8, cordoned: bool },
+    Drain { node: u8 },
+    Remove { node: u8 },
+    Warm { node: u8, idle: u32 },
+    Cancel { job: usize, running: bool },
+    FailPending { job: usize },
+    Wake { job: usize },
+    Retry { job: usize, id: u64 },
+    Prune { limit: u32 },
+    Pass(u64),
+}
+
+pub(super) fn steps(count: Range<usize>) -> impl Strategy<Value = Vec<Step>> {
+    proptest::collection::vec(step(), count)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (job, node) = (0..12_usize, 0..3_u8);
+    prop_oneof![
+        6 => (1..12_u64, 0..4_u8, -1..2_i64).prop_map(|(id, agent, priority)| Step::Submit { id, agent, priority }),
+        8 => (job.clone(), node.clone()).prop_map(|(job, node)| Step::Grant { job, node }),
+        8 => (job.clone(), 0..4_u8, proptest::bool::weighted(0.1), 0..3_u32)
+            .prop_map(|(job, kind, stale, idle)| Step::Report { job, kind, stale, idle }),
+        1 => (node.clone(), 1..4_u64).prop_map(|(node, epoch)| Step::LoseNode { node, epoch }),
+        3 => (node.clone(), 1..3_u128, 0..4_u32, 1..4_u32)
+            .prop_map(|(node, boot, cores, places)| Step::Register { node, boot, cores, places }),
+        1 => (node.clone(), any::<bool>()).prop_map(|(node, cordoned)| Step::Cordon { node, cordoned }),
+        1 => node.clone().prop_map(|node| Step::Drain { node }),
+        1 => node.clone().prop_map(|node| Step::Remove { node }),
+        1 => (node, 0..3_u32).prop_map(|(node, idle)| Step::Warm { node, idle }),
+        2 => (job.clone(), any::<bool>()).prop_map(|(job, running)| Step::Cancel { job, running }),
+        1 => job.clone().prop_map(|job| Step::FailPending { job }),
+        2 => job.clone().prop_map(|job| Step::Wake { job }),
+        1 => (job, 1..12_u64).prop_map(|(job, id)| Step::Retry { job, id }),
+        1 => (1..3_u32).prop_map(|limit| Step::Prune { limit }),
+        2 => (0..3_u64).prop_map(Step::Pass),
+    ]
+}
+
+impl Step {
+    /// Applies the step, whatever comes of it.
+    pub(super) fn run(&self, state: &mut State) {
+        if let Self::Pass(seconds) = self {
+            state.clock = state.clock.plus(atlas_types::Micros::from_secs(*seconds));
+        } else {
+            let request = self.request(state);
+            let (_, _) = apply(state, request);
+        }
+    }
+
+    /// The step as a request. Jobs are named by their number in the listing, so that retries are met as well.
+    pub(super) fn request(&self, state: &State) -> Request {
+        Request { origin: Origin::duty(Namespace::default_namespace()), command: self.command(state) }
+    }
+
+    fn command(&self, state: &State) -> Command {
+        match *self {
+            Self::Submit { id, agent, priority } => Command::SubmitJob(submit(id, agent, priority)),
+            Self::Grant { job, node: at } => {
+                let job = nth(state, job);
+                let node = name(at);
+                let spec = job.as_ref().and_then(|job| job.spec.clone());
+                let found = state.node(&node);
+                let fit = found.zip(spec).and_then(|(found, spec)| found.free.fit(&found.node.inventory, &spec.demand));
+                let epoch = found.map_or(NodeEpoch(1), |found| found.node.epoch);
+                let (job, allocation) = (id(job), fit.unwrap_or_default());
+                Command::GrantLease(GrantLease { job, node, epoch, allocation })
+            }
+            Self::GrantExactly { job, ref node, epoch, ref allocation } => {
+                let (node, allocation) = (node.clone(), allocation.clone());
+                Command::GrantLease(GrantLease { job, node, epoch, allocation })
+            }
+            Self::Report { job, kind, stale, idle } => report(nth(state, job), kind, stale, idle),
+            Self::LoseNode { node, epoch } => Command::LoseNode(LoseNode { node: name(node), epoch: NodeEpoch(epoch) }),
+            Self::Register { node, boot, cores, places } => {
+                let inventory = Inventory { cores, places, ..Inventory::default() };
+                Command::RegisterNode(RegisterNode { node: name(node), boot_id: BootId(boot), inventory })
+            }
+            Self::Cordon { node, cordoned } => Command::Cordon(Cordon { node: name(node), cordoned }),
+            Self::Drain { node } => Command::DrainNode(DrainNode { node: name(node) }),
+            Self::Remove { node } => Command::RemoveNode(RemoveNode { node: name(node) }),
+            Self::Warm { node, idle } => {
+                let digest = atlas_types::Digest([1; 32]);
+                Command::WarmChanged(WarmChanged { node: name(node), epoch: NodeEpoch(1), digest, idle })
+            }
+            Self::Cancel { job, running } => Command::CancelJob(CancelJob { job: id(nth(state, job)), running }),
+            Self::FailPending { job } => {
+                Command::FailPending(FailPending { job: id(nth(state, job)), failure: failure() })
+            }
+            Self::Wake { job } => Command::WakeJob(WakeJob { job: id(nth(state, job)) }),
+            Self::Retry { job, id: new } => Command::RetryJob(RetryJob { job: id(nth(state, job)), id: JobId(new) }),
+            Self::Prune { limit } => {
+                let (member, event_seq) = (MemberId(1), state.event_seq());
+                // Every other time history is behind: then the prune must be refused.
+                if limit == 1 {
+                    return Command::SinkAck(SinkAck { member, event_seq });
+                }
+                Command::PruneJobs(PruneJobs { voters: vec![member], event_seq: state.sink(member), limit })
+            }
+            Self::Pass(_) => unreachable!("time passes without a command"),
+        }
+    }
+}
+
+fn submit(id: u64, number: u8, priority: i64) -> SubmitJob {
+    let version = Version { major: 1, minor: 0, patch: 0 };
+    let digest = atlas_types::Digest([number + 1; 32]);
+    SubmitJob {
+        id: JobId(id),
+        agent: agent(&format!("a{number}")),
+        verdict: Verdict::Accepted(AgentPin { version, digest }),
+        input: Payload::inline(b"{}"),
+        priority,
+        metadata: Arc::from(*b"{}"),
+        labels: Arc::default(),
+        execution_timeout: None,
+    }
+}
+
+fn report(found: Option<Arc<Job>>, kind: u8, stale: bool, idle: u32) -> Command {
+    let lease = found.as_ref().and_then(|job| job.lease.clone());
+    let job = id(found);
+    let node = lease.as_ref().map_or_else(|| name(0), |lease| lease.node.clone());
+    let token = FencingToken(lease.map_or(0, |lease| lease.token.0).saturating_sub(stale.into()));
+    let usage = Usage { idle, ..Usage::default() };
+    let output = Payload::inline(b"1");
+    match kind {
+        0 => Command::StartJob(StartJob { job, node, token }),
+        1 => Command::CompleteJob(CompleteJob { job, node, token, output, usage, metadata: None, stream: None }),
+        2 => {
+            let (failure, output) = (failure(), Some(output));
+            Command::FailJob(FailJob { job, node, token, failure, output, usage, metadata: None, stream: None })
+        }
+        _ => Command::LoseLease(LoseLease { job, token }),
+    }
+}
+
+fn failure() -> Failure {
+    Failure { kind: FailureKind::Agent, error: "boom".into() }
+}
+
+fn nth(state: &State, at: usize) -> Option<Arc<Job>> {
+    state.jobs(&Namespace::default_namespace(), None, None).nth(at).cloned()
+}
+
+fn id(job: Option<Arc<Job>>) -> JobId {
+    job.map_or(JobId(999), |job| job.id)
+}
+
+fn name(number: u8) -> NodeId {
+    node(&format!("n{number}"))
+}
