@@ -3,6 +3,7 @@
 //! [`start`] gives a [`Handle`] and a [`Service`]. Behind them one thread runs Raft's core and the leader loop on one runtime,
 //! so that a commit wakes no other thread. Nothing outside this crate names an openraft type.
 
+mod consensus;
 mod error;
 mod handle;
 pub mod log;

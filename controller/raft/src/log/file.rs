@@ -41,13 +41,13 @@ struct Spares {
 struct SpareState {
     ready: Vec<(PathBuf, u64)>,
     filling: bool,
-    wanted_bytes: u64,
+    segment_bytes: u64,
     drawn: u64,
 }
 
 impl FileDriver {
-    /// Takes the log's directory, which no other process may use meanwhile.
-    pub fn open(dir: &Path, env: &Env) -> Result<Self, LogError> {
+    /// Takes the log's directory, which no other process may use meanwhile. Segments are filled ahead with `segment_bytes`.
+    pub fn open(dir: &Path, segment_bytes: u64, env: &Env) -> Result<Self, LogError> {
         let named = |what, path: &Path| {
             let file = path.display().to_string();
             move |source| LogError::Io { what, file, source }
@@ -60,7 +60,7 @@ impl FileDriver {
             Err(TryLockError::WouldBlock) => return Err(LogError::Locked { dir: dir.display().to_string() }),
             Err(TryLockError::Error(source)) => return Err(named("lock", &lock_path)(source)),
         }
-        let mut state = SpareState::default();
+        let mut state = SpareState { segment_bytes, ..SpareState::default() };
         let entries = fs::read_dir(dir).map_err(named("list", dir))?;
         for entry in entries {
             let entry = entry.map_err(named("list", dir))?;
@@ -110,7 +110,7 @@ impl Driver for FileDriver {
 
     fn create(&mut self, sequence: u64, least: u64, usual: u64) -> io::Result<Arc<dyn Segment>> {
         let path = self.path(sequence);
-        match self.spares.take(least, usual) {
+        match self.spares.take(least) {
             Some(spare) => fs::rename(spare, &path)?,
             None => {
                 let bytes = if least > SMALL_BYTES { least } else { usual.min(SMALL_BYTES) };
@@ -140,10 +140,9 @@ impl Spares {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, least: u64, usual: u64) -> Option<PathBuf> {
+    fn take(&self, least: u64) -> Option<PathBuf> {
         let mut state = self.state();
-        state.wanted_bytes = usual;
-        let at = state.ready.iter().position(|&(_, bytes)| bytes >= least)?;
+                let at = state.ready.iter().position(|&(_, bytes)| bytes >= least)?;
         Some(state.ready.swap_remove(at).0)
     }
 
@@ -163,17 +162,16 @@ impl Spares {
     }
 
     /// Begins to fill the next file, unless one is ready or being filled.
-    fn want(self: &Arc<Self>, bytes_usual: u64) {
-        let spare = {
+    fn want(self: &Arc<Self>) {
+        let (spare, bytes) = {
             let mut state = self.state();
             if state.filling || !state.ready.is_empty() {
                 return;
             }
             state.filling = true;
             state.drawn += 1;
-            self.dir.join(format!("spare-{:016x}.seg", state.drawn))
+            (self.dir.join(format!("spare-{:016x}.seg", state.drawn)), state.segment_bytes)
         };
-        let bytes = self.state().wanted_bytes.max(bytes_usual);
         let spares = Arc::clone(self);
         let begun = self.env.thread("raft-log-fill", move || {
             let temporary = spare.with_extension("tmp");
@@ -214,7 +212,7 @@ impl Segment for FileSegment {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.writer.write_all_at(bytes, offset)?;
         if offset > self.bytes / 4 {
-            self.spares.want(self.spares.state().wanted_bytes);
+            self.spares.want();
         }
         Ok(())
     }
@@ -261,16 +259,16 @@ mod tests {
     #[test]
     fn a_directory_has_one_user() {
         let dir = tempfile::tempdir().expect("temporary directory");
-        let first = FileDriver::open(dir.path(), &Env::system()).expect("free");
-        assert!(matches!(FileDriver::open(dir.path(), &Env::system()), Err(LogError::Locked { .. })));
+        let first = FileDriver::open(dir.path(), 3 << 20, &Env::system()).expect("free");
+        assert!(matches!(FileDriver::open(dir.path(), 3 << 20, &Env::system()), Err(LogError::Locked { .. })));
         drop(first);
-        assert!(FileDriver::open(dir.path(), &Env::system()).is_ok());
+        assert!(FileDriver::open(dir.path(), 3 << 20, &Env::system()).is_ok());
     }
 
     #[test]
     fn a_retired_segment_is_used_again() {
         let dir = tempfile::tempdir().expect("temporary directory");
-        let mut driver = FileDriver::open(dir.path(), &Env::system()).expect("free");
+        let mut driver = FileDriver::open(dir.path(), 3 << 20, &Env::system()).expect("free");
         let segment = driver.create(1, 3 << 20, 3 << 20).expect("created");
         let mut block = Block::default();
         block.clear(1);

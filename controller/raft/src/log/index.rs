@@ -62,9 +62,12 @@ impl Index {
         self.next = index;
     }
 
-    /// Adds an entry; false if it is not the next one.
+    /// Adds an entry; false if it is not the next one. An index that never held one takes any.
     #[must_use]
     pub fn push(&mut self, id: LogId, data: Bytes, place: Option<Place>) -> bool {
+        if self.slots.is_empty() && self.purged.is_none() {
+            self.next = id.index;
+        }
         if id.index != self.next {
             return false;
         }

@@ -220,8 +220,10 @@ impl Reader {
         driver: &mut dyn Driver,
         segments: BTreeMap<u64, Arc<dyn Segment>>,
     ) -> Result<Recovered, LogError> {
+        // A log of which nothing is gone may begin anywhere: its first segment is here.
+        let whole = self.index.purged().is_none() && segments.keys().next().is_none_or(|&sequence| sequence == 1);
         let expected = self.index.purged().map_or(0, |purged| purged.index + 1);
-        if self.index.first() > expected {
+        if !whole && self.index.first() > expected {
             let file = segments.keys().next().map(|&sequence| driver.name(sequence)).unwrap_or_default();
             let what = "the entries before its first one are missing";
             return Err(LogError::Damaged { file, offset: 0, what });

@@ -1,0 +1,79 @@
+//! openraft's traits on our log, our snapshots and our transport. The only modules that name openraft types, besides the
+//! leader loop that calls it.
+
+pub(crate) mod body;
+pub(crate) mod log_store;
+pub(crate) mod machine;
+pub(crate) mod snapshot;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use bytes::Bytes;
+use openraft::alias;
+
+openraft::declare_raft_types!(
+    /// Our types in openraft's places.
+    pub(crate) Types:
+        D = Proposal,
+        R = Reply,
+);
+
+pub(crate) type RaftLogId = alias::LogIdOf<Types>;
+pub(crate) type RaftVote = alias::VoteOf<Types>;
+pub(crate) type RaftEntry = alias::EntryOf<Types>;
+pub(crate) type RaftMembership = openraft::Membership<u64, openraft::BasicNode>;
+pub(crate) type RaftStoredMembership = alias::StoredMembershipOf<Types>;
+pub(crate) type RaftSnapshotMeta = alias::SnapshotMetaOf<Types>;
+
+/// An entry of ours as it stands in the log: the bytes of `atlas.state.v1`, then one byte that tells them from Raft's own.
+///
+/// The byte comes last so that neither proposing nor reading copies the entry.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Proposal(Bytes);
+
+impl Proposal {
+    /// Wraps an encoded entry.
+    pub(crate) fn new(mut entry: Vec<u8>) -> Self {
+        entry.push(body::KIND_NORMAL);
+        Self(entry.into())
+    }
+
+    fn from_body(body: Bytes) -> Self {
+        debug_assert_eq!(body.last(), Some(&body::KIND_NORMAL));
+        Self(body)
+    }
+
+    fn body(&self) -> &Bytes {
+        &self.0
+    }
+
+    /// The encoded entry.
+    pub(crate) fn entry(&self) -> &[u8] {
+        self.0.split_last().map_or(&[], |(_, entry)| entry)
+    }
+}
+
+impl fmt::Debug for Proposal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl fmt::Display for Proposal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.0.len())
+    }
+}
+
+/// What applying an entry answers to whoever proposed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// One of Raft's own entries.
+    Raft,
+    /// Ours changed nothing: it was planned on another state.
+    Stale,
+    /// Ours was applied.
+    Applied,
+}

@@ -1,0 +1,210 @@
+//! The bytes of Raft's own data: entry bodies in the log, snapshot headers, and what members send each other.
+//!
+//! Protobuf, so that a later release can add fields. The messages are written here and not as `.proto` files since they say
+//! nothing to anybody but this crate; the peer service carries them as opaque bytes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use openraft::vote::RaftLeaderId;
+use openraft::{BasicNode, EntryPayload};
+use prost::Message;
+
+use super::{Proposal, RaftEntry, RaftLogId, RaftMembership, RaftSnapshotMeta, RaftStoredMembership, RaftVote};
+use crate::log;
+
+/// Last byte of a body: an entry of Raft's that says nothing.
+const KIND_BLANK: u8 = 0;
+/// Last byte of a body: one of ours.
+pub(crate) const KIND_NORMAL: u8 = 1;
+/// Last byte of a body: a membership.
+const KIND_MEMBERSHIP: u8 = 2;
+
+/// Why bytes are not what they should be.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BodyError {
+    /// Not this message.
+    #[error("could not decode {what}")]
+    Decode { what: &'static str, source: prost::DecodeError },
+    /// A part is missing or says what nobody writes.
+    #[error("{what} is missing or unknown")]
+    Missing { what: &'static str },
+}
+
+/// A log id.
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(crate) struct Id {
+    #[prost(uint64, tag = "1")]
+    pub term: u64,
+    #[prost(uint64, tag = "2")]
+    pub node: u64,
+    #[prost(uint64, tag = "3")]
+    pub index: u64,
+}
+
+/// A vote.
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(crate) struct VoteBody {
+    #[prost(uint64, tag = "1")]
+    pub term: u64,
+    #[prost(uint64, tag = "2")]
+    pub node: u64,
+    #[prost(bool, tag = "3")]
+    pub committed: bool,
+}
+
+/// A set of voters.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(crate) struct VoterSet {
+    #[prost(uint64, repeated, tag = "1")]
+    pub voters: Vec<u64>,
+}
+
+/// Who belongs to the group: one set of voters, or two while it changes.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(crate) struct MembershipBody {
+    #[prost(message, repeated, tag = "1")]
+    pub configs: Vec<VoterSet>,
+    #[prost(btree_map = "uint64, string", tag = "2")]
+    pub addresses: BTreeMap<u64, String>,
+}
+
+/// What a snapshot covers.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(crate) struct SnapshotBody {
+    #[prost(message, optional, tag = "1")]
+    pub last: Option<Id>,
+    #[prost(message, optional, tag = "2")]
+    pub membership_at: Option<Id>,
+    #[prost(message, optional, tag = "3")]
+    pub membership: Option<MembershipBody>,
+}
+
+/// Decodes a message, naming it if that fails.
+pub(crate) fn decode<M: Message + Default>(what: &'static str, bytes: impl bytes::Buf) -> Result<M, BodyError> {
+    M::decode(bytes).map_err(|source| BodyError::Decode { what, source })
+}
+
+impl From<RaftLogId> for log::LogId {
+    fn from(id: RaftLogId) -> Self {
+        Self { term: id.leader_id.term, node: id.leader_id.node_id, index: id.index }
+    }
+}
+
+impl From<log::LogId> for RaftLogId {
+    fn from(id: log::LogId) -> Self {
+        Self { leader_id: RaftLeaderId::new(id.term, id.node), index: id.index }
+    }
+}
+
+impl From<RaftVote> for log::Vote {
+    fn from(vote: RaftVote) -> Self {
+        Self { term: vote.leader_id.term, node: vote.leader_id.node_id, committed: vote.committed }
+    }
+}
+
+impl From<log::Vote> for RaftVote {
+    fn from(vote: log::Vote) -> Self {
+        Self { leader_id: RaftLeaderId::new(vote.term, vote.node), committed: vote.committed }
+    }
+}
+
+impl From<RaftLogId> for Id {
+    fn from(id: RaftLogId) -> Self {
+        Self { term: id.leader_id.term, node: id.leader_id.node_id, index: id.index }
+    }
+}
+
+impl From<Id> for RaftLogId {
+    fn from(id: Id) -> Self {
+        Self { leader_id: RaftLeaderId::new(id.term, id.node), index: id.index }
+    }
+}
+
+impl From<RaftVote> for VoteBody {
+    fn from(vote: RaftVote) -> Self {
+        Self { term: vote.leader_id.term, node: vote.leader_id.node_id, committed: vote.committed }
+    }
+}
+
+impl From<VoteBody> for RaftVote {
+    fn from(vote: VoteBody) -> Self {
+        Self { leader_id: RaftLeaderId::new(vote.term, vote.node), committed: vote.committed }
+    }
+}
+
+impl From<&RaftMembership> for MembershipBody {
+    fn from(membership: &RaftMembership) -> Self {
+        let configs = membership.get_joint_config().iter();
+        Self {
+            configs: configs.map(|voters| VoterSet { voters: voters.iter().copied().collect() }).collect(),
+            addresses: membership.nodes().map(|(&id, node)| (id, node.addr.clone())).collect(),
+        }
+    }
+}
+
+impl TryFrom<MembershipBody> for RaftMembership {
+    type Error = BodyError;
+
+    fn try_from(body: MembershipBody) -> Result<Self, BodyError> {
+        let configs = body.configs.into_iter().map(|set| set.voters.into_iter().collect::<BTreeSet<u64>>()).collect();
+        let nodes: BTreeMap<u64, BasicNode> =
+            body.addresses.into_iter().map(|(id, addr)| (id, BasicNode { addr })).collect();
+        Self::new(configs, nodes).map_err(|_| BodyError::Missing { what: "a voter of the membership" })
+    }
+}
+
+impl From<&RaftSnapshotMeta> for SnapshotBody {
+    fn from(meta: &RaftSnapshotMeta) -> Self {
+        Self {
+            last: meta.last_log_id.map(Id::from),
+            membership_at: meta.last_membership.log_id().map(Id::from),
+            membership: Some(meta.last_membership.membership().into()),
+        }
+    }
+}
+
+impl TryFrom<SnapshotBody> for RaftSnapshotMeta {
+    type Error = BodyError;
+
+    fn try_from(body: SnapshotBody) -> Result<Self, BodyError> {
+        let membership = match body.membership {
+            // The membership before the first one names nobody, which a later one may not.
+            Some(membership) if membership.configs.is_empty() => RaftMembership::default(),
+            Some(membership) => membership.try_into()?,
+            None => return Err(BodyError::Missing { what: "a snapshot's membership" }),
+        };
+        let at = body.membership_at.map(RaftLogId::from);
+        Ok(Self {
+            last_log_id: body.last.map(RaftLogId::from),
+            last_membership: RaftStoredMembership::new(at, membership),
+        })
+    }
+}
+
+/// The body of an entry as it stands in the log and goes to peers.
+pub(crate) fn entry_body(entry: &RaftEntry) -> Bytes {
+    match &entry.payload {
+        EntryPayload::Blank => Bytes::from_static(&[KIND_BLANK]),
+        EntryPayload::Normal(proposal) => proposal.body().clone(),
+        EntryPayload::Membership(membership) => {
+            let mut bytes = MembershipBody::from(membership).encode_to_vec();
+            bytes.push(KIND_MEMBERSHIP);
+            bytes.into()
+        }
+    }
+}
+
+/// The entry of a body.
+pub(crate) fn entry(id: RaftLogId, body: Bytes) -> Result<RaftEntry, BodyError> {
+    let payload = match body.last() {
+        Some(&KIND_BLANK) => EntryPayload::Blank,
+        Some(&KIND_NORMAL) => EntryPayload::Normal(Proposal::from_body(body)),
+        Some(&KIND_MEMBERSHIP) => {
+            let membership: MembershipBody = decode("a membership", &body[..body.len() - 1])?;
+            EntryPayload::Membership(membership.try_into()?)
+        }
+        _ => return Err(BodyError::Missing { what: "the kind of an entry" }),
+    };
+    Ok(RaftEntry { log_id: id, payload })
+}

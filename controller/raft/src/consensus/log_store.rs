@@ -1,0 +1,112 @@
+//! openraft's log storage on our log.
+
+use std::fmt::Debug;
+use std::io;
+use std::ops::{Bound, RangeBounds};
+
+use openraft::storage::{IOFlushed, RaftLogStorage};
+use openraft::{EntryPayload, LogState, OptionalSend, RaftLogReader};
+
+use super::{RaftEntry, RaftLogId, RaftVote, Types, body};
+use crate::log::{Log, LogId};
+
+/// Bytes that one limited read takes.
+const READ_BYTES: usize = 1 << 20;
+
+/// The log in openraft's eyes.
+#[derive(Clone)]
+pub(crate) struct LogStore {
+    log: Log,
+}
+
+impl LogStore {
+    pub(crate) fn new(log: Log) -> Self {
+        Self { log }
+    }
+
+    fn read(&self, from: u64, to: u64, bytes: usize) -> io::Result<Vec<RaftEntry>> {
+        let entries = self.log.read(from, to, bytes)?.into_iter();
+        entries.map(|(id, data)| body::entry(id.into(), data).map_err(io::Error::other)).collect()
+    }
+}
+
+impl RaftLogReader<Types> for LogStore {
+    async fn try_get_log_entries<R>(&mut self, range: R) -> io::Result<Vec<RaftEntry>>
+    where
+        R: RangeBounds<u64> + Clone + Debug + OptionalSend,
+    {
+        let from = match range.start_bound() {
+            Bound::Included(&from) => from,
+            Bound::Excluded(&before) => before + 1,
+            Bound::Unbounded => 0,
+        };
+        let to = match range.end_bound() {
+            Bound::Included(&last) => last.saturating_add(1),
+            Bound::Excluded(&to) => to,
+            Bound::Unbounded => u64::MAX,
+        };
+        self.read(from, to, usize::MAX)
+    }
+
+    async fn limited_get_log_entries(&mut self, start: u64, end: u64) -> io::Result<Vec<RaftEntry>> {
+        self.read(start, end, READ_BYTES)
+    }
+
+    async fn read_vote(&mut self) -> io::Result<Option<RaftVote>> {
+        Ok(self.log.vote().map(RaftVote::from))
+    }
+}
+
+impl RaftLogStorage<Types> for LogStore {
+    type LogReader = Self;
+
+    async fn get_log_state(&mut self) -> io::Result<LogState<Types>> {
+        let (purged, last) = self.log.bounds();
+        Ok(LogState { last_purged_log_id: purged.map(Into::into), last_log_id: last.map(Into::into) })
+    }
+
+    async fn get_log_reader(&mut self) -> Self {
+        self.clone()
+    }
+
+    async fn save_vote(&mut self, vote: &RaftVote) -> io::Result<()> {
+        Ok(self.log.save_vote((*vote).into())?)
+    }
+
+    async fn save_committed(&mut self, committed: Option<RaftLogId>) -> io::Result<()> {
+        match committed {
+            Some(id) => Ok(self.log.save_committed(id.into())?),
+            None => Ok(()),
+        }
+    }
+
+    async fn read_committed(&mut self) -> io::Result<Option<RaftLogId>> {
+        // The mark is written with a later group than the entries; after a crash it may be ahead of a purge, never of the log.
+        Ok(self.log.committed().map(RaftLogId::from))
+    }
+
+    async fn append<I>(&mut self, entries: I, callback: IOFlushed<Types>) -> io::Result<()>
+    where
+        I: IntoIterator<Item = RaftEntry> + OptionalSend,
+        I::IntoIter: OptionalSend,
+    {
+        let mut records = Vec::new();
+        for entry in entries {
+            if let EntryPayload::Membership(membership) = &entry.payload {
+                // A thread hop costs more than a sync saves while there is nobody to replicate to meanwhile.
+                self.log.set_inline(membership.voter_ids().count() <= 1);
+            }
+            records.push((LogId::from(entry.log_id), body::entry_body(&entry)));
+        }
+        let done = Box::new(move |outcome: Result<(), _>| callback.io_completed(outcome.map_err(io::Error::from)));
+        Ok(self.log.append(records, done)?)
+    }
+
+    async fn truncate_after(&mut self, last: Option<RaftLogId>) -> io::Result<()> {
+        Ok(self.log.truncate(last.map_or(0, |id| id.index + 1))?)
+    }
+
+    async fn purge(&mut self, id: RaftLogId) -> io::Result<()> {
+        Ok(self.log.purge(id.into())?)
+    }
+}

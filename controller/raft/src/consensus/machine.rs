@@ -1,0 +1,141 @@
+//! openraft's state machine over ours.
+//!
+//! The state lives in memory. After a start it is rebuilt from the snapshot and the log behind it up to the saved commit mark.
+
+use std::io::{self, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use atlas_env::Env;
+use atlas_types::EventSeq;
+use futures::{Stream, StreamExt};
+use openraft::storage::{EntryResponder, RaftStateMachine};
+use openraft::{EntryPayload, OptionalSend, RaftSnapshotBuilder};
+use tokio::sync::watch;
+
+use super::snapshot::{SnapshotFile, Snapshots, Source};
+use super::{Proposal, RaftLogId, RaftSnapshotMeta, RaftStoredMembership, Reply, Types};
+
+type RaftSnapshot = openraft::alias::SnapshotOf<Types, SnapshotFile>;
+
+/// What is replicated, as far as this crate knows it.
+pub(crate) trait Machine: Send + Sync + 'static {
+    /// Applies a committed entry. An error stops the member.
+    fn apply(&mut self, id: RaftLogId, proposal: &Proposal) -> io::Result<Reply>;
+
+    /// A view of the state now, and the last event in it.
+    fn snapshot(&self) -> (Source, EventSeq);
+
+    /// Replaces the state.
+    fn restore(&mut self, body: &mut dyn Read) -> io::Result<()>;
+}
+
+/// A machine with its place in the log and its snapshots.
+pub(crate) struct MachineStore<M> {
+    machine: M,
+    applied: Option<RaftLogId>,
+    membership: RaftStoredMembership,
+    snapshots: Snapshots,
+    history: watch::Receiver<EventSeq>,
+    env: Env,
+}
+
+impl<M: Machine> MachineStore<M> {
+    /// A store over an empty machine; openraft restores the current snapshot into it.
+    pub(crate) fn new(machine: M, snapshots: Snapshots, history: watch::Receiver<EventSeq>, env: Env) -> Self {
+        Self { machine, applied: None, membership: RaftStoredMembership::default(), snapshots, history, env }
+    }
+
+    fn apply_one(&mut self, id: RaftLogId, payload: EntryPayload<Proposal, u64, openraft::BasicNode>) -> io::Result<Reply> {
+        let reply = match payload {
+            EntryPayload::Blank => Reply::Raft,
+            EntryPayload::Normal(proposal) => {
+                // A panic on a committed entry would come again on every member at every start: it must be seen, not retried.
+                let applied = catch_unwind(AssertUnwindSafe(|| self.machine.apply(id, &proposal)));
+                applied.unwrap_or_else(|_| Err(io::Error::other(format!("applying entry {id} panicked"))))?
+            }
+            EntryPayload::Membership(membership) => {
+                self.membership = RaftStoredMembership::new(Some(id), membership);
+                Reply::Raft
+            }
+        };
+        self.applied = Some(id);
+        Ok(reply)
+    }
+}
+
+impl<M: Machine> RaftStateMachine<Types> for MachineStore<M> {
+    type SnapshotData = SnapshotFile;
+    type SnapshotBuilder = Builder;
+
+    async fn applied_state(&mut self) -> io::Result<(Option<RaftLogId>, RaftStoredMembership)> {
+        Ok((self.applied, self.membership.clone()))
+    }
+
+    async fn apply<S>(&mut self, mut entries: S) -> io::Result<()>
+    where
+        S: Stream<Item = Result<EntryResponder<Types>, io::Error>> + Unpin + OptionalSend,
+    {
+        while let Some(next) = entries.next().await {
+            let (entry, responder) = next?;
+            let reply = self.apply_one(entry.log_id, entry.payload)?;
+            if let Some(responder) = responder {
+                responder.send(reply);
+            }
+        }
+        Ok(())
+    }
+
+    async fn get_snapshot_builder(&mut self) -> Builder {
+        let (source, event_seq) = self.machine.snapshot();
+        let meta = RaftSnapshotMeta { last_log_id: self.applied, last_membership: self.membership.clone() };
+        Builder {
+            taken: Some((source, meta)),
+            event_seq,
+            history: self.history.clone(),
+            snapshots: self.snapshots.clone(),
+            env: self.env.clone(),
+        }
+    }
+
+    async fn install_snapshot(&mut self, meta: &RaftSnapshotMeta, snapshot: SnapshotFile) -> io::Result<()> {
+        let (found, ()) = snapshot.read(|body| self.machine.restore(body))?;
+        if found != *meta {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the snapshot is not the one that was announced"));
+        }
+        self.applied = meta.last_log_id;
+        self.membership = meta.last_membership.clone();
+        if self.snapshots.current().is_none_or(|(current, _)| current.last_log_id != meta.last_log_id) {
+            self.snapshots.adopt(meta, &snapshot.path)?;
+        }
+        Ok(())
+    }
+
+    async fn get_current_snapshot(&mut self) -> io::Result<Option<RaftSnapshot>> {
+        Ok(self.snapshots.current().map(|(meta, snapshot)| RaftSnapshot { meta, snapshot }))
+    }
+}
+
+/// Writes one snapshot from a view of the state, in the background.
+pub(crate) struct Builder {
+    taken: Option<(Source, RaftSnapshotMeta)>,
+    event_seq: EventSeq,
+    history: watch::Receiver<EventSeq>,
+    snapshots: Snapshots,
+    env: Env,
+}
+
+impl RaftSnapshotBuilder<Types> for Builder {
+    type SnapshotData = SnapshotFile;
+
+    async fn build_snapshot(&mut self) -> io::Result<RaftSnapshot> {
+        let (source, meta) = self.taken.take().ok_or_else(|| io::Error::other("this snapshot was built before"))?;
+        // After a start from this snapshot nobody replays the events before it, so history must have them.
+        let event_seq = self.event_seq;
+        self.history.wait_for(|synced| *synced >= event_seq).await.map_err(io::Error::other)?;
+        let snapshots = self.snapshots.clone();
+        let written = meta.clone();
+        let writing = self.env.spawn_blocking("raft-snapshot", move || snapshots.write(&written, source));
+        let snapshot = writing.join().await.map_err(|_| io::Error::other("writing the snapshot panicked"))??;
+        Ok(RaftSnapshot { meta, snapshot })
+    }
+}

@@ -1,0 +1,204 @@
+//! Snapshots on disk: one file, written beside its place, synced, renamed, checked whenever it is read.
+//!
+//! `[magic 8][format u32][header length u32][header][body][checksum u32][bytes before the checksum u64]`, little-endian.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prost::Message;
+
+use super::RaftSnapshotMeta;
+use super::body::{SnapshotBody, decode};
+
+const MAGIC: [u8; 8] = *b"ATLASSNP";
+const FORMAT: u32 = 1;
+const TRAILER_BYTES: u64 = 12;
+const HEADER_BYTES_MAX: u32 = 1 << 20;
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// Writes a state into a snapshot.
+pub(crate) type Source = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send + Sync>;
+
+/// A finished snapshot file. It stays readable while anybody holds it, also when a newer one has replaced it.
+#[derive(Debug, Clone)]
+pub(crate) struct SnapshotFile {
+    pub(crate) file: Arc<File>,
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: u64,
+}
+
+/// The directory of the snapshots, and the current one.
+#[derive(Debug, Clone)]
+pub(crate) struct Snapshots {
+    dir: PathBuf,
+    current: Arc<Mutex<Option<(RaftSnapshotMeta, SnapshotFile)>>>,
+}
+
+impl Snapshots {
+    /// Opens the directory and finds the newest snapshot that reads back; half-written ones are removed.
+    pub(crate) fn open(dir: PathBuf) -> io::Result<Self> {
+        fs::create_dir_all(&dir)?;
+        let mut found: Option<(RaftSnapshotMeta, SnapshotFile)> = None;
+        for entry in fs::read_dir(&dir)? {
+            let path = entry?.path();
+            match path.extension().and_then(|extension| extension.to_str()) {
+                Some("tmp") => fs::remove_file(&path)?,
+                Some("snap") => {
+                    let file = SnapshotFile::open(&path)?;
+                    // A damaged one is an error: the log behind it may be purged.
+                    let meta = file.read(|_| Ok(()))?.0;
+                    if found.as_ref().is_none_or(|(newest, _)| meta.last_log_id > newest.last_log_id) {
+                        found = Some((meta, file));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(Self { dir, current: Arc::new(Mutex::new(found)) })
+    }
+
+    /// The newest snapshot.
+    pub(crate) fn current(&self) -> Option<(RaftSnapshotMeta, SnapshotFile)> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Where a snapshot that arrives is put until it is whole.
+    pub(crate) fn incoming(&self, name: u64) -> PathBuf {
+        self.dir.join(format!("incoming-{name:016x}.tmp"))
+    }
+
+    /// Writes a snapshot and makes it the current one.
+    pub(crate) fn write(&self, meta: &RaftSnapshotMeta, source: Source) -> io::Result<SnapshotFile> {
+        let temporary = self.dir.join("new.tmp");
+        let mut out = Summed { inner: BufWriter::with_capacity(BUFFER_BYTES, File::create(&temporary)?), crc: 0, bytes: 0 };
+        let header = SnapshotBody::from(meta).encode_to_vec();
+        out.write_all(&MAGIC)?;
+        out.write_all(&FORMAT.to_le_bytes())?;
+        out.write_all(&(header.len() as u32).to_le_bytes())?;
+        out.write_all(&header)?;
+        source(&mut out)?;
+        let (crc, bytes) = (out.crc, out.bytes);
+        out.inner.write_all(&crc.to_le_bytes())?;
+        out.inner.write_all(&bytes.to_le_bytes())?;
+        out.inner.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        self.adopt(meta, &temporary)
+    }
+
+    /// Makes the whole and synced file at `temporary` the current snapshot.
+    pub(crate) fn adopt(&self, meta: &RaftSnapshotMeta, temporary: &Path) -> io::Result<SnapshotFile> {
+        let (term, index) = meta.last_log_id.map_or((0, 0), |id| (id.leader_id.term, id.index));
+        let path = self.dir.join(format!("{index:016x}-{term:016x}.snap"));
+        fs::rename(temporary, &path)?;
+        File::open(&self.dir)?.sync_all()?;
+        let file = SnapshotFile::open(&path)?;
+        let before = {
+            let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+            current.replace((meta.clone(), file.clone()))
+        };
+        if let Some((_, before)) = before.filter(|(_, before)| before.path != path) {
+            fs::remove_file(&before.path)?;
+        }
+        Ok(file)
+    }
+}
+
+impl SnapshotFile {
+    /// Opens a snapshot file.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let bytes = file.metadata()?.len();
+        Ok(Self { file: Arc::new(file), path: path.to_owned(), bytes })
+    }
+
+    /// Reads the snapshot: checks all of it, then gives its body to `restore`.
+    pub(crate) fn read<T>(
+        &self,
+        restore: impl FnOnce(&mut dyn Read) -> io::Result<T>,
+    ) -> io::Result<(RaftSnapshotMeta, T)> {
+        let damaged = |what| {
+            let path = self.path.display();
+            io::Error::new(io::ErrorKind::InvalidData, format!("the snapshot \"{path}\" is damaged: {what}"))
+        };
+        let body_end = self.bytes.checked_sub(TRAILER_BYTES).ok_or_else(|| damaged("it is too short"))?;
+        let crc = self.checksum(body_end)?;
+        let mut trailer = [0; TRAILER_BYTES as usize];
+        read_exact_at(&self.file, body_end, &mut trailer)?;
+        if trailer[..4] != crc.to_le_bytes() || trailer[4..] != body_end.to_le_bytes() {
+            return Err(damaged("its checksum does not match"));
+        }
+        let mut input = BufReader::with_capacity(BUFFER_BYTES, At { file: &self.file, offset: 0, end: body_end });
+        let mut fixed = [0; 16];
+        input.read_exact(&mut fixed)?;
+        if fixed[..8] != MAGIC {
+            return Err(damaged("it does not begin as one"));
+        }
+        let format = u32::from_le_bytes([fixed[8], fixed[9], fixed[10], fixed[11]]);
+        if format > FORMAT {
+            return Err(damaged("its format is newer than this program"));
+        }
+        let len = u32::from_le_bytes([fixed[12], fixed[13], fixed[14], fixed[15]]);
+        if len > HEADER_BYTES_MAX {
+            return Err(damaged("its header is too long"));
+        }
+        let mut header = vec![0; len as usize];
+        input.read_exact(&mut header)?;
+        let header: SnapshotBody = decode("a snapshot's header", &header[..]).map_err(io::Error::other)?;
+        let meta = header.try_into().map_err(io::Error::other)?;
+        Ok((meta, restore(&mut input)?))
+    }
+
+    fn checksum(&self, end: u64) -> io::Result<u32> {
+        let mut input = At { file: &self.file, offset: 0, end };
+        let mut buffer = vec![0; BUFFER_BYTES];
+        let mut crc = 0;
+        loop {
+            match input.read(&mut buffer)? {
+                0 => return Ok(crc),
+                read => crc = crc32c::crc32c_append(crc, &buffer[..read]),
+            }
+        }
+    }
+}
+
+fn read_exact_at(file: &File, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, buf, offset)
+}
+
+/// Reads a part of a file without moving its cursor, which others share.
+struct At<'f> {
+    file: &'f File,
+    offset: u64,
+    end: u64,
+}
+
+impl Read for At<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end - self.offset).unwrap_or(usize::MAX);
+        let limit = buf.len().min(left);
+        let read = std::os::unix::fs::FileExt::read_at(self.file, &mut buf[..limit], self.offset)?;
+        self.offset += read as u64;
+        Ok(read)
+    }
+}
+
+/// Counts and sums what goes through.
+struct Summed<W> {
+    inner: W,
+    crc: u32,
+    bytes: u64,
+}
+
+impl<W: Write> Write for Summed<W> {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(buf)?;
+        self.crc = crc32c::crc32c_append(self.crc, &buf[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
