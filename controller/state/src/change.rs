@@ -222,6 +222,7 @@ pub(crate) fn again(job: &Job, id: JobId) -> Job {
         execution: Micros::default(),
         warm: false,
         attempt: Default::default(),
+        node: None,
         lease: None,
         original: Some(job.original.unwrap_or(job.id)),
         successor: None,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
-    AgentName, AgentPin, Attempt, ClusterTime, Door, JobId, Lease, Micros, Namespace, Payload, Principal, RequestId,
-    RunSpec, Seq, Timestamp, TraceContext,
+    AgentName, AgentPin, Attempt, ClusterTime, Door, JobId, Lease, Micros, Namespace, NodeId, Payload, Principal,
+    RequestId, RunSpec, Seq, Timestamp, TraceContext,
 };
 
 /// The status that people and clients see (spec §5.2).
@@ -157,6 +157,8 @@ pub struct Job {
     pub warm: bool,
     /// How many leases it has had.
     pub attempt: Attempt,
+    /// The node of its latest lease; kept when it has ended.
+    pub node: Option<NodeId>,
     /// Its live lease.
     pub lease: Option<Arc<Lease>>,
     /// Which retry of its family it is; 0 is the first job.

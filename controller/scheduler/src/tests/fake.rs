@@ -277,6 +277,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
         attempt: Attempt(0),
         lease: None,
         retry_count: 0,
+        node: None,
         original: None,
         successor: None,
         metadata: Arc::from(*b"{}"),

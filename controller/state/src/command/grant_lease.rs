@@ -41,6 +41,7 @@ pub(super) fn apply(command: &GrantLease, change: &mut Change<'_>) -> Result<Out
             set_warm(node, pin.digest, idle.saturating_sub(1));
         }
     });
+    job.node = Some(command.node.clone());
     job.lease = Some(lease);
     job.status = JobStatus::Running;
     job.reason = Reason::Running;

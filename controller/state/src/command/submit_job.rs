@@ -79,6 +79,7 @@ fn new_job(command: &SubmitJob, change: &Change<'_>, pin: Option<AgentPin>, spec
         execution: Micros::default(),
         warm: false,
         attempt: Attempt::default(),
+        node: None,
         lease: None,
         retry_count: 0,
         original: None,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, AgentPin, Attempt, ClusterTime, Door, Failure, Job, JobId, JobStatus, Lease, Micros, Namespace, Payload,
-    Principal, Reason, RequestId, RunSpec, Seq, Timestamp, TraceContext,
+    AgentName, AgentPin, Attempt, ClusterTime, Door, Failure, Job, JobId, JobStatus, Lease, Micros, Namespace, NodeId,
+    Payload, Principal, Reason, RequestId, RunSpec, Seq, Timestamp, TraceContext,
 };
 
 use super::{EnumField as _, enum_field, labels_in, labels_out, name, origin, required};
@@ -91,6 +91,7 @@ impl From<&Job> for proto::Job {
             request_id: job.request_id.as_ref().map(RequestId::to_string),
             trace: job.trace.map(Into::into),
             stream: job.stream.as_ref().map(Into::into),
+            node_id: job.node.as_ref().map(NodeId::to_string),
         }
     }
 }
@@ -133,6 +134,7 @@ impl TryFrom<proto::Job> for Job {
             request_id: origin::request_id("job.request_id", job.request_id.as_deref())?,
             trace: job.trace.map(TraceContext::try_from).transpose()?,
             stream: job.stream.map(Payload::try_from).transpose()?,
+            node: job.node_id.map(|node| name("job.node_id", &node, NodeId::new)).transpose()?,
         })
     }
 }

@@ -337,6 +337,7 @@ impl Draw {
             request_id: self.option(Self::request_id),
             trace: self.option(Self::trace),
             stream: self.option(Self::payload),
+            node: self.option(Self::node_id),
         }
     }
 

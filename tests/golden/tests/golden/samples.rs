@@ -299,6 +299,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         execution: Micros::default(),
         warm: false,
         attempt: Attempt(1),
+        node: Some(node()),
         lease: Some(Arc::new(lease())),
         retry_count: 0,
         original: None,
