@@ -1,5 +1,6 @@
 //! The checked-in files: bytes as hex, and beside them what they mean.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::fs;
 use std::path::PathBuf;
@@ -47,6 +48,15 @@ pub(crate) fn check(area: &str, goldens: &[Golden]) {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).expect("a name").to_owned();
         assert!(goldens.iter().any(|golden| golden.name == stem), "nobody checks {}", path.display());
     }
+}
+
+/// The lines of a checked-in list; `now` is what an update writes.
+pub(crate) fn list(name: &str, now: &BTreeSet<String>) -> BTreeSet<String> {
+    if update() {
+        let text: String = now.iter().map(|line| format!("{line}\n")).collect();
+        fs::write(folder("").join(name), text).expect("a file");
+    }
+    read("", name).lines().map(str::to_owned).collect()
 }
 
 /// A value for people: `{:#?}` with lists of numbers on one line.
