@@ -1,11 +1,12 @@
 //! Agent contracts: what an agent says of itself, checked and typed.
 //!
 //! Owns the YAML dialect ([`yaml`]), the rules of `agent.yaml` ([`Contract`]) and `skill.yaml` ([`Skill`]), JSON Schema
-//! checks ([`schema`]) and version requirements ([`requirement`]). Pure functions over bytes and values: it reads no
+//! checks ([`schema`]), version requirements ([`requirement`]) and the tests beside an agent ([`fixture`]). Pure functions over bytes and values: it reads no
 //! file, and what a contract means for a cluster is decided elsewhere.
 #![deny(missing_docs)]
 
 mod contract;
+pub mod fixture;
 mod python;
 pub mod requirement;
 pub mod schema;

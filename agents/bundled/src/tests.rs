@@ -1,0 +1,187 @@
+//! Every bundled agent keeps its own contract: fixtures against schemas, and the programs that need nothing but the
+//! machine against their fixtures.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use atlas_contract::fixture::{Expected, Fixture};
+use atlas_contract::{Contract, ProviderKind, joined};
+use atlas_package::{discover, pack};
+use serde_json::{Value, json};
+
+use super::*;
+
+fn agents_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn file<'a>(agent: &'a BundledAgent, path: &str) -> Option<&'a PackFile> {
+    agent.files.iter().find(|file| file.path == path)
+}
+
+fn contract(agent: &BundledAgent) -> Contract {
+    let text = file(agent, "agent.yaml").expect("an agent has a contract");
+    atlas_contract::parse(&text.bytes).unwrap_or_else(|error| panic!("{}: {error}", agent.dir))
+}
+
+fn fixtures(agent: &BundledAgent) -> Vec<(String, Fixture)> {
+    let files = agent.files.iter().filter(|file| file.path.starts_with("tests/") && file.path.ends_with(".yaml"));
+    files
+        .map(|file| {
+            let fixture = Fixture::parse(&file.bytes);
+            let path = format!("{}/{}", agent.dir, file.path);
+            (path.clone(), fixture.unwrap_or_else(|error| panic!("{path}: {error}")))
+        })
+        .collect()
+}
+
+#[test]
+fn the_list_is_that_of_the_directories() {
+    let discovery = discover(&[agents_dir()]);
+    assert!(discovery.skipped.is_empty(), "{:?}", discovery.skipped);
+    let mut on_disk: Vec<String> = discovery
+        .found
+        .iter()
+        .map(|found| found.dir.file_name().expect("a directory has a name").to_string_lossy().into_owned())
+        .collect();
+    on_disk.sort();
+    let embedded: Vec<&str> = bundled().iter().map(|agent| agent.dir).collect();
+    assert_eq!(embedded, on_disk);
+}
+
+#[test]
+fn an_embedded_agent_is_the_package_of_its_directory() {
+    for agent in bundled() {
+        let embedded = atlas_package::pack_files(agent.files).expect("it packs");
+        let on_disk = pack(&agents_dir().join(agent.dir)).expect("it packs");
+        assert_eq!(embedded.digest, on_disk.digest, "{}", agent.dir);
+    }
+}
+
+#[test]
+fn contracts_hold_and_say_nothing_unknown() {
+    for agent in bundled() {
+        let contract = contract(&agent);
+        assert_eq!(contract.warnings, [], "{}", agent.dir);
+        assert!(!contract.description.is_empty() && !contract.capabilities.is_empty(), "{}", agent.dir);
+        contract.check_schemas().unwrap_or_else(|error| panic!("{}: {error}", agent.dir));
+    }
+}
+
+#[test]
+fn fixtures_fit_the_schemas() {
+    for agent in bundled() {
+        let contract = contract(&agent);
+        let (input, output) = contract.check_schemas().expect("checked above");
+        let fixtures = fixtures(&agent);
+        assert!(!fixtures.is_empty(), "{} has no fixture", agent.dir);
+        for (path, fixture) in fixtures {
+            let taken = input.validate(&fixture.input).map_err(|violations| joined(&violations));
+            match &fixture.expected {
+                Expected::Output(expected) => {
+                    assert_eq!(taken, Ok(()), "{path}");
+                    assert_eq!(output.validate(expected), Ok(()), "{path}");
+                }
+                // The bundled agents fail by refusing an input, never half-way.
+                Expected::Error(_) => {
+                    let error = taken.expect_err(&path);
+                    assert_eq!(fixture.check(Err(&error)), Ok(()), "{path}");
+                }
+            }
+        }
+    }
+}
+
+/// The fixtures of an agent that end with an output, run one by one.
+fn check_outputs(agent: &BundledAgent, run: impl Fn(&Value) -> Result<Value, String>) {
+    for (path, fixture) in fixtures(agent) {
+        if matches!(fixture.expected, Expected::Output(_)) {
+            let ended = run(&fixture.input);
+            let checked = fixture.check(ended.as_ref().map_err(String::as_str));
+            checked.unwrap_or_else(|mismatch| panic!("{path}: {mismatch}"));
+        }
+    }
+}
+
+#[test]
+fn wordcount_counts() {
+    let bundled = bundled();
+    let agent = bundled.iter().find(|agent| agent.dir == "wordcount").expect("it is bundled");
+    check_outputs(agent, |input| {
+        wordcount(json!({"input": input}).to_string().as_bytes()).map_err(|error| error.to_string())
+    });
+    assert!(wordcount(b"{").is_err());
+    assert!(wordcount(b"{}").is_err());
+}
+
+#[test]
+fn exec_agents_answer_as_their_fixtures_say() {
+    for agent in bundled() {
+        let contract = contract(&agent);
+        let [program, arguments @ ..] = contract.provider.command.as_slice() else { continue };
+        if contract.provider.kind != ProviderKind::Exec || program == "@atlas" {
+            continue;
+        }
+        let dir = agents_dir().join(agent.dir);
+        check_outputs(&agent, |input| {
+            let mut command = Command::new(program);
+            answer(command.args(arguments).current_dir(&dir), &json!({"input": input, "context": {}}))
+        });
+    }
+}
+
+/// Runs `python3` on the class of each agent, with the SDK of the repository.
+#[test]
+fn python_agents_answer_as_their_fixtures_say() {
+    const HARNESS: &str = "
+import asyncio, importlib.util, json, sys
+from atlas.runtime.base import AgentBase
+spec = importlib.util.spec_from_file_location('agent', sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+agent = next(
+    kind for name, kind in sorted(vars(module).items())
+    if isinstance(kind, type) and issubclass(kind, AgentBase) and kind is not AgentBase
+)(None, None)
+async def run():
+    await agent.on_startup()
+    return await agent.execute(json.load(sys.stdin)['input'])
+json.dump(asyncio.run(run()), sys.stdout)
+";
+    let sdk = agents_dir().join("sdk/python");
+    let recent = "import sys; sys.exit(sys.version_info < (3, 11))";
+    let python = Command::new("python3").args(["-c", recent]).status();
+    if !python.is_ok_and(|status| status.success()) {
+        eprintln_skipped("no python3 of version 3.11 or later here");
+        return;
+    }
+    for agent in bundled() {
+        if contract(&agent).provider.kind != ProviderKind::Python {
+            continue;
+        }
+        let program = agents_dir().join(agent.dir).join("agent.py");
+        check_outputs(&agent, |input| {
+            let mut command = Command::new("python3");
+            let command = command.args(["-B", "-c", HARNESS]).arg(&program).env("PYTHONPATH", &sdk);
+            answer(command, &json!({"input": input}))
+        });
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "a test that skips says so")]
+fn eprintln_skipped(reason: &str) {
+    eprintln!("skipped: {reason}");
+}
+
+/// Gives a program one document and reads its answer.
+fn answer(command: &mut Command, document: &Value) -> Result<Value, String> {
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    let stdin = child.stdin.take().expect("it is piped");
+    serde_json::to_writer(stdin, document).map_err(|error| error.to_string())?;
+    let output = child.wait_with_output().map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
+}

@@ -1,0 +1,8 @@
+"""Gives back the message it was given."""
+
+from atlas.runtime.base import AgentBase
+
+
+class Echo(AgentBase):
+    async def execute(self, input_data):
+        return {"message": input_data["message"]}
