@@ -10,5 +10,8 @@ pub mod limits;
 pub mod proto;
 pub mod session;
 
+#[cfg(test)]
+mod reference;
+
 pub use convert::ConvertError;
 pub use error::Error;
