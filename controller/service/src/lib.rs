@@ -1,1 +1,34 @@
-//! The functions behind every door.
+//! The functions behind every door: submit a job, wait for it, register an agent, follow events.
+//!
+//! A door translates and decides nothing; what is decided is decided here or, if it changes anything, by the state. This crate
+//! resolves agents, checks inputs and keeps artifacts before a command is proposed, and turns state and history into the
+//! objects that clients know. It opens no socket.
+#![deny(missing_docs)]
+
+mod agents;
+mod artifacts;
+mod catalogue;
+mod contracts;
+mod error;
+mod events;
+mod follow;
+mod jobs;
+pub mod json;
+mod nodes;
+mod observe;
+mod service;
+mod streams;
+mod view;
+mod waiters;
+
+pub use agents::{Registered, ShownAgent, Versions};
+pub use artifacts::{ArtifactError, Artifacts, digest_of};
+pub use catalogue::{ENTRIES, Entry};
+pub use contracts::Known;
+pub use error::Error;
+pub use events::{Change, Follow, JobStream, Next, Reader};
+pub use jobs::{JobQuery, Submission};
+pub use nodes::NodeAction;
+pub use service::{Caller, Consistency, Followers, Limits, Parts, Service};
+pub use streams::{Line, LogReader, Streams};
+pub use view::{Shown, View, write_frame};

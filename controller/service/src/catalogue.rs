@@ -1,0 +1,71 @@
+//! The error catalogue: every code with its kind and title, in one table. Each has a page in `docs/reference/errors/`.
+
+use atlas_types::ErrorKind;
+
+/// A code and what is the same for every error that carries it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// `E` and four digits; never given a second meaning.
+    pub code: &'static str,
+    /// What a caller can do about it.
+    pub kind: ErrorKind,
+    /// The page's title.
+    pub title: &'static str,
+}
+
+macro_rules! catalogue {
+    ($( $name:ident = $code:literal $kind:ident $title:literal; )*) => {
+        $( pub(crate) const $name: Entry = Entry { code: $code, kind: ErrorKind::$kind, title: $title }; )*
+
+        /// All codes of the controller's doors, ascending.
+        pub const ENTRIES: &[Entry] = &[$( $name, )*];
+    };
+}
+
+catalogue! {
+    UNKNOWN_AGENT = "E1101" NotFound "no such agent";
+    INPUT_REFUSED = "E1102" Invalid "the input does not fit the contract";
+    CONTRACT_REFUSED = "E1103" Invalid "the contract does not hold";
+    MALFORMED = "E1104" Invalid "the request is malformed";
+    PACKAGE_REFUSED = "E1105" Invalid "the package cannot be read";
+    UNKNOWN_JOB = "E3001" NotFound "no such job";
+    AMBIGUOUS_JOB = "E3002" Conflict "several jobs have this prefix";
+    QUEUE_FULL = "E3003" Busy "the queue is full";
+    REQUEST_CONFLICT = "E3004" Conflict "the idempotency key was used with another body";
+    WRONG_STATUS = "E3005" Conflict "the job's status does not allow it";
+    TOO_LARGE = "E3006" TooLarge "the request is too large";
+    EVENTS_GONE = "E3007" Gone "the events asked for are gone";
+    LIMIT_REACHED = "E3008" Busy "a limit of the cluster is reached";
+    ARTIFACT_MISSING = "E3010" Gone "an artifact is missing or damaged";
+    NO_LEADER = "E4001" Unavailable "no leader";
+    OUTCOME_UNKNOWN = "E4003" Unavailable "the outcome is not known";
+    OVERLOADED = "E4004" Busy "the controller is overloaded";
+    UNKNOWN_NODE = "E5001" NotFound "no such node";
+    NODE_BUSY = "E5002" Conflict "the node still has leases";
+    INTERNAL = "E9001" Internal "internal error";
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn codes_ascend() {
+        assert!(ENTRIES.is_sorted_by(|a, b| a.code < b.code));
+    }
+
+    #[test]
+    fn every_code_has_its_page() {
+        let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/errors");
+        for Entry { code, title, .. } in ENTRIES {
+            let page = fs::read_to_string(pages.join(format!("{code}.md"))).unwrap_or_default();
+            assert!(page.starts_with(&format!("# {code}: {title}\n")), "docs/reference/errors/{code}.md");
+            for heading in ["\n## Cause\n", "\n## What to try\n"] {
+                assert!(page.contains(heading), "{code}: {}", heading.trim());
+            }
+        }
+    }
+}

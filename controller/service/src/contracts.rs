@@ -1,0 +1,86 @@
+//! Contracts as the doors need them, compiled once a package and kept: reading one costs more than a job may.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use atlas_contract::Violation;
+use atlas_contract::schema::Validator;
+use atlas_types::{AgentVersion, Digest};
+use serde_json::Value;
+
+/// A contract, read.
+#[derive(Debug)]
+pub struct Known {
+    /// The normalised contract.
+    pub value: Value,
+    /// None for an input schema that accepts everything: then nothing is even parsed.
+    input: Option<Validator>,
+}
+
+impl Known {
+    /// Reads the normalised contract of an agent version.
+    pub(crate) fn new(contract: &[u8]) -> Self {
+        let value: Value = serde_json::from_slice(contract).unwrap_or_default();
+        let schema = value.get("input_schema").cloned().unwrap_or_default();
+        // Schemas are checked at registration, so one that does not compile is of another release: the worker will judge it.
+        let input = (!accepts_anything(&schema)).then(|| Validator::compile(&schema).ok()).flatten();
+        Self { value, input }
+    }
+
+    /// Whether an input has to be parsed at all.
+    pub(crate) fn checks_input(&self) -> bool {
+        self.input.is_some()
+    }
+
+    /// Checks an input: the violations in the words of clients.
+    pub(crate) fn check_input(&self, input: &Value) -> Result<(), Vec<Violation>> {
+        self.input.as_ref().map_or(Ok(()), |validator| validator.validate(input))
+    }
+
+    /// The violations of an input in our own words.
+    pub(crate) fn explain_input(&self, input: &Value) -> Vec<Violation> {
+        self.input.as_ref().map(|validator| validator.explain(input)).unwrap_or_default()
+    }
+
+    /// A text member, such as `description`.
+    pub fn text(&self, pointer: &str) -> &str {
+        self.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
+/// A missing schema, `{}` and exactly `{"type": "object"}` accept anything (spec §4).
+fn accepts_anything(schema: &Value) -> bool {
+    match schema {
+        Value::Null => true,
+        Value::Object(members) => {
+            members.is_empty() || (members.len() == 1 && members.get("type").is_some_and(|kind| kind == "object"))
+        }
+        _ => false,
+    }
+}
+
+/// Most contracts kept; beyond it all are dropped and read again as they are asked for.
+const KEPT_MAX: usize = 4_096;
+
+/// Contracts by the digest of their package.
+#[derive(Clone, Default)]
+pub(crate) struct Contracts {
+    known: Arc<Mutex<HashMap<Digest, Arc<Known>>>>,
+}
+
+impl Contracts {
+    /// The contract of a version, if it was read before.
+    pub(crate) fn get(&self, agent: &AgentVersion) -> Option<Arc<Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&agent.digest).cloned()
+    }
+
+    /// Reads and keeps a contract.
+    pub(crate) fn keep(&self, digest: Digest, contract: &[u8]) -> Arc<Known> {
+        let known = Arc::new(Known::new(contract));
+        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= KEPT_MAX {
+            all.clear();
+        }
+        all.entry(digest).or_insert(known).clone()
+    }
+}

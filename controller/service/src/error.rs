@@ -1,0 +1,225 @@
+//! Errors of the service functions, and what each door needs to show them.
+
+use std::time::Duration;
+
+use atlas_contract::Violation;
+use atlas_raft::{ProposeError, ReadError};
+use atlas_types::{AgentName, ErrorKind, EventSeq, IdError, JobId, JobStatus, Rejection, Version};
+
+use crate::artifacts::ArtifactError;
+use crate::catalogue::{self, Entry};
+
+/// Why a service function gave no answer. The text is for people; where the source system fixed one, it is that one.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No agent of that name, or no version that was asked for.
+    #[error("no such agent: {name}{}", version.as_ref().map(|version| format!(" {version}")).unwrap_or_default())]
+    UnknownAgent {
+        /// The name as given.
+        name: String,
+        /// The version or requirement as given.
+        version: Option<String>,
+        /// The nearest name there is.
+        suggestion: Option<AgentName>,
+    },
+    /// The input breaks the agent's contract.
+    #[error("the input does not fit the contract of {agent} {version}")]
+    InputRefused {
+        /// The agent.
+        agent: AgentName,
+        /// Its version.
+        version: Version,
+        /// What is wrong, in order.
+        violations: Vec<Violation>,
+    },
+    /// An `agent.yaml` breaks the rules for contracts.
+    #[error("the contract does not hold: {text}")]
+    ContractRefused {
+        /// What is wrong, in one line.
+        text: String,
+        /// What is wrong, in order.
+        violations: Vec<Violation>,
+    },
+    /// The request breaks its form.
+    #[error("{0}")]
+    Malformed(String),
+    /// An uploaded package cannot be unpacked.
+    #[error("the package cannot be read: {0}")]
+    PackageRefused(String),
+    /// No such job.
+    #[error("Job not found")]
+    UnknownJob,
+    /// Several jobs' ids start so.
+    #[error("\"{prefix}\" is the beginning of several job ids: {first}, {second}")]
+    AmbiguousJob {
+        /// The prefix.
+        prefix: String,
+        /// One of them.
+        first: JobId,
+        /// Another.
+        second: JobId,
+    },
+    /// The queue takes no more.
+    #[error("{rejection}")]
+    QueueFull {
+        /// The source system's text.
+        rejection: Rejection,
+    },
+    /// The idempotency key came with another body.
+    #[error("this idempotency key was used before with another body")]
+    RequestConflict,
+    /// The job's status does not allow it.
+    #[error("the job is {}", status.as_str())]
+    WrongStatus {
+        /// Its status.
+        status: JobStatus,
+    },
+    /// More bytes than allowed.
+    #[error("{what} is larger than {limit} bytes")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// The bound.
+        limit: u64,
+    },
+    /// History has dropped the events asked for.
+    #[error("events before {earliest} are gone")]
+    EventsGone {
+        /// The first one there is.
+        earliest: EventSeq,
+    },
+    /// A limit of the cluster is reached.
+    #[error("{0}")]
+    LimitReached(Rejection),
+    /// An artifact cannot be read.
+    #[error("could not read an artifact")]
+    Artifact(#[source] ArtifactError),
+    /// Nobody leads.
+    #[error("the cluster has no leader at the moment")]
+    NoLeader,
+    /// It may or may not have happened.
+    #[error("the connection to the leader broke: the request may or may not have taken effect")]
+    OutcomeUnknown,
+    /// Too many requests wait already.
+    #[error("the controller has more requests than it can take")]
+    Overloaded,
+    /// No such node.
+    #[error("no such node: {0}")]
+    UnknownNode(String),
+    /// The node still holds leases.
+    #[error("the node still holds {leases} leases")]
+    NodeBusy {
+        /// How many.
+        leases: u64,
+    },
+    /// A fault of ours; the details are in the log.
+    #[error("internal error")]
+    Internal,
+}
+
+impl Error {
+    /// The error's entry in the catalogue.
+    pub fn entry(&self) -> Entry {
+        match self {
+            Self::UnknownAgent { .. } => catalogue::UNKNOWN_AGENT,
+            Self::InputRefused { .. } => catalogue::INPUT_REFUSED,
+            Self::ContractRefused { .. } => catalogue::CONTRACT_REFUSED,
+            Self::Malformed(_) => catalogue::MALFORMED,
+            Self::PackageRefused(_) => catalogue::PACKAGE_REFUSED,
+            Self::UnknownJob => catalogue::UNKNOWN_JOB,
+            Self::AmbiguousJob { .. } => catalogue::AMBIGUOUS_JOB,
+            Self::QueueFull { .. } => catalogue::QUEUE_FULL,
+            Self::RequestConflict => catalogue::REQUEST_CONFLICT,
+            Self::WrongStatus { .. } => catalogue::WRONG_STATUS,
+            Self::TooLarge { .. } => catalogue::TOO_LARGE,
+            Self::EventsGone { .. } => catalogue::EVENTS_GONE,
+            Self::LimitReached(_) => catalogue::LIMIT_REACHED,
+            Self::Artifact(_) => catalogue::ARTIFACT_MISSING,
+            Self::NoLeader => catalogue::NO_LEADER,
+            Self::OutcomeUnknown => catalogue::OUTCOME_UNKNOWN,
+            Self::Overloaded => catalogue::OVERLOADED,
+            Self::UnknownNode(_) => catalogue::UNKNOWN_NODE,
+            Self::NodeBusy { .. } => catalogue::NODE_BUSY,
+            Self::Internal => catalogue::INTERNAL,
+        }
+    }
+
+    /// What a caller can do about it.
+    pub fn kind(&self) -> ErrorKind {
+        self.entry().kind
+    }
+
+    /// What to try, in one line; empty if there is nothing to add.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::UnknownAgent { suggestion: Some(name), .. } => format!("did you mean {name}?"),
+            Self::UnknownAgent { .. } => "list what there is: atlasctl agent list".to_owned(),
+            Self::InputRefused { agent, .. } => format!("show the contract: atlasctl agent schema {agent}"),
+            Self::AmbiguousJob { .. } => "give more digits of the id".to_owned(),
+            Self::QueueFull { .. } | Self::Overloaded => "try again in a moment".to_owned(),
+            Self::OutcomeUnknown => "repeat it with the same Idempotency-Key".to_owned(),
+            Self::EventsGone { earliest } => format!("read on from event {earliest}"),
+            _ => String::new(),
+        }
+    }
+
+    /// What is wrong in detail, for refusals of inputs and contracts.
+    pub fn violations(&self) -> &[Violation] {
+        match self {
+            Self::InputRefused { violations, .. } | Self::ContractRefused { violations, .. } => violations,
+            _ => &[],
+        }
+    }
+
+    /// When a repeat may succeed.
+    pub fn retry_after(&self) -> Option<Duration> {
+        matches!(self.kind(), ErrorKind::Busy | ErrorKind::Unavailable).then_some(Duration::from_secs(1))
+    }
+
+    /// A fault of ours: logged here, in full, and shown to nobody.
+    pub(crate) fn internal(doing: &'static str, error: &(dyn std::error::Error + 'static)) -> Self {
+        tracing::error!(error, "could not {doing}");
+        Self::Internal
+    }
+}
+
+impl From<ProposeError> for Error {
+    fn from(error: ProposeError) -> Self {
+        match error {
+            ProposeError::NotLeader { .. } | ProposeError::Stopped { .. } => Self::NoLeader,
+            ProposeError::Unknown => Self::OutcomeUnknown,
+            ProposeError::Overloaded => Self::Overloaded,
+        }
+    }
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Overloaded => Self::Overloaded,
+            ReadError::NotLeader { .. } | ReadError::NoSession | ReadError::Stopped { .. } => Self::NoLeader,
+        }
+    }
+}
+
+impl From<Rejection> for Error {
+    fn from(rejection: Rejection) -> Self {
+        match rejection {
+            Rejection::QueueFull { .. } => Self::QueueFull { rejection },
+            Rejection::LimitReached { .. } => Self::LimitReached(rejection),
+            Rejection::RequestConflict => Self::RequestConflict,
+            Rejection::UnknownJob { .. } => Self::UnknownJob,
+            Rejection::WrongStatus { status } => Self::WrongStatus { status },
+            Rejection::UnknownNode { node } => Self::UnknownNode(node.to_string()),
+            Rejection::NodeBusy { leases } => Self::NodeBusy { leases },
+            Rejection::PayloadTooLarge { .. } => Self::TooLarge { what: "an inline payload", limit: 64 * 1024 },
+            other => Self::internal("carry out a command", &other),
+        }
+    }
+}
+
+impl From<IdError> for Error {
+    fn from(error: IdError) -> Self {
+        Self::Malformed(error.to_string())
+    }
+}

@@ -1,0 +1,260 @@
+//! Events for readers: the latest in memory, older ones from history, without a gap between the two.
+//!
+//! A reader is a cursor, not a buffer: however slow it is it holds nobody, and it costs its own position. One that falls behind
+//! what is in memory reads from history, unless it asked to be told instead ([`Next::Behind`]).
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use atlas_history::HistoryError;
+use atlas_types::{Event, EventRecord, EventSeq, Job, JobChange, JobId, JobStatus, Micros, Timestamp};
+use tokio::sync::watch;
+
+use crate::service::Shared;
+use crate::{Caller, Consistency, Error, Service};
+
+/// A change of a job.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// The event's number.
+    pub seq: EventSeq,
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub change: JobChange,
+    /// The status before.
+    pub old_status: JobStatus,
+    /// The job after it.
+    pub job: Arc<Job>,
+}
+
+impl Change {
+    /// Whether clients of the source system see it: every change of status, and nothing else.
+    pub fn is_transition(&self) -> bool {
+        self.old_status != self.job.status
+    }
+
+    fn of(record: &EventRecord) -> Option<Self> {
+        let Event::Job { change, old_status, job } = &record.event else { return None };
+        Some(Self { seq: record.seq, at: record.at, change: *change, old_status: *old_status, job: job.clone() })
+    }
+}
+
+/// The latest events.
+pub(crate) struct EventLog {
+    recent: Mutex<Recent>,
+    latest: watch::Sender<EventSeq>,
+    max: usize,
+}
+
+struct Recent {
+    batches: VecDeque<Arc<[EventRecord]>>,
+    count: usize,
+    /// The last event before those in memory.
+    floor: EventSeq,
+}
+
+impl EventLog {
+    pub(crate) fn new(through: EventSeq, max: usize) -> Self {
+        let recent = Recent { batches: VecDeque::new(), count: 0, floor: through };
+        Self { recent: Mutex::new(recent), latest: watch::Sender::new(through), max }
+    }
+
+    /// Takes in the events of an entry.
+    pub(crate) fn push(&self, events: &Arc<[EventRecord]>) {
+        let (Some(first), Some(last)) = (events.first(), events.last()) else { return };
+        let mut recent = self.lock();
+        if last.seq <= *self.latest.borrow() {
+            return;
+        }
+        if first.seq != self.latest.borrow().next() {
+            *recent = Recent { batches: VecDeque::new(), count: 0, floor: EventSeq(first.seq.0.saturating_sub(1)) };
+        }
+        recent.count += events.len();
+        recent.batches.push_back(events.clone());
+        while recent.count > self.max && recent.batches.len() > 1 {
+            let Some(dropped) = recent.batches.pop_front() else { break };
+            recent.count -= dropped.len();
+            recent.floor = dropped.last().map_or(recent.floor, |event| event.seq);
+        }
+        self.latest.send_replace(last.seq);
+    }
+
+    /// Events were missed: what is in memory does not join what comes.
+    pub(crate) fn reset(&self, through: EventSeq) {
+        let mut recent = self.lock();
+        *recent = Recent { batches: VecDeque::new(), count: 0, floor: through };
+        self.latest.send_replace(through);
+    }
+
+    /// Up to `limit` job events after `after`, and the cursor behind them; none if they are not in memory any more.
+    fn after(&self, after: EventSeq, limit: usize) -> Option<(Vec<Change>, EventSeq)> {
+        let recent = self.lock();
+        if after < recent.floor {
+            return None;
+        }
+        let start = recent.batches.partition_point(|batch| batch.last().is_none_or(|last| last.seq <= after));
+        let mut cursor = after;
+        let mut found = Vec::new();
+        for event in recent.batches.range(start..).flat_map(|batch| batch.iter()).filter(|event| event.seq > after) {
+            if found.len() == limit {
+                break;
+            }
+            cursor = event.seq;
+            found.extend(Change::of(event));
+        }
+        Some((found, cursor))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Recent> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a reader gets next.
+#[derive(Debug)]
+pub enum Next {
+    /// Changes, in order.
+    Changes(Vec<Change>),
+    /// The reader is too slow: it has fallen behind what is in memory. Only for readers that asked for it.
+    Behind,
+    /// The controller stops.
+    Stopped,
+}
+
+/// What a reader follows, from where.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Follow {
+    /// Only changes of this job.
+    pub job: Option<JobId>,
+    /// Start after this event; none starts now.
+    pub after: Option<EventSeq>,
+    /// Give [`Next::Behind`] rather than read from history.
+    pub live_only: bool,
+}
+
+/// A cursor in the stream of events.
+pub struct Reader {
+    shared: Arc<Shared>,
+    latest: watch::Receiver<EventSeq>,
+    cursor: EventSeq,
+    job: Option<JobId>,
+    live_only: bool,
+}
+
+/// Most changes handed out at once.
+const CHUNK: usize = 256;
+/// How often a reader looks whether history has caught up with what left the memory.
+const HISTORY_INTERVAL: Duration = Duration::from_millis(20);
+
+impl Service {
+    /// Opens a reader. [`Error::EventsGone`] if the events asked for were dropped.
+    pub async fn follow(&self, follow: Follow) -> Result<Reader, Error> {
+        let latest = self.shared.events.latest.subscribe();
+        let now = *latest.borrow();
+        // A cursor ahead of all events is of another cluster, or made up: it starts now.
+        let ahead = self.shared.handle.applied().event_seq().max(now);
+        let cursor = follow.after.map_or(now, |after| if after > ahead { now } else { after });
+        let reader =
+            Reader { shared: self.shared.clone(), latest, cursor, job: follow.job, live_only: follow.live_only };
+        if reader.shared.events.after(cursor, 0).is_none() {
+            reader.read_history(1).await?;
+        }
+        reader.shared.metrics.subscriber_count.inc();
+        Ok(reader)
+    }
+}
+
+/// A job's stream: what became of it so far, and a reader for what comes.
+pub struct JobStream {
+    /// The changes of status so far, told from the job as it stands: attempts that were lost are not among them.
+    pub so_far: Vec<Change>,
+    /// What comes after.
+    pub reader: Reader,
+}
+
+impl Service {
+    /// Opens the stream of one job.
+    pub async fn follow_job(&self, caller: &Caller, id: JobId, live_only: bool) -> Result<JobStream, Error> {
+        let state = self.state(Consistency::Linearizable).await?;
+        let seq = state.event_seq();
+        let job = self.job_in(caller, &state, id).await?;
+        let reader = self.follow(Follow { job: Some(id), after: Some(seq), live_only }).await?;
+        let mut so_far = Vec::new();
+        if job.started_at != Timestamp::NOT_YET && job.status != JobStatus::Pending {
+            let mut running = (*job).clone();
+            running.status = JobStatus::Running;
+            (running.output, running.failure, running.completed_at) = (None, None, Timestamp::NOT_YET);
+            (running.warmup, running.execution) = (Micros(0), Micros(0));
+            so_far.push(Change {
+                seq,
+                at: job.started_at,
+                change: JobChange::Granted,
+                old_status: JobStatus::Pending,
+                job: Arc::new(running),
+            });
+        }
+        if job.status.is_terminal() {
+            let old_status = if so_far.is_empty() { JobStatus::Pending } else { JobStatus::Running };
+            so_far.push(Change { seq, at: job.completed_at, change: JobChange::Ended, old_status, job });
+        }
+        Ok(JobStream { so_far, reader })
+    }
+}
+
+impl Reader {
+    /// The next changes; waits for them.
+    pub async fn next(&mut self) -> Result<Next, Error> {
+        loop {
+            self.latest.borrow_and_update();
+            let (mut changes, cursor) = match self.shared.events.after(self.cursor, CHUNK) {
+                Some(found) => found,
+                None if self.live_only => {
+                    self.shared.metrics.subscriber_drops.inc();
+                    return Ok(Next::Behind);
+                }
+                None => self.read_history(CHUNK).await?,
+            };
+            let moved = cursor > self.cursor;
+            self.cursor = cursor;
+            changes.retain(|change| self.job.is_none_or(|job| change.job.id == job));
+            if !changes.is_empty() {
+                return Ok(Next::Changes(changes));
+            }
+            if moved {
+                continue;
+            }
+            if self.shared.events.after(self.cursor, 0).is_none() {
+                // What left the memory is not in history yet: its writer is a moment behind.
+                self.shared.env.clock.sleep(HISTORY_INTERVAL).await;
+            } else if self.latest.changed().await.is_err() {
+                return Ok(Next::Stopped);
+            }
+        }
+    }
+
+    /// The number of the last event that was looked at.
+    pub fn cursor(&self) -> EventSeq {
+        self.cursor
+    }
+
+    async fn read_history(&self, limit: usize) -> Result<(Vec<Change>, EventSeq), Error> {
+        let events = self.shared.history.events(self.cursor, limit).await.map_err(|error| match error {
+            HistoryError::Gone { earliest } => Error::EventsGone { earliest },
+            error => Error::internal("read events from history", &error),
+        })?;
+        let cursor = events.last().map_or(self.cursor, |event| event.seq);
+        let changes = events.into_iter().filter_map(|event| {
+            let job = event.job?;
+            Some(Change { seq: event.seq, at: event.at, change: job.change, old_status: job.old_status, job: job.job })
+        });
+        Ok((changes.collect(), cursor))
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.shared.metrics.subscriber_count.dec();
+    }
+}

@@ -1,0 +1,105 @@
+//! The tasks that follow the log on this controller. Each works at its own pace: none holds the log or another.
+
+use std::sync::Arc;
+
+use atlas_history::Ended;
+use atlas_raft::AppliedBatch;
+use atlas_state::State;
+use atlas_types::Event;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::observe;
+use crate::service::Shared;
+
+/// Releases waiters, hands events to readers and counts. The state has a job's end before anybody is told of it.
+pub(crate) async fn events(shared: Arc<Shared>) {
+    let mut batches = shared.handle.subscribe();
+    missed(&shared, &shared.handle.applied());
+    loop {
+        match batches.recv().await {
+            Ok(batch) => {
+                observe::record(&shared.metrics, &batch.events);
+                shared.events.push(&batch.events);
+                release(&shared, &batch);
+            }
+            Err(RecvError::Lagged(entries)) => {
+                tracing::warn!(entries, "fell behind the log, reading the state again");
+                missed(&shared, &shared.handle.applied());
+            }
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+fn release(shared: &Shared, batch: &AppliedBatch) {
+    if shared.waiters.is_empty() {
+        return;
+    }
+    for event in batch.events.iter() {
+        if let Event::Job { job, .. } = &event.event
+            && job.status.is_terminal()
+        {
+            shared.waiters.release(job);
+        }
+    }
+}
+
+/// Makes up for entries that were not seen: their ends are in the state.
+fn missed(shared: &Shared, state: &State) {
+    shared.events.reset(state.event_seq());
+    for id in shared.waiters.jobs() {
+        if let Some(job) = state.job(id).filter(|job| job.status.is_terminal()) {
+            shared.waiters.release(job);
+        }
+    }
+}
+
+/// Feeds history. When it cannot keep up the log does not wait: the gap is closed from the state, which keeps every ended job until
+/// history has it.
+pub(crate) async fn history(shared: Arc<Shared>) {
+    let mut batches = shared.handle.subscribe();
+    let mut resync = true;
+    loop {
+        if std::mem::take(&mut resync) {
+            let state = shared.handle.applied();
+            if *shared.history.synced().borrow() < state.event_seq() {
+                let jobs = state.ended().filter_map(|(event, id)| Some(Ended { event, job: state.job(id)?.clone() }));
+                if shared.history.resync(jobs.collect(), state.event_seq()).await.is_err() {
+                    return;
+                }
+            }
+        }
+        match batches.recv().await {
+            Ok(batch) if batch.events.is_empty() => {}
+            Ok(batch) => {
+                if shared.history.append(batch.events.clone()).await.is_err() {
+                    return;
+                }
+                lag(&shared, &batch);
+            }
+            Err(RecvError::Lagged(entries)) => {
+                tracing::warn!(entries, "history fell behind the log, filling the gap from the state");
+                resync = true;
+            }
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+fn lag(shared: &Shared, batch: &AppliedBatch) {
+    let synced = *shared.history.synced().borrow();
+    let behind = batch.state.event_seq().0.saturating_sub(synced.0);
+    shared.metrics.history_lag.set(i64::try_from(behind).unwrap_or(i64::MAX));
+}
+
+/// Tells the leader loop how far this controller's history is, so that ended jobs may leave the state.
+pub(crate) async fn acknowledge(shared: Arc<Shared>) {
+    let mut synced = shared.history.synced();
+    loop {
+        let event_seq = *synced.borrow_and_update();
+        shared.handle.history_synced(event_seq);
+        if synced.changed().await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Nodes and the cluster's health.
+
+use atlas_state::NodeState;
+use atlas_types::{Command, Cordon, DrainNode, Inventory, Node, NodeHealth, NodeId, RemoveNode};
+use serde_json::{Value, json};
+
+use crate::{Caller, Consistency, Error, Service, observe};
+
+/// What an operator may do with a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeAction {
+    /// No new leases until it is empty.
+    Drain,
+    /// No new leases.
+    Cordon,
+    /// New leases again; ends a drain.
+    Uncordon,
+    /// Forget it. It must hold no lease.
+    Remove,
+}
+
+const GB: f64 = (1_u64 << 30) as f64;
+
+impl Service {
+    /// All nodes by name.
+    pub async fn nodes(&self, consistency: Consistency) -> Result<Vec<Value>, Error> {
+        let state = self.state(consistency).await?;
+        Ok(state.nodes().map(|node| shown(node)).collect())
+    }
+
+    /// One node.
+    pub async fn node(&self, name: &str, consistency: Consistency) -> Result<Value, Error> {
+        let state = self.state(consistency).await?;
+        let node = NodeId::new(name).ok().and_then(|id| state.node(&id).cloned());
+        node.map(|node| shown(&node)).ok_or_else(|| Error::UnknownNode(name.chars().take(253).collect()))
+    }
+
+    /// Carries out an operator's wish.
+    pub async fn act_on_node(&self, caller: &Caller, name: &str, action: NodeAction) -> Result<(), Error> {
+        let unknown = || Error::UnknownNode(name.chars().take(253).collect());
+        let node = NodeId::new(name).map_err(|_| unknown())?;
+        let command = match action {
+            NodeAction::Drain => Command::DrainNode(DrainNode { node }),
+            NodeAction::Cordon => Command::Cordon(Cordon { node, cordoned: true }),
+            NodeAction::Uncordon => Command::Cordon(Cordon { node, cordoned: false }),
+            NodeAction::Remove => Command::RemoveNode(RemoveNode { node }),
+        };
+        self.propose(caller.request(command)).await.map(|_| ())
+    }
+
+    /// The health object (spec §15.1). `hardware` is there when an operator declared some.
+    pub async fn health(&self, consistency: Consistency) -> Result<Value, Error> {
+        let state = self.state(consistency).await?;
+        let mut health = json!({
+            "status": "ok",
+            "pending": state.pending(),
+            "running": state.running(),
+            "capacity_remaining": state.config().jobs_active_max.saturating_sub(state.active()),
+        });
+        let declared: Vec<_> = state.nodes().filter(|node| node.node.inventory.declared).collect();
+        if let (false, Some(members)) = (declared.is_empty(), health.as_object_mut()) {
+            let allocations = declared.iter().flat_map(|node| state.leases_of(&node.node.id)).map(|lease| {
+                json!({
+                    "slot_id": lease.job.to_string(),
+                    "gpu_devices": lease.allocation.gpus.iter().map(|gpu| gpu.index).collect::<Vec<_>>(),
+                    "memory_gb": whole(lease.allocation.memory_bytes as f64 / GB),
+                    "cpu_cores": lease.allocation.cores,
+                })
+            });
+            let allocations: Vec<Value> = allocations.collect();
+            members.insert("hardware".to_owned(), hardware(&declared, &allocations));
+        }
+        Ok(health)
+    }
+
+    /// Whether this controller can serve: it can, if a read gets through.
+    pub async fn ready(&self) -> bool {
+        self.shared.handle.read().await.is_ok()
+    }
+
+    /// All instruments in the OpenMetrics text form.
+    pub fn render_metrics(&self) -> String {
+        observe::gauges(&self.shared.metrics, &self.shared.handle.applied());
+        self.shared.metrics.render()
+    }
+}
+
+/// The status object of spec §8.3, over all nodes whose hardware was declared.
+fn hardware(nodes: &[&std::sync::Arc<NodeState>], allocations: &[Value]) -> Value {
+    let inventories = || nodes.iter().map(|node| &node.node.inventory);
+    let gpus = || inventories().flat_map(|inventory| &inventory.gpus);
+    let free_gpus: usize = nodes.iter().map(|node| node.free.gpus.iter().filter(|gpu| gpu.holders == 0).count()).sum();
+    let vram: Vec<Value> =
+        gpus().filter(|gpu| gpu.memory_bytes > 0).map(|gpu| whole(gpu.memory_bytes as f64 / GB)).collect();
+    json!({
+        "total_gpus": gpus().count(),
+        "free_gpus": free_gpus,
+        "gpu_vram_gb": vram,
+        "total_memory_gb": whole(inventories().map(|inventory| inventory.memory_bytes as f64 / GB).sum()),
+        "free_memory_gb": whole(nodes.iter().map(|node| node.free.memory_bytes as f64 / GB).sum()),
+        "total_cpu_cores": inventories().map(|inventory| u64::from(inventory.cores)).sum::<u64>(),
+        "free_cpu_cores": nodes.iter().map(|node| u64::from(node.free.cores)).sum::<u64>(),
+        "architecture": architecture(inventories()),
+        "allocations": allocations,
+    })
+}
+
+/// The one architecture of all nodes, or `any`.
+fn architecture<'a>(mut inventories: impl Iterator<Item = &'a Inventory>) -> &'static str {
+    let first = inventories.next().and_then(|inventory| inventory.architecture);
+    match first {
+        Some(architecture) if inventories.all(|inventory| inventory.architecture == first) => architecture.as_str(),
+        _ => "any",
+    }
+}
+
+/// A number without a fraction as an integer, as the source system writes it.
+fn whole(number: f64) -> Value {
+    if number.fract() == 0.0 && number.abs() < 9e15 { json!(number as i64) } else { json!(number) }
+}
+
+fn shown(state: &NodeState) -> Value {
+    let Node { id, epoch, inventory, health, cordoned, draining, warm, registered_at, .. } = &*state.node;
+    let free_of = |index: u32| state.free.gpus.iter().find(|gpu| gpu.index == index).map_or(0, |gpu| gpu.free_bytes);
+    let gpus = inventory.gpus.iter().map(|gpu| {
+        json!({
+            "index": gpu.index,
+            "uuid": gpu.uuid,
+            "vendor": gpu.vendor,
+            "model": gpu.model,
+            "memory_bytes": gpu.memory_bytes,
+            "free_bytes": free_of(gpu.index),
+            "mig_profile": gpu.mig_profile.as_deref().unwrap_or_default(),
+            "healthy": gpu.healthy,
+        })
+    });
+    json!({
+        "id": id.as_str(),
+        "epoch": epoch.0,
+        "health": match health { NodeHealth::Ready => "ready", NodeHealth::Down => "down" },
+        "cordoned": cordoned,
+        "draining": draining,
+        "cores": inventory.cores,
+        "cores_free": state.free.cores,
+        "memory_bytes": inventory.memory_bytes,
+        "memory_bytes_free": state.free.memory_bytes,
+        "arch": inventory.architecture.map_or("any", |architecture| architecture.as_str()),
+        "gpus": gpus.collect::<Vec<_>>(),
+        "devices": inventory.devices,
+        "places": inventory.places,
+        "places_free": state.free.places,
+        "running": state.leases().len(),
+        "warm": warm.values().sum::<u32>(),
+        "labels": inventory.labels,
+        "registered_at": registered_at.as_unix_seconds(),
+    })
+}

@@ -1,0 +1,85 @@
+//! Metrics from events: what happened is counted once, from the log, whichever door or duty caused it.
+
+use atlas_state::State;
+use atlas_telemetry::{ByHealth, ByOutcome, ByStatus, Metrics, NodeHealth, Outcome, Status};
+use atlas_types::{Event, EventRecord, FailureKind, Job, JobChange, JobStatus, Timestamp};
+
+/// Counts what the events of an entry tell.
+pub(crate) fn record(metrics: &Metrics, events: &[EventRecord]) {
+    metrics.raft_entries.inc();
+    for event in events {
+        if let Event::Job { change, job, .. } = &event.event {
+            job_changed(metrics, *change, job);
+        }
+    }
+}
+
+fn job_changed(metrics: &Metrics, change: JobChange, job: &Job) {
+    match change {
+        JobChange::Submitted => {
+            metrics.job_submissions.inc();
+            if job.retry_count > 0 {
+                metrics.job_retries.inc();
+            }
+        }
+        // Without a lease it is the first half of a failure that never ran.
+        JobChange::Granted if job.lease.is_some() => {
+            metrics.job_attempts.inc();
+            if job.attempt.0 == 1 {
+                metrics.job_queue_wait.observe(seconds(job.created_at, job.started_at));
+            }
+        }
+        JobChange::Lost => {
+            metrics.lease_losses.inc();
+        }
+        JobChange::Ended => {
+            metrics.job_ends.get_or_create(&ByOutcome { atlas_job_outcome: outcome(job) }).inc();
+            if job.execution.0 > 0 {
+                metrics.job_execution_duration.observe(job.execution.0 as f64 / 1e6);
+            }
+            if !job.warm && job.warmup.0 > 0 {
+                metrics.slot_warmup_duration.observe(job.warmup.0 as f64 / 1e6);
+            }
+        }
+        JobChange::Granted | JobChange::Started | JobChange::Woken | JobChange::Cancelling => {}
+    }
+}
+
+fn outcome(job: &Job) -> Outcome {
+    match (job.status, job.failure.as_ref().map(|failure| failure.kind)) {
+        (JobStatus::Completed, _) => Outcome::completed,
+        (JobStatus::Cancelled, _) => Outcome::cancelled,
+        (_, Some(FailureKind::LeaseLost)) => Outcome::lease_lost,
+        (_, Some(FailureKind::Timeout | FailureKind::QueueTimeout)) => Outcome::timeout,
+        (
+            _,
+            Some(
+                FailureKind::NoAgent
+                | FailureKind::InputInvalid
+                | FailureKind::Unsatisfiable
+                | FailureKind::Rejected
+                | FailureKind::Dependency,
+            ),
+        ) => Outcome::refused,
+        _ => Outcome::failed,
+    }
+}
+
+fn seconds(start: Timestamp, end: Timestamp) -> f64 {
+    (end.0 - start.0).max(0) as f64 / 1e6
+}
+
+/// Sets the gauges that are read off a state.
+pub(crate) fn gauges(metrics: &Metrics, state: &State) {
+    let set = |status, count: u64| {
+        let gauge = metrics.job_count.get_or_create(&ByStatus { atlas_job_status: status });
+        gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+    };
+    set(Status::pending, state.pending());
+    set(Status::running, state.running());
+    let ready = state.nodes().filter(|node| node.node.health == atlas_types::NodeHealth::Ready).count();
+    for (health, count) in [(NodeHealth::ready, ready), (NodeHealth::down, state.nodes().len() - ready)] {
+        let gauge = metrics.node_count.get_or_create(&ByHealth { atlas_node_health: health });
+        gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+}

@@ -1,0 +1,225 @@
+//! The service: what all functions share, and the tasks that follow the log.
+
+use std::sync::Arc;
+
+use atlas_env::{Env, Task};
+use atlas_history::History;
+use atlas_raft::Handle;
+use atlas_state::State;
+use atlas_telemetry::Metrics;
+use atlas_types::{
+    Command, Digest, Door, Namespace, Origin, Outcome, Payload, PayloadBody, Principal, Request, TraceContext,
+};
+use bytes::Bytes;
+
+use crate::artifacts::{ArtifactError, Artifacts};
+use crate::contracts::Contracts;
+use crate::events::EventLog;
+use crate::streams::Streams;
+use crate::waiters::Waiters;
+use crate::{Error, follow};
+
+/// Limits of the doors. Each is an option of the controller.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Most jobs in one list.
+    pub list_max: usize,
+    /// Largest package that may be registered.
+    pub package_bytes_max: u64,
+    /// Recent events kept in memory for readers that follow closely.
+    pub events_recent_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { list_max: 1_000, package_bytes_max: 10 << 20, events_recent_max: 8_192 }
+    }
+}
+
+/// What a service is made of.
+pub struct Parts {
+    /// The log and the state.
+    pub handle: Handle,
+    /// The archive.
+    pub history: Arc<dyn History>,
+    /// Packages and large payloads.
+    pub artifacts: Artifacts,
+    /// Instruments.
+    pub metrics: Metrics,
+    /// Bounds.
+    pub limits: Limits,
+    /// The machine.
+    pub env: Env,
+}
+
+/// Who calls, through which door.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The name space that the call acts in.
+    pub namespace: Namespace,
+    /// Who asks.
+    pub principal: Principal,
+    /// The door.
+    pub door: Door,
+    /// The caller's trace.
+    pub trace: Option<TraceContext>,
+}
+
+impl Caller {
+    /// The caller of a door while authentication is off.
+    pub fn local(door: Door) -> Self {
+        Self { namespace: Namespace::default_namespace(), principal: Principal::local(), door, trace: None }
+    }
+
+    pub(crate) fn request(&self, command: Command) -> Request {
+        Request {
+            origin: Origin {
+                namespace: self.namespace.clone(),
+                principal: self.principal.clone(),
+                door: self.door,
+                request_id: None,
+                body_hash: 0,
+                trace: self.trace,
+            },
+            command,
+        }
+    }
+}
+
+/// How fresh an answer must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Consistency {
+    /// It reflects every write acknowledged before the question.
+    #[default]
+    Linearizable,
+    /// Whatever this controller has applied.
+    Stale,
+}
+
+/// The functions behind every door. Cheap to clone.
+#[derive(Clone)]
+pub struct Service {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) handle: Handle,
+    pub(crate) history: Arc<dyn History>,
+    pub(crate) artifacts: Artifacts,
+    pub(crate) metrics: Metrics,
+    pub(crate) limits: Limits,
+    pub(crate) env: Env,
+    pub(crate) contracts: Contracts,
+    pub(crate) waiters: Waiters,
+    pub(crate) events: EventLog,
+    pub(crate) streams: Streams,
+}
+
+/// The tasks of a service. They end when they are dropped.
+pub struct Followers(Vec<Task<()>>);
+
+impl Drop for Followers {
+    fn drop(&mut self) {
+        for task in &self.0 {
+            task.abort();
+        }
+    }
+}
+
+impl Service {
+    /// Starts the tasks that follow the log: one that answers waiters and readers of events, one that feeds history.
+    pub fn start(parts: Parts) -> (Self, Followers) {
+        let Parts { handle, history, artifacts, metrics, limits, env } = parts;
+        let events = EventLog::new(handle.applied().event_seq(), limits.events_recent_max);
+        let (contracts, waiters) = (Contracts::default(), Waiters::default());
+        let shared = Arc::new(Shared {
+            handle,
+            history,
+            artifacts,
+            metrics,
+            limits,
+            env: env.clone(),
+            contracts,
+            waiters,
+            events,
+            streams: Streams::default(),
+        });
+        let tasks = vec![
+            env.spawn("follow-events", follow::events(shared.clone())),
+            env.spawn("follow-history", follow::history(shared.clone())),
+            env.spawn("acknowledge-history", follow::acknowledge(shared.clone())),
+        ];
+        (Self { shared }, Followers(tasks))
+    }
+
+    /// The log and the state.
+    pub fn handle(&self) -> &Handle {
+        &self.shared.handle
+    }
+
+    /// Packages and large payloads.
+    pub fn artifacts(&self) -> &Artifacts {
+        &self.shared.artifacts
+    }
+
+    /// What attempts say while they run.
+    pub fn streams(&self) -> &Streams {
+        &self.shared.streams
+    }
+
+    /// Instruments.
+    pub fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
+    }
+
+    /// The state, as fresh as asked for.
+    pub async fn state(&self, consistency: Consistency) -> Result<State, Error> {
+        match consistency {
+            Consistency::Linearizable => Ok(self.shared.handle.read().await?),
+            Consistency::Stale => Ok(self.shared.handle.applied()),
+        }
+    }
+
+    /// Proposes one command and waits until its outcome is final.
+    pub(crate) async fn propose(&self, request: Request) -> Result<Outcome, Error> {
+        let outcomes = self.shared.handle.propose(vec![request]).await?;
+        // One request has one outcome; a leader that breaks this is as good as none.
+        outcomes.into_iter().next().ok_or(Error::OutcomeUnknown)?.map_err(Error::from)
+    }
+
+    /// Makes a payload of JSON bytes: inline if small, else stored first.
+    pub async fn payload(&self, bytes: Bytes) -> Result<Payload, Error> {
+        self.shared.payload(bytes).await.map_err(|error| match error {
+            ArtifactError::TooLarge { max, .. } => Error::TooLarge { what: "the payload", limit: max },
+            error => Error::internal("store a payload", &error),
+        })
+    }
+
+    /// The bytes of a payload.
+    pub(crate) async fn bytes(&self, payload: &Payload) -> Result<Bytes, Error> {
+        match &payload.body {
+            PayloadBody::Inline(bytes) => Ok(Bytes::copy_from_slice(bytes)),
+            PayloadBody::Artifact { digest, .. } => self.artifact(*digest).await,
+        }
+    }
+
+    /// The bytes of an artifact.
+    pub async fn artifact(&self, digest: Digest) -> Result<Bytes, Error> {
+        self.shared.artifacts.read(digest).await.map_err(|error| {
+            tracing::error!(error = &error as &dyn std::error::Error, "could not read an artifact");
+            Error::Artifact(error)
+        })
+    }
+}
+
+impl Shared {
+    pub(crate) async fn payload(&self, bytes: Bytes) -> Result<Payload, ArtifactError> {
+        if bytes.len() <= atlas_types::INLINE_BYTES_MAX {
+            return Ok(Payload::inline(&bytes));
+        }
+        let size_bytes = bytes.len() as u64;
+        let digest = self.artifacts.store(bytes).await?;
+        self.metrics.artifact_bytes.inc_by(size_bytes);
+        Ok(Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes } })
+    }
+}

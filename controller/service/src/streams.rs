@@ -1,0 +1,260 @@
+//! What attempts say while they run: log lines, progress, tokens. Held here until the report that ends the attempt takes them along.
+//!
+//! They are not part of the state. Until they are committed with the end of their attempt the worker keeps them too, so a controller
+//! that goes down loses none; what its successor is sent again is told from what it has by the numbers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use atlas_types::{Attempt, Job, JobId, StreamEvent, StreamKind};
+use tokio::sync::watch;
+
+use crate::{Caller, Consistency, Error, Service, json};
+
+/// Most bytes of text kept of one attempt.
+const ATTEMPT_BYTES_MAX: usize = 1 << 20;
+/// Most bytes of text kept of all attempts that run.
+const BYTES_MAX: usize = 64 << 20;
+
+/// One line with the attempt that said it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Which try.
+    pub attempt: Attempt,
+    /// What it said.
+    pub event: StreamEvent,
+}
+
+impl Line {
+    /// Appends the line as JSON.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"attempt\":");
+        json::integer(out, i128::from(self.attempt.0));
+        out.extend_from_slice(b",\"number\":");
+        json::integer(out, i128::from(self.event.number));
+        out.extend_from_slice(b",\"at\":");
+        json::time(out, self.event.at);
+        out.extend_from_slice(match self.event.kind {
+            StreamKind::Log => b",\"kind\":\"log\"".as_slice(),
+            StreamKind::Progress => b",\"kind\":\"progress\"",
+            StreamKind::Token => b",\"kind\":\"token\"",
+        });
+        out.extend_from_slice(b",\"level\":");
+        json::string(out, &self.event.level);
+        out.extend_from_slice(b",\"text\":");
+        json::string(out, &self.event.text);
+        out.push(b'}');
+    }
+}
+
+/// The lines of the attempts that run. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Streams {
+    inner: Arc<Mutex<Inner>>,
+}
+
+#[derive(Default)]
+struct Inner {
+    attempts: HashMap<JobId, Live>,
+    bytes: usize,
+}
+
+struct Live {
+    attempt: Attempt,
+    lines: Vec<StreamEvent>,
+    bytes: usize,
+    /// The number of the last line taken in, kept or not.
+    last: u64,
+    grown: watch::Sender<()>,
+}
+
+impl Streams {
+    /// Takes in lines of an attempt; those that are known by their number are skipped. Lines of an older attempt are dropped.
+    pub fn push(&self, job: JobId, attempt: Attempt, events: Vec<StreamEvent>) {
+        let mut inner = self.lock();
+        let inner = &mut *inner;
+        let live = inner.attempts.entry(job).or_insert_with(|| Live::new(attempt));
+        if live.attempt < attempt {
+            inner.bytes -= live.bytes;
+            // Readers of the older attempt go on with the new one.
+            let grown = std::mem::replace(&mut live.grown, watch::Sender::new(()));
+            *live = Live { grown, ..Live::new(attempt) };
+        }
+        if live.attempt > attempt {
+            return;
+        }
+        for event in events {
+            if event.number <= live.last {
+                continue;
+            }
+            live.last = event.number;
+            let size = event.text.len() + size_of::<StreamEvent>();
+            if live.bytes + size <= ATTEMPT_BYTES_MAX && inner.bytes + size <= BYTES_MAX {
+                live.bytes += size;
+                inner.bytes += size;
+                live.lines.push(event);
+            }
+        }
+        live.grown.send_replace(());
+    }
+
+    /// The lines of an attempt as the JSON array that its end takes along, and the number of the last one; none if it said nothing.
+    pub fn collect(&self, job: JobId, attempt: Attempt) -> Option<(Vec<u8>, u64)> {
+        let inner = self.lock();
+        let live = inner.attempts.get(&job).filter(|live| live.attempt == attempt && live.last > 0)?;
+        Some((array(&live.lines(0)), live.last))
+    }
+
+    /// The attempt has ended: readers read on from the job.
+    pub fn forget(&self, job: JobId) {
+        let mut inner = self.lock();
+        if let Some(live) = inner.attempts.remove(&job) {
+            inner.bytes -= live.bytes;
+        }
+    }
+
+    fn after(&self, job: JobId, attempt: Attempt, after: usize) -> (Vec<Line>, Attempt) {
+        let inner = self.lock();
+        match inner.attempts.get(&job) {
+            Some(live) if live.attempt == attempt => (live.lines(after), attempt),
+            Some(live) => (live.lines(0), live.attempt),
+            None => (Vec::new(), attempt),
+        }
+    }
+
+    fn watch(&self, job: JobId) -> watch::Receiver<()> {
+        let mut inner = self.lock();
+        inner.attempts.entry(job).or_insert_with(|| Live::new(Attempt(0))).grown.subscribe()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Live {
+    fn new(attempt: Attempt) -> Self {
+        Self { attempt, lines: Vec::new(), bytes: 0, last: 0, grown: watch::Sender::new(()) }
+    }
+
+    fn lines(&self, from: usize) -> Vec<Line> {
+        let lines = self.lines.get(from..).unwrap_or_default();
+        lines.iter().map(|event| Line { attempt: self.attempt, event: event.clone() }).collect()
+    }
+}
+
+fn array(lines: &[Line]) -> Vec<u8> {
+    let mut out = vec![b'['];
+    for (index, line) in lines.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        line.write(&mut out);
+    }
+    out.push(b']');
+    out
+}
+
+/// Reads the lines of one job's running attempt as they come.
+pub struct LogReader {
+    streams: Streams,
+    job: JobId,
+    attempt: Attempt,
+    read: usize,
+    grown: watch::Receiver<()>,
+}
+
+impl LogReader {
+    /// The next lines; none once the attempt has ended.
+    pub async fn next(&mut self) -> Option<Vec<Line>> {
+        loop {
+            let (lines, attempt) = self.streams.after(self.job, self.attempt, self.read);
+            if attempt != self.attempt {
+                (self.attempt, self.read) = (attempt, 0);
+            }
+            if !lines.is_empty() {
+                self.read += lines.len();
+                return Some(lines);
+            }
+            self.grown.changed().await.ok()?;
+        }
+    }
+}
+
+impl Service {
+    /// The lines of a job so far, a JSON array: of the attempt that ended it, or of the one that runs.
+    pub async fn logs(&self, caller: &Caller, id: JobId) -> Result<Vec<u8>, Error> {
+        let job = self.log_owner(caller, id).await?;
+        match &job.stream {
+            Some(stream) => {
+                let mut out = Vec::new();
+                json::raw(&mut out, &self.bytes(stream).await?);
+                Ok(out)
+            }
+            None => Ok(array(&self.shared.streams.after(id, job.attempt, 0).0)),
+        }
+    }
+
+    /// Follows the lines of a job that has not ended; none if it has.
+    pub async fn follow_logs(&self, caller: &Caller, id: JobId) -> Result<Option<LogReader>, Error> {
+        let grown = self.shared.streams.watch(id);
+        let job = self.log_owner(caller, id).await?;
+        if job.status.is_terminal() {
+            // Watching made an entry that nobody else would clear away.
+            self.shared.streams.forget(id);
+            return Ok(None);
+        }
+        let streams = self.shared.streams.clone();
+        Ok(Some(LogReader { streams, job: id, attempt: job.attempt, read: 0, grown }))
+    }
+
+    async fn log_owner(&self, caller: &Caller, id: JobId) -> Result<Arc<Job>, Error> {
+        let state = self.state(Consistency::Linearizable).await?;
+        self.job_in(caller, &state, id).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use atlas_types::Timestamp;
+
+    use super::*;
+
+    fn line(number: u64, text: &str) -> StreamEvent {
+        StreamEvent { number, at: Timestamp(1), kind: StreamKind::Log, level: "info".to_owned(), text: text.to_owned() }
+    }
+
+    #[test]
+    fn lines_that_come_again_are_known_by_their_number() {
+        let streams = Streams::default();
+        streams.push(JobId(1), Attempt(1), vec![line(1, "a"), line(2, "b")]);
+        streams.push(JobId(1), Attempt(1), vec![line(2, "b"), line(3, "é")]);
+        let (json, last) = streams.collect(JobId(1), Attempt(1)).expect("it spoke");
+        expect_test::expect![[r#"[{"attempt":1,"number":1,"at":0.000001,"kind":"log","level":"info","text":"a"},{"attempt":1,"number":2,"at":0.000001,"kind":"log","level":"info","text":"b"},{"attempt":1,"number":3,"at":0.000001,"kind":"log","level":"info","text":"\u00e9"}]"#]]
+        .assert_eq(&String::from_utf8(json).expect("ASCII"));
+        assert_eq!(last, 3);
+    }
+
+    #[test]
+    fn a_new_attempt_takes_the_place_of_the_old_one() {
+        let streams = Streams::default();
+        streams.push(JobId(1), Attempt(1), vec![line(1, "old")]);
+        streams.push(JobId(1), Attempt(2), vec![line(1, "new")]);
+        streams.push(JobId(1), Attempt(1), vec![line(2, "late")]);
+        assert!(streams.collect(JobId(1), Attempt(1)).is_none());
+        let (json, _) = streams.collect(JobId(1), Attempt(2)).expect("it spoke");
+        assert!(String::from_utf8(json).expect("ASCII").contains("new"));
+    }
+
+    #[test]
+    fn a_flood_is_bounded() {
+        let streams = Streams::default();
+        let text = "x".repeat(1_000);
+        streams.push(JobId(1), Attempt(1), (1..=5_000).map(|number| line(number, &text)).collect());
+        let (json, last) = streams.collect(JobId(1), Attempt(1)).expect("it spoke");
+        assert!(json.len() < 2 * ATTEMPT_BYTES_MAX);
+        assert_eq!(last, 5_000);
+        streams.forget(JobId(1));
+        assert_eq!(streams.lock().bytes, 0);
+    }
+}

@@ -1,0 +1,248 @@
+//! Objects of the API in their JSON form: the source system's members exactly, ours behind [`View::Full`].
+
+use std::sync::Arc;
+
+use atlas_duty::Why;
+use atlas_state::State;
+use atlas_types::{Digest, Door, FailureKind, Job, JobChange, JobStatus, Payload, PayloadBody, Reason, Timestamp};
+use bytes::Bytes;
+
+use crate::json;
+
+/// Which members an object shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum View {
+    /// Those of the source system (spec §5.1).
+    #[default]
+    Plain,
+    /// Ours as well.
+    Full,
+}
+
+/// A job with the payloads that are not inline, and what a full view tells beyond the record.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    pub(crate) job: Arc<Job>,
+    pub(crate) artifacts: Vec<(Digest, Bytes)>,
+    /// For what it waits: a word and a sentence.
+    pub(crate) waiting: Option<(&'static str, String)>,
+}
+
+impl Shown {
+    /// The job.
+    pub fn job(&self) -> &Arc<Job> {
+        &self.job
+    }
+
+    /// A job whose payloads are all inline.
+    pub(crate) fn inline(job: Arc<Job>) -> Self {
+        Self { job, artifacts: Vec::new(), waiting: None }
+    }
+
+    /// Appends the job as JSON.
+    pub fn write(&self, out: &mut Vec<u8>, view: View) {
+        let job = &*self.job;
+        out.reserve(512);
+        out.extend_from_slice(b"{\"id\":\"");
+        out.extend_from_slice(job.id.to_string().as_bytes());
+        out.extend_from_slice(b"\",\"agent_name\":");
+        json::string(out, job.agent.as_str());
+        out.extend_from_slice(b",\"status\":\"");
+        out.extend_from_slice(job.status.as_str().as_bytes());
+        out.extend_from_slice(b"\",\"input_data\":");
+        self.payload(out, Some(&job.input));
+        out.extend_from_slice(b",\"output_data\":");
+        self.payload(out, job.output.as_ref());
+        out.extend_from_slice(b",\"error\":");
+        json::string(out, job.failure.as_ref().map_or("", |failure| &failure.error));
+        out.extend_from_slice(b",\"priority\":");
+        json::integer(out, i128::from(job.priority));
+        for (name, time) in [
+            (",\"created_at\":", job.created_at),
+            (",\"started_at\":", job.started_at),
+            (",\"completed_at\":", job.completed_at),
+        ] {
+            out.extend_from_slice(name.as_bytes());
+            json::time(out, time);
+        }
+        out.extend_from_slice(b",\"warmup_ms\":");
+        json::millis(out, job.warmup);
+        out.extend_from_slice(b",\"execution_ms\":");
+        json::millis(out, job.execution);
+        out.extend_from_slice(b",\"retry_count\":");
+        json::integer(out, i128::from(job.retry_count));
+        out.extend_from_slice(b",\"original_job_id\":\"");
+        if let Some(original) = job.original {
+            out.extend_from_slice(original.to_string().as_bytes());
+        }
+        out.extend_from_slice(b"\",\"metadata\":");
+        json::raw(out, if job.metadata.is_empty() { b"{}" } else { &job.metadata });
+        if view == View::Full {
+            self.ours(out);
+        }
+        out.push(b'}');
+    }
+
+    /// The members that the source system does not have.
+    fn ours(&self, out: &mut Vec<u8>) {
+        let job = &*self.job;
+        let (word, sentence) = match &self.waiting {
+            Some((word, sentence)) => (*word, sentence.as_str()),
+            None if job.status.is_terminal() => ("", ""),
+            None => (reason_word(job.reason), ""),
+        };
+        let lease = job.lease.as_ref();
+        let text = |out: &mut Vec<u8>, name: &str, value: &str| {
+            out.extend_from_slice(name.as_bytes());
+            json::string(out, value);
+        };
+        let number = |out: &mut Vec<u8>, name: &str, value: u64| {
+            out.extend_from_slice(name.as_bytes());
+            json::integer(out, i128::from(value));
+        };
+        text(out, ",\"reason\":", word);
+        text(out, ",\"waiting_for\":", sentence);
+        text(out, ",\"namespace\":", job.namespace.as_str());
+        text(out, ",\"agent_version\":", &job.pin.as_ref().map(|pin| pin.version.to_string()).unwrap_or_default());
+        text(out, ",\"digest\":", &job.pin.as_ref().map(|pin| pin.digest.to_string()).unwrap_or_default());
+        number(out, ",\"attempt\":", u64::from(job.attempt.0));
+        number(out, ",\"max_attempts\":", job.spec.as_ref().map_or(0, |spec| u64::from(spec.max_attempts)));
+        text(out, ",\"node\":", lease.map_or("", |lease| lease.node.as_str()));
+        number(out, ",\"epoch\":", lease.map_or(0, |lease| lease.epoch.0));
+        number(out, ",\"fencing_token\":", lease.map_or(0, |lease| lease.token.0));
+        out.extend_from_slice(if job.warm { b",\"warm\":true" } else { b",\"warm\":false" });
+        text(out, ",\"failure_kind\":", job.failure.as_ref().map_or("", |failure| failure_word(failure.kind)));
+        text(out, ",\"retried_by\":", &job.successor.map(|id| id.to_string()).unwrap_or_default());
+        text(out, ",\"principal\":", job.principal.as_str());
+        text(out, ",\"door\":", door_word(job.door));
+        text(out, ",\"request_id\":", job.request_id.as_ref().map_or("", |id| id.as_str()));
+        out.extend_from_slice(b",\"labels\":{");
+        for (index, (key, value)) in job.labels.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            json::string(out, key);
+            out.push(b':');
+            json::string(out, value);
+        }
+        out.extend_from_slice(b"},\"queue_ms\":");
+        json::millis(out, between(job.created_at, job.started_at));
+        out.extend_from_slice(b",\"total_ms\":");
+        json::millis(out, between(job.created_at, job.completed_at));
+    }
+
+    fn payload(&self, out: &mut Vec<u8>, payload: Option<&Payload>) {
+        let bytes = match payload.map(|payload| &payload.body) {
+            Some(PayloadBody::Inline(bytes)) => Some(&**bytes),
+            Some(PayloadBody::Artifact { digest, .. }) => {
+                self.artifacts.iter().find(|(known, _)| known == digest).map(|(_, bytes)| &**bytes)
+            }
+            None => None,
+        };
+        json::raw(out, bytes.filter(|bytes| !bytes.is_empty()).unwrap_or(b"null"));
+    }
+}
+
+fn between(start: Timestamp, end: Timestamp) -> atlas_types::Micros {
+    atlas_types::Micros(if end == Timestamp::NOT_YET { 0 } else { u64::try_from(end.0 - start.0).unwrap_or(0) })
+}
+
+/// Appends the frame of an event stream (spec §16); a full one tells the kind of the change and its number as well.
+pub fn write_frame(
+    out: &mut Vec<u8>,
+    shown: &Shown,
+    old_status: JobStatus,
+    at: Timestamp,
+    change: Option<JobChange>,
+    view: View,
+) {
+    out.extend_from_slice(b"{\"job_id\":\"");
+    out.extend_from_slice(shown.job.id.to_string().as_bytes());
+    out.extend_from_slice(b"\",\"agent_name\":");
+    json::string(out, shown.job.agent.as_str());
+    out.extend_from_slice(b",\"old_status\":\"");
+    out.extend_from_slice(old_status.as_str().as_bytes());
+    out.extend_from_slice(b"\",\"new_status\":\"");
+    out.extend_from_slice(shown.job.status.as_str().as_bytes());
+    out.extend_from_slice(b"\",\"timestamp\":");
+    json::time(out, at);
+    if let (Some(change), View::Full) = (change, view) {
+        out.extend_from_slice(b",\"change\":\"");
+        out.extend_from_slice(change_word(change).as_bytes());
+        out.push(b'"');
+    }
+    out.extend_from_slice(b",\"job\":");
+    shown.write(out, view);
+    out.push(b'}');
+}
+
+/// The word of a reason that the state keeps.
+pub(crate) fn reason_word(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Queued => "queued",
+        Reason::Backoff { .. } => "backoff",
+        Reason::Lost => "lost",
+        Reason::InDoubt => "in_doubt",
+        Reason::Running => "running",
+        Reason::Cancelling => "cancelling",
+    }
+}
+
+/// The word and the sentence of what only the planner can say: for what a job waits.
+pub(crate) fn waiting(state: &State, job: &Job) -> Option<(&'static str, String)> {
+    if job.status != JobStatus::Pending {
+        return None;
+    }
+    let waiting = atlas_duty::explain(state, job);
+    let word = match &waiting.why {
+        Why::NotWaiting { .. } => return None,
+        Why::Turn => reason_word(job.reason),
+        Why::NoNode => "no_node",
+        Why::NoRoom { .. } => "no_room",
+        Why::NeverSatisfiable { .. } => "unsatisfiable",
+        Why::Concurrency { .. } => "concurrency",
+        Why::Backoff { .. } => "backoff",
+        Why::InDoubt => "in_doubt",
+    };
+    Some((word, waiting.to_string()))
+}
+
+fn change_word(change: JobChange) -> &'static str {
+    match change {
+        JobChange::Submitted => "submitted",
+        JobChange::Granted => "granted",
+        JobChange::Started => "started",
+        JobChange::Lost => "lost",
+        JobChange::Woken => "woken",
+        JobChange::Cancelling => "cancelling",
+        JobChange::Ended => "ended",
+    }
+}
+
+fn failure_word(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::Agent => "agent",
+        FailureKind::NoAgent => "no_agent",
+        FailureKind::InputInvalid => "input_invalid",
+        FailureKind::OutputInvalid => "output_invalid",
+        FailureKind::Startup => "startup",
+        FailureKind::Timeout => "timeout",
+        FailureKind::QueueTimeout => "queue_timeout",
+        FailureKind::Unsatisfiable => "unsatisfiable",
+        FailureKind::Rejected => "rejected",
+        FailureKind::Dependency => "dependency",
+        FailureKind::LeaseLost => "lease_lost",
+        FailureKind::Internal => "internal",
+    }
+}
+
+fn door_word(door: Door) -> &'static str {
+    match door {
+        Door::Http => "http",
+        Door::Worker => "worker",
+        Door::Duty => "duty",
+        Door::Peer => "peer",
+        Door::Mcp => "mcp",
+        Door::Local => "local",
+    }
+}
