@@ -9,6 +9,7 @@ use atlas_types::{
     Lease, Micros, NodeHealth, NodeId, Origin, Outcome, Reason, Rejection, Timestamp, Usage,
 };
 
+use crate::index;
 use crate::node::NodeState;
 use crate::state::State;
 
@@ -24,13 +25,13 @@ pub(crate) struct Change<'a> {
 impl Change<'_> {
     /// The job of a client's command: one of another name space does not exist for it.
     pub(crate) fn own_job(&self, id: JobId) -> Result<&Arc<Job>, Rejection> {
-        let found = self.state.jobs.get(&id).filter(|job| job.namespace == self.origin.namespace);
+        let found = self.state.jobs.get(id).filter(|job| job.namespace == self.origin.namespace);
         found.ok_or(Rejection::UnknownJob { job: id })
     }
 
     /// The job of a duty's command.
     pub(crate) fn job(&self, id: JobId) -> Result<&Arc<Job>, Rejection> {
-        self.state.jobs.get(&id).ok_or(Rejection::UnknownJob { job: id })
+        self.state.jobs.get(id).ok_or(Rejection::UnknownJob { job: id })
     }
 
     pub(crate) fn node(&self, id: &NodeId) -> Result<&Arc<NodeState>, Rejection> {
@@ -46,7 +47,7 @@ impl Change<'_> {
     /// Stores a job and writes its event.
     pub(crate) fn put(&mut self, job: Job, change: JobChange, old_status: JobStatus) {
         let job = Arc::new(job);
-        let old = self.state.jobs.insert(job.id, Arc::clone(&job));
+        let old = self.state.jobs.insert(Arc::clone(&job));
         self.state.index.job(old.as_deref(), Some(&job));
         self.emit(Event::Job { change, old_status, job });
     }
@@ -66,13 +67,18 @@ impl Change<'_> {
         self.state.index.node(old.as_deref(), Some(&new));
     }
 
-    /// Changes a node in place and keeps its indexes.
-    pub(crate) fn change_node(&mut self, id: &NodeId, change: impl FnOnce(&mut NodeState)) {
+    /// Changes a node in place and keeps its indexes. Of its warm slots only those of `warm` may change.
+    pub(crate) fn change_node(&mut self, id: &NodeId, warm: Option<Digest>, change: impl FnOnce(&mut NodeState)) {
         let Some(found) = self.state.nodes.get_mut(id) else { return };
-        let old = Arc::clone(found);
+        let is_warm = |node: &NodeState| warm.is_some_and(|digest| node.node.warm.contains_key(&digest));
+        let (was_at, was_warm) = (index::place(found), is_warm(found));
+        // Not held beside this: then it is changed in place, unless a reader of an older state has it.
         change(Arc::make_mut(found));
-        let new = Arc::clone(found);
-        self.state.index.node(Some(&old), Some(&new));
+        let rooms = &mut self.state.index.rooms;
+        rooms.move_node(was_at, index::place(found));
+        if let Some(digest) = warm.filter(|_| was_warm != is_warm(found)) {
+            rooms.change_warm(digest, id, !was_warm);
+        }
     }
 
     /// Writes that a node changed.
@@ -96,22 +102,20 @@ impl Change<'_> {
     /// Takes a job's lease back. What its attempt left warm, if it said so, may be used by the next.
     pub(crate) fn release(&mut self, job: &mut Job, idle: Option<u32>) {
         let Some(lease) = job.lease.take() else { return };
-        let Some(found) = self.state.nodes.get_mut(&lease.node) else { return };
-        let old = Arc::clone(found);
-        let node = Arc::make_mut(found);
-        node.leases.remove(&lease.token);
-        if node.over {
-            let jobs = &self.state.jobs;
-            let left = node.leases.clone();
-            node.recount(left.values().filter_map(|job| jobs.get(job)?.lease.as_deref()));
-        } else {
-            node.free.give(&lease.allocation);
-        }
-        if let (Some(idle), Some(pin)) = (idle, &job.pin) {
-            set_warm(node, pin.digest, idle);
-        }
-        let new = Arc::clone(found);
-        self.state.index.node(Some(&old), Some(&new));
+        let digest = job.pin.as_ref().map(|pin| pin.digest).filter(|_| idle.is_some());
+        let jobs = self.state.jobs.clone();
+        self.change_node(&lease.node, digest, |node| {
+            node.leases.remove(&lease.token);
+            if node.over {
+                let left = node.leases.clone();
+                node.recount(left.values().filter_map(|job| jobs.get(*job)?.lease.as_deref()));
+            } else {
+                node.free.give(&lease.allocation);
+            }
+            if let (Some(digest), Some(idle)) = (digest, idle) {
+                set_warm(node, digest, idle);
+            }
+        });
     }
 
     /// Ends a job: a terminal status is final. A failure that its contract retries is followed by a new job.
@@ -182,7 +186,7 @@ impl Change<'_> {
     /// Loses all leases of a node, the oldest first.
     pub(crate) fn lose_all(&mut self, node: &NodeState) {
         for (_, id) in node.leases() {
-            if let Some(job) = self.state.jobs.get(&id).cloned() {
+            if let Some(job) = self.state.jobs.get(id).cloned() {
                 self.lose(&job);
             }
         }
@@ -198,7 +202,7 @@ impl Change<'_> {
         let original = job.original.unwrap_or(job.id);
         let number = u64::from(job.retry_count) + 1;
         let mut id = original.derive(number);
-        while self.state.jobs.contains_key(&id) {
+        while self.state.jobs.contains(id) {
             id = id.derive(number);
         }
         let factor = 1_u64.checked_shl(job.retry_count).unwrap_or(u64::MAX);

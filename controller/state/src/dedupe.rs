@@ -1,27 +1,38 @@
 //! Remembered requests: a repeat within the retention gets the first answer again (design §2, rule 5).
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use atlas_types::{
     ClusterConfig, ClusterTime, Namespace, Origin, Outcome, Principal, Rejection, RequestId, RequestImage,
 };
 
-use crate::map::Map;
+use crate::map::{Map, Set};
 
 /// Most expired requests that one entry forgets, so that no entry pays for a long silence.
 const FORGOTTEN_PER_ENTRY_MAX: usize = 64;
 
 /// What names a request.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     namespace: Namespace,
     principal: Principal,
     request_id: RequestId,
 }
 
+impl Key {
+    /// A number to find the key by. Others may have the same, so whoever finds it compares the key as well; it is never
+    /// written down and nothing is ordered by it that anybody sees.
+    fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Remembered {
-    number: u64,
+    key: Key,
     body_hash: u64,
     at: ClusterTime,
     outcome: Outcome,
@@ -30,16 +41,17 @@ struct Remembered {
 /// The table, bounded by time and count.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Dedupe {
-    by_key: Map<Arc<Key>, Arc<Remembered>>,
     /// Oldest first. The numbers are local to this table: only their order counts, so they are not in the image.
-    by_age: Map<u64, Arc<Key>>,
+    by_age: Map<u64, Arc<Remembered>>,
+    /// Fingerprint and number: what random keys lead through holds numbers only, which are cheap to copy.
+    numbers: Set<(u64, u64)>,
     last: u64,
 }
 
 impl Dedupe {
     /// The first answer to this request, if it is remembered.
     pub(crate) fn answer(&self, origin: &Origin) -> Option<Result<Outcome, Rejection>> {
-        let found = self.by_key.get(&key(origin)?)?;
+        let found = self.find(&key(origin)?)?;
         if found.body_hash != origin.body_hash {
             return Some(Err(Rejection::RequestConflict));
         }
@@ -68,8 +80,8 @@ impl Dedupe {
     /// Forgets some of those whose retention has passed.
     pub(crate) fn expire(&mut self, now: ClusterTime, config: &ClusterConfig) {
         for _ in 0..FORGOTTEN_PER_ENTRY_MAX {
-            let oldest = self.by_age.get_min().and_then(|(_, key)| self.by_key.get(key));
-            if oldest.is_none_or(|oldest| now.since(oldest.at) <= config.dedupe_retention) {
+            let oldest = self.by_age.get_min();
+            if oldest.is_none_or(|(_, oldest)| now.since(oldest.at) <= config.dedupe_retention) {
                 return;
             }
             self.forget_oldest();
@@ -77,55 +89,60 @@ impl Dedupe {
     }
 
     pub(crate) fn len(&self) -> u64 {
-        self.by_key.len() as u64
+        self.by_age.len() as u64
     }
 
-    /// True if both maps hold the same requests and none is younger than a later one.
+    /// True if each request is found by its name, and none is younger than a later one.
     pub(crate) fn is_consistent(&self) -> bool {
         let mut at = ClusterTime::default();
-        let ordered = self.by_age.iter().all(|(number, key)| {
-            let Some(found) = self.by_key.get(key) else { return false };
-            let ordered = found.number == *number && found.at >= at;
+        let ordered = self.by_age.iter().all(|(number, found)| {
+            let ordered = self.numbers.contains(&(found.key.fingerprint(), *number)) && found.at >= at;
             at = found.at;
             ordered
         });
-        ordered && self.by_age.len() == self.by_key.len()
+        ordered && self.by_age.len() == self.numbers.len()
     }
 
     pub(crate) fn to_image(&self) -> Vec<RequestImage> {
-        let images = self.by_age.values().filter_map(|key| {
-            let found = self.by_key.get(key)?;
-            Some(RequestImage {
-                namespace: key.namespace.clone(),
-                principal: key.principal.clone(),
-                request_id: key.request_id.clone(),
-                body_hash: found.body_hash,
-                at: found.at,
-                outcome: found.outcome.clone(),
-            })
-        });
-        images.collect()
+        let image = |found: &Arc<Remembered>| RequestImage {
+            namespace: found.key.namespace.clone(),
+            principal: found.key.principal.clone(),
+            request_id: found.key.request_id.clone(),
+            body_hash: found.body_hash,
+            at: found.at,
+            outcome: found.outcome.clone(),
+        };
+        self.by_age.values().map(image).collect()
     }
 
+    /// Of requests that are there twice, the first alone.
     pub(crate) fn from_image(images: Vec<RequestImage>) -> Self {
         let mut table = Self::default();
         for RequestImage { namespace, principal, request_id, body_hash, at, outcome } in images {
-            table.insert(Key { namespace, principal, request_id }, body_hash, at, outcome);
+            let key = Key { namespace, principal, request_id };
+            if table.find(&key).is_none() {
+                table.insert(key, body_hash, at, outcome);
+            }
         }
         table
     }
 
+    fn find(&self, key: &Key) -> Option<&Arc<Remembered>> {
+        let fingerprint = key.fingerprint();
+        let same = self.numbers.range((fingerprint, 0)..=(fingerprint, u64::MAX));
+        same.filter_map(|(_, number)| self.by_age.get(number)).find(|found| found.key == *key)
+    }
+
     fn insert(&mut self, key: Key, body_hash: u64, at: ClusterTime, outcome: Outcome) {
         self.last += 1;
-        let key = Arc::new(key);
-        self.by_age.insert(self.last, Arc::clone(&key));
-        self.by_key.insert(key, Arc::new(Remembered { number: self.last, body_hash, at, outcome }));
+        self.numbers.insert((key.fingerprint(), self.last));
+        self.by_age.insert(self.last, Arc::new(Remembered { key, body_hash, at, outcome }));
     }
 
     fn forget_oldest(&mut self) {
-        let Some((number, key)) = self.by_age.get_min().cloned() else { return };
+        let Some((number, oldest)) = self.by_age.get_min().cloned() else { return };
         self.by_age.remove(&number);
-        self.by_key.remove(&key);
+        self.numbers.remove(&(oldest.key.fingerprint(), number));
     }
 }
 

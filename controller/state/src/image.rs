@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atlas_types::{EndedImage, Job, NodeImage, SinkImage, StateImage};
+use atlas_types::{EndedImage, NodeImage, SinkImage, StateImage};
 
 use crate::dedupe::Dedupe;
 use crate::invariant::Violation;
@@ -45,7 +45,7 @@ impl State {
             config: (*self.config).clone(),
             agents: self.agents.values().flat_map(|agents| agents.values().cloned()).collect(),
             nodes: self.nodes.values().map(node).collect(),
-            jobs: self.jobs.values().cloned().collect(),
+            jobs: self.jobs.iter_by_id().cloned().collect(),
             ended: self.ended.iter().map(|(event, job)| EndedImage { event: *event, job: *job }).collect(),
             requests: self.dedupe.to_image(),
             sinks: self.sinks.iter().map(|(member, event)| SinkImage { member: *member, event: *event }).collect(),
@@ -73,7 +73,8 @@ impl State {
             once("a node", state.nodes.insert(id, Arc::new(NodeState::new(node, inventory_since))).is_none())?;
         }
         for job in image.jobs {
-            once("a job", state.jobs.insert(job.id, job).is_none())?;
+            let is_new = !state.jobs.contains(job.id);
+            once("a job", is_new && state.jobs.insert(job).is_none())?;
         }
         for EndedImage { event, job } in image.ended {
             once("an ending", state.ended.insert(event, job).is_none())?;
@@ -92,7 +93,7 @@ impl State {
     /// Rebuilds what is derived from agents, nodes and jobs.
     fn rebuild(&mut self) -> Result<(), ImageError> {
         let mut nodes: Map<_, _> = self.nodes.clone();
-        for lease in self.jobs.values().filter_map(|job| job.lease.as_ref()) {
+        for lease in self.jobs.iter().filter_map(|job| job.lease.as_ref()) {
             let node = nodes.get_mut(&lease.node).ok_or(ImageError::UnknownNode)?;
             Arc::make_mut(node).take(lease);
         }
@@ -104,8 +105,7 @@ impl State {
     /// The indexes as agents, nodes and jobs alone give them.
     pub(crate) fn rebuilt_index(&self) -> crate::index::Index {
         let mut index = crate::index::Index::default();
-        for job in self.jobs.values() {
-            let job: &Job = job;
+        for job in self.jobs.iter() {
             index.job(None, Some(job));
         }
         for node in self.nodes.values() {

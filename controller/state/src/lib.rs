@@ -27,6 +27,7 @@ mod dedupe;
 mod image;
 mod index;
 mod invariant;
+mod jobs;
 mod map;
 mod node;
 mod read;

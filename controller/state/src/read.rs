@@ -103,12 +103,12 @@ impl State {
 impl State {
     /// A job by its id.
     pub fn job(&self, id: JobId) -> Option<&Arc<Job>> {
-        self.jobs.get(&id)
+        self.jobs.get(id)
     }
 
     /// How many jobs there are, ended ones included.
     pub fn jobs_total(&self) -> u64 {
-        self.jobs.len() as u64
+        self.jobs.len()
     }
 
     /// Jobs of a name space, the newest first, those of one status if one is given. To go on after a page, give the last
@@ -120,7 +120,7 @@ impl State {
         before: Option<u64>,
     ) -> Box<dyn Iterator<Item = &'a Arc<Job>> + 'a> {
         let before = before.unwrap_or(u64::MAX);
-        let job = |id| self.jobs.get(&id);
+        let job = |id| self.jobs.get(id);
         match status {
             Some(status) => Box::new(self.index.listing.newest_with(namespace, status, before).filter_map(job)),
             None => Box::new(self.index.listing.newest(namespace, before).filter_map(job)),
@@ -135,7 +135,7 @@ impl State {
     ) -> impl Iterator<Item = &'a Arc<Job>> + 'a {
         let range = id_range(prefix);
         let jobs = range.into_iter().flat_map(|(first, last)| self.jobs.range(first..=last));
-        jobs.map(|(_, job)| job).filter(move |job| job.namespace == *namespace)
+        jobs.filter(move |job| job.namespace == *namespace)
     }
 
     /// Ended jobs by the event that ended them, the oldest first.
@@ -145,7 +145,7 @@ impl State {
 
     /// The live lease of a job.
     pub fn lease(&self, job: JobId) -> Option<&Arc<Lease>> {
-        self.jobs.get(&job)?.lease.as_ref()
+        self.jobs.get(job)?.lease.as_ref()
     }
 
     /// The live leases of a node, the oldest first.
@@ -241,12 +241,12 @@ impl State {
 impl State {
     /// Each class of waiting jobs with its first job, in the order of the queue.
     pub fn class_heads(&self) -> impl Iterator<Item = (&Arc<Class>, &Arc<Job>)> {
-        self.index.waiting.heads().filter_map(|(class, job)| Some((class, self.jobs.get(&job)?)))
+        self.index.waiting.heads().filter_map(|(class, job)| Some((class, self.jobs.get(job)?)))
     }
 
     /// The waiting jobs of a class in their order.
     pub fn waiting_in(&self, class: &Class) -> impl Iterator<Item = &Arc<Job>> {
-        self.index.waiting.of(class).filter_map(|job| self.jobs.get(&job))
+        self.index.waiting.of(class).filter_map(|job| self.jobs.get(job))
     }
 
     /// How many jobs of a class wait.
@@ -256,7 +256,7 @@ impl State {
 
     /// What is due at or before `now`, the first due first.
     pub fn due(&self, now: ClusterTime) -> impl Iterator<Item = Timer> + '_ {
-        self.index.timers.due(now).filter_map(|job| index::timer_of(self.jobs.get(&job)?))
+        self.index.timers.due(now).filter_map(|job| index::timer_of(self.jobs.get(job)?))
     }
 
     /// When something is due next.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, AgentVersion, ClusterConfig, ClusterTime, Entry, EventRecord, EventSeq, FencingToken, Job, JobId, Level,
+    AgentName, AgentVersion, ClusterConfig, ClusterTime, Entry, EventRecord, EventSeq, FencingToken, JobId, Level,
     MemberId, Namespace, NodeId, Outcome, Rejection, Request, Seq, Timestamp, Version,
 };
 
@@ -11,6 +11,7 @@ use crate::change::Change;
 use crate::command;
 use crate::dedupe::Dedupe;
 use crate::index::Index;
+use crate::jobs::Jobs;
 use crate::map::Map;
 use crate::node::NodeState;
 
@@ -29,8 +30,8 @@ pub struct State {
     pub(crate) config: Arc<ClusterConfig>,
     pub(crate) agents: Map<Namespace, Map<(AgentName, Version), Arc<AgentVersion>>>,
     pub(crate) nodes: Map<NodeId, Arc<NodeState>>,
-    /// By id alone, which is unique in the cluster; the name space comes first in every index.
-    pub(crate) jobs: Map<JobId, Arc<Job>>,
+    /// Ids are unique in the cluster; the name space comes first in every index.
+    pub(crate) jobs: Jobs,
     /// Ended jobs by the event that ended them, for pruning.
     pub(crate) ended: Map<EventSeq, JobId>,
     pub(crate) dedupe: Dedupe,
@@ -103,7 +104,7 @@ impl State {
             config: Arc::default(),
             agents: Map::new(),
             nodes: Map::new(),
-            jobs: Map::new(),
+            jobs: Jobs::default(),
             ended: Map::new(),
             dedupe: Dedupe::default(),
             sinks: Map::new(),

@@ -8,7 +8,7 @@ use super::check_report;
 use crate::change::{Change, live_lease};
 
 pub(super) fn apply(command: &CompleteJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
-    let job = change.state.jobs.get(&command.job);
+    let job = change.state.jobs.get(command.job);
     let (job, _) = live_lease(job, |lease| lease.token == command.token && lease.node == command.node)?;
     check_report(Some(&command.output), command.stream.as_ref(), command.metadata.as_ref())?;
 

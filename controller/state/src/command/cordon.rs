@@ -10,7 +10,7 @@ pub(super) fn apply(command: &Cordon, change: &mut Change<'_>) -> Result<Outcome
     let node = &change.node(&command.node)?.node;
     let draining = node.draining && command.cordoned;
     if (node.cordoned, node.draining) != (command.cordoned, draining) {
-        change.change_node(&command.node, |node| {
+        change.change_node(&command.node, None, |node| {
             let node = Arc::make_mut(&mut node.node);
             (node.cordoned, node.draining) = (command.cordoned, draining);
         });

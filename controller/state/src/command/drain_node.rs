@@ -8,7 +8,7 @@ use crate::change::Change;
 
 pub(super) fn apply(command: &DrainNode, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     if !change.node(&command.node)?.node.draining {
-        change.change_node(&command.node, |node| Arc::make_mut(&mut node.node).draining = true);
+        change.change_node(&command.node, None, |node| Arc::make_mut(&mut node.node).draining = true);
         change.emit_node(&command.node);
     }
     Ok(Outcome::Done)

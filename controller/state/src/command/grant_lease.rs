@@ -33,12 +33,13 @@ pub(super) fn apply(command: &GrantLease, change: &mut Change<'_>) -> Result<Out
         granted_at: change.clock,
         started: false,
     });
-    change.change_node(&command.node, |node| {
+    let digest = job.pin.as_ref().map(|pin| pin.digest);
+    change.change_node(&command.node, digest, |node| {
         node.take(&lease);
         // The worker uses an idle warm slot if it has one; its next report says how many are left.
-        if let Some(pin) = &job.pin {
-            let idle = node.node.warm.get(&pin.digest).copied().unwrap_or(0);
-            set_warm(node, pin.digest, idle.saturating_sub(1));
+        if let Some(digest) = digest {
+            let idle = node.node.warm.get(&digest).copied().unwrap_or(0);
+            set_warm(node, digest, idle.saturating_sub(1));
         }
     });
     job.node = Some(command.node.clone());

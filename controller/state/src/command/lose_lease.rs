@@ -7,7 +7,7 @@ use atlas_types::{LoseLease, Outcome, Rejection};
 use crate::change::{Change, live_lease};
 
 pub(super) fn apply(command: &LoseLease, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
-    let job = change.state.jobs.get(&command.job);
+    let job = change.state.jobs.get(command.job);
     let (job, _) = live_lease(job, |lease| lease.token == command.token)?;
     let job = Arc::clone(job);
     Ok(change.lose(&job))

@@ -11,11 +11,11 @@ pub(super) fn apply(command: &LoseNode, change: &mut Change<'_>) -> Result<Outco
     if state.node.epoch != command.epoch || state.node.health == NodeHealth::Down {
         return Err(Rejection::NodeUnavailable);
     }
-    change.change_node(&command.node, |node| {
-        let node = Arc::make_mut(&mut node.node);
-        node.health = NodeHealth::Down;
-        node.warm.clear();
-    });
+    let mut down = (*state).clone();
+    let node = Arc::make_mut(&mut down.node);
+    node.health = NodeHealth::Down;
+    node.warm.clear();
+    change.put_node(down);
     change.emit_node(&command.node);
     change.lose_all(&state);
     Ok(Outcome::Done)

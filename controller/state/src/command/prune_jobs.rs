@@ -20,7 +20,7 @@ pub(super) fn apply(command: &PruneJobs, change: &mut Change<'_>) -> Result<Outc
         && event <= command.event_seq
     {
         state.ended.remove(&event);
-        let old = state.jobs.remove(&id);
+        let old = state.jobs.remove(id);
         state.index.job(old.as_deref(), None);
         jobs += 1;
     }

@@ -7,7 +7,7 @@ use atlas_types::{JobChange, JobStatus, Lease, Outcome, Reason, Rejection, Start
 use crate::change::{Change, live_lease};
 
 pub(super) fn apply(command: &StartJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
-    let job = change.state.jobs.get(&command.job);
+    let job = change.state.jobs.get(command.job);
     let (job, lease) = live_lease(job, |lease| lease.token == command.token && lease.node == command.node)?;
     if lease.started {
         return Ok(Outcome::Done);

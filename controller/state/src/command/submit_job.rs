@@ -39,7 +39,7 @@ pub(super) fn apply(command: &SubmitJob, change: &mut Change<'_>) -> Result<Outc
 pub(super) fn check_admission(change: &Change<'_>, id: JobId, bytes: u64) -> Result<(), Rejection> {
     let state = &*change.state;
     let config = &state.config;
-    if state.jobs.contains_key(&id) {
+    if state.jobs.contains(id) {
         return Err(Rejection::DuplicateJob { job: id });
     }
     if state.active() >= config.jobs_active_max {

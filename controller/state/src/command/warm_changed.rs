@@ -16,7 +16,7 @@ pub(super) fn apply(command: &WarmChanged, change: &mut Change<'_>) -> Result<Ou
     if command.idle > 0 && !node.warm.contains_key(&command.digest) {
         check_limit("warm packages of a node", node.warm.len() as u64, WARM_PACKAGES_MAX)?;
     }
-    change.change_node(&command.node, |node| set_warm(node, command.digest, command.idle));
+    change.change_node(&command.node, Some(command.digest), |node| set_warm(node, command.digest, command.idle));
     Ok(Outcome::Done)
 }
 

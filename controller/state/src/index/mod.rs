@@ -13,6 +13,7 @@ use atlas_types::{AgentName, AgentVersion, Job, JobStatus, Namespace};
 pub use self::timer::{EXECUTION_GRACE, Timer, TimerKind};
 pub use self::waiting::Class;
 
+pub(crate) use self::rooms::place;
 pub(crate) use self::timer::of as timer_of;
 use self::{listing::Listing, rooms::Rooms, timer::Timers, waiting::Waiting};
 

@@ -6,7 +6,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::Arc;
 
 use atlas_types::{Demand, Digest, Free, NodeId};
 
@@ -15,7 +14,7 @@ use crate::node::NodeState;
 
 /// Rounded amounts: numbers of binary digits, so 0 is none and one more is about twice as much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Bucket {
+pub(crate) struct Bucket {
     cores: u8,
     memory: u8,
     /// Memory of the GPU that has most free.
@@ -62,6 +61,9 @@ fn few(count: usize) -> u8 {
 /// Free places first, so that the fullest node comes first.
 type Room = (u32, NodeId);
 
+/// Where a node is found.
+pub(crate) type Place = (Bucket, Room);
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Rooms {
     buckets: Map<Bucket, Set<Room>>,
@@ -70,34 +72,39 @@ pub(crate) struct Rooms {
 
 impl Rooms {
     pub(crate) fn change(&mut self, old: Option<&NodeState>, new: Option<&NodeState>) {
-        let (was, is) = (old.and_then(place), new.and_then(place));
-        if was != is {
-            if let Some((bucket, room)) = was {
-                remove(&mut self.buckets, &bucket, &room);
-            }
-            if let Some((bucket, room)) = is {
-                self.buckets.entry(bucket).or_default().insert(room);
-            }
-        }
-        self.change_warm(old, new);
-    }
-
-    fn change_warm(&mut self, old: Option<&NodeState>, new: Option<&NodeState>) {
-        if let (Some(old), Some(new)) = (old, new)
-            && Arc::ptr_eq(&old.node, &new.node)
-        {
-            return;
-        }
-        let warm = |node: Option<&NodeState>, digest| node.is_some_and(|node| node.node.warm.contains_key(digest));
+        self.move_node(old.and_then(place), new.and_then(place));
+        let has = |node: Option<&NodeState>, digest| node.is_some_and(|node| node.node.warm.contains_key(digest));
         if let Some(state) = old {
-            for digest in state.node.warm.keys().filter(|digest| !warm(new, digest)) {
-                remove(&mut self.warm, digest, &state.node.id);
+            for digest in state.node.warm.keys().filter(|digest| !has(new, digest)) {
+                self.change_warm(*digest, &state.node.id, false);
             }
         }
         if let Some(state) = new {
-            for digest in state.node.warm.keys().filter(|digest| !warm(old, digest)) {
-                self.warm.entry(*digest).or_default().insert(state.node.id.clone());
+            for digest in state.node.warm.keys().filter(|digest| !has(old, digest)) {
+                self.change_warm(*digest, &state.node.id, true);
             }
+        }
+    }
+
+    /// A node that was found at one place is found at another.
+    pub(crate) fn move_node(&mut self, was: Option<Place>, is: Option<Place>) {
+        if was == is {
+            return;
+        }
+        if let Some((bucket, room)) = was {
+            remove(&mut self.buckets, &bucket, &room);
+        }
+        if let Some((bucket, room)) = is {
+            self.buckets.entry(bucket).or_default().insert(room);
+        }
+    }
+
+    /// A node has its first idle warm slot of a package, or none any more.
+    pub(crate) fn change_warm(&mut self, digest: Digest, node: &NodeId, is_warm: bool) {
+        if is_warm {
+            self.warm.entry(digest).or_default().insert(node.clone());
+        } else {
+            remove(&mut self.warm, &digest, node);
         }
     }
 
@@ -124,7 +131,7 @@ impl Rooms {
 }
 
 /// Where a node is found; none while it takes no leases or has no place.
-fn place(state: &NodeState) -> Option<(Bucket, Room)> {
+pub(crate) fn place(state: &NodeState) -> Option<Place> {
     let open = state.takes_leases() && state.free.places > 0;
     open.then(|| (Bucket::of(&state.free), (state.free.places, state.node.id.clone())))
 }

@@ -11,7 +11,7 @@ pub(super) fn check(state: &State) -> Result<(), String> {
     for (event, id) in state.ended.iter() {
         ensure(*event <= last && event.0 > 0, || format!("{id} ended with event {event}, the last is {last}"))?;
         ensure(jobs.insert(*id), || format!("{id} ended twice"))?;
-        let terminal = state.jobs.get(id).is_some_and(|job| job.status.is_terminal());
+        let terminal = state.jobs.get(*id).is_some_and(|job| job.status.is_terminal());
         ensure(terminal, || format!("event {event} ended {id}, which has not ended"))?;
     }
     let ahead = state.sinks.iter().find(|(_, event)| **event > last);

@@ -13,6 +13,7 @@ pub(super) fn check(state: &State) -> Result<(), String> {
         leases.for_each(|lease| rebuilt.take(lease));
         ensure(rebuilt == **node, || format!("node {} has {node:?}, its leases give {rebuilt:?}", node.node.id))?;
     }
+    ensure(state.jobs.is_consistent(), || "ids and places of jobs differ".to_owned())?;
     let rebuilt = state.rebuilt_index();
     ensure(rebuilt == state.index, || format!("the indexes are {:?}, a rebuild gives {rebuilt:?}", state.index))
 }

@@ -10,7 +10,7 @@ use crate::state::State;
 
 pub(super) fn check(state: &State) -> Result<(), String> {
     let ended: BTreeSet<_> = state.ended.values().copied().collect();
-    for job in state.jobs.values() {
+    for job in state.jobs.iter() {
         let terminal = job.status.is_terminal();
         ensure(terminal == ended.contains(&job.id), || format!("{} and its ending disagree", job.id))?;
         ensure(terminal == (job.completed_at != Timestamp::NOT_YET), || {

@@ -6,8 +6,8 @@ use super::ensure;
 use crate::state::State;
 
 pub(super) fn check(state: &State) -> Result<(), String> {
-    for (id, job) in state.jobs.iter() {
-        ensure(*id == job.id, || format!("{} is kept as {id}", job.id))?;
+    for job in state.jobs.iter() {
+        let id = job.id;
         let family = job.original.unwrap_or(job.id);
         ensure(job.original.is_none_or(|original| original != job.id), || format!("{id} is its own retry"))?;
         ensure(job.retry_count == 0 || job.original.is_some(), || format!("{id} is a retry of nothing"))?;
@@ -15,7 +15,7 @@ pub(super) fn check(state: &State) -> Result<(), String> {
         ensure(job.retry_count <= allowed, || format!("{id} is retry {} of {allowed}", job.retry_count))?;
         let Some(successor) = job.successor else { continue };
         ensure(job.status == JobStatus::Failed, || format!("{id} did not fail and has a successor"))?;
-        let Some(next) = state.jobs.get(&successor) else { continue };
+        let Some(next) = state.jobs.get(successor) else { continue };
         ensure(next.original == Some(family) && next.retry_count == job.retry_count + 1, || {
             format!("{successor} does not follow {id}")
         })?;

@@ -7,7 +7,7 @@ use super::ensure;
 use crate::state::State;
 
 pub(super) fn check(state: &State) -> Result<(), String> {
-    for job in state.jobs.values() {
+    for job in state.jobs.iter() {
         let agree = match job.status {
             JobStatus::Pending => {
                 matches!(job.reason, Reason::Queued | Reason::Backoff { .. } | Reason::Lost | Reason::InDoubt)

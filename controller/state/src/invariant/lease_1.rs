@@ -6,7 +6,7 @@ use super::ensure;
 use crate::state::State;
 
 pub(super) fn check(state: &State) -> Result<(), String> {
-    for job in state.jobs.values() {
+    for job in state.jobs.iter() {
         ensure((job.status == JobStatus::Running) == job.lease.is_some(), || {
             format!("{} is {} and its lease is {:?}", job.id, job.status.as_str(), job.lease)
         })?;

@@ -7,7 +7,7 @@ use crate::state::State;
 
 pub(super) fn check(state: &State) -> Result<(), String> {
     let mut tokens = BTreeSet::new();
-    for lease in state.jobs.values().filter_map(|job| job.lease.as_ref()) {
+    for lease in state.jobs.iter().filter_map(|job| job.lease.as_ref()) {
         ensure(tokens.insert(lease.token), || format!("token {} is live twice", lease.token))?;
         ensure(lease.token.0 > 0 && lease.token <= state.grant_seq, || {
             format!("token {} was never given out; the last is {}", lease.token, state.grant_seq)

@@ -20,7 +20,9 @@ fn broken(break_it: impl FnOnce(&mut State)) -> &'static str {
 }
 
 fn job(state: &mut State, id: u64, change: impl FnOnce(&mut Job)) {
-    change(Arc::make_mut(state.jobs.get_mut(&JobId(id)).expect("it is there")));
+    let mut job = state.jobs.remove(JobId(id)).expect("it is there");
+    change(Arc::make_mut(&mut job));
+    state.jobs.insert(job);
     state.index = state.rebuilt_index();
 }
 
@@ -39,7 +41,7 @@ fn each_is_found() {
     assert_eq!(broken(|state| state.grant_seq = FencingToken(0)), "LEASE-2");
     assert_eq!(broken(|state| state.queue_seq = 1), "COUNT-1");
     assert_eq!(broken(|state| state.seq = Seq(1)), "COUNT-1");
-    assert_eq!(broken(|state| job(state, 3, |job| job.queue_seq = 1)), "COUNT-1");
+    assert_eq!(broken(|state| job(state, 3, |job| job.queue_seq = 1)), "INDEX-1");
     assert_eq!(broken(|state| job(state, 3, |job| job.completed_at = Timestamp(1))), "JOB-1");
     assert_eq!(broken(|state| job(state, 2, |job| job.failure = None)), "JOB-1");
     assert_eq!(broken(|state| job(state, 3, |job| job.retry_count = 1)), "JOB-2");

@@ -36,14 +36,23 @@ fn a_lease_on_a_node_that_is_not_there() {
 
 #[test]
 fn a_broken_invariant() {
-    refused(|image| image.grant_seq.0 = 0, &expect![[r#"
+    refused(
+        |image| image.grant_seq.0 = 0,
+        &expect![[r#"
         the image is not a state that commands lead to
-        LEASE-2 is broken: token 1 was never given out; the last is 0"#]]);
-    refused(|image| image.ended.clear(), &expect![[r#"
+        LEASE-2 is broken: token 1 was never given out; the last is 0"#]],
+    );
+    refused(
+        |image| image.ended.clear(),
+        &expect![[r#"
         the image is not a state that commands lead to
-        COUNT-1 is broken: 2 active and 0 ended jobs are not 3"#]]);
+        COUNT-1 is broken: 2 active and 0 ended jobs are not 3"#]],
+    );
     let ending = EndedImage { event: EventSeq(1), job: JobId(3) };
-    refused(|image| image.ended.push(ending), &expect![[r#"
+    refused(
+        |image| image.ended.push(ending),
+        &expect![[r#"
         the image is not a state that commands lead to
-        COUNT-1 is broken: 2 active and 2 ended jobs are not 3"#]]);
+        COUNT-1 is broken: 2 active and 2 ended jobs are not 3"#]],
+    );
 }

@@ -1,0 +1,68 @@
+//! The jobs, by their place in the queue, and found by id.
+//!
+//! Ids are drawn at random, places are given out in order. Jobs of one entry are therefore neighbours here, and the copies
+//! that a change leaves to readers of the state before are few; the map that random ids lead through holds numbers only.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use atlas_types::{Job, JobId};
+
+use crate::map::Map;
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Jobs {
+    by_place: Map<u64, Arc<Job>>,
+    places: Map<JobId, u64>,
+}
+
+impl Jobs {
+    pub(crate) fn get(&self, id: JobId) -> Option<&Arc<Job>> {
+        self.by_place.get(self.places.get(&id)?)
+    }
+
+    pub(crate) fn contains(&self, id: JobId) -> bool {
+        self.places.contains_key(&id)
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.places.len() as u64
+    }
+
+    /// Stores a job and returns what was there under its id. A job keeps its place for life.
+    pub(crate) fn insert(&mut self, job: Arc<Job>) -> Option<Arc<Job>> {
+        let (id, place) = (job.id, job.queue_seq);
+        let old = self.by_place.insert(place, job);
+        if old.is_none() {
+            self.places.insert(id, place);
+        }
+        old
+    }
+
+    pub(crate) fn remove(&mut self, id: JobId) -> Option<Arc<Job>> {
+        let place = self.places.remove(&id)?;
+        self.by_place.remove(&place)
+    }
+
+    /// All jobs, the oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Job>> {
+        self.by_place.values()
+    }
+
+    /// All jobs by id.
+    pub(crate) fn iter_by_id(&self) -> impl Iterator<Item = &Arc<Job>> {
+        self.places.values().filter_map(|place| self.by_place.get(place))
+    }
+
+    /// The jobs whose ids lie in a range, by id.
+    pub(crate) fn range(&self, ids: RangeInclusive<JobId>) -> impl Iterator<Item = &Arc<Job>> {
+        self.places.range(ids).filter_map(|(_, place)| self.by_place.get(place))
+    }
+
+    /// True if each job is found by its own id and place alone.
+    pub(crate) fn is_consistent(&self) -> bool {
+        let found =
+            |(place, job): (&u64, &Arc<Job>)| job.queue_seq == *place && self.places.get(&job.id) == Some(place);
+        self.by_place.len() == self.places.len() && self.by_place.iter().all(found)
+    }
+}
