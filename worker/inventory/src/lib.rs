@@ -1,1 +1,61 @@
-//! What hardware a node has.
+//! What hardware a node has: cores, memory, architecture, GPUs.
+//!
+//! Asking the machine ([`HostProbe`], [`GpuProbe`]) is apart from making sense of the answers ([`inventory_of`]), so that machines
+//! which nobody has at hand are tested from recorded answers. How many jobs fit on a node is not decided here.
+#![deny(missing_docs)]
+
+mod cgroup;
+mod declared;
+mod gpu;
+mod host;
+mod line;
+
+use atlas_types::{Architecture, Inventory};
+
+pub use cgroup::{CgroupLimits, limits as cgroup_limits};
+pub use declared::Declared;
+pub use gpu::{GpuFacts, GpuProbe, MigFacts, NvmlProbe};
+pub use host::{HostFacts, HostProbe, SystemHost};
+pub use line::line;
+
+/// Why a machine could not be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// The operating system does not tell.
+    #[error("could not ask the operating system")]
+    Host(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The GPU driver is there and does not answer.
+    #[error("could not ask the GPU driver")]
+    Gpu(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// The inventory of this machine, or the one that the operator declared.
+pub fn probe(declared: &Declared) -> Result<Inventory, ProbeError> {
+    match declared.inventory() {
+        Some(inventory) => Ok(inventory),
+        None => inventory_of(&SystemHost::default(), &NvmlProbe::default()),
+    }
+}
+
+/// Makes an inventory of what the probes tell.
+pub fn inventory_of(host: &impl HostProbe, gpus: &impl GpuProbe) -> Result<Inventory, ProbeError> {
+    let facts = host.facts()?;
+    let gpus = gpus.gpus()?.into_iter().flat_map(GpuFacts::into_devices).collect();
+    Ok(Inventory {
+        cores: facts.cores,
+        memory_bytes: facts.memory_bytes,
+        architecture: architecture(&facts.architecture),
+        gpus,
+        places: facts.cores.max(4),
+        ..Inventory::default()
+    })
+}
+
+/// Reads a processor family's name, as contracts, flags and operating systems write it.
+pub fn architecture(word: &str) -> Option<Architecture> {
+    match word {
+        "x86_64" | "amd64" => Some(Architecture::X86_64),
+        "arm64" | "aarch64" => Some(Architecture::Arm64),
+        _ => None,
+    }
+}

@@ -39,6 +39,9 @@ struct Spooled {
 }
 
 impl Spool {
+    /// Ended attempts whose events wait for an acknowledgement, at most.
+    const CLOSED_MAX: usize = 1_024;
+
     /// A spool that keeps at most so many events and so many bytes of text for each attempt.
     pub fn new(events_max: usize, bytes_max: usize) -> Self {
         Self { events_max: events_max.max(1), bytes_max, attempts: BTreeMap::new() }
@@ -84,6 +87,11 @@ impl Spool {
         self.forget_done();
     }
 
+    /// The attempt's lease is over: nobody will ask for what it said.
+    pub fn discard(&mut self, token: FencingToken) {
+        self.attempts.remove(&token);
+    }
+
     /// The leader has everything up to `number`.
     pub fn acknowledge(&mut self, job: JobId, attempt: Attempt, number: u64) {
         for spooled in self.attempts.values_mut().filter(|s| s.job == job && s.attempt == attempt) {
@@ -113,6 +121,12 @@ impl Spool {
 
     fn forget_done(&mut self) {
         self.attempts.retain(|_, spooled| !spooled.closed || !spooled.events.is_empty());
+        // A leader that never acknowledges must not fill this node's memory with the words of ended attempts.
+        let closed = self.attempts.iter().filter(|(_, spooled)| spooled.closed).map(|(&token, _)| token);
+        let surplus: Vec<_> = closed.clone().take(closed.count().saturating_sub(Self::CLOSED_MAX)).collect();
+        for token in surplus {
+            self.attempts.remove(&token);
+        }
     }
 }
 

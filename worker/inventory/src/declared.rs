@@ -1,0 +1,67 @@
+//! Hardware that an operator declares instead of having it probed (spec §17.2).
+
+use atlas_types::{Architecture, Gpu, Inventory};
+
+/// What the flags say; amounts in GB as the flags have them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Declared {
+    /// `--gpus`.
+    pub gpus: Option<u32>,
+    /// `--gpu-vram`, a number a GPU; a GPU beyond the list has an unknown amount.
+    pub gpu_vram_gb: Vec<u64>,
+    /// `--pool-memory`.
+    pub memory_gb: Option<u64>,
+    /// `--pool-cpus`.
+    pub cores: Option<u32>,
+    /// `--pool-arch`; `any` is none.
+    pub architecture: Option<Architecture>,
+    /// `--pool-device`.
+    pub devices: Vec<String>,
+}
+
+impl Declared {
+    /// The inventory that the flags declare; none if no flag was given, and then the machine is probed.
+    pub fn inventory(&self) -> Option<Inventory> {
+        if *self == Self::default() {
+            return None;
+        }
+        let count = self.gpus.unwrap_or(u32::try_from(self.gpu_vram_gb.len()).unwrap_or(u32::MAX));
+        let gpus = (0..count).map(|index| Gpu {
+            index,
+            uuid: String::new(),
+            vendor: String::new(),
+            model: "declared".to_owned(),
+            memory_bytes: self.gpu_vram_gb.get(index as usize).map_or(0, |gb| gb.saturating_mul(1 << 30)),
+            mig_profile: None,
+            healthy: true,
+        });
+        Some(Inventory {
+            cores: self.cores.unwrap_or(0),
+            memory_bytes: self.memory_gb.unwrap_or(0).saturating_mul(1 << 30),
+            architecture: self.architecture,
+            gpus: gpus.collect(),
+            devices: self.devices.clone(),
+            places: 4,
+            declared: true,
+            ..Inventory::default()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_flag_is_no_declaration() {
+        assert_eq!(Declared::default().inventory(), None);
+    }
+
+    #[test]
+    fn gpus_beyond_the_list_have_an_unknown_amount() {
+        let declared = Declared { gpus: Some(2), gpu_vram_gb: vec![16], ..Declared::default() };
+        let inventory = declared.inventory().expect("declared");
+        let memory: Vec<_> = inventory.gpus.iter().map(|gpu| gpu.memory_bytes >> 30).collect();
+        assert_eq!((memory, inventory.declared, inventory.cores), (vec![16, 0], true, 0));
+    }
+}
