@@ -1,0 +1,188 @@
+"""The process of one Python slot: `python -m atlas._host READ_FD WRITE_FD`.
+
+Frames go over two descriptors of their own: four bytes of length, most significant first, then JSON. What the agent prints
+goes to stdout and stderr, which the worker reads as log lines, so that no print can break the framing.
+
+    worker: start {contract, directory}   run {input, context}   shutdown
+    host:   ready   failed {stage, error}   result {output, execution_metadata}   error {error, execution_metadata}
+            log {level, text}   progress {text}   stopped
+"""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+_HEADER = 4
+
+
+class Channel:
+    """Frames in and out. Writing blocks: frames are small, and the worker always reads."""
+
+    def __init__(self, read_fd, write_fd):
+        for fd in (read_fd, write_fd):
+            os.set_inheritable(fd, False)
+        self.read_fd = read_fd
+        self._write_fd = write_fd
+        self._buffer = bytearray()
+
+    def receive(self):
+        """The frames that are there; none at the end of the stream."""
+        chunk = os.read(self.read_fd, 1 << 16)
+        if not chunk:
+            return None
+        self._buffer += chunk
+        frames = []
+        while len(self._buffer) >= _HEADER:
+            length = int.from_bytes(self._buffer[:_HEADER], "big")
+            if len(self._buffer) < _HEADER + length:
+                break
+            frames.append(json.loads(self._buffer[_HEADER : _HEADER + length]))
+            del self._buffer[: _HEADER + length]
+        return frames
+
+    def send(self, frame):
+        """Writes one frame whole. What JSON cannot hold raises before a byte is written."""
+        body = json.dumps(frame, allow_nan=False, separators=(",", ":")).encode()
+        rest = memoryview(len(body).to_bytes(_HEADER, "big") + body)
+        while rest:
+            rest = rest[os.write(self._write_fd, rest) :]
+
+
+class Host:
+    """One agent, one job at a time."""
+
+    def __init__(self, channel, loop):
+        self._channel = channel
+        self._loop = loop
+        self._agent = None
+        self._task = None
+        self._ended = loop.create_future()
+
+    async def serve(self):
+        self._loop.add_reader(self._channel.read_fd, self._readable)
+        await self._ended
+        self._loop.remove_reader(self._channel.read_fd)
+
+    def _readable(self):
+        frames = self._channel.receive()
+        if frames is None:
+            self._end()
+            return
+        for frame in frames:
+            # Kept in an attribute: the loop itself holds tasks weakly.
+            self._task = self._loop.create_task(getattr(self, "_on_" + frame["type"])(frame))
+
+    def _end(self):
+        if not self._ended.done():
+            self._ended.set_result(None)
+
+    async def _on_start(self, frame):
+        from atlas.contract.types import AgentContract
+        from atlas.runtime.context import AgentContext
+        from atlas.runtime.loader import NoImplementation, load_agent_class
+
+        try:
+            cls = load_agent_class(Path(frame["directory"]))
+        except NoImplementation as error:
+            if error.__cause__ is not None:
+                _print_exception(error.__cause__)
+            self._channel.send({"type": "failed", "stage": "load", "error": str(error)})
+            return
+        try:
+            contract = AgentContract.from_dict(frame["contract"])
+            context = AgentContext(permissions=contract.permissions)
+            context._progress = lambda text: self._channel.send({"type": "progress", "text": text})
+            agent = cls(contract, context)
+            await agent.on_startup()
+        except BaseException as error:
+            _print_exception(error)
+            self._channel.send({"type": "failed", "stage": "startup", "error": str(error)})
+            return
+        self._agent = agent
+        _flush()
+        self._channel.send({"type": "ready"})
+
+    async def _on_run(self, frame):
+        context = self._agent.context
+        context._begin(frame["context"])
+        try:
+            output = await self._agent.execute(frame["input"])
+            answer = {"type": "result", "output": output}
+        except BaseException as error:
+            _print_exception(error)
+            answer = {"type": "error", "error": str(error)}
+        _flush()
+        try:
+            self._channel.send({**answer, "execution_metadata": _plain(context.execution_metadata)})
+        except (TypeError, ValueError) as error:
+            self._channel.send({"type": "error", "error": str(error), "execution_metadata": {}})
+
+    async def _on_shutdown(self, _frame):
+        try:
+            if self._agent is not None:
+                await self._agent.on_shutdown()
+        except BaseException as error:
+            _print_exception(error)
+        _flush()
+        self._channel.send({"type": "stopped"})
+        self._end()
+
+
+def _plain(values):
+    """The part of a mapping that JSON holds."""
+    return {str(k): v for k, v in values.items() if v is None or isinstance(v, (str, int, float, bool))}
+
+
+def _flush():
+    # Before the answer: the worker takes what is in the pipes when it has the answer, and nothing after.
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass  # the agent closed it
+
+
+def _print_exception(error):
+    import traceback
+
+    traceback.print_exception(error, file=sys.stderr)
+
+
+class _LogHandler:
+    """Made lazily, because `logging` is imported by agents that log and by asyncio anyway."""
+
+    @staticmethod
+    def install(channel):
+        import logging
+
+        class Handler(logging.Handler):
+            def emit(self, record):
+                try:
+                    level = record.levelname.lower()
+                    channel.send({"type": "log", "level": level, "text": self.format(record)})
+                except Exception:
+                    self.handleError(record)
+
+        root = logging.getLogger()
+        root.addHandler(Handler())
+        root.setLevel(logging.INFO)
+
+
+def main():
+    channel = Channel(int(sys.argv[1]), int(sys.argv[2]))
+    sys.argv = ["atlas-agent"]
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True, errors="replace")
+    _LogHandler.install(channel)
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    loop.run_until_complete(Host(channel, loop).serve())
+    # Threads and tasks that the agent left do not keep the slot alive.
+    _flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""What an agent can see and ask for while it runs: one object a slot, its fields replaced for every job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Awaitable, Callable
+
+from atlas.contract.permissions import PermissionsSpec
+from atlas.knowledge.provider import KnowledgeEntry
+from atlas.skills.types import SkillInvocationError
+
+__all__ = ["AgentContext", "SkillInvocationError", "SpawnError", "SpawnResult"]
+
+_KNOWLEDGE_OFF = "Knowledge not enabled — set requires.knowledge in contract"
+_MEMORY_OFF = "Memory not enabled — set requires.memory in contract"
+
+
+class SpawnError(RuntimeError):
+    """A job could not be spawned: the agent may not, the depth is reached, or nobody is there to do it."""
+
+
+@dataclass
+class SpawnResult:
+    """How a spawned job ended."""
+
+    success: bool
+    data: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
+
+
+@dataclass
+class AgentContext:
+    """The job's circumstances, and the calls that go through the worker."""
+
+    job_id: str = ""
+    chain_name: str = ""
+    step_index: int = -1
+    chain_data: dict[str, Any] = field(default_factory=dict)
+    depth: int = 0
+    max_depth: int = 3
+    spawn_allowed: bool = False
+    metadata: dict[str, Any] = field(default_factory=dict)
+    providers: dict[str, Any] = field(default_factory=dict)
+    permissions: PermissionsSpec | None = None
+    secrets: dict[str, str] = field(default_factory=dict)
+    execution_metadata: dict[str, Any] = field(default_factory=dict)
+    _skills: dict[str, Callable[[dict], Awaitable[dict]]] = field(default_factory=dict, repr=False)
+    _progress: Callable[[str], None] | None = field(default=None, repr=False)
+
+    async def spawn(
+        self, agent_name: str, input_data: dict[str, Any], priority: int = 0, timeout: float = 60.0
+    ) -> SpawnResult:
+        """Submits a job for another agent and waits for its end."""
+        if not self.spawn_allowed:
+            raise SpawnError("Agent does not have spawn_agents permission")
+        if self.depth >= self.max_depth:
+            raise SpawnError(f"Max spawn depth ({self.max_depth}) exceeded at depth {self.depth}")
+        raise SpawnError("No spawn callback configured — agent not running in pool")
+
+    async def skill(self, name: str, input_data: dict[str, Any]) -> dict[str, Any]:
+        """Calls a skill that the contract requires."""
+        call = self._skills.get(name)
+        if call is None:
+            raise SkillInvocationError(f"Skill '{name}' not available — declare it in requires.skills")
+        return await call(input_data)
+
+    async def memory_read(self) -> str:
+        """The shared memory; empty if it is not enabled."""
+        return ""
+
+    async def memory_write(self, content: str) -> None:
+        """Replaces the shared memory."""
+        raise RuntimeError(_MEMORY_OFF)
+
+    async def memory_append(self, entry: str) -> None:
+        """Adds to the shared memory."""
+        raise RuntimeError(_MEMORY_OFF)
+
+    async def knowledge_search(
+        self, query: str, *, domain: str | None = None, tags: list[str] | None = None, limit: int = 10
+    ) -> list[KnowledgeEntry]:
+        """Entries of the knowledge base that the agent may read; none if it is not enabled."""
+        return []
+
+    async def knowledge_get(self, entry_id: str) -> KnowledgeEntry | None:
+        """One entry, if it exists and the agent may read it."""
+        return None
+
+    async def knowledge_store(
+        self,
+        content: str,
+        *,
+        domain: str = "general",
+        tags: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> KnowledgeEntry:
+        """Adds an entry."""
+        raise RuntimeError(_KNOWLEDGE_OFF)
+
+    async def knowledge_update(
+        self,
+        entry_id: str,
+        *,
+        content: str | None = None,
+        tags: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> KnowledgeEntry | None:
+        """Changes an entry."""
+        raise RuntimeError(_KNOWLEDGE_OFF)
+
+    def progress(self, text: str) -> None:
+        """Tells whoever watches the job how far it is. Outside of a worker it is silent."""
+        if self._progress is not None:
+            self._progress(str(text))
+
+    def _begin(self, fields: dict[str, Any]) -> None:
+        """Replaces what belongs to one job; `providers` belong to the slot."""
+        self.job_id = fields.get("job_id", "")
+        self.chain_name = fields.get("chain_name", "")
+        self.step_index = fields.get("step_index", -1)
+        self.chain_data = fields.get("chain_data") or {}
+        self.depth = fields.get("depth", 0)
+        self.spawn_allowed = fields.get("spawn_allowed", False)
+        self.metadata = fields.get("metadata") or {}
+        self.secrets = fields.get("secrets") or {}
+        self.execution_metadata = {}
+        self._skills = {}

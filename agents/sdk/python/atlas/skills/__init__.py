@@ -1,0 +1,1 @@
+"""Skills: functions that agents share."""
