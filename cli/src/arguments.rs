@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{agent, agent_exec, dev, job, node, run};
+use crate::command::{agent, agent_exec, deploy, dev, job, node, run};
 use crate::exit;
 use crate::output::Form;
 
@@ -31,6 +31,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Starts a controller and a worker in one process, for development on this machine.
     Dev(dev::Options),
+    /// Checks, packs and registers the agents in some folders.
+    Deploy(deploy::Options),
     /// Runs an agent on one input and prints its output.
     Run(run::Options),
     /// Jobs: requests to run one agent on one input.

@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod agent_exec;
+pub(crate) mod deploy;
 pub(crate) mod dev;
 pub(crate) mod job;
 pub(crate) mod node;
@@ -19,6 +20,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         // These two come first and set up what they need themselves: one is a whole cluster, one is an agent.
         Command::Dev(options) => dev::run(context, &options),
         Command::AgentExec(options) => agent_exec::run(context, &options),
+        Command::Deploy(options) => block_on(deploy::run(context, &options)),
         Command::Run(options) => block_on(run::run(context, &options)),
         Command::Job(verb) => block_on(job::run(context, &verb)),
         Command::Agent(verb) => block_on(agent::run(context, &verb)),

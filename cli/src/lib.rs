@@ -28,6 +28,8 @@ use crate::exit::Exit;
 
 /// Runs one command line and returns its exit code.
 pub fn main() -> ExitCode {
+    // The worker of `dev` starts this program again to hold its agents' processes.
+    atlas_dev::run_if_asked();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -4,8 +4,12 @@
 //! data in one folder. Growing to three controllers is a membership change, not a migration.
 #![deny(missing_docs)]
 
+mod cluster;
 mod data;
 mod port;
 
+pub use atlas_telemetry::start_log;
+pub use atlas_worker::run_if_asked;
+pub use cluster::{Cluster, Options, StartError, chain, runtime};
 pub use data::{DataDir, DataError};
 pub use port::{PortError, Ports};

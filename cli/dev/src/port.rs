@@ -68,7 +68,10 @@ fn owner(port: u16) -> Option<String> {
             .map(|file| file.path())
             .any(|file| fs::read_link(file).is_ok_and(|link| link.as_os_str() == wanted.as_str()))
     };
-    let process = processes.filter(|path| path.join("comm").exists()).find(has_socket)?;
+    // `self` and `thread-self` are links to a process that has a number as well.
+    let numbered =
+        |path: &std::path::PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0].is_ascii_digit());
+    let process = processes.filter(numbered).find(has_socket)?;
     let name = fs::read_to_string(process.join("comm")).ok()?;
     Some(format!("\"{}\" (pid {})", name.trim(), process.file_name()?.to_str()?))
 }

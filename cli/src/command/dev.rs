@@ -1,13 +1,156 @@
-//! `atlasctl dev`.
+//! `atlasctl dev`: a controller and a worker in one process, and the agents of a folder.
+//!
+//! Starting is `atlas_dev`'s; from then on this talks to its own cluster over HTTP, like anybody.
 
+mod agents;
+mod banner;
+mod demo;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use atlas_dev::{Cluster, Ports};
+use atlas_env::Env;
+
+use crate::api::{self, Node};
+use crate::client::Client;
+use crate::command::dev::agents::Watch;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// d
-#[derive(Debug, clap::Args)]
-pub(crate) struct Options {}
+/// Longest time until the own worker must be registered.
+const NODE_WAIT: Duration = Duration::from_secs(30);
 
-pub(crate) fn run(_context: &Context, _options: &Options) -> Result<Exit, Failure> {
+/// How often the folder of agents is looked at.
+const WATCH_INTERVAL: Duration = Duration::from_millis(500);
+
+/// How to run it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Shows what Atlas does: runs the bundled agents on this project's README, then stays up.
+    #[arg(long)]
+    demo: bool,
+    /// With --demo: ends after it; 0 if every step did what it should.
+    #[arg(long, requires = "demo")]
+    once: bool,
+    /// Keeps the data in a folder that is thrown away at the end.
+    #[arg(long, conflicts_with = "data_dir")]
+    ephemeral: bool,
+    /// The folder whose agents are registered, and again when they change.
+    #[arg(long, value_name = "DIR", default_value = "./agents")]
+    agents: PathBuf,
+    /// The port of HTTP; workers use the next one. 0 takes free ones.
+    #[arg(long, default_value_t = 7400)]
+    port: u16,
+    /// Where the data is kept.
+    #[arg(long, value_name = "DIR", default_value = "./.atlas")]
+    data_dir: PathBuf,
+    /// The name of this machine's node; its host name by default.
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
+    /// What to log to stderr, such as info or warn,atlas_raft=debug.
+    #[arg(long, env = "ATLAS_LOG", default_value = "warn", value_name = "FILTER")]
+    log: String,
+}
+
+pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let env = Env::system();
+    atlas_dev::start_log(&options.log).map_err(|error| Failure::usage(atlas_dev::chain(&error)))?;
+    let refused =
+        |error| Failure::new("E0104", Exit::Short, format!("the async runtime could not be started: {error}"));
+    atlas_dev::runtime().map_err(refused)?.block_on(serve(context, options, env))
+}
+
+async fn serve(context: &Context, options: &Options, env: Env) -> Result<Exit, Failure> {
+    let cluster = Cluster::start(cluster_options(options)?, env.clone()).await.map_err(|error| refusal(&error))?;
+    let client = Client::new(&format!("http://{}", cluster.http()))?;
+    let ended = attend(context, options, &env, &cluster, &client).await;
+    // In order, also after a failure: the worker stops its agents, then the log is closed. A second Ctrl-C does not wait:
+    // what was acknowledged is on disk.
+    tokio::select! {
+        () = cluster.shutdown() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+    ended
+}
+
+/// From the first request to the last.
+async fn attend(
+    context: &Context,
+    options: &Options,
+    env: &Env,
+    cluster: &Cluster,
+    client: &Client,
+) -> Result<Exit, Failure> {
+    let node = own_node(client, env).await?;
+    let mut watch = Watch::new(&options.agents);
+    if options.demo {
+        agents::register_bundled(client).await?;
+    }
+    watch.look(context, client, env).await;
+    let registered = client.get(&["api", "agents"], &[("all", "false")]).await?;
+    let known = registered.as_array().map_or(0, Vec::len);
+    banner::print(context, options, cluster, &node, known, env.clock.monotonic());
+    if options.demo {
+        let fell_short = demo::run(context, client).await;
+        if options.once {
+            return fell_short.map(|()| Exit::Done);
+        }
+        if let Err(failure) = fell_short {
+            context.report(&failure);
+        }
+        context.note(&format!("\nAtlas stays up at {}; Ctrl-C ends it.", client.base()));
+    }
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+        .map_err(|error| Failure::new("E0109", Exit::Short, format!("SIGTERM could not be watched: {error}")))?;
+    loop {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => break,
+            _ = terminate.recv() => break,
+            reason = cluster.failed() => return Err(Failure::new("E0109", Exit::Short, format!("the cluster stopped: {reason}"))),
+            () = env.clock.sleep(WATCH_INTERVAL) => watch.look(context, client, env).await,
+        }
+    }
+    context.note("stopping");
     Ok(Exit::Done)
+}
+
+fn cluster_options(options: &Options) -> Result<atlas_dev::Options, Failure> {
+    let ports = Ports::choose(options.port).map_err(|error| {
+        let message = format!("{}. Stop it, or use --port 0 for free ports.", atlas_dev::chain(&error));
+        Failure::new("E0107", Exit::Short, message)
+    })?;
+    let data = if options.ephemeral { None } else { Some(options.data_dir.clone()) };
+    Ok(atlas_dev::Options { data, node: options.node.clone(), ..atlas_dev::Options::new(ports) })
+}
+
+fn refusal(error: &atlas_dev::StartError) -> Failure {
+    let text = atlas_dev::chain(error);
+    match error {
+        atlas_dev::StartError::Data(atlas_dev::DataError::InUse { .. }) => {
+            Failure::new("E0108", Exit::Short, text).with_next("take another folder: --data-dir DIR   or: --ephemeral")
+        }
+        _ => Failure::new("E0109", Exit::Short, text),
+    }
+}
+
+/// Waits until this process's own worker is registered and ready.
+async fn own_node(client: &Client, env: &Env) -> Result<Node, Failure> {
+    let deadline = env.clock.monotonic() + NODE_WAIT;
+    loop {
+        let nodes: Vec<Node> = api::read(&client.get(&["api", "nodes"], &[]).await?)?;
+        if let Some(node) = nodes.into_iter().find(|node| node.health == "ready") {
+            return Ok(node);
+        }
+        if env.clock.monotonic() > deadline {
+            return Err(Failure::new("E0109", Exit::Short, "the worker of this process did not register in time"));
+        }
+        env.clock.sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// `./agents` as it was given; for the eyes only.
+fn shown(path: &Path) -> String {
+    path.display().to_string()
 }

@@ -2,6 +2,8 @@
 
 mod list;
 
+pub(crate) use list::describe;
+
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;

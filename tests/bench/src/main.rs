@@ -1,3 +1,90 @@
-//! Benchmarks behind cargo xtask bench.
+//! `cargo xtask bench`: the figures of docs/internals/performance.md, each measured together with the limit it is held against.
+//!
+//! Client, controller and worker share this machine and, but for `start` and `memory`, this process.
 
-fn main() {}
+#![expect(clippy::print_stdout, reason = "a command-line program")]
+#![expect(clippy::print_stderr, reason = "a command-line program")]
+
+mod cluster;
+mod commit;
+mod figures;
+mod http;
+mod jobs;
+mod limits;
+mod log;
+mod process;
+mod record;
+mod recovery;
+
+use anyhow::{Result, bail};
+use atlas_env::Env;
+use clap::Parser;
+
+use crate::figures::Row;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Every benchmark by its name, in the order in which they run: limits first, so that the others can be held against them.
+const BENCHMARKS: [(&str, Benchmark); 7] = [
+    ("limits", limits::run),
+    ("log", log::run),
+    ("commit", commit::run),
+    ("jobs", jobs::run),
+    ("start", process::start),
+    ("memory", process::memory),
+    ("recovery", recovery::run),
+];
+
+/// A benchmark: the machine and the rows so far in, its own rows out.
+type Benchmark = fn(&Env, &[Row]) -> Result<Vec<Row>>;
+
+/// Measures Atlas on this machine.
+#[derive(Parser)]
+struct Arguments {
+    /// Which benchmarks; all when none is named. `list` names them.
+    names: Vec<String>,
+    /// One JSON object a line instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Writes the figures into docs/internals/performance.md.
+    #[arg(long)]
+    record: bool,
+}
+
+fn main() -> Result<()> {
+    // The worker starts this program again to hold its agents' processes.
+    atlas_dev::run_if_asked();
+    let arguments = Arguments::parse();
+    if arguments.names.iter().any(|name| name == "list") {
+        BENCHMARKS.iter().for_each(|(name, _)| println!("{name}"));
+        return Ok(());
+    }
+    if let Some(unknown) = arguments.names.iter().find(|name| BENCHMARKS.iter().all(|(known, _)| known != name)) {
+        bail!("there is no benchmark \"{unknown}\"; `cargo xtask bench list` names them");
+    }
+    if cfg!(debug_assertions) {
+        bail!("figures of a debug build mean nothing: cargo xtask bench");
+    }
+    let env = Env::system();
+    let mut rows = Vec::new();
+    for (name, benchmark) in BENCHMARKS {
+        if !arguments.names.is_empty() && !arguments.names.iter().any(|wanted| wanted == name) {
+            continue;
+        }
+        eprintln!("measuring {name}");
+        for row in benchmark(&env, &rows)? {
+            if arguments.json {
+                println!("{}", row.json());
+            }
+            rows.push(row);
+        }
+    }
+    if !arguments.json {
+        print!("{}", figures::table(&rows));
+    }
+    if arguments.record {
+        record::write(&rows)?;
+    }
+    Ok(())
+}

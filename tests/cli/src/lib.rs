@@ -1,1 +1,12 @@
-//! Transcripts of atlasctl.
+//! Transcripts of `atlasctl`: command, stdout, stderr, exit code, with times, ids, digests, ports and hardware masked.
+//!
+//! The pages under `transcripts/` are what a person sees; `UPDATE_EXPECT=1` rewrites them, and a person reads the difference.
+
+#[cfg(test)]
+mod first_minutes;
+#[cfg(test)]
+mod mask;
+#[cfg(test)]
+mod session;
+#[cfg(test)]
+mod without_server;

@@ -1,0 +1,169 @@
+//! `atlasctl dev --demo`: the bundled agents on real input, each step checked as a reader would check it.
+//!
+//! The commands it prints are the ones to type; what it prints under them is what they answer.
+
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::api::{self, Job};
+use crate::client::Client;
+use crate::context::Context;
+use crate::ending;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::words;
+
+/// This project's README, for those who start the program elsewhere.
+const README: &str = include_str!("../../../../README.md");
+
+/// Runs every step, and fails with the ones that fell short.
+pub(super) async fn run(context: &Context, client: &Client) -> Result<(), Failure> {
+    let mut demo = Demo { context, client, short: Vec::new(), last: String::new() };
+    let (readme, from) = readme();
+    demo.heading(&format!("Count the words of {from}: a Rust program"));
+    demo.count(&readme).await;
+    if has_python() {
+        demo.heading(&format!("Summarise {from}: a Python class, no model"));
+        let summary = demo.summarise(&readme).await;
+        demo.heading("Format the summary with a second agent");
+        demo.format(&summary).await;
+        demo.heading("Get an input wrong: the contract refuses before there is a job");
+        demo.refuse().await;
+        demo.heading("Run an agent with a slow start twice: cold, then warm");
+        demo.start_slowly().await;
+    } else {
+        demo.heading("Echo through a shell script");
+        demo.echo().await;
+        demo.heading("Get an input wrong: the contract refuses before there is a job");
+        demo.refuse().await;
+        context.note("\nLeft out: extract, formatter and slow-starter need Python 3.11 or newer as \"python3\".");
+    }
+    let next = format!("next: atlasctl job list   ·   atlasctl job show {}   ·   atlasctl agent list", demo.last);
+    context.note("");
+    context.next(&next);
+    if demo.short.is_empty() {
+        return Ok(());
+    }
+    let message = format!("the demo fell short: {}", demo.short.join("; "));
+    Err(Failure::new("E0110", Exit::Short, message).with_next("look closer: ATLAS_LOG=info atlasctl dev --demo"))
+}
+
+struct Demo<'a> {
+    context: &'a Context,
+    client: &'a Client,
+    short: Vec<String>,
+    last: String,
+}
+
+impl Demo<'_> {
+    fn heading(&self, text: &str) {
+        self.context.note(&format!("\n── {text}"));
+    }
+
+    /// Notes a step that did not do what it should.
+    fn check(&mut self, holds: bool, what: &str) {
+        if !holds {
+            self.context.note(&format!("fell short: {what}"));
+            self.short.push(what.to_owned());
+        }
+    }
+
+    async fn count(&mut self, text: &str) {
+        let job = self.job("wordcount", json!({"text": text}), "atlasctl run wordcount text=@README.md").await;
+        let words = job.output_data.unwrap_or_default()["words"].as_u64();
+        self.check(words == Some(text.split_whitespace().count() as u64), "wordcount counted otherwise than we do");
+    }
+
+    async fn summarise(&mut self, text: &str) -> String {
+        let job = self.job("extract", json!({"text": text}), "atlasctl run extract text=@README.md").await;
+        let output = job.output_data.unwrap_or_default();
+        let summary = output["summary"].as_str().unwrap_or_default().to_owned();
+        self.check(!summary.is_empty() && summary.len() < text.len(), "extract gave no summary");
+        summary
+    }
+
+    async fn format(&mut self, text: &str) {
+        let command = "atlasctl run formatter style=bullet content=…";
+        let job = self.job("formatter", json!({"content": text, "style": "bullet"}), command).await;
+        let output = job.output_data.unwrap_or_default();
+        let formatted = output["formatted"].as_str().unwrap_or_default();
+        self.check(output["style_applied"] == "bullet" && formatted.contains('-'), "formatter did not make bullets");
+    }
+
+    async fn echo(&mut self) {
+        let job = self.job("exec-echo", json!({"message": "hello"}), "atlasctl run exec-echo message=hello").await;
+        self.check(job.output_data.unwrap_or_default() == json!({"message": "hello"}), "exec-echo did not echo");
+    }
+
+    async fn refuse(&mut self) {
+        self.context.note("$ atlasctl run wordcount txt=hello");
+        match self.submit("wordcount", &json!({"txt": "hello"})).await {
+            Ok(_) => self.check(false, "a wrong input was accepted"),
+            Err(failure) => {
+                self.context.report(&failure);
+                self.check(failure.code.as_deref() == Some("E1102"), "a wrong input was refused for another reason");
+                self.context.note(&format!("(exit code {})", failure.exit as u8));
+            }
+        }
+    }
+
+    async fn start_slowly(&mut self) {
+        let command = "atlasctl run slow-starter text=hello";
+        let cold = self.job("slow-starter", json!({"text": "hello"}), command).await;
+        let warm = self
+            .job("slow-starter", json!({"text": "hello again"}), "atlasctl run slow-starter text='hello again'")
+            .await;
+        let times = [cold.total_ms(), warm.total_ms()].map(words::milliseconds);
+        self.context.note(&format!("cold {}, warm {}", times[0], times[1]));
+        self.check(!cold.warm && cold.warmup_ms >= 400.0, "the first run of slow-starter was not cold");
+        self.check(warm.warm && warm.total_ms() < cold.total_ms(), "the second run of slow-starter was not warm");
+    }
+
+    /// Runs one job as the command says and prints what it would print; a job that did not complete falls short.
+    async fn job(&mut self, agent: &str, input: Value, command: &str) -> Job {
+        self.context.note(&format!("$ {command}"));
+        let ran = async {
+            let id = self.submit(agent, &input).await?;
+            api::read::<Job>(&ending::wait(self.client, &id, None).await?)
+        };
+        match ran.await {
+            Ok(job) => {
+                self.last.clone_from(&job.id);
+                self.context.note(&ending::summary(&job));
+                if let Err(failure) = ending::conclude(self.context, &job) {
+                    self.context.report(&failure);
+                    self.check(false, &format!("{agent} did not complete"));
+                }
+                job
+            }
+            Err(failure) => {
+                self.context.report(&failure);
+                self.check(false, &format!("{agent} did not run"));
+                Job::default()
+            }
+        }
+    }
+
+    async fn submit(&self, agent: &str, input: &Value) -> Result<String, Failure> {
+        let body = json!({"agent": agent, "input": input});
+        let answer = self.client.post(&["api", "jobs"], &[("validate", "refuse")], &body).await?;
+        answer["id"].as_str().map(str::to_owned).ok_or_else(|| Failure::answer("a submission is answered with an id"))
+    }
+}
+
+/// The README in the current folder, or the one this program was built with.
+fn readme() -> (String, &'static str) {
+    match std::fs::read_to_string("README.md") {
+        Ok(text) if !text.trim().is_empty() => (text, "./README.md"),
+        _ => (README.to_owned(), "Atlas's README"),
+    }
+}
+
+/// Whether the Python agents can run here.
+fn has_python() -> bool {
+    let new_enough = "import sys; sys.exit(sys.version_info < (3, 11))";
+    let mut python = Command::new("python3");
+    python.args(["-c", new_enough]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    python.status().is_ok_and(|status| status.success())
+}

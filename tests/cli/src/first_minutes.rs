@@ -1,0 +1,91 @@
+//! The first minutes of a newcomer: start, run, get it wrong once.
+
+use std::fs;
+use std::net::TcpListener;
+
+use atlas_cluster_tests::{Agent, Dev, write_agent};
+use expect_test::expect_file;
+
+use crate::mask::mask;
+use crate::session::Session;
+
+/// The agent of the first ten minutes, as `docs/start.md` has it.
+const HELLO: Agent<'static> = Agent {
+    name: "hello",
+    version: "0.1.0",
+    contract: "  input:
+    schema:
+      type: object
+      properties: { name: { type: string, minLength: 1 } }
+      required: [name]
+      additionalProperties: false
+  output:
+    schema:
+      type: object
+      properties: { greeting: { type: string } }
+      required: [greeting]",
+    script: r#"name=$(sed -n 's/.*"name": *"\([^"]*\)".*/\1/p')
+printf '{"greeting":"Hello, %s"}' "$name""#,
+};
+
+#[test]
+fn dev_says_where_everything_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dev = Dev::start(folder.path(), ["--agents", "./agents"]);
+    expect_file!["../transcripts/dev.txt"].assert_eq(&mask(&dev.text()));
+    assert_eq!(dev.interrupt(), Some(0));
+    assert!(folder.path().join(".atlas").is_dir(), "state is kept between runs");
+}
+
+#[test]
+fn a_taken_port_is_told_with_its_owner() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = taken.local_addr().expect("bound").port();
+    let mut session = Session::new("A port is taken", folder.path(), None);
+    session.run(&format!("atlasctl dev --ephemeral --port {port}"));
+    let page = session.page().replace(&format!("--port {port}"), "--port <port>");
+    expect_file!["../transcripts/port-taken.txt"].assert_eq(&page);
+}
+
+#[test]
+fn run_it_and_get_it_wrong_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write_agent(&folder.path().join("agents"), &HELLO);
+    fs::write(folder.path().join("ada.json"), r#"{"name": "Ada"}"#).expect("written");
+    let dev = Dev::start(folder.path(), ["--ephemeral", "--agents", "./agents"]);
+    let mut session = Session::new("Run it, and get it wrong once", folder.path(), Some(dev.server()));
+    session.run(r#"atlasctl run hello --input '{"name":"Ada"}'"#);
+    session.run("atlasctl run hello name=Ada");
+    session.run(r#"atlasctl run hello '{"name":"Ada"}'"#);
+    session.run("atlasctl run hello --input @ada.json");
+    session.run("atlasctl run hello --input - < ada.json");
+    session.run(r#"atlasctl run hello --input '{"nme":"Ada"}'"#);
+    session.run("atlasctl run helo name=Ada");
+    session.run("atlasctl run hello Ada");
+    expect_file!["../transcripts/run.txt"].assert_eq(&session.page());
+}
+
+#[test]
+fn watch_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write_agent(&folder.path().join("agents"), &HELLO);
+    let dev = Dev::start(folder.path(), ["--ephemeral", "--agents", "./agents"]);
+    let mut session = Session::new("Watch it", folder.path(), Some(dev.server()));
+    let id = session.run("atlasctl run hello name=Ada --label demo=1 --detach");
+    let id = id.trim();
+    session.run(&format!("atlasctl job wait {id}"));
+    session.run(&format!("atlasctl job show {id}"));
+    session.run(&format!("atlasctl job events {id}"));
+    session.run(&format!("atlasctl job logs {id}"));
+    session.run(&format!("atlasctl job cancel {id}"));
+    session.run("atlasctl job list");
+    session.run("atlasctl job list -o name");
+    session.run("atlasctl job show job-0000000000000000");
+    session.run("atlasctl agent list");
+    session.run("atlasctl agent show hello");
+    session.run("atlasctl agent schema hello --only-output");
+    session.run("atlasctl node list -o name");
+    session.run("atlasctl version");
+    expect_file!["../transcripts/watch.txt"].assert_eq(&session.page());
+}

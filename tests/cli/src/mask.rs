@@ -1,0 +1,35 @@
+//! Replaces what differs between runs by a word for it.
+
+use regex::Regex;
+
+/// What is masked, in this order: longer forms first.
+const MASKS: [(&str, &str); 11] = [
+    (r"job-[0-9a-f]{16}", "job-<id>"),
+    (r"sha256:[0-9a-f]{8,64}", "sha256:<digest>"),
+    (r"\d\d:\d\d:\d\d\.\d{3}", "<clock>"),
+    (r"http://127\.0\.0\.1:\d+", "http://127.0.0.1:<port>"),
+    (r"127\.0\.0\.1:\d+", "127.0.0.1:<port>"),
+    (r"\(pid \d+\)", "(pid <pid>)"),
+    (r"\d+ cores?, [0-9.]+ GiB, (no GPU|\d+ × [^\n]*)", "<hardware>"),
+    (r"(<1|\d+(\.\d+)?) (ms|s)\b", "<time>"),
+    (r"/tmp/[A-Za-z0-9._/-]+", "<folder>"),
+    (r"\d+(\.\d+)? (KiB|MiB|B)\b", "<size>"),
+    (r#""[A-Za-z0-9_.-]+" \(pid"#, "\"<program>\" (pid"),
+];
+
+/// The text with everything masked, and the gaps that masks of different widths leave made even.
+pub(crate) fn mask(text: &str) -> String {
+    let mut text = text.to_owned();
+    for (pattern, word) in MASKS {
+        text = Regex::new(pattern).expect("a pattern").replace_all(&text, word).into_owned();
+    }
+    Regex::new(r"(>[^\S\n]?) {2,}").expect("a pattern").replace_all(&text, "$1  ").into_owned()
+}
+
+#[test]
+fn what_differs_between_runs_is_masked() {
+    let text = "job-4f3a09c1d27be685  hello 0.1.0  queued <1 ms → laptop, cold start 38 ms → completed in 1.2 s\n";
+    let masked = "job-<id>  hello 0.1.0  queued <time> → laptop, cold start <time> → completed in <time>\n";
+    assert_eq!(mask(text), masked);
+    assert_eq!(mask("in use by \"atlas\" (pid 4121)"), "in use by \"<program>\" (pid <pid>)");
+}

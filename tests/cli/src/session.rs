@@ -1,0 +1,54 @@
+//! A shell session whose transcript is a page.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use atlas_cluster_tests::program;
+
+use crate::mask::mask;
+
+/// Runs command lines in a folder against one server and writes down what a person would see.
+pub(crate) struct Session<'a> {
+    folder: &'a Path,
+    server: Option<&'a str>,
+    page: String,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(title: &str, folder: &'a Path, server: Option<&'a str>) -> Self {
+        Self { folder, server, page: format!("# {title}\n") }
+    }
+
+    /// Runs one line in a shell and adds it to the page; returns its stdout unmasked.
+    pub(crate) fn run(&mut self, line: &str) -> String {
+        let output = self.output(line);
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        self.page += &format!("\n$ {}\n", mask(line));
+        for (name, stream) in [("stderr", &stderr), ("stdout", &stdout)] {
+            for line in mask(stream).lines() {
+                self.page += format!("{name}  {line}").trim_end();
+                self.page.push('\n');
+            }
+        }
+        self.page += &format!("exit    {}\n", output.status.code().expect("not killed"));
+        stdout
+    }
+
+    /// The page so far.
+    pub(crate) fn page(self) -> String {
+        self.page
+    }
+
+    fn output(&self, line: &str) -> Output {
+        let programs = program("atlasctl").parent().expect("a folder").to_owned();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line]).current_dir(self.folder).stdin(Stdio::null());
+        shell.env("PATH", format!("{}:{path}", programs.display())).env("NO_COLOR", "1").env_remove("ATLAS_SERVER");
+        if let Some(server) = self.server {
+            shell.env("ATLAS_SERVER", server);
+        }
+        shell.output().expect("a shell starts")
+    }
+}

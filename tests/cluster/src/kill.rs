@@ -1,0 +1,140 @@
+//! `kill -9`: of everything, and of the worker.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::{Agent, Dev, LONG, eventually, write_agent};
+
+/// Answers at once.
+const QUICK: Agent<'static> =
+    Agent { name: "quick", version: "1.0.0", contract: "", script: "cat >/dev/null; printf '{\"done\": true}'" };
+
+/// Waits until the file that its input names appears.
+const GATED: Agent<'static> = Agent {
+    name: "gated",
+    version: "1.0.0",
+    contract: "",
+    script: r#"gate=$(sed -n 's/.*"gate": *"\([^"]*\)".*/\1/p')
+while [ ! -e "$gate" ]; do sleep 0.05; done
+printf '{"passed": true}'"#,
+};
+
+/// Starts children that ignore SIGTERM, one of them by a double fork, and writes down their process ids.
+const FORKING: Agent<'static> = Agent {
+    name: "forking",
+    version: "1.0.0",
+    contract: "",
+    script: r#"pids=$(sed -n 's/.*"pids": *"\([^"]*\)".*/\1/p')
+trap '' TERM
+sh -c 'trap "" TERM; echo $$ >> '"$pids"'; while :; do sleep 1; done' &
+(setsid sh -c 'trap "" TERM; echo $$ >> '"$pids"'; while :; do sleep 1; done' &)
+echo $$ >> "$pids"
+while :; do sleep 1; done"#,
+};
+
+#[tokio::test]
+async fn every_acknowledged_job_survives_the_death_of_everything() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let agents = folder.path().join("agents");
+    write_agent(&agents, &QUICK);
+    write_agent(&agents, &GATED);
+    let gate = folder.path().join("gate");
+    let dev = Dev::start(folder.path(), ["--agents", "./agents"]);
+    let api = Api::new(&dev);
+    let mut ended = Vec::new();
+    for _ in 0..20 {
+        let id = api.submit("quick", json!({})).await;
+        ended.push((id.clone(), api.wait(&id).await));
+    }
+    let mut waiting = Vec::new();
+    for _ in 0..30 {
+        waiting.push(api.submit("gated", json!({"gate": gate})).await);
+    }
+    dev.kill();
+    let dev = Dev::start(folder.path(), ["--agents", "./agents"]);
+    let api = Api::new(&dev);
+    for (id, job) in &ended {
+        assert_eq!(&api.job(id).await, job, "an acknowledged result reads as before");
+    }
+    for id in &waiting {
+        let job = api.job(id).await;
+        assert!(["pending", "running"].contains(&job["status"].as_str().expect("text")), "{job}");
+    }
+    fs::write(&gate, "").expect("opened");
+    for id in &waiting {
+        let job = api.wait(id).await;
+        assert_eq!((&job["status"], &job["output_data"]), (&json!("completed"), &json!({"passed": true})), "{job}");
+    }
+}
+
+#[tokio::test]
+async fn children_die_with_their_worker_and_the_job_runs_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pids = folder.path().join("pids");
+    write_agent(&folder.path().join("agents"), &FORKING);
+    let dev = Dev::start(folder.path(), ["--agents", "./agents"]);
+    let id = Api::new(&dev).submit("forking", json!({"pids": pids})).await;
+    let first = eventually("three processes", LONG, || Some(processes(&pids)).filter(|all| all.len() == 3));
+    dev.kill();
+    eventually("all children are dead", Duration::from_secs(2), || first.iter().all(|pid| !lives(*pid)).then_some(()));
+    let dev = Dev::start(folder.path(), ["--agents", "./agents"]);
+    let second = eventually("the next attempt", LONG, || Some(processes(&pids)).filter(|all| all.len() == 6));
+    let api = Api::new(&dev);
+    let job = api.get(&format!("/api/jobs/{id}?view=full")).await;
+    assert_eq!((&job["status"], &job["attempt"]), (&json!("running"), &json!(2)), "{job}");
+    api.post(&format!("/api/jobs/{id}/cancel"), json!({})).await;
+    assert_eq!(api.wait(&id).await["status"], json!("cancelled"));
+    eventually("a cancel reaches the whole tree", LONG, || second.iter().all(|pid| !lives(*pid)).then_some(()));
+}
+
+fn processes(file: &Path) -> Vec<u32> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.lines().filter_map(|line| line.trim().parse().ok()).collect()
+}
+
+/// A zombie is dead: only its parent has not looked yet.
+fn lives(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next()).is_some_and(|state| state != "Z")
+}
+
+/// The HTTP API as these tests use it; whatever is no success fails the test.
+struct Api {
+    server: String,
+    client: reqwest::Client,
+}
+
+impl Api {
+    fn new(dev: &Dev) -> Self {
+        let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+        Self { server: dev.server().to_owned(), client }
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let answer = self.client.get(format!("{}{path}", self.server)).send().await.expect("an answer");
+        answer.error_for_status().expect("a success").json().await.expect("JSON")
+    }
+
+    async fn post(&self, path: &str, body: Value) -> Value {
+        let answer = self.client.post(format!("{}{path}", self.server)).json(&body).send().await.expect("an answer");
+        answer.error_for_status().expect("a success").json().await.expect("JSON")
+    }
+
+    async fn submit(&self, agent: &str, input: Value) -> String {
+        let answer = self.post("/api/jobs", json!({"agent": agent, "input": input})).await;
+        answer["id"].as_str().expect("an id").to_owned()
+    }
+
+    async fn job(&self, id: &str) -> Value {
+        self.get(&format!("/api/jobs/{id}")).await
+    }
+
+    async fn wait(&self, id: &str) -> Value {
+        let job = self.get(&format!("/api/jobs/{id}/wait?timeout={}", LONG.as_secs())).await;
+        assert!(["completed", "failed", "cancelled"].contains(&job["status"].as_str().expect("text")), "{job}");
+        job
+    }
+}

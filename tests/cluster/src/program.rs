@@ -1,0 +1,38 @@
+//! The programs under test: in the folder that `cargo xtask test` names, or built now.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The path of one of our programs.
+pub fn program(name: &str) -> PathBuf {
+    let path = bin_dir().join(name);
+    assert!(path.is_file(), "{} is missing: cargo build --workspace --bins", path.display());
+    path
+}
+
+fn bin_dir() -> PathBuf {
+    static DIR: OnceLock<PathBuf> = OnceLock::new();
+    DIR.get_or_init(|| match std::env::var_os("ATLAS_TEST_BIN_DIR") {
+        Some(dir) => PathBuf::from(dir),
+        None => built_now(),
+    })
+    .clone()
+}
+
+/// A test binary lies in `target/debug/deps`, the programs one folder up; they may be older than the test, so cargo looks again.
+fn built_now() -> PathBuf {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let arguments = [
+        "build",
+        "--workspace",
+        "--bins",
+        "--quiet",
+        "--manifest-path",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"),
+    ];
+    let status = Command::new(cargo).args(arguments).status().expect("cargo starts");
+    assert!(status.success(), "cargo build --workspace --bins failed");
+    let test = std::env::current_exe().expect("the test has a path");
+    test.ancestors().nth(2).expect("target/debug").to_owned()
+}
