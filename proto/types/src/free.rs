@@ -52,6 +52,8 @@ impl Free {
     pub fn of(inventory: &Inventory) -> Self {
         let mut gpus: Vec<_> = inventory.gpus.iter().filter(|gpu| gpu.healthy).map(GpuFree::of).collect();
         gpus.sort_unstable();
+        // A node that names a device twice has it once.
+        gpus.dedup_by_key(|gpu| gpu.index);
         Self {
             places: inventory.places,
             cores: if inventory.cores == 0 { u32::MAX } else { inventory.cores },
@@ -179,6 +181,13 @@ mod tests {
         assert!(Free::of(&probed).fit(&probed, &demand).is_some());
         let declared = Inventory { declared: true, ..probed };
         assert_eq!(Free::of(&declared).fit(&declared, &demand), None);
+    }
+
+    #[test]
+    fn a_device_that_is_named_twice_is_there_once() {
+        let inventory = Inventory { places: 2, gpus: vec![gpu(0, 80), gpu(0, 80)], ..Inventory::default() };
+        let two = Demand { gpus: 2, ..Demand::default() };
+        assert_eq!(Free::of(&inventory).fit(&inventory, &two), None);
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod warm_changed;
 use atlas_types::{Command, INLINE_BYTES_MAX, Outcome, Payload, Rejection};
 
 use crate::change::Change;
+use crate::state::State;
 
 /// Applies one command.
 pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
@@ -67,6 +68,15 @@ fn check_report(
     check_size(output.map_or(0, Payload::inline_bytes))?;
     check_size(stream.map_or(0, Payload::inline_bytes))?;
     check_size(metadata.map_or(0, |metadata| metadata.len() as u64))
+}
+
+/// Refuses `more` payload bytes than the state has room for.
+fn check_bytes(state: &State, more: u64) -> Result<(), Rejection> {
+    let limit = state.config.inline_bytes_max;
+    if state.inline_bytes() + more > limit {
+        return Err(Rejection::LimitReached { what: "payload bytes", limit });
+    }
+    Ok(())
 }
 
 /// Refuses to go beyond a bound of the state.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atlas_types::{AgentVersion, Outcome, RegisterAgent, Rejection};
 
-use super::{check_limit, check_size};
+use super::{check_bytes, check_limit, check_size};
 use crate::change::Change;
 
 pub(super) fn apply(command: &RegisterAgent, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
@@ -16,8 +16,7 @@ pub(super) fn apply(command: &RegisterAgent, change: &mut Change<'_>) -> Result<
     if old.is_none() {
         check_limit("agent versions", state.agents_total(), state.config.agents_max)?;
     }
-    let bytes = state.inline_bytes() + size;
-    check_limit("payload bytes", bytes.saturating_sub(1), state.config.inline_bytes_max)?;
+    check_bytes(state, size)?;
     if old.is_some_and(|old| is_same(old, command)) {
         return Ok(Outcome::Done);
     }

@@ -7,7 +7,7 @@ use atlas_types::{
     Verdict,
 };
 
-use super::{check_limit, check_size};
+use super::{check_bytes, check_limit, check_size};
 use crate::change::Change;
 
 pub(super) fn apply(command: &SubmitJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
@@ -46,7 +46,7 @@ pub(super) fn check_admission(change: &Change<'_>, id: JobId, bytes: u64) -> Res
         return Err(Rejection::QueueFull { active: state.active() });
     }
     check_limit("jobs", state.jobs_total(), config.jobs_total_max)?;
-    check_limit("payload bytes", (state.inline_bytes() + bytes).saturating_sub(1), config.inline_bytes_max)
+    check_bytes(state, bytes)
 }
 
 /// How jobs of the pinned version run, while it is registered with that package and in service.
