@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{agent, agent_exec, deploy, dev, job, node, run};
+use crate::command::{agent, agent_exec, deploy, dev, explain_error, job, node, run};
 use crate::exit;
 use crate::output::Form;
 
@@ -44,6 +44,8 @@ pub(crate) enum Command {
     /// Nodes: machines that run agents.
     #[command(subcommand)]
     Node(node::Verb),
+    /// Prints what an error code means and what to try, without a network.
+    ExplainError(explain_error::Options),
     /// Prints the versions of this program and of the cluster.
     Version,
     /// Runs a bundled agent that lives in this program; workers start it.

@@ -4,6 +4,7 @@ pub(crate) mod agent;
 pub(crate) mod agent_exec;
 pub(crate) mod deploy;
 pub(crate) mod dev;
+pub(crate) mod explain_error;
 pub(crate) mod job;
 pub(crate) mod node;
 pub(crate) mod run;
@@ -21,6 +22,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Dev(options) => dev::run(context, &options),
         Command::AgentExec(options) => agent_exec::run(context, &options),
         Command::Deploy(options) => block_on(deploy::run(context, &options)),
+        Command::ExplainError(options) => explain_error::run(context, &options),
         Command::Run(options) => block_on(run::run(context, &options)),
         Command::Job(verb) => block_on(job::run(context, &verb)),
         Command::Agent(verb) => block_on(agent::run(context, &verb)),

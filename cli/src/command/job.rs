@@ -4,6 +4,7 @@ mod cancel;
 mod events;
 mod list;
 mod logs;
+mod retry;
 mod show;
 mod wait;
 
@@ -22,6 +23,8 @@ pub(crate) enum Verb {
     Wait(wait::Options),
     /// Cancels a job; one that runs is stopped together with its processes.
     Cancel(cancel::Options),
+    /// Runs an ended job again, as a new one, and prints its id.
+    Retry(retry::Options),
     /// Prints what happened to a job.
     Events(events::Options),
     /// Prints what the agent logged.
@@ -34,6 +37,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Show(options) => show::run(context, options).await,
         Verb::Wait(options) => wait::run(context, options).await,
         Verb::Cancel(options) => cancel::run(context, options).await,
+        Verb::Retry(options) => retry::run(context, options).await,
         Verb::Events(options) => events::run(context, options).await,
         Verb::Logs(options) => logs::run(context, options).await,
     }

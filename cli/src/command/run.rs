@@ -37,6 +37,9 @@ pub(crate) struct Options {
     /// How long to wait for the end; the job goes on after that.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
     timeout: Option<Duration>,
+    /// How long the agent may execute; the contract's limit by default.
+    #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
+    execution_timeout: Option<Duration>,
     /// A label of the job; may be repeated.
     #[arg(short, long = "label", value_name = "KEY=VALUE", value_parser = words::parse_label)]
     labels: Vec<(String, String)>,
@@ -82,6 +85,9 @@ async fn submit(client: &Client, options: &Options) -> Result<String, Failure> {
     let mut body = json!({"agent": options.agent, "input": input, "priority": options.priority});
     if let Some(requirement) = &options.requirement {
         body["version"] = json!(requirement);
+    }
+    if let Some(limit) = options.execution_timeout {
+        body["timeout"] = json!(limit.as_secs_f64());
     }
     if !options.labels.is_empty() {
         body["labels"] = options.labels.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
