@@ -10,8 +10,7 @@ use crate::output::Shown;
 
 /// The pages as they were when this program was built.
 #[derive(Embed)]
-#[folder = "$CARGO_MANIFEST_DIR/../docs/reference/errors"]
-#[include = "E*.md"]
+#[folder = "../docs/reference/errors"]
 struct Pages;
 
 /// Which code.
