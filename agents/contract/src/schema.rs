@@ -4,14 +4,18 @@
 //! because checking them could cost too much, patterns in Python's syntax ([`pattern`]), the order of the violations
 //! ([`order`]) and their texts ([`message`]). Remote references and formats are never followed or asserted.
 
+mod cost;
 mod limits;
 mod message;
 mod order;
 mod pattern;
+mod reference;
 
 use jsonschema::{Draft, PatternOptions, ValidationError};
 use serde_json::Value;
 
+use self::cost::Cost;
+use self::reference::{Anchors, Root};
 use crate::violation::Violation;
 
 /// Most violations that one check reports.
@@ -19,6 +23,9 @@ pub const VIOLATIONS_MAX: usize = 100;
 
 /// Steps after which a pattern with look-around or back-references gives up on a text.
 const BACKTRACKS_MAX: usize = 20_000;
+
+/// Above this many visits only the first violation is told.
+const LISTED_VISITS_MAX: u64 = 500_000;
 
 /// Memory for one compiled pattern.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
@@ -49,7 +56,14 @@ pub enum SchemaError {
 pub struct Validator {
     schema: Value,
     /// None for exactly `{"type": "object"}`, which accepts anything.
-    compiled: Option<jsonschema::Validator>,
+    compiled: Option<Compiled>,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    engine: jsonschema::Validator,
+    anchors: Anchors,
+    cost: Cost,
 }
 
 impl Validator {
@@ -61,11 +75,13 @@ impl Validator {
             return Ok(Self { schema: schema.clone(), compiled: None });
         }
         limits::check(schema)?;
+        let anchors = Anchors::of(schema);
+        let cost = cost::of(Root { schema, anchors: &anchors })?;
         let translated = pattern::translate_schema(schema);
         // Patterns run in linear time; only a schema that needs more gets the engine that can backtrack.
         let linear = PatternOptions::regex().size_limit(PATTERN_BYTES_MAX);
-        let compiled = match options().with_pattern_options(linear).build(&translated) {
-            Ok(compiled) => compiled,
+        let engine = match options().with_pattern_options(linear).build(&translated) {
+            Ok(engine) => engine,
             Err(_) => {
                 let backtracking =
                     PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS_MAX).size_limit(PATTERN_BYTES_MAX);
@@ -73,7 +89,7 @@ impl Validator {
                 built.map_err(|error| invalid(schema, &error))?
             }
         };
-        Ok(Self { schema: schema.clone(), compiled: Some(compiled) })
+        Ok(Self { schema: schema.clone(), compiled: Some(Compiled { engine, anchors, cost }) })
     }
 
     /// The schema as it was given.
@@ -83,17 +99,19 @@ impl Validator {
 
     /// True if the value fits; faster than [`Self::validate`] when nobody asks why not.
     pub fn is_valid(&self, value: &Value) -> bool {
-        self.compiled.as_ref().is_none_or(|compiled| compiled.is_valid(value))
+        self.compiled
+            .as_ref()
+            .is_none_or(|compiled| self.visits(compiled, value) <= cost::VISITS_MAX && compiled.engine.is_valid(value))
     }
 
     /// Checks a value: all violations in the order of the schema's keywords, depth first, with Python's texts.
+    ///
+    /// A value that would take too long to check is refused with the rule `limit`, and of a very large one only the
+    /// first violation is told.
     pub fn validate(&self, value: &Value) -> Result<(), Vec<Violation>> {
         let Some(compiled) = &self.compiled else { return Ok(()) };
-        if compiled.is_valid(value) {
-            return Ok(());
-        }
-        let errors = order::sorted(&self.schema, value, compiled.iter_errors(value));
-        Err(message::violations(&self.schema, value, &errors))
+        let errors = self.errors(compiled, value)?;
+        if errors.is_empty() { Ok(()) } else { Err(message::violations(self.root(compiled), value, &errors)) }
     }
 
     /// Checks a value and says what is wrong in our own words, one line a member: for people at a terminal.
@@ -111,8 +129,40 @@ impl Validator {
     /// ```
     pub fn explain(&self, value: &Value) -> Vec<Violation> {
         let Some(compiled) = &self.compiled else { return Vec::new() };
-        let errors = order::sorted(&self.schema, value, compiled.iter_errors(value));
-        message::explained(&self.schema, value, &errors)
+        match self.errors(compiled, value) {
+            Ok(errors) => message::explained(self.root(compiled), value, &errors),
+            Err(violations) => violations,
+        }
+    }
+
+    fn root<'a>(&'a self, compiled: &'a Compiled) -> Root<'a> {
+        Root { schema: &self.schema, anchors: &compiled.anchors }
+    }
+
+    fn visits(&self, compiled: &Compiled, value: &Value) -> u64 {
+        cost::visits(compiled.cost, self.root(compiled), value)
+    }
+
+    /// What the engine finds, in order; an error of ours when it is not asked.
+    fn errors<'v>(&self, compiled: &'v Compiled, value: &'v Value) -> Result<Vec<ValidationError<'v>>, Vec<Violation>> {
+        let engine = &compiled.engine;
+        let visits = self.visits(compiled, value);
+        if visits > cost::VISITS_MAX {
+            return Err(vec![Violation {
+                pointer: "/".to_owned(),
+                rule: "limit".to_owned(),
+                message: "the value takes too many steps to check".to_owned(),
+                suggestion: None,
+            }]);
+        }
+        if engine.is_valid(value) {
+            return Ok(Vec::new());
+        }
+        if visits > LISTED_VISITS_MAX {
+            // The engine gathers all errors at once, and each takes room.
+            return Ok(engine.validate(value).err().into_iter().collect());
+        }
+        Ok(order::sorted(self.root(compiled), value, engine.iter_errors(value)))
     }
 }
 

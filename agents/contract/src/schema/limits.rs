@@ -1,8 +1,12 @@
 //! Bounds on a schema, so that neither compiling it nor checking with it can cost more than a value is worth.
+//!
+//! Also refused is what would lead out of the schema: a reference that is not local, and an identifier inside it, which
+//! would change what its local references mean.
 
 use serde_json::Value;
 
 use super::SchemaError;
+use crate::violation::member;
 
 /// Deepest nesting of a schema.
 const DEPTH_MAX: usize = 64;
@@ -16,7 +20,42 @@ const TEXT_BYTES_MAX: usize = 256 * 1024;
 /// Refuses a schema that is too large.
 pub(super) fn check(schema: &Value) -> Result<(), SchemaError> {
     let mut size = Size { values: 0, text_bytes: 0 };
-    size.add(schema, 0)
+    size.add(schema, 0)?;
+    local(schema, schema, "")
+}
+
+/// Keywords whose members are names of the user's, each with a schema.
+pub(super) const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+
+/// Keywords whose value is plain data, whatever it looks like.
+pub(super) const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
+
+/// Looks for references and identifiers; depth is bounded by then.
+fn local(root: &Value, schema: &Value, pointer: &str) -> Result<(), SchemaError> {
+    let refused = |keyword: &str, problem: &str| {
+        Err(SchemaError::Invalid { pointer: member(pointer, keyword), problem: problem.to_owned() })
+    };
+    match schema {
+        Value::Array(items) => {
+            let mut items = items.iter().enumerate();
+            items.try_for_each(|(index, item)| local(root, item, &member(pointer, &index.to_string())))
+        }
+        Value::Object(members) => members.iter().try_for_each(|(keyword, value)| match (keyword.as_str(), value) {
+            ("$ref" | "$dynamicRef", Value::String(to)) if !to.starts_with('#') => {
+                refused(keyword, "only references within the schema are followed")
+            }
+            ("$id", Value::String(_)) if !std::ptr::eq(root, schema) => {
+                refused(keyword, "an identifier inside a schema is not supported")
+            }
+            (keyword, Value::Object(schemas)) if NAMED.contains(&keyword) => {
+                let at = member(pointer, keyword);
+                schemas.iter().try_for_each(|(name, schema)| local(root, schema, &member(&at, name)))
+            }
+            (keyword, _) if DATA.contains(&keyword) => Ok(()),
+            (keyword, value) => local(root, value, &member(pointer, keyword)),
+        }),
+        _ => Ok(()),
+    }
 }
 
 struct Size {

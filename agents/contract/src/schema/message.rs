@@ -6,17 +6,18 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
-use super::order::{resolve, segments};
+use super::order::segments;
+use super::reference::Root;
 use super::{VIOLATIONS_MAX, Validator};
 use crate::python;
 use crate::violation::{Violation, member, nearest, shown};
 
 /// One violation an error, as Python's library would list them.
-pub(super) fn violations(schema: &Value, value: &Value, errors: &[ValidationError<'_>]) -> Vec<Violation> {
+pub(super) fn violations(root: Root<'_>, value: &Value, errors: &[ValidationError<'_>]) -> Vec<Violation> {
     let mut seen = HashSet::new();
     let mut violations = Vec::new();
     for error in errors {
-        let context = Context::of(schema, value, error);
+        let context = Context::of(root, value, error);
         let violation = context.violation();
         // Items beyond the last allowed one are one violation, not one each.
         if violation.rule != "items" || seen.insert(violation.pointer.clone()) {
@@ -30,10 +31,10 @@ pub(super) fn violations(schema: &Value, value: &Value, errors: &[ValidationErro
 }
 
 /// In our own words, an unexpected member as a line of its own.
-pub(super) fn explained(schema: &Value, value: &Value, errors: &[ValidationError<'_>]) -> Vec<Violation> {
+pub(super) fn explained(root: Root<'_>, value: &Value, errors: &[ValidationError<'_>]) -> Vec<Violation> {
     let mut lines = Vec::new();
     for error in errors.iter().take(VIOLATIONS_MAX) {
-        let context = Context::of(schema, value, error);
+        let context = Context::of(root, value, error);
         let violation = context.violation();
         match error.kind() {
             Kind::Required { property } if violation.rule == "required" => {
@@ -74,7 +75,7 @@ const ABOUT_MEMBERS: [&str; 4] = ["items", "additionalProperties", "unevaluatedP
 /// An error with the part of the schema and of the value that it is about.
 struct Context<'a> {
     error: &'a ValidationError<'a>,
-    root: &'a Value,
+    root: Root<'a>,
     /// The schema object that holds the broken keyword.
     holder: Option<&'a Value>,
     /// The keyword in the schema as written.
@@ -87,15 +88,15 @@ struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    fn of(schema: &'a Value, value: &'a Value, error: &'a ValidationError<'a>) -> Self {
-        let mut holder = Some(schema);
+    fn of(root: Root<'a>, value: &'a Value, error: &'a ValidationError<'a>) -> Self {
+        let mut holder = Some(root.schema);
         let mut keyword = String::new();
         let mut path = segments(error.evaluation_path()).into_iter().peekable();
         while let Some(part) = path.next() {
             let below = holder.and_then(|schema| schema.get(&part));
             match part.as_str() {
                 "$ref" | "$dynamicRef" if path.peek().is_some() => {
-                    holder = below.and_then(Value::as_str).and_then(|reference| resolve(schema, reference));
+                    holder = below.and_then(Value::as_str).and_then(|reference| root.resolve(reference));
                 }
                 "properties" | "patternProperties" | "dependentSchemas" | "$defs" if path.peek().is_some() => {
                     let name = path.next().unwrap_or_default();
@@ -130,7 +131,7 @@ impl<'a> Context<'a> {
             pointer.truncate(pointer.rfind('/').unwrap_or(0));
         }
         let instance = value.pointer(&pointer).unwrap_or(value);
-        Self { error, root: schema, holder, keyword, detail: path.next(), instance, pointer: shown(&pointer) }
+        Self { error, root, holder, keyword, detail: path.next(), instance, pointer: shown(&pointer) }
     }
 
     /// The limit or list that the broken keyword states.
@@ -185,7 +186,7 @@ impl<'a> Context<'a> {
             part => [("allOf".to_owned(), Value::Array(vec![part.clone()]))].into_iter().collect(),
         };
         for shared in ["$defs", "definitions"] {
-            if let Some(definitions) = self.root.get(shared) {
+            if let Some(definitions) = self.root.schema.get(shared) {
                 schema.entry(shared).or_insert_with(|| definitions.clone());
             }
         }

@@ -8,14 +8,16 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::paths::Location;
 use serde_json::Value;
 
+use super::reference::Root;
+
 /// Sorts errors into the order of the schema's text.
 pub(super) fn sorted<'e>(
-    schema: &Value,
+    root: Root<'_>,
     value: &Value,
     errors: impl Iterator<Item = ValidationError<'e>>,
 ) -> Vec<ValidationError<'e>> {
     let mut ranked: Vec<(Vec<usize>, ValidationError<'e>)> =
-        errors.map(|error| (rank(schema, value, &error), error)).collect();
+        errors.map(|error| (rank(root, value, &error), error)).collect();
     ranked.sort_by(|(left, _), (right, _)| left.cmp(right));
     ranked.into_iter().map(|(_, error)| error).collect()
 }
@@ -27,14 +29,14 @@ pub(super) fn segments(location: &Location) -> Vec<String> {
 
 /// One place on the way: a subschema and the value it was applied to.
 struct Walk<'a> {
-    root: &'a Value,
+    root: Root<'a>,
     schema: &'a Value,
     value: &'a Value,
     members: std::vec::IntoIter<String>,
     rank: Vec<usize>,
 }
 
-fn rank(schema: &Value, value: &Value, error: &ValidationError<'_>) -> Vec<usize> {
+fn rank(root: Root<'_>, value: &Value, error: &ValidationError<'_>) -> Vec<usize> {
     let mut members = segments(error.instance_path());
     let mut path = segments(error.evaluation_path());
     if let ValidationErrorKind::PropertyNames { error } = error.kind() {
@@ -43,7 +45,7 @@ fn rank(schema: &Value, value: &Value, error: &ValidationError<'_>) -> Vec<usize
         members.extend(error.instance().as_str().map(str::to_owned));
     }
     let mut path = path.into_iter();
-    let mut walk = Walk { root: schema, schema, value, members: members.into_iter(), rank: Vec::new() };
+    let mut walk = Walk { root, schema: root.schema, value, members: members.into_iter(), rank: Vec::new() };
     while let Some(keyword) = path.next() {
         if walk.step(&keyword, &mut path).is_none() {
             break;
@@ -104,7 +106,7 @@ impl<'a> Walk<'a> {
                 Some(())
             }
             "$ref" | "$dynamicRef" => {
-                self.schema = resolve(self.root, below.as_str()?)?;
+                self.schema = self.root.resolve(below.as_str()?)?;
                 Some(())
             }
             _ => None,
@@ -140,46 +142,4 @@ impl<'a> Walk<'a> {
         self.value = value;
         Some(())
     }
-}
-
-/// What a local reference names: `#`, `#/$defs/x`, or `#anchor`.
-pub(super) fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
-    let fragment = reference.strip_prefix('#')?;
-    if fragment.is_empty() || fragment.starts_with('/') {
-        return root.pointer(&percent_decoded(fragment));
-    }
-    anchored(root, fragment)
-}
-
-fn anchored<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
-    match schema {
-        Value::Object(members) => {
-            let is_here = |keyword| members.get(keyword).is_some_and(|anchor| anchor == name);
-            if is_here("$anchor") || is_here("$dynamicAnchor") {
-                return Some(schema);
-            }
-            members.values().find_map(|member| anchored(member, name))
-        }
-        Value::Array(items) => items.iter().find_map(|item| anchored(item, name)),
-        _ => None,
-    }
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let code = tail.get(..2).filter(|_| first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
-        match code.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

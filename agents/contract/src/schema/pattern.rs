@@ -5,6 +5,8 @@
 
 use serde_json::{Map, Value};
 
+use super::limits::{DATA, NAMED};
+
 /// A copy of `schema` whose patterns the engine reads as Python does; nothing else changes.
 pub(super) fn translate_schema(schema: &Value) -> Value {
     match schema {
@@ -18,15 +20,15 @@ fn translate_member((keyword, value): (&String, &Value)) -> Option<(String, Valu
     let value = match (keyword.as_str(), value) {
         // The draft is always 2020-12, whatever a schema says of itself.
         ("$schema", Value::String(_)) => return None,
-        // Plain data: a "pattern" in there is no pattern.
-        ("const" | "enum" | "default" | "examples", data) => data.clone(),
+        // A "pattern" in plain data is no pattern.
+        (keyword, data) if DATA.contains(&keyword) => data.clone(),
         ("pattern", Value::String(text)) => Value::String(translate(text)),
         ("patternProperties", Value::Object(members)) => {
             let translated = members.iter().map(|(text, schema)| (translate(text), translate_schema(schema)));
             Value::Object(translated.collect())
         }
         // Names in here are the user's, not keywords.
-        ("properties" | "$defs" | "definitions" | "dependentSchemas", Value::Object(members)) => {
+        (keyword, Value::Object(members)) if NAMED.contains(&keyword) => {
             let translated: Map<String, Value> =
                 members.iter().map(|(name, schema)| (name.clone(), translate_schema(schema))).collect();
             Value::Object(translated)
@@ -41,6 +43,7 @@ pub(super) fn translate(python: &str) -> String {
     let chars: Vec<char> = python.chars().collect();
     let mut out = String::with_capacity(python.len() + 16);
     let multi_line = python.contains("(?m") || python.contains("(?im") || python.contains("(?sm");
+    let mut groups: Vec<String> = Vec::new();
     let mut in_class = false;
     let mut class_start = 0;
     let mut at = 0;
@@ -81,11 +84,23 @@ pub(super) fn translate(python: &str) -> String {
                 None => out.push_str(r"\{"),
             },
             '}' if !in_class => out.push_str(r"\}"),
-            '(' if !in_class && chars[at..].starts_with(&['(', '?', 'P', '=']) => {
-                let name: String = chars[at + 4..].iter().take_while(|&&c| c != ')').collect();
-                at += 5 + name.chars().count();
-                out.push_str(&format!(r"\k<{name}>"));
-                continue;
+            '(' if !in_class => {
+                // Names only matter for references back, which the engine takes by number.
+                if let Some((name, len)) = named(&chars[at..], ['P', '='], ')') {
+                    let number = groups.iter().position(|group| *group == name).map_or(0, |index| index + 1);
+                    out.push_str(&format!("\\{number}"));
+                    at += len;
+                    continue;
+                }
+                out.push('(');
+                if let Some((name, len)) = named(&chars[at..], ['P', '<'], '>') {
+                    groups.push(name);
+                    at += len;
+                    continue;
+                }
+                if next != Some('?') {
+                    groups.push(String::new());
+                }
             }
             c => out.push(c),
         }
@@ -105,6 +120,13 @@ fn escape(escaped: Option<char>, in_class: bool) -> String {
         (Some(c), _) => format!("\\{c}"),
         (None, _) => "\\".to_owned(),
     }
+}
+
+/// The name in `(?P<name>` or `(?P=name)` and the length of all of it.
+fn named(chars: &[char], kind: [char; 2], end: char) -> Option<(String, usize)> {
+    let rest = chars.strip_prefix(&['(', '?', kind[0], kind[1]])?;
+    let len = rest.iter().position(|&c| c == end)?;
+    Some((rest[..len].iter().collect(), len + 5))
 }
 
 /// The repetition that starts here, in our syntax, and its length: `{3}`, `{3,}`, `{3,5}`, and Python's `{,5}`.
@@ -134,7 +156,7 @@ mod tests {
             (r"^\d+\.\w*\Z", r"^\p{Nd}+\.[\p{L}\p{N}_]*\z"),
             ("a{2}{3,}{,4}{x}", r"a{2}{3,}{0,4}\{x\}"),
             ("[]a[&&b]", r"[\]a\[\&\&b]"),
-            ("(?P<q>['\"]).*(?P=q)", "(?P<q>['\"]).*\\k<q>"),
+            (r#"(?P<q>['"]).*(?P=q)"#, r#"(['"]).*\1"#),
         ] {
             assert_eq!(translate(python), ours);
         }

@@ -1,0 +1,255 @@
+//! How much checking a value can cost, known before it is checked.
+//!
+//! The engine below has no step counter, and a small schema can ask for a lot: references that double at each step,
+//! recursion that goes two ways, `unevaluatedProperties` in `unevaluatedProperties`. So the visits, a pair of a subschema
+//! and a value each, are counted first: at compile time for a schema that does not recurse, and with each distinct pair
+//! looked at once for the rest.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::SchemaError;
+use super::reference::Root;
+
+/// Most visits that one check may take, below a second on a slow machine.
+pub(super) const VISITS_MAX: u64 = 5_000_000;
+
+/// Most distinct pairs that are counted for one value.
+const PAIRS_MAX: usize = 500_000;
+
+/// Most subschemas inside each other, references followed: the engine recurses once for each.
+const DEPTH_MAX: usize = 256;
+
+/// What a schema costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cost {
+    /// At most this many visits for each value in the input.
+    PerValue(u64),
+    /// It refers to itself: depends on the input.
+    Recursive,
+}
+
+/// Where a subschema applies, seen from the value that its parent applies to.
+enum Applies<'a> {
+    Here(&'a Value),
+    /// To the member of this name.
+    Member(&'a str, &'a Value),
+    /// To any member or item, as far as can be said without patterns.
+    Children(&'a Value),
+}
+
+/// The subschemas of one schema, and how often what applies here is evaluated.
+fn parts<'a>(root: Root<'a>, schema: &'a Map<String, Value>) -> (Vec<Applies<'a>>, u64) {
+    let mut parts = Vec::new();
+    for (keyword, value) in schema {
+        match (keyword.as_str(), value) {
+            ("$ref" | "$dynamicRef", Value::String(reference)) => {
+                parts.extend(root.resolve(reference).map(Applies::Here));
+            }
+            ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => parts.extend(branches.iter().map(Applies::Here)),
+            ("not" | "if" | "then" | "else", schema) => parts.push(Applies::Here(schema)),
+            ("dependentSchemas", Value::Object(schemas)) => parts.extend(schemas.values().map(Applies::Here)),
+            ("properties", Value::Object(schemas)) => {
+                parts.extend(schemas.iter().map(|(name, schema)| Applies::Member(name, schema)));
+            }
+            ("patternProperties", Value::Object(schemas)) => parts.extend(schemas.values().map(Applies::Children)),
+            ("prefixItems", Value::Array(schemas)) => parts.extend(schemas.iter().map(Applies::Children)),
+            (
+                "additionalProperties"
+                | "unevaluatedProperties"
+                | "propertyNames"
+                | "items"
+                | "unevaluatedItems"
+                | "contains",
+                schema,
+            ) => parts.push(Applies::Children(schema)),
+            _ => {}
+        }
+    }
+    // To know what is unevaluated, all that applies here is evaluated a second time.
+    let again = schema.contains_key("unevaluatedProperties") || schema.contains_key("unevaluatedItems");
+    (parts, if again { 2 } else { 1 })
+}
+
+/// What a schema costs; refused if its references nest too deep.
+pub(super) fn of(root: Root<'_>) -> Result<Cost, SchemaError> {
+    let mut sizes = Sizes { root, known: HashMap::new() };
+    let size = sizes.of(root.schema, 0)?;
+    Ok(size.map_or(Cost::Recursive, Cost::PerValue))
+}
+
+/// Sizes of subschemas with all references written out; none while a schema is being measured, or if it recurses.
+struct Sizes<'a> {
+    root: Root<'a>,
+    known: HashMap<*const Value, Option<u64>>,
+}
+
+impl<'a> Sizes<'a> {
+    fn of(&mut self, schema: &'a Value, depth: usize) -> Result<Option<u64>, SchemaError> {
+        if depth > DEPTH_MAX {
+            return Err(SchemaError::Limit { what: "subschemas inside each other", max: DEPTH_MAX });
+        }
+        let key: *const Value = schema;
+        if let Some(&known) = self.known.get(&key) {
+            return Ok(known);
+        }
+        self.known.insert(key, None);
+        let mut size = Some(1u64);
+        if let Value::Object(members) = schema {
+            let (parts, times) = parts(self.root, members);
+            for part in parts {
+                let (below, times) = match part {
+                    Applies::Here(schema) => (schema, times),
+                    Applies::Member(_, schema) | Applies::Children(schema) => (schema, 1),
+                };
+                // Measured even if the sum is lost already, for the depth.
+                let below = self.of(below, depth + 1)?;
+                size = size.zip(below).map(|(size, below)| size.saturating_add(below.saturating_mul(times)));
+            }
+        }
+        self.known.insert(key, size);
+        Ok(size)
+    }
+}
+
+/// How many visits checking `value` can take, or more than [`VISITS_MAX`].
+pub(super) fn visits(cost: Cost, root: Root<'_>, value: &Value) -> u64 {
+    if let Cost::PerValue(size) = cost {
+        let bound = size.saturating_mul(values(value));
+        if bound <= VISITS_MAX {
+            return bound;
+        }
+    }
+    let mut visits = Visits { root, known: HashMap::new() };
+    visits.of(root.schema, value, 0).unwrap_or(u64::MAX)
+}
+
+fn values(value: &Value) -> u64 {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(values).sum::<u64>(),
+        Value::Object(members) => 1 + members.values().map(values).sum::<u64>(),
+        _ => 1,
+    }
+}
+
+/// Visits of each pair seen so far; a pair that is being counted is in the table with zero, as the engine stops there.
+struct Visits<'a> {
+    root: Root<'a>,
+    known: HashMap<(*const Value, *const Value), u64>,
+}
+
+impl<'a> Visits<'a> {
+    /// None when counting itself becomes too much.
+    fn of(&mut self, schema: &'a Value, value: &'a Value, depth: usize) -> Option<u64> {
+        let Value::Object(members) = schema else { return Some(1) };
+        let key: (*const Value, *const Value) = (schema, value);
+        if let Some(&known) = self.known.get(&key) {
+            return Some(known);
+        }
+        if self.known.len() >= PAIRS_MAX || depth > 4 * DEPTH_MAX {
+            return None;
+        }
+        self.known.insert(key, 0);
+        let (parts, times) = parts(self.root, members);
+        let mut sum = 1u64;
+        for part in parts {
+            match part {
+                Applies::Here(schema) => {
+                    let below = self.of(schema, value, depth + 1)?;
+                    sum = sum.saturating_add(below.saturating_mul(times));
+                }
+                Applies::Member(name, schema) => {
+                    if let Some(member) = value.get(name) {
+                        sum = sum.saturating_add(self.of(schema, member, depth + 1)?);
+                    }
+                }
+                Applies::Children(schema) => {
+                    let children: Box<dyn Iterator<Item = &'a Value>> = match value {
+                        Value::Array(items) => Box::new(items.iter()),
+                        Value::Object(members) => Box::new(members.values()),
+                        _ => continue,
+                    };
+                    for child in children {
+                        sum = sum.saturating_add(self.of(schema, child, depth + 1)?);
+                    }
+                }
+            }
+        }
+        self.known.insert(key, sum);
+        Some(sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::reference::Anchors;
+    use super::*;
+
+    fn cost_of(schema: &Value) -> Result<Cost, SchemaError> {
+        of(Root { schema, anchors: &Anchors::of(schema) })
+    }
+
+    fn visits_of(cost: Cost, schema: &Value, value: &Value) -> u64 {
+        visits(cost, Root { schema, anchors: &Anchors::of(schema) }, value)
+    }
+
+    /// `d0` to `dn`, each twice the next.
+    fn doubling(n: usize) -> Value {
+        let mut definitions = Map::new();
+        for i in 0..n {
+            let next = json!({"$ref": format!("#/$defs/d{}", i + 1)});
+            definitions.insert(format!("d{i}"), json!({"allOf": [next, next]}));
+        }
+        definitions.insert(format!("d{n}"), json!({"type": "string"}));
+        json!({"$defs": definitions, "$ref": "#/$defs/d0"})
+    }
+
+    #[test]
+    fn references_that_double_are_counted_written_out() {
+        // The last is one; each before is itself and, twice, a reference with what it names.
+        let steps = |n: u32| (0..n).fold(1, |below, _| 1 + 2 * (1 + below));
+        assert_eq!(cost_of(&doubling(3)), Ok(Cost::PerValue(1 + steps(3))));
+        let deep = doubling(60);
+        let cost = cost_of(&deep).expect("it is not too deep");
+        assert!(visits_of(cost, &deep, &json!(1)) > VISITS_MAX);
+    }
+
+    #[test]
+    fn recursion_costs_what_the_value_makes_of_it() {
+        let node = json!({"$ref": "#"});
+        let line = json!({"properties": {"next": node}});
+        let tree = json!({"properties": {"next": {"allOf": [node, node]}}});
+        let nested = (0..40).fold(json!(1), |below, _| json!({"next": below}));
+        for (schema, bearable) in [(line, true), (tree, false)] {
+            let cost = cost_of(&schema).expect("it is small");
+            assert_eq!(cost, Cost::Recursive);
+            assert_eq!(visits_of(cost, &schema, &nested) <= VISITS_MAX, bearable, "{schema}");
+        }
+    }
+
+    #[test]
+    fn a_schema_that_only_names_itself_costs_nothing() {
+        let schema = json!({"$ref": "#"});
+        assert_eq!(visits_of(Cost::Recursive, &schema, &json!(1)), 1);
+    }
+
+    #[test]
+    fn unevaluated_members_evaluate_twice_at_each_level() {
+        let schema = (0..28).fold(json!({}), |below, _| json!({"unevaluatedProperties": false, "allOf": [below]}));
+        let cost = cost_of(&schema).expect("it is not too deep");
+        assert!(visits_of(cost, &schema, &json!({"a": 1})) > VISITS_MAX);
+    }
+
+    #[test]
+    fn a_long_chain_of_references_is_refused() {
+        let mut definitions = Map::new();
+        for i in 0..1_000 {
+            definitions.insert(format!("d{i}"), json!({"$ref": format!("#/$defs/d{}", i + 1)}));
+        }
+        let schema = json!({"$defs": definitions, "$ref": "#/$defs/d0"});
+        assert!(matches!(cost_of(&schema), Err(SchemaError::Limit { .. })));
+    }
+}
