@@ -4,6 +4,8 @@
 pub(crate) mod body;
 pub(crate) mod log_store;
 pub(crate) mod machine;
+pub(crate) mod message;
+pub(crate) mod network;
 pub(crate) mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -21,6 +23,7 @@ openraft::declare_raft_types!(
 );
 
 pub(crate) type RaftLogId = alias::LogIdOf<Types>;
+pub(crate) type LeaderId = alias::LeaderIdOf<Types>;
 pub(crate) type RaftVote = alias::VoteOf<Types>;
 pub(crate) type RaftEntry = alias::EntryOf<Types>;
 pub(crate) type RaftMembership = openraft::Membership<u64, openraft::BasicNode>;

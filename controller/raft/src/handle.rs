@@ -6,6 +6,7 @@ use atlas_state::State;
 use atlas_types::{EventRecord, EventSeq, NodeEpoch, NodeId, Outcome, Rejection, Request, Seq};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
+use crate::door::PeerDoor;
 use crate::error::{Leadership, ProposeError, ReadError};
 
 /// An entry that this member has applied: what happened, and the state behind it.
@@ -42,6 +43,7 @@ pub struct Handle {
     pub(crate) batches: broadcast::Sender<Arc<AppliedBatch>>,
     pub(crate) leadership: watch::Receiver<Leadership>,
     pub(crate) history: Arc<watch::Sender<EventSeq>>,
+    pub(crate) door: PeerDoor,
 }
 
 impl Handle {
@@ -103,6 +105,11 @@ impl Handle {
             *synced = event_seq.max(*synced);
             later
         });
+    }
+
+    /// What this member offers its peers, to be mounted on the controller's gRPC server.
+    pub fn peer_door(&self) -> PeerDoor {
+        self.door.clone()
     }
 
     fn send(&self, input: Input) -> Result<(), ReadError> {

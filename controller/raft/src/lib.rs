@@ -4,12 +4,18 @@
 //! so that a commit wakes no other thread. Nothing outside this crate names an openraft type.
 
 mod consensus;
+mod door;
 mod error;
 mod handle;
+mod leader;
 pub mod log;
 mod options;
+mod snapshots;
 mod start;
+#[cfg(test)]
+mod tests;
 
+pub use door::PeerDoor;
 pub use error::{Leadership, Peer, ProposeError, ReadError, StartError};
 pub use handle::{Answers, AppliedBatch, Handle};
 pub use options::Options;

@@ -1,18 +1,40 @@
 //! Starting and stopping a member.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use atlas_env::Env;
-use tokio::sync::watch;
+use atlas_state::State;
+use atlas_types::EventSeq;
+use openraft::{BasicNode, Config, SnapshotPolicy};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
+use crate::consensus::log_store::LogStore;
+use crate::consensus::machine::MachineStore;
+use crate::consensus::network::Network;
+use crate::consensus::snapshot::Snapshots;
+use crate::door::PeerDoor;
 use crate::error::{Leadership, StartError};
 use crate::handle::Handle;
+use crate::leader::machine::{Slot, StateMachine};
+use crate::leader::{LeaderLoop, Raft};
+use crate::log::{Driver, FileDriver, Log};
 use crate::options::Options;
+use crate::snapshots::SnapshotKeeper;
+
+const HEARTBEAT: Duration = Duration::from_millis(50);
+const ELECTION_MIN: Duration = Duration::from_millis(200);
+const ELECTION_MAX: Duration = Duration::from_millis(350);
+/// Longest that a snapshot may take to reach a peer and be installed there.
+const INSTALL_SNAPSHOT: Duration = Duration::from_secs(600);
 
 /// The running member. Dropping it stops the member without waiting.
 #[derive(Debug)]
 pub struct Service {
     leadership: watch::Receiver<Leadership>,
+    shutdown: oneshot::Sender<()>,
+    ended: oneshot::Receiver<()>,
 }
 
 impl Service {
@@ -26,11 +48,168 @@ impl Service {
     }
 
     /// Stops the member in order and waits until its log is closed.
-    pub async fn shutdown(self) {}
+    pub async fn shutdown(self) {
+        // Both ends may be gone already: then there is nothing to stop.
+        let _ = self.shutdown.send(());
+        let _ = self.ended.await;
+    }
 }
 
-/// Starts a member on what its data directory holds, or on a new one.
+/// Starts a member on what its data directory holds, or on a new one, with a thread of its own.
 pub async fn start(options: Options, env: Env) -> Result<(Handle, Service), StartError> {
-    let _ = (options, env);
-    Err(StartError::Raft { reason: String::new() })
+    let dir = options.data_dir.join("raft").join("log");
+    let driver = FileDriver::open(&dir, options.log.segment_bytes, &env).map_err(StartError::Log)?;
+    start_on(Box::new(driver), options, env).await
+}
+
+/// Starts a member whose log is on `driver`.
+pub(crate) async fn start_on(
+    driver: Box<dyn Driver>,
+    options: Options,
+    env: Env,
+) -> Result<(Handle, Service), StartError> {
+    let (started, starting) = oneshot::channel();
+    let (ended, ending) = oneshot::channel();
+    let (shutdown, asked) = oneshot::channel();
+    let theirs = env.clone();
+    let thread = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = match runtime {
+            Ok(runtime) => runtime,
+            // Whoever starts us stopped waiting: nobody to tell.
+            Err(error) => return drop(started.send(Err(StartError::Thread(error)))),
+        };
+        runtime.block_on(async move {
+            match Member::start(driver, options, theirs).await {
+                Ok((member, handle)) => {
+                    let told = started.send(Ok(handle));
+                    if told.is_ok() {
+                        member.run(asked).await;
+                    }
+                }
+                Err(error) => drop(started.send(Err(error))),
+            }
+        });
+        // The runtime goes first and with it everything that holds the log: only then is the log closed.
+        drop(runtime);
+        let _ = ended.send(());
+    };
+    env.thread("raft", thread).map_err(StartError::Thread)?;
+    let handle = starting.await.unwrap_or_else(|_| {
+        Err(StartError::Raft { reason: "its thread panicked".to_owned() })
+    })?;
+    let service = Service { leadership: handle.leadership(), shutdown, ended: ending };
+    Ok((handle, service))
+}
+
+/// A member on its thread.
+struct Member {
+    raft: Raft,
+    leader_loop: LeaderLoop,
+    keeper: SnapshotKeeper,
+    env: Env,
+}
+
+impl Member {
+    async fn start(driver: Box<dyn Driver>, options: Options, env: Env) -> Result<(Self, Handle), StartError> {
+        let log = Log::open(driver, options.log.clone(), options.cluster_id, &env).map_err(StartError::Log)?;
+        let cluster_id = log.cluster_id();
+        let snapshots = Snapshots::open(options.data_dir.join("raft").join("snapshots")).map_err(StartError::Snapshot)?;
+        let state = State::new(cluster_id);
+        let (applied_sender, applied) = watch::channel(state.clone());
+        let (batches, _) = broadcast::channel(options.subscription_max);
+        // Without a history there is none to wait for.
+        let synced = if options.history { EventSeq(0) } else { EventSeq(u64::MAX) };
+        let (history, history_seen) = watch::channel(synced);
+        let slot = Slot::default();
+        let machine = StateMachine::new(state, slot.clone(), applied_sender, batches.clone());
+        let store = MachineStore::new(machine, snapshots.clone(), history_seen.clone(), env.clone());
+        let config = config()?;
+        let network = Network { cluster_id };
+        let raft = Raft::new(options.member.0, config, network, LogStore::new(log.clone()), store).await;
+        let raft = raft.map_err(failed)?;
+        begin(&raft, &log, &options).await?;
+
+        let (inputs_sender, inputs) = mpsc::channel(options.queue_max);
+        let (leadership_sender, leadership) = watch::channel(Leadership::Follower { leader: None });
+        let door = PeerDoor { raft: raft.clone(), cluster_id, snapshots: snapshots.clone(), env: env.clone() };
+        let handle = Handle {
+            cluster_id,
+            inputs: inputs_sender,
+            applied: applied.clone(),
+            batches,
+            leadership,
+            history: Arc::new(history),
+            door,
+        };
+        let keeper = SnapshotKeeper {
+            raft: raft.clone(),
+            log: log.clone(),
+            snapshots,
+            log_bytes: options.snapshot_log_bytes,
+            env: env.clone(),
+        };
+        let leader_loop = LeaderLoop {
+            raft: raft.clone(),
+            log,
+            options,
+            env: env.clone(),
+            inputs,
+            applied,
+            history: history_seen,
+            leadership: leadership_sender,
+            slot,
+        };
+        Ok((Self { raft, leader_loop, keeper, env }, handle))
+    }
+
+    async fn run(self, shutdown: oneshot::Receiver<()>) {
+        let keeper = self.env.spawn("raft-snapshots", self.keeper.run());
+        self.leader_loop.run(shutdown).await;
+        keeper.abort();
+        if let Err(error) = self.raft.shutdown().await {
+            tracing::error!(%error, "raft did not shut down in order");
+        }
+    }
+}
+
+fn config() -> Result<Arc<Config>, StartError> {
+    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let config = Config {
+        cluster_name: "atlas".to_owned(),
+        heartbeat_interval: millis(HEARTBEAT),
+        election_timeout_min: millis(ELECTION_MIN),
+        election_timeout_max: millis(ELECTION_MAX),
+        install_snapshot_timeout: millis(INSTALL_SNAPSHOT),
+        // When to take a snapshot and what to purge is decided here, by bytes.
+        snapshot_policy: SnapshotPolicy::Never,
+        max_in_snapshot_log_to_keep: u64::MAX,
+        enable_pre_vote: Some(true),
+        // A leader that restarts must not believe that it still leads (none would mean true).
+        enable_leader_restore: Some(false),
+        ..Config::default()
+    };
+    Ok(Arc::new(config.validate().map_err(failed)?))
+}
+
+/// Forms a new group on the first start; a member alone does not wait for an election timeout on later ones.
+async fn begin(raft: &Raft, log: &Log, options: &Options) -> Result<(), StartError> {
+    if !raft.is_initialized().await.map_err(failed)? {
+        let mut members: BTreeMap<u64, BasicNode> =
+            options.members.iter().map(|(id, address)| (id.0, BasicNode::new(address))).collect();
+        if members.is_empty() {
+            members.insert(options.member.0, BasicNode::new(""));
+        }
+        return raft.initialize(members).await.map_err(failed);
+    }
+    let voters: Vec<u64> = raft.voter_ids().collect();
+    log.set_inline(voters.len() <= 1);
+    if voters == [options.member.0] {
+        raft.trigger().elect(false).await.map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn failed(error: impl std::error::Error) -> StartError {
+    StartError::Raft { reason: error.to_string() }
 }

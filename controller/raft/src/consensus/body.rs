@@ -85,28 +85,24 @@ pub(crate) fn decode<M: Message + Default>(what: &'static str, bytes: impl bytes
     M::decode(bytes).map_err(|source| BodyError::Decode { what, source })
 }
 
-impl From<RaftLogId> for log::LogId {
-    fn from(id: RaftLogId) -> Self {
-        Self { term: id.leader_id.term, node: id.leader_id.node_id, index: id.index }
-    }
+/// A log id in the log's words.
+pub(crate) fn log_id(id: RaftLogId) -> log::LogId {
+    log::LogId { term: id.leader_id.term, node: id.leader_id.node_id, index: id.index }
 }
 
-impl From<log::LogId> for RaftLogId {
-    fn from(id: log::LogId) -> Self {
-        Self { leader_id: RaftLeaderId::new(id.term, id.node), index: id.index }
-    }
+/// A log id in Raft's words.
+pub(crate) fn raft_log_id(id: log::LogId) -> RaftLogId {
+    RaftLogId { leader_id: RaftLeaderId::new(id.term, id.node), index: id.index }
 }
 
-impl From<RaftVote> for log::Vote {
-    fn from(vote: RaftVote) -> Self {
-        Self { term: vote.leader_id.term, node: vote.leader_id.node_id, committed: vote.committed }
-    }
+/// A vote in the log's words.
+pub(crate) fn log_vote(vote: RaftVote) -> log::Vote {
+    log::Vote { term: vote.leader_id.term, node: vote.leader_id.node_id, committed: vote.committed }
 }
 
-impl From<log::Vote> for RaftVote {
-    fn from(vote: log::Vote) -> Self {
-        Self { leader_id: RaftLeaderId::new(vote.term, vote.node), committed: vote.committed }
-    }
+/// A vote in Raft's words.
+pub(crate) fn raft_vote(vote: log::Vote) -> RaftVote {
+    RaftVote { leader_id: RaftLeaderId::new(vote.term, vote.node), committed: vote.committed }
 }
 
 impl From<RaftLogId> for Id {

@@ -8,7 +8,7 @@ use openraft::storage::{IOFlushed, RaftLogStorage};
 use openraft::{EntryPayload, LogState, OptionalSend, RaftLogReader};
 
 use super::{RaftEntry, RaftLogId, RaftVote, Types, body};
-use crate::log::{Log, LogId};
+use crate::log::Log;
 
 /// Bytes that one limited read takes.
 const READ_BYTES: usize = 1 << 20;
@@ -26,7 +26,7 @@ impl LogStore {
 
     fn read(&self, from: u64, to: u64, bytes: usize) -> io::Result<Vec<RaftEntry>> {
         let entries = self.log.read(from, to, bytes)?.into_iter();
-        entries.map(|(id, data)| body::entry(id.into(), data).map_err(io::Error::other)).collect()
+        entries.map(|(id, data)| body::entry(body::raft_log_id(id), data).map_err(io::Error::other)).collect()
     }
 }
 
@@ -53,7 +53,7 @@ impl RaftLogReader<Types> for LogStore {
     }
 
     async fn read_vote(&mut self) -> io::Result<Option<RaftVote>> {
-        Ok(self.log.vote().map(RaftVote::from))
+        Ok(self.log.vote().map(body::raft_vote))
     }
 }
 
@@ -62,7 +62,7 @@ impl RaftLogStorage<Types> for LogStore {
 
     async fn get_log_state(&mut self) -> io::Result<LogState<Types>> {
         let (purged, last) = self.log.bounds();
-        Ok(LogState { last_purged_log_id: purged.map(Into::into), last_log_id: last.map(Into::into) })
+        Ok(LogState { last_purged_log_id: purged.map(body::raft_log_id), last_log_id: last.map(body::raft_log_id) })
     }
 
     async fn get_log_reader(&mut self) -> Self {
@@ -70,19 +70,19 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn save_vote(&mut self, vote: &RaftVote) -> io::Result<()> {
-        Ok(self.log.save_vote((*vote).into())?)
+        Ok(self.log.save_vote(body::log_vote(*vote))?)
     }
 
     async fn save_committed(&mut self, committed: Option<RaftLogId>) -> io::Result<()> {
         match committed {
-            Some(id) => Ok(self.log.save_committed(id.into())?),
+            Some(id) => Ok(self.log.save_committed(body::log_id(id))?),
             None => Ok(()),
         }
     }
 
     async fn read_committed(&mut self) -> io::Result<Option<RaftLogId>> {
         // The mark is written with a later group than the entries; after a crash it may be ahead of a purge, never of the log.
-        Ok(self.log.committed().map(RaftLogId::from))
+        Ok(self.log.committed().map(body::raft_log_id))
     }
 
     async fn append<I>(&mut self, entries: I, callback: IOFlushed<Types>) -> io::Result<()>
@@ -96,7 +96,7 @@ impl RaftLogStorage<Types> for LogStore {
                 // A thread hop costs more than a sync saves while there is nobody to replicate to meanwhile.
                 self.log.set_inline(membership.voter_ids().count() <= 1);
             }
-            records.push((LogId::from(entry.log_id), body::entry_body(&entry)));
+            records.push((body::log_id(entry.log_id), body::entry_body(&entry)));
         }
         let done = Box::new(move |outcome: Result<(), _>| callback.io_completed(outcome.map_err(io::Error::from)));
         Ok(self.log.append(records, done)?)
@@ -107,6 +107,6 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn purge(&mut self, id: RaftLogId) -> io::Result<()> {
-        Ok(self.log.purge(id.into())?)
+        Ok(self.log.purge(body::log_id(id))?)
     }
 }

@@ -149,6 +149,24 @@ impl SnapshotFile {
         Ok((meta, restore(&mut input)?))
     }
 
+    /// The file in parts of `size` bytes, to be sent. Ends early if it cannot be read: then its checksum is missing.
+    pub(crate) fn chunks(&self, size: usize) -> impl Iterator<Item = Vec<u8>> + use<> {
+        let file = Arc::clone(&self.file);
+        let (mut offset, end) = (0, self.bytes);
+        std::iter::from_fn(move || {
+            let mut chunk = vec![0; size.min(usize::try_from(end - offset).unwrap_or(size))];
+            if chunk.is_empty() {
+                return None;
+            }
+            if let Err(error) = read_exact_at(&file, offset, &mut chunk) {
+                tracing::error!(%error, "could not read the snapshot that is being sent");
+                return None;
+            }
+            offset += chunk.len() as u64;
+            Some(chunk)
+        })
+    }
+
     fn checksum(&self, end: u64) -> io::Result<u32> {
         let mut input = At { file: &self.file, offset: 0, end };
         let mut buffer = vec![0; BUFFER_BYTES];

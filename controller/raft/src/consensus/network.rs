@@ -1,0 +1,201 @@
+//! What members send each other, over gRPC: one channel a peer, opened when first needed, bodies of our own encoding.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::time::Duration;
+
+use atlas_wire::limits::{CHUNK_BYTES, PEER_FRAME_BYTES_MAX};
+use atlas_wire::proto::peer::v1 as wire;
+use atlas_wire::proto::peer::v1::peer_service_client::PeerServiceClient;
+use futures::{Stream, StreamExt, stream};
+use openraft::errors::{NetworkError, RPCError, ReplicationClosed, StreamingError, Unreachable};
+use openraft::network::RPCOption;
+use openraft::raft::{
+    AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, StreamAppendResult, TransferLeaderRequest,
+    TransferLeaderResponse, VoteRequest, VoteResponse,
+};
+use openraft::{BasicNode, OptionalSend, RaftNetworkFactory, RaftNetworkV2};
+use prost::Message;
+use tonic::transport::{Channel, Endpoint};
+
+use super::message::{self, AppendAnswer, AppendBody, SnapshotAnswer, TransferAnswer, TransferBody, VoteAnswer, VoteAsk};
+use super::snapshot::SnapshotFile;
+use super::{RaftVote, Types};
+
+type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+type BoxStream<'a, T> = Pin<Box<dyn Stream<Item = T> + Send + 'a>>;
+type RpcError = RPCError<Types>;
+type Snapshot = openraft::alias::SnapshotOf<Types, SnapshotFile>;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(2);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(4);
+/// Sending a snapshot takes as long as it takes, but not for ever.
+const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Makes clients for the members of one cluster.
+#[derive(Debug, Clone)]
+pub(crate) struct Network {
+    pub(crate) cluster_id: u128,
+}
+
+/// A client for one member.
+pub(crate) struct Peer {
+    cluster_id: Vec<u8>,
+    client: Result<PeerServiceClient<Channel>, String>,
+}
+
+impl RaftNetworkFactory<Types> for Network {
+    type Network = Peer;
+
+    async fn new_client(&mut self, _target: u64, node: &BasicNode) -> Peer {
+        let endpoint = Endpoint::from_shared(format!("http://{}", node.addr)).map(|endpoint| {
+            endpoint
+                .tcp_nodelay(true)
+                .connect_timeout(CONNECT_TIMEOUT)
+                .http2_keep_alive_interval(KEEP_ALIVE_EVERY)
+                .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+                .keep_alive_while_idle(true)
+        });
+        let client = endpoint.map(|endpoint| {
+            PeerServiceClient::new(endpoint.connect_lazy())
+                .max_decoding_message_size(PEER_FRAME_BYTES_MAX)
+                .max_encoding_message_size(PEER_FRAME_BYTES_MAX)
+        });
+        let client = client.map_err(|error| format!("\"{}\" is not an address: {error}", node.addr));
+        Peer { cluster_id: self.cluster_id.to_be_bytes().to_vec(), client }
+    }
+}
+
+impl Peer {
+    fn client(&self) -> Result<PeerServiceClient<Channel>, RpcError> {
+        self.client.clone().map_err(|error| Unreachable::new(&io::Error::other(error)).into())
+    }
+
+    async fn ask_vote(&self, ask: VoteRequest<Types>, pre: bool, option: RPCOption) -> Result<VoteResponse<Types>, RpcError> {
+        let body = VoteAsk::of(&ask, pre).encode_to_vec().into();
+        let mut request = tonic::Request::new(wire::VoteRequest { cluster_id: self.cluster_id.clone().into(), body });
+        request.set_timeout(option.hard_ttl());
+        let answer = self.client()?.vote(request).await.map_err(failed)?.into_inner();
+        let answer: VoteAnswer = message::decode("a vote", answer.body).map_err(garbled)?;
+        answer.try_into().map_err(garbled)
+    }
+}
+
+impl RaftNetworkV2<Types> for Peer {
+    type SnapshotData = SnapshotFile;
+
+    async fn append_entries(
+        &mut self,
+        rpc: AppendEntriesRequest<Types>,
+        option: RPCOption,
+    ) -> Result<AppendEntriesResponse<Types>, RpcError> {
+        let ttl = option.hard_ttl();
+        let once = Box::pin(stream::once(async move { rpc }));
+        let mut answers = self.stream_append(once, option).await?;
+        #[expect(clippy::disallowed_methods, reason = "a deadline for one call on openraft's own runtime")]
+        let answer = tokio::time::timeout(ttl, answers.next()).await;
+        match answer {
+            Ok(Some(answer)) => answer.map(AppendEntriesResponse::from),
+            Ok(None) => Err(NetworkError::new(&io::Error::other("the peer ended the stream without an answer")).into()),
+            Err(late) => Err(NetworkError::new(&late).into()),
+        }
+    }
+
+    fn stream_append<'s, S>(
+        &'s mut self,
+        input: S,
+        _option: RPCOption,
+    ) -> BoxFuture<'s, Result<BoxStream<'s, Result<StreamAppendResult<Types>, RpcError>>, RpcError>>
+    where
+        S: Stream<Item = AppendEntriesRequest<Types>> + OptionalSend + Unpin + 'static,
+    {
+        // No deadline: the stream lives as long as the leadership. Keep-alives notice a peer that is gone.
+        Box::pin(async move {
+            let cluster_id: bytes::Bytes = self.cluster_id.clone().into();
+            let requests = input.map(move |append| wire::AppendRequest {
+                cluster_id: cluster_id.clone(),
+                body: AppendBody::of(&append).encode_to_vec().into(),
+            });
+            let answers = self.client()?.append(requests).await.map_err(failed)?.into_inner();
+            let answers = answers.map(|answer| {
+                let answer = answer.map_err(failed)?;
+                let answer: AppendAnswer = message::decode("an answer to an append", answer.body).map_err(garbled)?;
+                answer.try_into().map_err(garbled)
+            });
+            Ok(Box::pin(answers) as BoxStream<'s, _>)
+        })
+    }
+
+    async fn vote(&mut self, rpc: VoteRequest<Types>, option: RPCOption) -> Result<VoteResponse<Types>, RpcError> {
+        self.ask_vote(rpc, false, option).await
+    }
+
+    async fn pre_vote(&mut self, rpc: VoteRequest<Types>, option: RPCOption) -> Result<VoteResponse<Types>, RpcError> {
+        self.ask_vote(rpc, true, option).await
+    }
+
+    async fn full_snapshot(
+        &mut self,
+        vote: RaftVote,
+        snapshot: Snapshot,
+        cancel: impl Future<Output = ReplicationClosed> + OptionalSend + 'static,
+        _option: RPCOption,
+    ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
+        let head = wire::SnapshotHead {
+            cluster_id: self.cluster_id.clone().into(),
+            body: message::SnapshotHead::of(vote, &snapshot.meta).encode_to_vec().into(),
+        };
+        let head = wire::SnapshotRequest { head: Some(head), chunk: bytes::Bytes::new() };
+        let chunks = stream::iter(snapshot.snapshot.chunks(CHUNK_BYTES))
+            .map(|chunk| wire::SnapshotRequest { head: None, chunk: chunk.into() });
+        let mut request = tonic::Request::new(stream::iter([head]).chain(chunks));
+        request.set_timeout(SNAPSHOT_TIMEOUT);
+        let mut client = self.client().map_err(streaming)?;
+        let sent = tokio::select! {
+            closed = cancel => return Err(closed.into()),
+            sent = client.snapshot(request) => sent,
+        };
+        let answer = sent.map_err(|status| streaming(failed(status)))?.into_inner();
+        let answer: SnapshotAnswer =
+            message::decode("an answer to a snapshot", answer.body).map_err(|error| streaming(garbled(error)))?;
+        answer.try_into().map_err(|error| streaming(garbled(error)))
+    }
+
+    async fn transfer_leader(
+        &mut self,
+        req: TransferLeaderRequest<Types>,
+        option: RPCOption,
+    ) -> Result<TransferLeaderResponse<Types>, RpcError> {
+        let body = TransferBody::of(&req).encode_to_vec().into();
+        let mut request =
+            tonic::Request::new(wire::TransferRequest { cluster_id: self.cluster_id.clone().into(), body });
+        request.set_timeout(option.hard_ttl());
+        let answer = self.client()?.transfer(request).await.map_err(failed)?.into_inner();
+        let answer: TransferAnswer = message::decode("an answer to a transfer", answer.body).map_err(garbled)?;
+        answer.try_into().map_err(garbled)
+    }
+}
+
+/// A call that did not come back: the peer is away, and openraft waits before it tries again.
+fn failed(status: tonic::Status) -> RpcError {
+    match status.code() {
+        tonic::Code::Unavailable => Unreachable::new(&status).into(),
+        _ => NetworkError::new(&status).into(),
+    }
+}
+
+/// An answer that nobody understands.
+fn garbled(error: super::body::BodyError) -> RpcError {
+    NetworkError::new(&error).into()
+}
+
+fn streaming(error: RpcError) -> StreamingError<Types> {
+    match error {
+        RPCError::Timeout(error) => error.into(),
+        RPCError::Unreachable(error) => error.into(),
+        RPCError::Network(error) => error.into(),
+        RPCError::RemoteError(error) => NetworkError::new(&error).into(),
+    }
+}

@@ -1,0 +1,165 @@
+//! The peer door: what this member offers the others of its group. Mounted by the controller's gRPC server.
+
+use std::pin::Pin;
+
+use atlas_env::Env;
+use atlas_types::Level;
+use atlas_wire::limits::PEER_FRAME_BYTES_MAX;
+use atlas_wire::proto::peer::v1 as wire;
+use atlas_wire::proto::peer::v1::peer_service_server::{PeerService, PeerServiceServer};
+use futures::{Stream, StreamExt};
+use openraft::async_runtime::WatchReceiver;
+use openraft::raft::AppendEntriesRequest;
+use prost::Message;
+use tokio::io::AsyncWriteExt;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::consensus::message::{
+    AppendAnswer, AppendBody, SnapshotAnswer, SnapshotHead, TransferAnswer, TransferBody, VoteAnswer, VoteAsk, decode,
+};
+use crate::consensus::snapshot::{SnapshotFile, Snapshots};
+use crate::consensus::{RaftSnapshotMeta, Types};
+use crate::leader::Raft;
+
+/// Answers the other members. Cheap to clone.
+#[derive(Clone)]
+pub struct PeerDoor {
+    pub(crate) raft: Raft,
+    pub(crate) cluster_id: u128,
+    pub(crate) snapshots: Snapshots,
+    pub(crate) env: Env,
+}
+
+impl PeerDoor {
+    /// The door as a service of a gRPC server.
+    pub fn into_service(self) -> PeerServiceServer<Self> {
+        PeerServiceServer::new(self)
+            .max_decoding_message_size(PEER_FRAME_BYTES_MAX)
+            .max_encoding_message_size(PEER_FRAME_BYTES_MAX)
+    }
+}
+
+impl std::fmt::Debug for PeerDoor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PeerDoor({:032x})", self.cluster_id)
+    }
+}
+
+#[tonic::async_trait]
+impl PeerService for PeerDoor {
+    type AppendStream = Pin<Box<dyn Stream<Item = Result<wire::AppendResponse, Status>> + Send>>;
+
+    async fn vote(&self, request: Request<wire::VoteRequest>) -> Result<Response<wire::VoteResponse>, Status> {
+        let wire::VoteRequest { cluster_id, body } = request.into_inner();
+        same_cluster(self.cluster_id, &cluster_id)?;
+        let ask: VoteAsk = decode("a vote", body).map_err(refused)?;
+        let (ask, pre) = ask.into_raft().map_err(refused)?;
+        let answer = if pre { self.raft.pre_vote(ask).await } else { self.raft.vote(ask).await };
+        let body = VoteAnswer::from(answer.map_err(stopped)?).encode_to_vec().into();
+        Ok(Response::new(wire::VoteResponse { body }))
+    }
+
+    async fn append(
+        &self,
+        request: Request<Streaming<wire::AppendRequest>>,
+    ) -> Result<Response<Self::AppendStream>, Status> {
+        let cluster_id = self.cluster_id;
+        let requests = request.into_inner().map(move |request| {
+            let wire::AppendRequest { cluster_id: found, body } = request?;
+            same_cluster(cluster_id, &found)?;
+            let append: AppendBody = decode("an append", body).map_err(refused)?;
+            AppendEntriesRequest::<Types>::try_from(append).map_err(refused)
+        });
+        // A message that cannot be read ends the stream: to skip it would leave a hole in the log.
+        let requests = requests.scan((), |(), append| {
+            let append = append.inspect_err(|error| tracing::warn!(%error, "a peer's append stream ends")).ok();
+            std::future::ready(append)
+        });
+        let answers = self.raft.stream_append(requests).map(|answer| {
+            let body = AppendAnswer::from(answer.map_err(stopped)?).encode_to_vec().into();
+            Ok(wire::AppendResponse { body })
+        });
+        Ok(Response::new(Box::pin(answers)))
+    }
+
+    async fn snapshot(
+        &self,
+        request: Request<Streaming<wire::SnapshotRequest>>,
+    ) -> Result<Response<wire::SnapshotResponse>, Status> {
+        let mut parts = request.into_inner();
+        let first = parts.message().await?.and_then(|part| part.head);
+        let head = first.ok_or_else(|| Status::invalid_argument("a snapshot begins with its head"))?;
+        same_cluster(self.cluster_id, &head.cluster_id)?;
+        let head: SnapshotHead = decode("a snapshot's head", head.body).map_err(refused)?;
+        let (vote, meta) = head.into_raft().map_err(refused)?;
+        let snapshot = self.receive(&meta, parts).await?;
+        let path = snapshot.path.clone();
+        let raft_snapshot = openraft::Snapshot { meta, snapshot };
+        let answer = self.raft.install_full_snapshot(vote, raft_snapshot).await;
+        // Renamed into place if it was installed; else it is of no use.
+        let _ = tokio::fs::remove_file(path).await;
+        let answer = answer.map_err(|error| Status::unavailable(error.to_string()))?;
+        Ok(Response::new(wire::SnapshotResponse { body: SnapshotAnswer::from(answer).encode_to_vec().into() }))
+    }
+
+    async fn transfer(
+        &self,
+        request: Request<wire::TransferRequest>,
+    ) -> Result<Response<wire::TransferResponse>, Status> {
+        let wire::TransferRequest { cluster_id, body } = request.into_inner();
+        same_cluster(self.cluster_id, &cluster_id)?;
+        let transfer: TransferBody = decode("a transfer", body).map_err(refused)?;
+        let transfer = transfer.try_into().map_err(refused)?;
+        let answer = self.raft.handle_transfer_leader(transfer).await;
+        let answer = answer.map_err(|error| Status::unavailable(error.to_string()))?;
+        Ok(Response::new(wire::TransferResponse { body: TransferAnswer::from(answer).encode_to_vec().into() }))
+    }
+
+    async fn hello(&self, request: Request<wire::HelloRequest>) -> Result<Response<wire::HelloResponse>, Status> {
+        let asked = request.into_inner().cluster_id;
+        if !asked.is_empty() {
+            same_cluster(self.cluster_id, &asked)?;
+        }
+        let leader = self.raft.server_metrics().borrow_watched().current_leader;
+        Ok(Response::new(wire::HelloResponse {
+            cluster_id: self.cluster_id.to_be_bytes().to_vec().into(),
+            member_id: *self.raft.node_id(),
+            feature_level: Level::CURRENT.0,
+            leader_id: leader.unwrap_or_default(),
+        }))
+    }
+}
+
+impl PeerDoor {
+    /// Puts the parts of a snapshot into a file, synced. Raft checks the whole before it is used.
+    async fn receive(
+        &self,
+        meta: &RaftSnapshotMeta,
+        mut parts: Streaming<wire::SnapshotRequest>,
+    ) -> Result<SnapshotFile, Status> {
+        let failed = |error: std::io::Error| Status::unavailable(format!("could not store the snapshot: {error}"));
+        let path = self.snapshots.incoming(self.env.entropy.u64());
+        let mut file = tokio::fs::File::create(&path).await.map_err(failed)?;
+        while let Some(part) = parts.message().await? {
+            file.write_all(&part.chunk).await.map_err(failed)?;
+        }
+        file.sync_all().await.map_err(failed)?;
+        tracing::info!(last = ?meta.last_log_id, "received a snapshot");
+        SnapshotFile::open(&path).map_err(failed)
+    }
+}
+
+fn same_cluster(own: u128, found: &[u8]) -> Result<(), Status> {
+    if found == own.to_be_bytes() {
+        return Ok(());
+    }
+    Err(Status::failed_precondition("this member belongs to another cluster"))
+}
+
+fn refused(error: impl std::error::Error) -> Status {
+    Status::invalid_argument(error.to_string())
+}
+
+fn stopped(error: impl std::error::Error) -> Status {
+    Status::unavailable(error.to_string())
+}

@@ -1,0 +1,174 @@
+//! The leader loop (design §2): gather, plan at the head, propose one entry, wait until it is applied, answer.
+//!
+//! One entry is in flight; what arrives meanwhile is the next one's batch. The rules it keeps, by their number in the design:
+//! (2) any error of a propose drops the head; (3) a head begins on a state that is known to be complete; (4) an answer is
+//! released once what it was decided on is certain, also a refusal; (5) a propose ends as applied, not written, or unknown.
+//! It decides nothing about jobs: the head and the duties do.
+
+mod clock;
+mod duties;
+mod lead;
+pub(crate) mod machine;
+mod queue;
+
+use std::sync::Arc;
+
+use atlas_env::Env;
+use atlas_state::State;
+use atlas_types::{EventSeq, MemberId};
+use openraft::async_runtime::WatchReceiver;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::consensus::machine::MachineStore;
+use crate::consensus::{LeaderId, Types};
+use crate::error::{Leadership, Peer, ProposeError, ReadError};
+use crate::handle::Input;
+use crate::leader::lead::{End, Lead};
+use crate::leader::machine::{Slot, StateMachine};
+use crate::log::Log;
+use crate::options::Options;
+
+/// Our Raft.
+pub(crate) type Raft = openraft::Raft<Types, MachineStore<StateMachine>>;
+
+/// Inputs taken at once.
+const INPUTS_MAX: usize = 1_024;
+
+/// What the loop works with.
+pub(crate) struct LeaderLoop {
+    pub(crate) raft: Raft,
+    pub(crate) log: Log,
+    pub(crate) options: Options,
+    pub(crate) env: Env,
+    pub(crate) inputs: mpsc::Receiver<Input>,
+    pub(crate) applied: watch::Receiver<State>,
+    pub(crate) history: watch::Receiver<EventSeq>,
+    pub(crate) leadership: watch::Sender<Leadership>,
+    pub(crate) slot: Slot,
+}
+
+impl LeaderLoop {
+    /// Runs until `shutdown` is asked for, or Raft has failed.
+    pub(crate) async fn run(mut self, mut shutdown: oneshot::Receiver<()>) {
+        let mut metrics = self.raft.server_metrics();
+        loop {
+            let Some(leader) = self.leader_id() else {
+                self.follow();
+                let mut inputs = Vec::new();
+                tokio::select! {
+                    biased;
+                    _ = &mut shutdown => return,
+                    changed = metrics.changed() => if changed.is_err() {
+                        return self.stop();
+                    },
+                    count = self.inputs.recv_many(&mut inputs, INPUTS_MAX) => {
+                        let leader = self.followed();
+                        inputs.into_iter().for_each(|input| refuse(input, leader.as_ref()));
+                        if count == 0 {
+                            return;
+                        }
+                    }
+                }
+                continue;
+            };
+            let taken = tokio::select! {
+                biased;
+                _ = &mut shutdown => return,
+                taken = self.take_over(leader) => taken,
+            };
+            match taken {
+                TakeOver::Complete(state) => {
+                    let end = Lead::new(&mut self, leader, state).run(&mut shutdown).await;
+                    self.slot.clear();
+                    match end {
+                        End::Lost => {}
+                        End::Failed => return self.stop(),
+                        End::Shutdown => return,
+                    }
+                }
+                // As when a new group shows itself as led before its first vote: what has to change will be announced.
+                TakeOver::NotYet => tokio::select! {
+                    _ = metrics.changed() => {}
+                    () = self.env.clock.sleep(lead::TICK) => {}
+                },
+                TakeOver::Failed => return self.stop(),
+            }
+        }
+    }
+
+    /// Rule 3: the state is complete when an entry written after leadership began is applied, and leadership did not change.
+    async fn take_over(&self, leader: LeaderId) -> TakeOver {
+        let written = tokio::select! {
+            written = self.raft.write_blank() => written,
+            stopped = lead::lost(self.raft.clone(), leader) => {
+                return if stopped { TakeOver::Failed } else { TakeOver::NotYet };
+            }
+        };
+        match written {
+            Ok(written) if written.log_id.leader_id == leader && self.leader_id() == Some(leader) => {
+                TakeOver::Complete(self.applied.borrow().clone())
+            }
+            Err(error) if error.fatal().is_some() => TakeOver::Failed,
+            Ok(_) | Err(_) => TakeOver::NotYet,
+        }
+    }
+
+    /// This member's leader id, if it leads.
+    fn leader_id(&self) -> Option<LeaderId> {
+        self.raft.as_leader().ok().map(|leader| *leader.leader_id()).filter(|leader| leader.term > 0)
+    }
+
+    /// Whom this member follows.
+    fn followed(&self) -> Option<Peer> {
+        let metrics = self.raft.server_metrics();
+        let metrics = metrics.borrow_watched();
+        let id = metrics.current_leader.filter(|&id| id != self.options.member.0)?;
+        let address = metrics.membership_config.membership().get_node(&id).map(|node| node.addr.clone());
+        Some(Peer { member: MemberId(id), address: address.unwrap_or_default() })
+    }
+
+    fn voters(&self) -> Vec<MemberId> {
+        self.raft.voter_ids().map(MemberId).collect()
+    }
+
+    fn follow(&self) {
+        let leader = self.followed();
+        self.leadership.send_if_modified(|leadership| {
+            let now = Leadership::Follower { leader };
+            let changed = *leadership != now;
+            *leadership = now;
+            changed
+        });
+    }
+
+    /// Tells everybody that this member has failed.
+    fn stop(&self) {
+        let metrics = self.raft.metrics();
+        let raft = metrics.borrow_watched().running_state.as_ref().err().map(ToString::to_string);
+        let reason = self.log.poison().or(raft).unwrap_or_else(|| "raft stopped".to_owned());
+        tracing::error!(%reason, "this member stops");
+        self.leadership.send_replace(Leadership::Stopped { reason: Arc::from(reason) });
+    }
+}
+
+/// How taking over ended.
+enum TakeOver {
+    /// This member leads, and this is everything that was committed before.
+    Complete(State),
+    /// It does not lead, or not yet.
+    NotYet,
+    /// Raft has stopped.
+    Failed,
+}
+
+/// Answers an input at a member that does not lead.
+fn refuse(input: Input, leader: Option<&Peer>) {
+    let leader = leader.cloned();
+    // Whoever gave up waiting needs no answer.
+    match input {
+        Input::Propose { answer, .. } => drop(answer.send(Err(ProposeError::NotLeader { leader }))),
+        Input::Read { answer } => drop(answer.send(Err(ReadError::NotLeader { leader }))),
+        Input::Renew { answer, .. } => drop(answer.send(Err(ReadError::NotLeader { leader }))),
+        Input::Hello { .. } => {}
+    }
+}

@@ -1,0 +1,40 @@
+//! What the leader proposes unasked, in the order in which it matters.
+
+use atlas_duty::{Sessions, Strategy};
+use atlas_state::State;
+use atlas_types::{ClusterTime, Command, EventSeq, MemberId, Namespace, Origin, Request, SinkAck};
+
+/// What the duties of one plan see besides the state.
+pub(super) struct Duties<'l> {
+    pub(super) now: ClusterTime,
+    pub(super) sessions: &'l Sessions,
+    pub(super) voters: &'l [MemberId],
+    pub(super) strategy: Strategy,
+    /// This member and how far its history is synced, when an acknowledgement is due.
+    pub(super) sink: Option<(MemberId, EventSeq)>,
+}
+
+impl Duties<'_> {
+    /// At most `budget` commands that follow from `state`. Losses and what is due come first, since they free places.
+    pub(super) fn plan(&self, state: &State, budget: usize) -> Vec<Request> {
+        let mut commands: Vec<Request> = self.sink_ack(state).into_iter().collect();
+        let left = |commands: &Vec<Request>| budget.saturating_sub(commands.len());
+        commands.extend(atlas_duty::lose(state, self.sessions.ended(), left(&commands)));
+        commands.extend(atlas_duty::expire(state, self.now, left(&commands)));
+        commands.extend(atlas_duty::prune(state, self.voters, left(&commands)));
+        if commands.is_empty() {
+            // Alone, so that it plans on what the others did.
+            commands = atlas_duty::schedule(state, self.strategy, budget);
+        }
+        commands
+    }
+
+    fn sink_ack(&self, state: &State) -> Option<Request> {
+        let (member, synced) = self.sink?;
+        let event_seq = synced.min(state.event_seq());
+        (event_seq > state.sink(member)).then(|| Request {
+            origin: Origin::duty(Namespace::default_namespace()),
+            command: Command::SinkAck(SinkAck { member, event_seq }),
+        })
+    }
+}

@@ -1,0 +1,368 @@
+//! One leadership: the loop proper.
+
+use std::collections::BTreeSet;
+use std::future::{Future, pending};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_duty::Sessions;
+use atlas_duty::sessions::Round;
+use atlas_replica::{Head, Planned};
+use atlas_state::State;
+use atlas_types::{EventSeq, MemberId, NodeEpoch, NodeHealth, NodeId};
+use openraft::ReadPolicy;
+use openraft::async_runtime::WatchReceiver;
+use openraft::errors::ClientWriteError;
+use openraft::impls::ProgressResponder;
+use openraft::raft::ClientWriteResult;
+use tokio::sync::oneshot;
+
+use super::clock::LeaderClock;
+use super::duties::Duties;
+use super::queue::{Queue, Ticket};
+use super::{INPUTS_MAX, LeaderLoop, Raft, refuse};
+use crate::consensus::{LeaderId, Proposal, Reply, Types};
+use crate::error::{Leadership, ProposeError, ReadError};
+use crate::handle::Input;
+use crate::options::Options;
+
+/// How often the loop looks at the clock when nothing happens.
+pub(super) const TICK: Duration = Duration::from_millis(50);
+/// History's progress is acknowledged at most so often.
+const SINK_ACK_EVERY: Duration = Duration::from_millis(200);
+/// Requests in one plan: what an entry can hold.
+const PLAN_REQUESTS_MAX: usize = 512;
+
+/// How a leadership ended.
+pub(super) enum End {
+    /// Another member leads, or will.
+    Lost,
+    /// Raft has stopped.
+    Failed,
+    /// As asked.
+    Shutdown,
+}
+
+/// The entry in flight, and who waits for it.
+struct InFlight {
+    outcome: <openraft::alias::OneshotOf<Types> as openraft::async_runtime::Oneshot>::Receiver<ClientWriteResult<Types>>,
+    tickets: Vec<Ticket>,
+}
+
+/// A question to the quorum in flight, and who waits for it.
+struct Confirm {
+    outcome: Pin<Box<dyn Future<Output = bool> + Send>>,
+    waiting: Waiting,
+    round: Option<Round>,
+}
+
+/// Who waits for a quorum to confirm this leadership.
+#[derive(Default)]
+struct Waiting {
+    /// Refusals and repeats, which are in no entry.
+    tickets: Vec<Ticket>,
+    reads: Vec<oneshot::Sender<Result<State, ReadError>>>,
+    renewals: Vec<Renewal>,
+}
+
+struct Renewal {
+    node: NodeId,
+    epoch: NodeEpoch,
+    number: u64,
+    answer: oneshot::Sender<Result<u64, ReadError>>,
+}
+
+/// A leadership.
+pub(super) struct Lead<'l> {
+    base: &'l mut LeaderLoop,
+    leader: LeaderId,
+    head: Head,
+    clock: LeaderClock,
+    sessions: Sessions,
+    queue: Queue,
+    waiting: Waiting,
+    in_flight: Option<InFlight>,
+    confirm: Option<Confirm>,
+    /// True when duties may have something to do: after every entry and at every tick.
+    due: bool,
+    sink_acked_at: Duration,
+}
+
+impl<'l> Lead<'l> {
+    /// A leadership on `state`, which is complete.
+    pub(super) fn new(base: &'l mut LeaderLoop, leader: LeaderId, state: State) -> Self {
+        let clock = LeaderClock::new(base.env.clone(), state.clock());
+        let mut sessions = Sessions::new(base.options.session_ttl);
+        let ready = state.nodes().map(|node| &node.node).filter(|node| node.health == NodeHealth::Ready);
+        sessions.take_over(ready.map(|node| (node.id.clone(), node.epoch)), clock.monotonic());
+        tracing::info!(term = leader.term, seq = %state.seq(), "leading");
+        base.leadership.send_replace(Leadership::Leader { term: leader.term });
+        Self {
+            base,
+            leader,
+            head: Head::new(state),
+            clock,
+            sessions,
+            queue: Queue::default(),
+            waiting: Waiting::default(),
+            in_flight: None,
+            confirm: None,
+            due: true,
+            sink_acked_at: Duration::ZERO,
+        }
+    }
+
+    /// Leads until that ends.
+    pub(super) async fn run(mut self, shutdown: &mut oneshot::Receiver<()>) -> End {
+        let end = self.turn(shutdown).await;
+        let leader = self.base.followed();
+        tracing::info!(term = self.leader.term, "leading no more");
+        if let Some(in_flight) = self.in_flight.take() {
+            in_flight.tickets.into_iter().for_each(|ticket| ticket.fail(ProposeError::Unknown));
+        }
+        self.queue.fail_all(leader.as_ref());
+        let waiting = self.confirm.take().map(|confirm| confirm.waiting);
+        for waiting in waiting.into_iter().chain([std::mem::take(&mut self.waiting)]) {
+            waiting.fail(leader.as_ref());
+        }
+        end
+    }
+
+    async fn turn(&mut self, shutdown: &mut oneshot::Receiver<()>) -> End {
+        let raft = self.base.raft.clone();
+        let leader = self.leader;
+        let mut lost = std::pin::pin!(lost(raft, leader));
+        let mut tick = self.base.env.clock.sleep(TICK);
+        let mut inputs = Vec::new();
+        loop {
+            while let Ok(input) = self.base.inputs.try_recv() {
+                self.take(input);
+                if self.queue.len() >= PLAN_REQUESTS_MAX {
+                    break;
+                }
+            }
+            if self.in_flight.is_none()
+                && (self.due || !self.queue.is_empty())
+                && let Err(end) = self.plan().await
+            {
+                return end;
+            }
+            self.confirm();
+            tokio::select! {
+                biased;
+                _ = &mut *shutdown => return End::Shutdown,
+                outcome = completion(&mut self.in_flight) => if let Err(end) = self.applied(outcome) {
+                    return end;
+                },
+                confirmed = confirmation(&mut self.confirm) => if !self.confirmed(confirmed) {
+                    return End::Lost;
+                },
+                // While nothing can be planned, what arrives gathers.
+                count = self.base.inputs.recv_many(&mut inputs, INPUTS_MAX), if self.queue.len() < self.base.options.queue_max => {
+                    if count == 0 {
+                        return End::Shutdown;
+                    }
+                    inputs.drain(..).for_each(|input| self.take(input));
+                }
+                stopped = &mut lost => return if stopped { End::Failed } else { End::Lost },
+                () = &mut tick => {
+                    tick = self.base.env.clock.sleep(TICK);
+                    self.tick();
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Propose { requests, answer } => self.queue.push(requests, answer),
+            Input::Read { answer } => self.waiting.reads.push(answer),
+            Input::Hello { node, epoch } => self.sessions.hello(&node, epoch, self.clock.monotonic()),
+            Input::Renew { node, epoch, number, answer } => {
+                match self.sessions.renew(&node, epoch, number, self.clock.monotonic()) {
+                    Ok(()) => self.waiting.renewals.push(Renewal { node, epoch, number, answer }),
+                    // A worker that gave up asking needs no answer.
+                    Err(_) => drop(answer.send(Err(ReadError::NoSession))),
+                }
+            }
+        }
+    }
+
+    fn tick(&mut self) {
+        if let Some(jump) = self.clock.jump() {
+            tracing::warn!(?jump, "the wall clock jumped");
+        }
+        self.sessions.tick(self.clock.monotonic());
+        self.due = true;
+    }
+
+    /// Plans the next entry at the head and proposes it, if there is anything to write.
+    async fn plan(&mut self) -> Result<(), End> {
+        let gathered = self.queue.take(PLAN_REQUESTS_MAX);
+        let sink = self.sink_due();
+        let duties = Duties {
+            now: self.clock.now(),
+            sessions: &self.sessions,
+            voters: &self.base.voters(),
+            strategy: self.base.options.strategy,
+            sink,
+        };
+        let at = self.clock.at();
+        let mut planned =
+            self.head.plan(gathered, at, duties.now, &mut |state, budget| duties.plan(state, budget));
+        if planned.panics > 0 {
+            tracing::error!(panics = planned.panics, "planning panicked; what caused it was refused");
+        }
+        let outcomes = std::mem::take(&mut planned.outcomes);
+        let tickets = self.queue.decide(outcomes, std::mem::take(&mut planned.leftover));
+        if planned.is_empty() {
+            self.due = false;
+            self.waiting.tickets.extend(tickets);
+            return Ok(());
+        }
+        if sink.is_some() {
+            self.sink_acked_at = self.clock.monotonic();
+        }
+        self.propose(planned, tickets).await
+    }
+
+    async fn propose(&mut self, planned: Planned, tickets: Vec<Ticket>) -> Result<(), End> {
+        let mut entry = Vec::with_capacity(planned.entry_bytes.len() + 1);
+        entry.extend_from_slice(&planned.entry_bytes);
+        self.base.slot.put(self.leader, Arc::new(planned));
+        let (responder, outcome) = ProgressResponder::complete_only();
+        let write = self.base.raft.write(Proposal::new(entry)).with_leader(self.leader).responder(responder);
+        self.in_flight = Some(InFlight { outcome, tickets });
+        write.await.map_err(|_| End::Failed)
+    }
+
+    /// This member's history and how far it is synced, if that is to be acknowledged in the next entry.
+    fn sink_due(&self) -> Option<(MemberId, EventSeq)> {
+        let Options { history: true, member, .. } = self.base.options else { return None };
+        let synced = *self.base.history.borrow();
+        let waited = self.clock.monotonic().saturating_sub(self.sink_acked_at);
+        (waited >= SINK_ACK_EVERY && synced > self.head.state().sink(member)).then_some((member, synced))
+    }
+
+    /// The entry in flight came to its end.
+    fn applied(&mut self, outcome: Option<ClientWriteResult<Types>>) -> Result<(), End> {
+        let Some(InFlight { tickets, .. }) = self.in_flight.take() else { return Ok(()) };
+        let fail = |tickets: Vec<Ticket>, error: &ProposeError| {
+            tickets.into_iter().for_each(|ticket| ticket.fail(error.clone()));
+        };
+        match outcome {
+            Some(Ok(response)) if response.log_id.leader_id == self.leader && response.data == Reply::Applied => {
+                tickets.into_iter().for_each(Ticket::release);
+                self.due = true;
+                self.forget_lost_sessions();
+                Ok(())
+            }
+            // Nothing was written, or what was written is a no-op on all members alike: safe to repeat.
+            Some(Err(ClientWriteError::ForwardToLeader(_)) | Ok(_)) => {
+                fail(tickets, &ProposeError::NotLeader { leader: self.base.followed() });
+                self.queue.fail_begun();
+                Err(End::Lost)
+            }
+            // Cut off by another leader here, but maybe not everywhere.
+            Some(Err(_)) => {
+                fail(tickets, &ProposeError::Unknown);
+                Err(End::Lost)
+            }
+            None => {
+                fail(tickets, &ProposeError::Unknown);
+                Err(End::Failed)
+            }
+        }
+    }
+
+    /// Ended sessions were proposed as lost nodes; those that are applied are done.
+    fn forget_lost_sessions(&mut self) {
+        let state = self.base.applied.borrow();
+        let up = |id: &NodeId, epoch| {
+            let node = state.node(id).map(|found| &found.node);
+            node.is_some_and(|node| node.epoch == epoch && node.health == NodeHealth::Ready)
+        };
+        let ended = self.sessions.ended().filter(|(id, epoch)| !up(id, *epoch));
+        let lost: Vec<_> = ended.map(|(id, epoch)| (id.clone(), epoch)).collect();
+        lost.iter().for_each(|(id, epoch)| self.sessions.forget(id, *epoch));
+    }
+
+    /// Asks the quorum for those who wait for it, unless it is being asked: they came after that question began.
+    fn confirm(&mut self) {
+        if self.confirm.is_some() || self.waiting.is_empty() {
+            return;
+        }
+        let raft = self.base.raft.clone();
+        let outcome = Box::pin(async move { raft.ensure_linearizable(ReadPolicy::ReadIndex).await.is_ok() });
+        let round = self.sessions.begin_round();
+        self.confirm = Some(Confirm { outcome, waiting: std::mem::take(&mut self.waiting), round });
+    }
+
+    /// The quorum has answered. False if this member does not lead any more.
+    fn confirmed(&mut self, confirmed: bool) -> bool {
+        let Some(Confirm { waiting, round, .. }) = self.confirm.take() else { return true };
+        if !confirmed || self.base.leader_id() != Some(self.leader) {
+            waiting.fail(self.base.followed().as_ref());
+            return false;
+        }
+        waiting.tickets.into_iter().for_each(Ticket::release);
+        if !waiting.reads.is_empty() {
+            let state = self.base.applied.borrow().clone();
+            // Whoever gave up waiting needs no answer, here and below.
+            waiting.reads.into_iter().for_each(|answer| drop(answer.send(Ok(state.clone()))));
+        }
+        let renewed = round.map(|round| self.sessions.confirmed(round)).unwrap_or_default();
+        let alive: BTreeSet<_> = renewed.into_iter().map(|renewed| (renewed.node, renewed.epoch)).collect();
+        for Renewal { node, epoch, number, answer } in waiting.renewals {
+            let lives = alive.contains(&(node, epoch));
+            drop(answer.send(if lives { Ok(number) } else { Err(ReadError::NoSession) }));
+        }
+        true
+    }
+}
+
+impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.tickets.is_empty() && self.reads.is_empty() && self.renewals.is_empty()
+    }
+
+    fn fail(self, leader: Option<&crate::error::Peer>) {
+        for ticket in self.tickets {
+            ticket.fail(ProposeError::NotLeader { leader: leader.cloned() });
+        }
+        for answer in self.reads {
+            refuse(Input::Read { answer }, leader);
+        }
+        for Renewal { node, epoch, number, answer } in self.renewals {
+            refuse(Input::Renew { node, epoch, number, answer }, leader);
+        }
+    }
+}
+
+/// Completes when `leader` is not this member's leader id any more; true if Raft has stopped.
+pub(super) async fn lost(raft: Raft, leader: LeaderId) -> bool {
+    let mut metrics = raft.server_metrics();
+    while raft.as_leader().is_ok_and(|found| *found.leader_id() == leader) {
+        if metrics.changed().await.is_err() {
+            return true;
+        }
+    }
+    false
+}
+
+/// The end of the entry in flight; waits for ever if there is none. None if Raft dropped it.
+async fn completion(in_flight: &mut Option<InFlight>) -> Option<ClientWriteResult<Types>> {
+    match in_flight {
+        Some(in_flight) => (&mut in_flight.outcome).await.ok(),
+        None => pending().await,
+    }
+}
+
+/// The quorum's answer; waits for ever if it was not asked.
+async fn confirmation(confirm: &mut Option<Confirm>) -> bool {
+    match confirm {
+        Some(confirm) => confirm.outcome.as_mut().await,
+        None => pending().await,
+    }
+}

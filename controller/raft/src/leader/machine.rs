@@ -1,0 +1,97 @@
+//! The replicated state behind Raft: applies what is committed, adopts what the head did already, and tells subscribers.
+
+use std::io::{self, Read};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use atlas_replica::{Planned, Replica};
+use atlas_state::State;
+use atlas_types::EventSeq;
+use tokio::sync::{broadcast, watch};
+
+use crate::consensus::machine::Machine;
+use crate::consensus::snapshot::Source;
+use crate::consensus::{LeaderId, Proposal, RaftLogId, Reply};
+use crate::handle::AppliedBatch;
+
+/// What the leader loop has in flight, for the state machine to adopt when it comes back committed.
+#[derive(Clone, Default)]
+pub(crate) struct Slot(Arc<Mutex<Option<(LeaderId, Arc<Planned>)>>>);
+
+impl Slot {
+    /// Puts the plan that is about to be proposed under `leader`.
+    pub(crate) fn put(&self, leader: LeaderId, planned: Arc<Planned>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((leader, planned));
+    }
+
+    /// Drops what is there: it will not be adopted.
+    pub(crate) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// The plan of this very entry.
+    fn take(&self, leader: &LeaderId, entry: &[u8]) -> Option<Arc<Planned>> {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = slot.as_ref().is_some_and(|(by, planned)| by == leader && planned.entry_bytes == entry);
+        if own { slot.take().map(|(_, planned)| planned) } else { None }
+    }
+}
+
+/// The state machine of a member.
+pub(crate) struct StateMachine {
+    replica: Replica,
+    slot: Slot,
+    applied: watch::Sender<State>,
+    batches: broadcast::Sender<Arc<AppliedBatch>>,
+}
+
+impl StateMachine {
+    /// A machine on the state of a new cluster.
+    pub(crate) fn new(
+        state: State,
+        slot: Slot,
+        applied: watch::Sender<State>,
+        batches: broadcast::Sender<Arc<AppliedBatch>>,
+    ) -> Self {
+        Self { replica: Replica::new(state), slot, applied, batches }
+    }
+}
+
+impl Machine for StateMachine {
+    fn apply(&mut self, id: RaftLogId, proposal: &Proposal) -> io::Result<Reply> {
+        let entry = proposal.entry();
+        let applied = match self.slot.take(&id.leader_id, entry) {
+            Some(planned) => self.replica.adopt(&planned),
+            None => self.replica.apply(entry),
+        };
+        let applied = applied.map_err(io::Error::other)?;
+        if applied.stale {
+            return Ok(Reply::Stale);
+        }
+        let state = self.replica.state().clone();
+        let batch = AppliedBatch { index: id.index, seq: state.seq(), events: applied.events, state: state.clone() };
+        self.applied.send_replace(state);
+        // Without subscribers there is nobody to tell.
+        let _ = self.batches.send(Arc::new(batch));
+        Ok(Reply::Applied)
+    }
+
+    fn snapshot(&self) -> (Source, EventSeq) {
+        let state = self.replica.state().clone();
+        let event_seq = state.event_seq();
+        let write = move |mut out: &mut dyn io::Write| {
+            atlas_format::encode_snapshot(&state.to_image(), &mut out).map_err(io::Error::other)
+        };
+        (Box::new(write), event_seq)
+    }
+
+    fn restore(&mut self, body: &mut dyn Read) -> io::Result<()> {
+        let image = atlas_format::decode_snapshot(body).map_err(io::Error::other)?;
+        let state = State::from_image(image).map_err(io::Error::other)?;
+        if state.cluster_id() != self.replica.state().cluster_id() {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the snapshot belongs to another cluster"));
+        }
+        self.applied.send_replace(state.clone());
+        self.replica = Replica::new(state);
+        Ok(())
+    }
+}

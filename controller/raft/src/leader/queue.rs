@@ -1,0 +1,160 @@
+//! Proposals that wait, and what is decided of them so far. Pure.
+
+use std::collections::VecDeque;
+
+use atlas_types::Request;
+use tokio::sync::oneshot;
+
+use crate::error::{Peer, ProposeError};
+use crate::handle::Answers;
+
+type Answer = oneshot::Sender<Result<Answers, ProposeError>>;
+
+/// One caller, and the answers that were decided for it.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    answer: Answer,
+    wanted: usize,
+    outcomes: Answers,
+}
+
+impl Ticket {
+    /// Tells the caller what was decided. Only once it is certain (design §2, rule 4).
+    pub(super) fn release(self) {
+        // Nobody to tell is fine: the caller gave up waiting.
+        let _ = self.answer.send(Ok(self.outcomes));
+    }
+
+    /// Tells the caller that this came to nothing, or to nobody knows what.
+    pub(super) fn fail(self, error: ProposeError) {
+        let _ = self.answer.send(Err(error));
+    }
+}
+
+/// Requests in the order in which they came, and whose they are.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    requests: VecDeque<Request>,
+    /// The first may have some of its answers already, from an entry that did not hold all its requests.
+    tickets: VecDeque<Ticket>,
+}
+
+impl Queue {
+    /// True if nothing waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// Requests that wait.
+    pub(super) fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Adds a proposal.
+    pub(super) fn push(&mut self, requests: Vec<Request>, answer: Answer) {
+        let ticket = Ticket { answer, wanted: requests.len(), outcomes: Vec::with_capacity(requests.len()) };
+        if ticket.wanted == 0 {
+            return ticket.release();
+        }
+        self.requests.extend(requests);
+        self.tickets.push_back(ticket);
+    }
+
+    /// Takes out the first `max` requests, to be planned.
+    pub(super) fn take(&mut self, max: usize) -> Vec<Request> {
+        let end = max.min(self.requests.len());
+        self.requests.drain(..end).collect()
+    }
+
+    /// Notes what a plan decided: `outcomes` of the first requests taken, `leftover` for the next plan. Returns the callers
+    /// that have all their answers by that.
+    pub(super) fn decide(&mut self, outcomes: Answers, leftover: Vec<Request>) -> Vec<Ticket> {
+        for request in leftover.into_iter().rev() {
+            self.requests.push_front(request);
+        }
+        let mut whole = Vec::new();
+        for outcome in outcomes {
+            let Some(ticket) = self.tickets.front_mut() else { break };
+            ticket.outcomes.push(outcome);
+            if ticket.outcomes.len() == ticket.wanted {
+                whole.extend(self.tickets.pop_front());
+            }
+        }
+        whole
+    }
+
+    /// The entry that decided a part of the first proposal came to nothing known: nor will the rest of it.
+    pub(super) fn fail_begun(&mut self) {
+        if self.tickets.front().is_some_and(|ticket| !ticket.outcomes.is_empty())
+            && let Some(ticket) = self.tickets.pop_front()
+        {
+            self.requests.drain(..ticket.wanted - ticket.outcomes.len());
+            ticket.fail(ProposeError::Unknown);
+        }
+    }
+
+    /// This member does not lead: nothing that waits was written, except for a part of the first.
+    pub(super) fn fail_all(&mut self, leader: Option<&Peer>) {
+        self.fail_begun();
+        self.requests.clear();
+        for ticket in self.tickets.drain(..) {
+            ticket.fail(ProposeError::NotLeader { leader: leader.cloned() });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use atlas_types::{Command, ConfigureCluster, Namespace, Origin, Outcome};
+
+    use super::*;
+
+    fn requests(count: usize) -> Vec<Request> {
+        let command = Command::ConfigureCluster(ConfigureCluster { config: Default::default() });
+        let request = Request { origin: Origin::duty(Namespace::default_namespace()), command };
+        vec![request; count]
+    }
+
+    fn done(count: usize) -> Answers {
+        vec![Ok(Outcome::Done); count]
+    }
+
+    #[test]
+    fn a_proposal_that_spans_entries_is_whole_with_its_last() {
+        let mut queue = Queue::default();
+        let ((first, mut one), (second, _two)) = (oneshot::channel(), oneshot::channel());
+        queue.push(requests(3), first);
+        queue.push(requests(2), second);
+        let mut taken = queue.take(4);
+        assert!(queue.decide(done(2), taken.split_off(2)).is_empty());
+        assert_eq!(queue.len(), 3);
+        let taken = queue.take(4);
+        assert_eq!(taken.len(), 3);
+        let whole = queue.decide(done(3), Vec::new());
+        assert_eq!(whole.len(), 2);
+        whole.into_iter().for_each(Ticket::release);
+        assert_eq!(one.try_recv(), Ok(Ok(done(3))));
+    }
+
+    #[test]
+    fn a_begun_proposal_ends_unknown_and_the_others_as_not_written() {
+        let mut queue = Queue::default();
+        let ((first, mut one), (second, mut two)) = (oneshot::channel(), oneshot::channel());
+        queue.push(requests(3), first);
+        queue.push(requests(2), second);
+        let taken = queue.take(1);
+        queue.decide(done(taken.len()), Vec::new());
+        queue.fail_all(None);
+        assert!(queue.is_empty());
+        assert_eq!(one.try_recv(), Ok(Err(ProposeError::Unknown)));
+        assert_eq!(two.try_recv(), Ok(Err(ProposeError::NotLeader { leader: None })));
+    }
+
+    #[test]
+    fn an_empty_proposal_is_answered_at_once() {
+        let mut queue = Queue::default();
+        let (answer, mut answered) = oneshot::channel();
+        queue.push(Vec::new(), answer);
+        assert_eq!(answered.try_recv(), Ok(Ok(Vec::new())));
+    }
+}
