@@ -1,1 +1,24 @@
-//! The worker program: runs agents.
+//! The worker: keeps a session with the leader, runs agents in slots, streams what they say.
+//!
+//! What to do is decided by `atlas-slots`; this crate carries it out. The pump is one task that takes every input in turn;
+//! each slot has a thread of its own that blocks on its agent's pipes; the link is a task that keeps one stream open to whoever
+//! leads. Agents never run in this process: see [`run_if_asked`].
+
+mod agent;
+mod link;
+mod mailbox;
+mod metadata;
+mod options;
+mod packages;
+mod payloads;
+mod process;
+mod provider;
+mod pump;
+mod python;
+mod slot;
+mod worker;
+
+pub use options::{Configuration, ConfigurationError, Options};
+pub use process::run_if_asked;
+pub use python::Python;
+pub use worker::{StartError, Worker};

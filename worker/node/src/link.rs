@@ -1,0 +1,201 @@
+//! The link: one stream to the leader, opened again whenever it ends, with jitter and a growing pause.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_wire::limits::{CONTROLLER_FRAME_BYTES_MAX, WORKER_FRAME_BYTES_MAX};
+use atlas_wire::proto::worker::v1::SessionRequest;
+use atlas_wire::proto::worker::v1::worker_service_client::WorkerServiceClient;
+use atlas_wire::session::{ToLeader, ToWorker};
+use hyper_util::rt::TokioIo;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::{Channel, Endpoint};
+use tracing::{debug, info, warn};
+
+/// A client of the controller that the link is connected to.
+pub(crate) type Client = WorkerServiceClient<Channel>;
+
+/// Frames that wait to be sent. More means that the other end does not read.
+const FRAMES_WAITING_MAX: usize = 4_096;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// What the link tells the pump.
+#[derive(Debug)]
+pub(crate) enum LinkEvent {
+    /// A stream is open; hello comes first.
+    Connected(Stream),
+    /// The leader said something.
+    Said(Box<ToWorker>),
+    /// The stream ended.
+    Disconnected,
+}
+
+/// The pump's end of an open stream. Dropping it closes the stream.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    frames: mpsc::Sender<SessionRequest>,
+    close: Arc<Notify>,
+}
+
+impl Stream {
+    /// Sends a frame; false if the stream is stuck or gone.
+    pub(crate) fn send(&self, frame: ToLeader) -> bool {
+        self.frames.try_send(frame.into()).is_ok()
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.close.notify_one();
+    }
+}
+
+/// Keeps the stream open.
+pub(crate) struct Link {
+    pub(crate) env: Env,
+    pub(crate) controllers: Vec<String>,
+    pub(crate) events: mpsc::Sender<LinkEvent>,
+    /// Who to ask for packages and payloads.
+    pub(crate) client: watch::Sender<Option<Client>>,
+}
+
+/// How a stream ended.
+enum End {
+    /// The controller does not lead and said who does.
+    Redirected(String),
+    /// After a welcome.
+    Lost,
+    /// Before a welcome.
+    Refused,
+    /// The pump is gone.
+    Over,
+}
+
+impl Link {
+    /// Runs until the pump is gone.
+    pub(crate) async fn run(self) {
+        let mut next = 0;
+        let mut redirected = None;
+        let mut pause = PAUSE_MIN;
+        loop {
+            let address = match redirected.take() {
+                Some(address) => address,
+                None if self.controllers.is_empty() => return,
+                None => {
+                    next = (next + 1) % self.controllers.len();
+                    self.controllers[next].clone()
+                }
+            };
+            match self.attend(&address).await {
+                End::Over => return,
+                End::Redirected(leader) => redirected = Some(leader),
+                End::Lost => {
+                    pause = PAUSE_MIN;
+                    info!(%address, "session ended, connecting again");
+                }
+                End::Refused => debug!(%address, "no session"),
+            }
+            // Half of the pause is random, so that workers do not come back all at once.
+            let half = pause / 2;
+            let share = self.env.entropy.u64() % 1_000;
+            let jitter = half * u32::try_from(share).unwrap_or(0) / 1_000;
+            self.env.clock.sleep(half + jitter).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+            if self.events.is_closed() {
+                return;
+            }
+        }
+    }
+
+    async fn attend(&self, address: &str) -> End {
+        let channel = match self.connect(address).await {
+            Ok(channel) => channel,
+            Err(error) => {
+                debug!(%address, %error, "could not connect");
+                return End::Refused;
+            }
+        };
+        let client = WorkerServiceClient::new(channel)
+            .max_decoding_message_size(CONTROLLER_FRAME_BYTES_MAX)
+            .max_encoding_message_size(WORKER_FRAME_BYTES_MAX);
+        self.client.send_replace(Some(client.clone()));
+        let (frames, outgoing) = mpsc::channel(FRAMES_WAITING_MAX);
+        let close = Arc::new(Notify::new());
+        let stream = Stream { frames, close: Arc::clone(&close) };
+        if self.events.send(LinkEvent::Connected(stream)).await.is_err() {
+            return End::Over;
+        }
+        let end = tokio::select! {
+            end = self.converse(client, outgoing) => end,
+            () = close.notified() => End::Refused,
+        };
+        match self.events.send(LinkEvent::Disconnected).await {
+            Ok(()) => end,
+            Err(_) => End::Over,
+        }
+    }
+
+    async fn converse(&self, mut client: Client, outgoing: mpsc::Receiver<SessionRequest>) -> End {
+        let mut incoming = match client.session(ReceiverStream::new(outgoing)).await {
+            Ok(response) => response.into_inner(),
+            Err(status) => {
+                debug!(%status, "the controller refused the session");
+                return End::Refused;
+            }
+        };
+        let mut welcomed = false;
+        loop {
+            let frame = match incoming.next().await {
+                Some(Ok(frame)) => frame,
+                Some(Err(status)) => {
+                    debug!(%status, "the session's stream broke");
+                    break;
+                }
+                None => break,
+            };
+            let said = match ToWorker::try_from(frame) {
+                Ok(said) => said,
+                Err(error) => {
+                    warn!(%error, "the controller sent a malformed frame");
+                    break;
+                }
+            };
+            match said {
+                ToWorker::NotLeader { leader_address: Some(leader) } => return End::Redirected(leader),
+                ToWorker::NotLeader { leader_address: None } => return End::Refused,
+                ToWorker::Shutdown => break,
+                other => {
+                    welcomed |= matches!(other, ToWorker::Welcome(_));
+                    if self.events.send(LinkEvent::Said(Box::new(other))).await.is_err() {
+                        return End::Over;
+                    }
+                }
+            }
+        }
+        if welcomed { End::Lost } else { End::Refused }
+    }
+
+    async fn connect(&self, address: &str) -> Result<Channel, tonic::transport::Error> {
+        let endpoint = Endpoint::from_shared(format!("http://{address}"))?
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(Duration::from_secs(5))
+            .keep_alive_timeout(Duration::from_secs(5))
+            .keep_alive_while_idle(true);
+        let net = Arc::clone(&self.env.net);
+        let connector = tower::service_fn(move |uri: http::Uri| {
+            let net = Arc::clone(&net);
+            async move {
+                let authority = uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();
+                net.connect(authority).await.map(TokioIo::new)
+            }
+        });
+        endpoint.connect_with_connector(connector).await
+    }
+}

@@ -1,0 +1,33 @@
+//! What an attempt adds to its job's metadata: token counts and the model's name (spec §7.1, step 14).
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+/// What the agent may write into the job's metadata; everything else that it measured stays with the slot.
+const CAPTURED: [&str; 3] = ["input_tokens", "output_tokens", "model"];
+
+/// The job's metadata with what the attempt added; none if it added nothing.
+pub(crate) fn merged(metadata: &[u8], added: &Map<String, Value>) -> Option<Arc<[u8]>> {
+    let added: Vec<_> = CAPTURED.iter().filter_map(|&key| added.get_key_value(key)).collect();
+    if added.is_empty() {
+        return None;
+    }
+    let mut merged: Map<String, Value> = serde_json::from_slice(metadata).unwrap_or_default();
+    merged.extend(added.into_iter().map(|(key, value)| (key.clone(), value.clone())));
+    serde_json::to_vec(&merged).ok().map(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn token_counts_are_added_and_nothing_else() {
+        let added = json!({"input_tokens": 3, "note": "x"}).as_object().cloned().unwrap_or_default();
+        assert_eq!(merged(br#"{"a":1}"#, &added).as_deref(), Some(&br#"{"a":1,"input_tokens":3}"#[..]));
+        assert_eq!(merged(b"{}", &Map::new()), None);
+    }
+}

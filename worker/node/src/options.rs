@@ -1,0 +1,387 @@
+//! What an operator may choose: [`Options`] for programs that embed a worker, [`Configuration`] for the command line and files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use atlas_inventory::Declared;
+use atlas_types::{IdError, NodeId};
+use clap::Parser;
+use serde::{Deserialize, Serialize};
+
+/// What a worker needs to know.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The node's name, unique in the cluster.
+    pub node: NodeId,
+    /// Addresses of controllers' worker doors, `host:port`.
+    pub controllers: Vec<String>,
+    /// Where packages and the Python package are kept.
+    pub data_dir: PathBuf,
+    /// Most jobs at once; none is the larger of 4 and the number of cores.
+    pub places: Option<u32>,
+    /// Idle slots kept for each agent version.
+    pub warm_pool_size: u32,
+    /// How long a slot may be idle.
+    pub idle_timeout: Duration,
+    /// How long running attempts may go on when the worker stops.
+    pub drain_timeout: Duration,
+    /// Time between the polite and the hard signal when the worker gives up an attempt.
+    pub stop_grace: Duration,
+    /// How long an agent's `on_shutdown` may take.
+    pub shutdown_timeout: Duration,
+    /// Longest output of one job.
+    pub output_bytes_max: usize,
+    /// How much of an exec agent's stderr is kept for its error text.
+    pub stderr_bytes_max: usize,
+    /// Most bytes of log lines of one attempt.
+    pub log_bytes_max: usize,
+    /// Most bytes of unpacked packages.
+    pub package_cache_bytes_max: u64,
+    /// Names of environment variables that agents get, beside `PATH`, `HOME`, `LANG`, `LC_ALL`, `TMPDIR` and `TZ`.
+    pub agent_environment: Vec<String>,
+    /// Free-form labels of the node.
+    pub labels: BTreeMap<String, String>,
+    /// Hardware that the operator declares instead of having it probed.
+    pub declared: Declared,
+    /// The Python interpreter; none looks for one.
+    pub python: Option<PathBuf>,
+    /// What `@atlas` in a command stands for; none is this program.
+    pub atlas_program: Option<PathBuf>,
+    /// The program that keeps agents' process trees; none is this program, which then must call [`crate::run_if_asked`].
+    pub keeper: Option<PathBuf>,
+    /// Serves the command `@noop` in this process (benchmarks).
+    pub noop: bool,
+}
+
+impl Options {
+    /// The defaults of a worker.
+    pub fn new(node: NodeId, controllers: Vec<String>, data_dir: PathBuf) -> Self {
+        Self {
+            node,
+            controllers,
+            data_dir,
+            places: None,
+            warm_pool_size: 2,
+            idle_timeout: Duration::from_secs(300),
+            drain_timeout: Duration::from_secs(10),
+            stop_grace: Duration::from_secs(2),
+            shutdown_timeout: Duration::from_secs(5),
+            output_bytes_max: 8 << 20,
+            stderr_bytes_max: 64 << 10,
+            log_bytes_max: 1 << 20,
+            package_cache_bytes_max: 4 << 30,
+            agent_environment: Vec::new(),
+            labels: BTreeMap::new(),
+            declared: Declared::default(),
+            python: None,
+            atlas_program: None,
+            keeper: None,
+            noop: false,
+        }
+    }
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigurationError {
+    /// The file cannot be read.
+    #[error("could not read \"{}\"", .path.display())]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is not TOML, or has a key that means nothing.
+    #[error("\"{}\" is not a configuration", .path.display())]
+    Parse {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong and where.
+        source: Box<toml::de::Error>,
+    },
+    /// A value that is none of its kind.
+    #[error("\"{value}\" is not {what}")]
+    Value {
+        /// The value as given.
+        value: String,
+        /// What was expected.
+        what: &'static str,
+    },
+    /// The node's name cannot be used.
+    #[error("\"{name}\" cannot be a node's name")]
+    Node {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        source: IdError,
+    },
+    /// No controller is named.
+    #[error("no controller is named; use --controller HOST:PORT")]
+    NoController,
+}
+
+/// Runs agents for a cluster. Every option is also a key of the file, in its snake_case name.
+#[derive(Debug, Clone, Default, Parser, Serialize, Deserialize)]
+#[command(name = "atlas-worker", version)]
+#[serde(deny_unknown_fields, default)]
+pub struct Configuration {
+    /// The TOML file with the options that are not given here.
+    #[arg(long, env = "ATLAS_WORKER_CONFIG", value_name = "FILE")]
+    #[serde(skip)]
+    pub config: Option<PathBuf>,
+    /// Print the configuration as it results, and exit.
+    #[arg(long)]
+    #[serde(skip)]
+    pub print_config: bool,
+    /// Check the configuration, and exit.
+    #[arg(long)]
+    #[serde(skip)]
+    pub check_config: bool,
+    /// The node's name; the host's name if not given.
+    #[arg(long, env = "ATLAS_NODE", value_name = "NAME")]
+    pub node: Option<String>,
+    /// A controller's worker door; repeatable.
+    #[arg(long = "controller", env = "ATLAS_CONTROLLERS", value_delimiter = ',', value_name = "HOST:PORT")]
+    pub controllers: Option<Vec<String>>,
+    /// Where packages are kept.
+    #[arg(long, env = "ATLAS_WORKER_DATA_DIR", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Most jobs at once; the larger of 4 and the number of cores if not given.
+    #[arg(long, env = "ATLAS_PLACES", value_name = "N")]
+    pub places: Option<u32>,
+    /// Idle slots kept for each agent version.
+    #[arg(long, env = "ATLAS_WARM_POOL_SIZE", value_name = "N")]
+    pub warm_pool_size: Option<u32>,
+    /// How long a slot may be idle, such as 300s.
+    #[arg(long, env = "ATLAS_IDLE_TIMEOUT", value_name = "TIME")]
+    pub idle_timeout: Option<String>,
+    /// How long running attempts may go on when the worker stops.
+    #[arg(long, env = "ATLAS_DRAIN_TIMEOUT", value_name = "TIME")]
+    pub drain_timeout: Option<String>,
+    /// Time between the polite and the hard signal when the worker gives up an attempt.
+    #[arg(long, env = "ATLAS_STOP_GRACE", value_name = "TIME")]
+    pub stop_grace: Option<String>,
+    /// Longest output of one job, such as 8MiB.
+    #[arg(long, env = "ATLAS_OUTPUT_MAX", value_name = "SIZE")]
+    pub output_max: Option<String>,
+    /// Most bytes of log lines of one attempt.
+    #[arg(long, env = "ATLAS_LOG_MAX", value_name = "SIZE")]
+    pub log_max: Option<String>,
+    /// Most bytes of unpacked packages.
+    #[arg(long, env = "ATLAS_PACKAGE_CACHE_MAX", value_name = "SIZE")]
+    pub package_cache_max: Option<String>,
+    /// An environment variable that agents get; repeatable.
+    #[arg(long = "agent-env", env = "ATLAS_AGENT_ENV", value_delimiter = ',', value_name = "NAME")]
+    pub agent_env: Option<Vec<String>>,
+    /// A label of the node, KEY=VALUE; repeatable.
+    #[arg(long = "label", env = "ATLAS_LABELS", value_delimiter = ',', value_name = "KEY=VALUE")]
+    pub labels: Option<Vec<String>>,
+    /// Declare so many GPUs instead of probing.
+    #[arg(long, env = "ATLAS_GPUS", value_name = "N")]
+    pub gpus: Option<u32>,
+    /// Their memory in GB, one number a GPU.
+    #[arg(long, env = "ATLAS_GPU_VRAM", value_delimiter = ',', value_name = "GB,GB")]
+    pub gpu_vram: Option<Vec<u64>>,
+    /// Declare so much memory, in GB.
+    #[arg(long, env = "ATLAS_POOL_MEMORY", value_name = "GB")]
+    pub pool_memory: Option<u64>,
+    /// Declare so many cores.
+    #[arg(long, env = "ATLAS_POOL_CPUS", value_name = "N")]
+    pub pool_cpus: Option<u32>,
+    /// Declare the processor family: x86_64, arm64 or any.
+    #[arg(long, env = "ATLAS_POOL_ARCH", value_name = "ARCH")]
+    pub pool_arch: Option<String>,
+    /// Declare a device file that jobs may share; repeatable.
+    #[arg(long = "pool-device", env = "ATLAS_POOL_DEVICES", value_delimiter = ',', value_name = "PATH")]
+    pub pool_devices: Option<Vec<String>>,
+    /// The Python interpreter.
+    #[arg(long, env = "ATLAS_PYTHON", value_name = "PROGRAM")]
+    pub python: Option<PathBuf>,
+    /// Serve the command @noop in this process, for benchmarks.
+    #[arg(long, env = "ATLAS_NOOP", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub noop: Option<bool>,
+    /// What to log, such as info or warn,atlas_worker=debug.
+    #[arg(long, env = "ATLAS_LOG", value_name = "FILTER")]
+    pub log: Option<String>,
+}
+
+impl Configuration {
+    /// Adds what the file says to what flags and environment left open.
+    pub fn with_file(self) -> Result<Self, ConfigurationError> {
+        let Some(path) = self.config.clone() else { return Ok(self) };
+        let text =
+            std::fs::read_to_string(&path).map_err(|source| ConfigurationError::Read { path: path.clone(), source })?;
+        let file: Self =
+            toml::from_str(&text).map_err(|source| ConfigurationError::Parse { path, source: Box::new(source) })?;
+        Ok(self.over(file))
+    }
+
+    fn over(self, file: Self) -> Self {
+        Self {
+            config: self.config,
+            print_config: self.print_config,
+            check_config: self.check_config,
+            node: self.node.or(file.node),
+            controllers: self.controllers.or(file.controllers),
+            data_dir: self.data_dir.or(file.data_dir),
+            places: self.places.or(file.places),
+            warm_pool_size: self.warm_pool_size.or(file.warm_pool_size),
+            idle_timeout: self.idle_timeout.or(file.idle_timeout),
+            drain_timeout: self.drain_timeout.or(file.drain_timeout),
+            stop_grace: self.stop_grace.or(file.stop_grace),
+            output_max: self.output_max.or(file.output_max),
+            log_max: self.log_max.or(file.log_max),
+            package_cache_max: self.package_cache_max.or(file.package_cache_max),
+            agent_env: self.agent_env.or(file.agent_env),
+            labels: self.labels.or(file.labels),
+            gpus: self.gpus.or(file.gpus),
+            gpu_vram: self.gpu_vram.or(file.gpu_vram),
+            pool_memory: self.pool_memory.or(file.pool_memory),
+            pool_cpus: self.pool_cpus.or(file.pool_cpus),
+            pool_arch: self.pool_arch.or(file.pool_arch),
+            pool_devices: self.pool_devices.or(file.pool_devices),
+            python: self.python.or(file.python),
+            noop: self.noop.or(file.noop),
+            log: self.log.or(file.log),
+        }
+    }
+
+    /// The options that follow.
+    pub fn options(&self) -> Result<Options, ConfigurationError> {
+        let name = self.node.clone().unwrap_or_else(host_name);
+        let node = NodeId::new(&name).map_err(|source| ConfigurationError::Node { name, source })?;
+        let controllers = self.controllers.clone().filter(|all| !all.is_empty());
+        let controllers = controllers.ok_or(ConfigurationError::NoController)?;
+        let data_dir = self.data_dir.clone().unwrap_or_else(|| PathBuf::from("./.atlas-worker"));
+        let mut options = Options::new(node, controllers, data_dir);
+        options.places = self.places;
+        options.warm_pool_size = self.warm_pool_size.unwrap_or(options.warm_pool_size);
+        set(&mut options.idle_timeout, self.idle_timeout.as_deref(), duration)?;
+        set(&mut options.drain_timeout, self.drain_timeout.as_deref(), duration)?;
+        set(&mut options.stop_grace, self.stop_grace.as_deref(), duration)?;
+        set(&mut options.output_bytes_max, self.output_max.as_deref(), size)?;
+        set(&mut options.log_bytes_max, self.log_max.as_deref(), size)?;
+        set(&mut options.package_cache_bytes_max, self.package_cache_max.as_deref(), |text| Ok(size(text)? as u64))?;
+        options.agent_environment = self.agent_env.clone().unwrap_or_default();
+        options.labels = self.labels.iter().flatten().map(|text| label(text)).collect::<Result<_, _>>()?;
+        options.declared = self.declared()?;
+        options.python.clone_from(&self.python);
+        options.noop = self.noop.unwrap_or(false);
+        Ok(options)
+    }
+
+    fn declared(&self) -> Result<Declared, ConfigurationError> {
+        let architecture = match self.pool_arch.as_deref() {
+            None | Some("any") => None,
+            Some(word) => Some(atlas_inventory::architecture(word).ok_or_else(|| ConfigurationError::Value {
+                value: word.to_owned(),
+                what: "a processor family (x86_64, arm64, any)",
+            })?),
+        };
+        Ok(Declared {
+            gpus: self.gpus,
+            gpu_vram_gb: self.gpu_vram.clone().unwrap_or_default(),
+            memory_gb: self.pool_memory,
+            cores: self.pool_cpus,
+            architecture,
+            devices: self.pool_devices.clone().unwrap_or_default(),
+        })
+    }
+
+    /// The configuration as a file.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).unwrap_or_default()
+    }
+}
+
+fn set<T>(
+    to: &mut T,
+    text: Option<&str>,
+    read: impl Fn(&str) -> Result<T, ConfigurationError>,
+) -> Result<(), ConfigurationError> {
+    if let Some(text) = text {
+        *to = read(text)?;
+    }
+    Ok(())
+}
+
+fn label(text: &str) -> Result<(String, String), ConfigurationError> {
+    let wrong = || ConfigurationError::Value { value: text.to_owned(), what: "a label of the form KEY=VALUE" };
+    let (key, value) = text.split_once('=').ok_or_else(wrong)?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+/// `300s`, `250ms`, `5m`, `1h`.
+fn duration(text: &str) -> Result<Duration, ConfigurationError> {
+    let wrong = || ConfigurationError::Value { value: text.to_owned(), what: "a time such as 30s" };
+    let (number, unit) = split(text).ok_or_else(wrong)?;
+    let milliseconds = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(milliseconds).map(Duration::from_millis).ok_or_else(wrong)
+}
+
+/// `64KiB`, `8MiB`, `4GiB`, or bytes.
+fn size(text: &str) -> Result<usize, ConfigurationError> {
+    let wrong = || ConfigurationError::Value { value: text.to_owned(), what: "a size such as 8MiB" };
+    let (number, unit) = split(text).ok_or_else(wrong)?;
+    let bytes: u64 = match unit {
+        "" | "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(bytes).and_then(|bytes| usize::try_from(bytes).ok()).ok_or_else(wrong)
+}
+
+fn split(text: &str) -> Option<(u64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    Some((text[..end].parse().ok()?, text[end..].trim()))
+}
+
+fn host_name() -> String {
+    let name = std::fs::read_to_string(Path::new("/proc/sys/kernel/hostname")).unwrap_or_default();
+    let name = name.trim();
+    if name.is_empty() { "worker".to_owned() } else { name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_win_over_the_file() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let path = dir.path().join("worker.toml");
+        std::fs::write(&path, "node = \"a\"\nplaces = 3\ncontrollers = [\"c:1\"]\nidle_timeout = \"5m\"\n")
+            .expect("writable");
+        let flags = Configuration { config: Some(path), node: Some("b".into()), ..Configuration::default() };
+        let options = flags.with_file().and_then(|merged| merged.options()).expect("valid");
+        assert_eq!((options.node.as_str(), options.places), ("b", Some(3)));
+        assert_eq!(options.idle_timeout, Duration::from_secs(300));
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let path = dir.path().join("worker.toml");
+        std::fs::write(&path, "place = 3\n").expect("writable");
+        let flags = Configuration { config: Some(path), ..Configuration::default() };
+        assert!(matches!(flags.with_file(), Err(ConfigurationError::Parse { .. })));
+    }
+
+    #[test]
+    fn times_and_sizes_have_units() {
+        assert_eq!(duration("250ms").ok(), Some(Duration::from_millis(250)));
+        assert_eq!(size("8MiB").ok(), Some(8 << 20));
+        assert_eq!(size("12").ok(), Some(12));
+        assert!(duration("30").is_err() && duration("s").is_err() && size("1GB").is_err());
+    }
+}

@@ -1,0 +1,137 @@
+//! The package cache: unpacked by digest under the data directory, bounded, each fetched once however many jobs wait for it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use atlas_package::Limits;
+use atlas_types::Digest;
+use tracing::{debug, warn};
+
+use crate::agent::{Agent, AgentError};
+use crate::payloads::{TransferError, Transfers};
+
+/// Why an agent is not on this node.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PackageError {
+    #[error("could not fetch the package")]
+    Fetch(#[source] TransferError),
+    #[error("could not unpack the package")]
+    Unpack(#[source] atlas_package::UnpackError),
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    #[error("the work was cut short")]
+    CutShort,
+}
+
+/// Agents on this node.
+#[derive(Clone)]
+pub(crate) struct Packages {
+    directory: PathBuf,
+    bytes_max: u64,
+    noop: bool,
+    transfers: Transfers,
+    loaded: Arc<Mutex<Loaded>>,
+    /// One at a time: packages are small, and two jobs of one agent must not fetch it twice.
+    fetching: Arc<tokio::sync::Mutex<()>>,
+}
+
+#[derive(Default)]
+struct Loaded {
+    agents: BTreeMap<Digest, Entry>,
+    uses: u64,
+}
+
+struct Entry {
+    agent: Arc<Agent>,
+    bytes: u64,
+    last_use: u64,
+}
+
+impl Packages {
+    pub(crate) fn new(data_dir: &Path, bytes_max: u64, noop: bool, transfers: Transfers) -> Self {
+        let directory = data_dir.join("packages");
+        Self { directory, bytes_max, noop, transfers, loaded: Arc::default(), fetching: Arc::default() }
+    }
+
+    /// The agent, if it is ready.
+    pub(crate) fn ready(&self, digest: Digest) -> Option<Arc<Agent>> {
+        let mut loaded = self.loaded();
+        loaded.uses += 1;
+        let uses = loaded.uses;
+        let entry = loaded.agents.get_mut(&digest)?;
+        entry.last_use = uses;
+        Some(Arc::clone(&entry.agent))
+    }
+
+    /// The agent, fetched and unpacked if need be.
+    pub(crate) async fn get(&self, digest: Digest, package_bytes: u64) -> Result<Arc<Agent>, PackageError> {
+        let _turn = self.fetching.lock().await;
+        if let Some(agent) = self.ready(digest) {
+            return Ok(agent);
+        }
+        let directory = self.directory.join(digest.hex());
+        if !directory.is_dir() {
+            let limits = Limits::default();
+            let bytes_max = package_bytes.min(limits.archive_bytes_max);
+            let archive = self.transfers.package(digest, bytes_max).await.map_err(PackageError::Fetch)?;
+            let to = directory.clone();
+            self.blocking(move || atlas_package::unpack(&archive, &to, &limits).map_err(PackageError::Unpack)).await?;
+        }
+        let noop = self.noop;
+        let (agent, bytes) =
+            self.blocking(move || Ok((Agent::load(digest, &directory, noop)?, size_of(&directory)))).await?;
+        let agent = Arc::new(agent);
+        let dropped = {
+            let mut loaded = self.loaded();
+            loaded.uses += 1;
+            let last_use = loaded.uses;
+            loaded.agents.insert(digest, Entry { agent: Arc::clone(&agent), bytes, last_use });
+            loaded.make_room(self.bytes_max)
+        };
+        for agent in dropped {
+            debug!(digest = %agent.digest, "package dropped from the cache");
+            let removed = self.blocking(move || Ok(std::fs::remove_dir_all(&agent.directory))).await?;
+            if let Err(error) = removed {
+                warn!(%error, "could not remove a package from the cache");
+            }
+        }
+        Ok(agent)
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, PackageError> + Send + 'static,
+    ) -> Result<T, PackageError> {
+        self.transfers.env.spawn_blocking("package", work).join().await.map_err(|_| PackageError::CutShort)?
+    }
+
+    fn loaded(&self) -> MutexGuard<'_, Loaded> {
+        // Entries are whole at every moment, so a panic elsewhere does not spoil them.
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Loaded {
+    /// Takes out the agents used longest ago that nobody uses now, until the rest fits.
+    fn make_room(&mut self, bytes_max: u64) -> Vec<Arc<Agent>> {
+        let mut dropped = Vec::new();
+        while self.agents.values().map(|entry| entry.bytes).sum::<u64>() > bytes_max {
+            let unused = self.agents.iter().filter(|(_, entry)| Arc::strong_count(&entry.agent) == 1);
+            let Some((&digest, _)) = unused.min_by_key(|(_, entry)| entry.last_use) else { break };
+            dropped.extend(self.agents.remove(&digest).map(|entry| entry.agent));
+        }
+        dropped
+    }
+}
+
+/// Bytes of all files below `directory`; what cannot be read counts as nothing.
+fn size_of(directory: &Path) -> u64 {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let size = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => size_of(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    };
+    entries.map(size).sum()
+}

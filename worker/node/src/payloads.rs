@@ -1,0 +1,122 @@
+//! Payloads too large to travel in a frame: fetched from and stored at the controller.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_types::{Digest, INLINE_BYTES_MAX, Payload, PayloadBody};
+use atlas_wire::convert::{digest_in, digest_out};
+use atlas_wire::limits::CHUNK_BYTES;
+use atlas_wire::proto::worker::v1::{FetchPackageRequest, FetchPayloadRequest, StorePayloadRequest};
+use bytes::Bytes;
+use tokio::sync::watch;
+use tokio_stream::{Stream, StreamExt};
+
+use crate::link::Client;
+
+/// Why bytes did not travel.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TransferError {
+    #[error("no controller could be reached")]
+    Unreachable,
+    #[error("the controller answered: {0}")]
+    Refused(String),
+    #[error("the controller sent more than {0} bytes")]
+    TooLarge(u64),
+    #[error("the controller sent other bytes than {0}")]
+    WrongBytes(Digest),
+    #[error("the transfer took too long")]
+    TooSlow,
+}
+
+/// Carries bytes over whatever connection there is.
+#[derive(Clone)]
+pub(crate) struct Transfers {
+    pub(crate) env: Env,
+    pub(crate) client: watch::Receiver<Option<Client>>,
+}
+
+impl Transfers {
+    /// How long one transfer may take, reconnects included.
+    const LONGEST: Duration = Duration::from_secs(60);
+
+    /// A package's bytes, verified.
+    pub(crate) async fn package(&self, digest: Digest, bytes_max: u64) -> Result<Vec<u8>, TransferError> {
+        self.in_time(async {
+            let request = FetchPackageRequest { digest: digest_out(digest) };
+            let chunks = self.client().await?.fetch_package(request).await.map_err(refused)?.into_inner();
+            verified(digest, bytes_max, chunks.map(|chunk| chunk.map(|chunk| chunk.chunk))).await
+        })
+        .await
+    }
+
+    /// A payload's bytes.
+    pub(crate) async fn load(&self, payload: &Payload) -> Result<Arc<[u8]>, TransferError> {
+        let (digest, size_bytes) = match &payload.body {
+            PayloadBody::Inline(bytes) => return Ok(Arc::clone(bytes)),
+            PayloadBody::Artifact { digest, size_bytes } => (*digest, *size_bytes),
+        };
+        self.in_time(async {
+            let request = FetchPayloadRequest { digest: digest_out(digest) };
+            let chunks = self.client().await?.fetch_payload(request).await.map_err(refused)?.into_inner();
+            let bytes = verified(digest, size_bytes, chunks.map(|chunk| chunk.map(|chunk| chunk.chunk))).await?;
+            Ok(bytes.into())
+        })
+        .await
+    }
+
+    /// Puts bytes where a report can name them.
+    pub(crate) async fn store(&self, bytes: Vec<u8>) -> Result<Payload, TransferError> {
+        if bytes.len() <= INLINE_BYTES_MAX {
+            return Ok(Payload::inline(&bytes));
+        }
+        self.in_time(async {
+            let bytes = Bytes::from(bytes);
+            let size_bytes = bytes.len() as u64;
+            let at = (0..bytes.len()).step_by(CHUNK_BYTES);
+            let chunks: Vec<_> = at.map(|from| bytes.slice(from..bytes.len().min(from + CHUNK_BYTES))).collect();
+            let requests = tokio_stream::iter(chunks.into_iter().map(|chunk| StorePayloadRequest { chunk }));
+            let stored = self.client().await?.store_payload(requests).await.map_err(refused)?.into_inner();
+            let digest =
+                digest_in("digest", &stored.digest).map_err(|error| TransferError::Refused(error.to_string()))?;
+            Ok(Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes } })
+        })
+        .await
+    }
+
+    async fn client(&self) -> Result<Client, TransferError> {
+        let mut client = self.client.clone();
+        let connected = client.wait_for(Option::is_some).await.map_err(|_| TransferError::Unreachable)?;
+        connected.clone().ok_or(TransferError::Unreachable)
+    }
+
+    async fn in_time<T>(&self, transfer: impl Future<Output = Result<T, TransferError>>) -> Result<T, TransferError> {
+        tokio::select! {
+            result = transfer => result,
+            () = self.env.clock.sleep(Self::LONGEST) => Err(TransferError::TooSlow),
+        }
+    }
+}
+
+async fn verified(
+    digest: Digest,
+    bytes_max: u64,
+    mut chunks: impl Stream<Item = Result<Bytes, tonic::Status>> + Unpin,
+) -> Result<Vec<u8>, TransferError> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = chunks.next().await {
+        bytes.extend_from_slice(&chunk.map_err(refused)?);
+        if bytes.len() as u64 > bytes_max {
+            return Err(TransferError::TooLarge(bytes_max));
+        }
+    }
+    if atlas_package::digest_of(&bytes) != digest {
+        return Err(TransferError::WrongBytes(digest));
+    }
+    Ok(bytes)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
+fn refused(status: tonic::Status) -> TransferError {
+    TransferError::Refused(status.message().to_owned())
+}

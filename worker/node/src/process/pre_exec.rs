@@ -1,0 +1,44 @@
+//! The calls between fork and exec, and around inherited descriptors, that only `unsafe` can make. Nothing here decides.
+#![expect(unsafe_code, reason = "fork, pre_exec and adopting inherited descriptors have no safe form")]
+
+use std::io;
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::unistd::{ForkResult, Pid};
+
+/// Lets the descriptors `fds` live on in the program that `command` starts, under the same numbers.
+pub(super) fn inherit(command: &mut Command, fds: Vec<RawFd>) {
+    let keep = move || {
+        for &fd in &fds {
+            // SAFETY: the caller holds the descriptors open until the command is spawned.
+            let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+            fcntl(fd, FcntlArg::F_SETFD(FdFlag::empty())).map_err(io::Error::from)?;
+        }
+        Ok(())
+    };
+    // SAFETY: `fcntl` is async-signal-safe and the closure allocates nothing.
+    unsafe { command.pre_exec(keep) };
+}
+
+/// Takes a descriptor that this process was started with, and closes it on exec from now on.
+pub(super) fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
+    if fd <= 2 {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    // SAFETY: the number comes from the worker that passed the descriptor on for this very purpose; a wrong one fails in `fcntl`.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    fcntl(&fd, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
+    Ok(fd)
+}
+
+/// Forks; none in the child.
+pub(super) fn fork() -> nix::Result<Option<Pid>> {
+    // SAFETY: only the keeper calls this, which has one thread.
+    match unsafe { nix::unistd::fork() }? {
+        ForkResult::Parent { child } => Ok(Some(child)),
+        ForkResult::Child => Ok(None),
+    }
+}

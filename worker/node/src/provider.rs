@@ -1,0 +1,166 @@
+//! Providers: how an agent's program is started, given a job and stopped. One trait, one file a kind.
+
+mod exec;
+mod io_loop;
+mod json_text;
+mod python;
+mod warm_exec;
+
+use std::ffi::OsString;
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use atlas_contract::{ExecMode, ProviderKind};
+use atlas_env::Env;
+use atlas_types::{Failure, FailureKind, Micros};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::python::Finder;
+use crate::slot::{Control, Shared, Work};
+
+/// The command of the in-process agent that answers with its input. Served only where the operator asked for it (benchmarks).
+pub(crate) const NOOP: &str = "@noop";
+
+/// The word in a command that stands for this program itself.
+const ATLAS: &str = "@atlas";
+
+/// What an operator set for all providers.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// Longest output of one job.
+    pub(crate) output_bytes_max: usize,
+    /// How much of a process's stderr is kept for its error text.
+    pub(crate) stderr_bytes_max: usize,
+    /// Most bytes of log lines of one attempt.
+    pub(crate) log_bytes_max: usize,
+    /// How long `on_shutdown` may take.
+    pub(crate) shutdown_timeout: Duration,
+    /// What `@atlas` stands for.
+    pub(crate) atlas_program: PathBuf,
+    /// Finds the interpreter, once.
+    pub(crate) python: Finder,
+    /// Where our Python package is unpacked.
+    pub(crate) sdk: PathBuf,
+    /// The environment that every agent gets.
+    pub(crate) environment: Vec<(OsString, OsString)>,
+}
+
+/// A started program in its slot.
+pub(crate) trait Program: Send {
+    /// Runs one job. Returns within the job's time limit, or soon after a stop was asked for.
+    fn execute(&mut self, work: &Work, control: &mut Control<'_>) -> Execution;
+
+    /// Becomes readable when the idle program ends; none if it has no process.
+    fn changes(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Ends the program, politely first.
+    fn stop(self: Box<Self>, env: &Env);
+}
+
+/// How `execute` ended.
+#[derive(Debug)]
+pub(crate) enum Execution {
+    /// With an output that is yet to be validated.
+    Output {
+        output: Box<RawValue>,
+        /// What the agent measured.
+        metadata: Map<String, Value>,
+        /// The program can serve another job.
+        usable: bool,
+    },
+    /// Otherwise.
+    Failed {
+        failure: Failure,
+        metadata: Map<String, Value>,
+        /// The program can serve another job.
+        usable: bool,
+    },
+}
+
+impl Execution {
+    /// A failure after which the slot is destroyed.
+    fn failed(kind: FailureKind, error: impl Into<String>) -> Self {
+        let failure = Failure { kind, error: bounded(error.into()).into() };
+        Self::Failed { failure, metadata: Map::new(), usable: false }
+    }
+
+    /// The execution took too long.
+    fn timed_out(limit: Micros) -> Self {
+        Self::failed(FailureKind::Timeout, format!("Execution timed out after {}s", seconds(limit)))
+    }
+
+    /// The attempt was stopped; nobody reads the text unless the machine has a fault.
+    fn stopped() -> Self {
+        Self::failed(FailureKind::Internal, "the attempt was stopped")
+    }
+}
+
+/// Why a program did not start. The texts follow `Pool error: ` and are those of spec §7.1.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    /// No class, no `agent.py`, or a kind of agent that this worker does not know.
+    #[error("Agent not found or no implementation: {agent}{why}")]
+    NoImplementation { agent: String, why: String },
+    #[error("Agent {agent} startup timed out ({limit}s)")]
+    TimedOut { agent: String, limit: String },
+    /// `on_startup` raised.
+    #[error("{0}")]
+    Raised(String),
+    /// The operating system refused.
+    #[error("could not start the process of agent {agent}")]
+    Spawn { agent: String, source: std::io::Error },
+    /// The node cannot run agents of this kind.
+    #[error("{0}")]
+    NodeLacks(String),
+    #[error("the attempt was stopped while it started")]
+    Stopped,
+}
+
+/// Starts the program of `work`'s agent.
+pub(crate) fn start(work: &Work, shared: &Shared, control: &mut Control<'_>) -> Result<Box<dyn Program>, StartError> {
+    let provider = &work.agent.contract.provider;
+    match (provider.kind, provider.mode) {
+        (ProviderKind::Python, _) => Ok(Box::new(python::PythonProgram::start(work, shared, control)?)),
+        (ProviderKind::Exec, Some(ExecMode::Warm)) => Ok(Box::new(warm_exec::WarmExec::start(work, shared)?)),
+        (ProviderKind::Exec, _) => Ok(Box::new(exec::Exec::new(shared))),
+        (ProviderKind::Llm, _) => Err(StartError::NoImplementation {
+            agent: work.agent.contract.name.to_string(),
+            why: " (this worker has no llm provider)".to_owned(),
+        }),
+    }
+}
+
+/// An error text of a bounded length.
+pub(crate) fn bounded(mut text: String) -> String {
+    const TEXT_BYTES_MAX: usize = 16 << 10;
+    if text.len() > TEXT_BYTES_MAX {
+        text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+        text.push('…');
+    }
+    text
+}
+
+/// Seconds as Python prints a float: `60.0`, `0.3`.
+fn seconds(duration: Micros) -> String {
+    format!("{:?}", duration.0 as f64 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_read_like_a_python_float() {
+        assert_eq!(seconds(Micros::from_secs(60)), "60.0");
+        assert_eq!(seconds(Micros::from_millis(300)), "0.3");
+        assert_eq!(seconds(Micros(1_250_000)), "1.25");
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let cut = bounded("é".repeat(10_000));
+        assert!(cut.len() <= (16 << 10) + "…".len() && cut.ends_with('…'));
+    }
+}

@@ -1,0 +1,294 @@
+//! exec agents, one process a job (spec §20.2): a JSON document in, a JSON document out, no shell.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_types::{FailureKind, StreamKind};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::io_loop::{Found, Lines, Sink, Source, Wait, Woken};
+use super::{ATLAS, Execution, Program, Settings, json_text};
+use crate::process::{Change, Keeper, Spawn, Tree};
+use crate::slot::{Control, Shared, Work};
+
+/// How much of what a process printed is shown in an error.
+const SHOWN_CHARS: usize = 500;
+
+/// Keys of an output that are orders to the platform, taken out before validation.
+const ORDERS: [&str; 2] = ["_memory_append", "_knowledge_store"];
+
+/// The provider of one process a job. Its slot holds nothing but the place.
+pub(super) struct Exec {
+    keeper: Arc<Keeper>,
+    settings: Arc<Settings>,
+}
+
+impl Exec {
+    pub(super) fn new(shared: &Shared) -> Self {
+        Self { keeper: Arc::clone(&shared.keeper), settings: Arc::clone(&shared.settings) }
+    }
+}
+
+impl Program for Exec {
+    fn execute(&mut self, work: &Work, control: &mut Control<'_>) -> Execution {
+        let mut process = match Process::spawn(work, &self.keeper, &self.settings) {
+            Ok(process) => process,
+            Err(failed) => return *failed,
+        };
+        process.stdin.send(&document(work));
+        process.stdin.finish();
+        let limit = work.assignment.execution_timeout;
+        let mut wait = Wait::until(control.now() + limit.as_duration());
+        loop {
+            if process.read(control, self.settings.output_bytes_max) {
+                return too_large(self.settings.output_bytes_max);
+            }
+            if let Some(change) = process.tree.change() {
+                return process.conclude(change, work, control, self.settings.output_bytes_max);
+            }
+            match process.wait(&mut wait, control) {
+                Ok(Woken::Io) => {}
+                Ok(Woken::TimedOut) => return Execution::timed_out(limit),
+                Ok(Woken::Stopped) => return Execution::stopped(),
+                Err(error) => return Execution::failed(FailureKind::Internal, format!("waiting failed: {error}")),
+            }
+        }
+    }
+
+    fn changes(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    fn stop(self: Box<Self>, _env: &Env) {}
+}
+
+/// A running process with its pipes.
+pub(super) struct Process {
+    pub(super) tree: Tree,
+    pub(super) stdin: Sink,
+    stdout: Source,
+    stderr: Source,
+    /// What it printed and nobody took yet.
+    pub(super) output: Vec<u8>,
+    /// The first bytes of stderr, for its error text.
+    complaint: Vec<u8>,
+    complaint_bytes_max: usize,
+    lines: Lines,
+}
+
+impl Process {
+    /// Starts the contract's command for `work`. A failure is the job's.
+    pub(super) fn spawn(work: &Work, keeper: &Keeper, settings: &Settings) -> Result<Self, Box<Execution>> {
+        let command = &work.agent.contract.provider.command;
+        let Some((program, arguments)) = command.split_first() else {
+            let text = "exec provider requires 'command' in contract";
+            return Err(Box::new(Execution::failed(FailureKind::Agent, text)));
+        };
+        let started = Self::start(work, keeper, settings, resolve(program, work, settings), arguments);
+        started.map_err(|error| {
+            Box::new(Execution::failed(FailureKind::Internal, format!("could not start a process: {error}")))
+        })
+    }
+
+    fn start(
+        work: &Work,
+        keeper: &Keeper,
+        settings: &Settings,
+        program: OsString,
+        arguments: &[String],
+    ) -> io::Result<Self> {
+        let (stdin, to_agent) = io::pipe()?;
+        let (from_agent, stdout) = io::pipe()?;
+        let (errors, stderr) = io::pipe()?;
+        let tree = keeper.spawn(Spawn {
+            program,
+            arguments: arguments.iter().map(OsString::from).collect(),
+            directory: &work.agent.directory,
+            environment: environment(work, settings),
+            stdin: stdin.into(),
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            passed: Vec::new(),
+        })?;
+        Ok(Self {
+            tree,
+            stdin: Sink::new(to_agent)?,
+            stdout: Source::new(from_agent)?,
+            stderr: Source::new(errors)?,
+            output: Vec::new(),
+            complaint: Vec::new(),
+            complaint_bytes_max: settings.stderr_bytes_max,
+            lines: Lines::default(),
+        })
+    }
+
+    /// Takes what is there; true once the output is too large.
+    pub(super) fn read(&mut self, control: &mut Control<'_>, output_bytes_max: usize) -> bool {
+        self.stdin.flush();
+        let mut errors = Vec::new();
+        // As many readings as there is something, but a flood on one pipe must not keep the caller from its deadline.
+        for _ in 0..16 {
+            let some = matches!(self.stdout.read(&mut self.output), Found::Bytes(_));
+            let more = matches!(self.stderr.read(&mut errors), Found::Bytes(_));
+            if self.output.len() > output_bytes_max {
+                self.tree.kill();
+                return true;
+            }
+            if !some && !more {
+                break;
+            }
+        }
+        let room = self.complaint_bytes_max.saturating_sub(self.complaint.len());
+        self.complaint.extend_from_slice(&errors[..errors.len().min(room)]);
+        self.lines.push(&errors, |line| control.say(StreamKind::Log, "error", line));
+        false
+    }
+
+    pub(super) fn wait(&mut self, wait: &mut Wait, control: &Control<'_>) -> io::Result<Woken> {
+        let fds: Vec<_> = [self.stdin.fd(), self.stdout.fd(), self.stderr.fd()].into_iter().flatten().collect();
+        wait.next(control, &mut self.tree, &fds)
+    }
+
+    /// Reads what a tree that has ended left in its pipes.
+    fn drain(&mut self, control: &mut Control<'_>, output_bytes_max: usize) -> bool {
+        self.tree.kill();
+        loop {
+            let before = (self.output.len(), self.complaint.len());
+            if self.read(control, output_bytes_max) {
+                return true;
+            }
+            if before == (self.output.len(), self.complaint.len()) {
+                self.lines.finish(|line| control.say(StreamKind::Log, "error", line));
+                return false;
+            }
+        }
+    }
+
+    /// The end of a process that was to answer by its end.
+    fn conclude(
+        mut self,
+        change: Change,
+        work: &Work,
+        control: &mut Control<'_>,
+        output_bytes_max: usize,
+    ) -> Execution {
+        if self.drain(control, output_bytes_max) {
+            return too_large(output_bytes_max);
+        }
+        if let Some(failed) = self.failure(change, work) {
+            return failed;
+        }
+        match json_text::parse(&self.output) {
+            Ok(output) => accept(output, true),
+            Err(message) => invalid_json(&message, &self.output),
+        }
+    }
+
+    /// The failure that a process's end means; none for a good end.
+    pub(super) fn failure(&self, change: Change, work: &Work) -> Option<Execution> {
+        let text = match change {
+            Change::NotStarted { errno } => {
+                let command = work.agent.contract.provider.command.first().map_or("", String::as_str);
+                format!("[Errno {errno}] {}: '{command}'", nix::errno::Errno::from_raw(errno).desc())
+            }
+            Change::Exited(status) if status.success() => return None,
+            Change::Exited(status) => self.exit_text(status),
+        };
+        Some(Execution::failed(FailureKind::Agent, text))
+    }
+
+    /// `Process exited with code 3: <stderr>`; a signal counts as a negative code, as Python tells it.
+    pub(super) fn exit_text(&self, status: ExitStatus) -> String {
+        let code = status.code().unwrap_or_else(|| -status.signal().unwrap_or(0));
+        let complaint = String::from_utf8_lossy(&self.complaint);
+        let complaint = complaint.trim();
+        let why = if complaint.is_empty() { "unknown error" } else { complaint };
+        format!("Process exited with code {code}: {why}")
+    }
+
+    /// Ends the process: an end of file on its stdin first, then, after `patience`, the kill.
+    pub(super) fn stop(mut self, env: &Env, patience: Duration) {
+        self.stdin.finish();
+        let until = env.clock.monotonic() + patience;
+        while self.tree.change().is_none() {
+            let now = env.clock.monotonic();
+            if now >= until || !self.tree.wait_for_change(until - now) {
+                return;
+            }
+        }
+    }
+}
+
+/// The output as the agent meant it: an object, without orders to the platform.
+pub(super) fn accept(output: Box<RawValue>, usable: bool) -> Execution {
+    if !json_text::is_object(&output) {
+        let text = format!("Output validation: {} is not of type 'object'", super::bounded(output.get().to_owned()));
+        return Execution::failed(FailureKind::OutputInvalid, text);
+    }
+    let output = without_orders(output);
+    Execution::Output { output, metadata: Map::new(), usable }
+}
+
+/// Takes the orders out. Memory and knowledge are not connected to workers, so that nothing follows from them here.
+fn without_orders(output: Box<RawValue>) -> Box<RawValue> {
+    if !ORDERS.iter().any(|key| output.get().contains(key)) {
+        return output;
+    }
+    let Ok(mut object) = serde_json::from_str::<Map<String, Value>>(output.get()) else { return output };
+    object.retain(|key, _| !ORDERS.contains(&key.as_str()));
+    serde_json::value::to_raw_value(&object).unwrap_or(output)
+}
+
+pub(super) fn invalid_json(message: &str, output: &[u8]) -> Execution {
+    let shown: String = String::from_utf8_lossy(output).chars().take(SHOWN_CHARS).collect();
+    Execution::failed(FailureKind::Agent, format!("Invalid JSON output from process: {message}\nstdout: {shown}"))
+}
+
+pub(super) fn too_large(output_bytes_max: usize) -> Execution {
+    Execution::failed(FailureKind::Agent, format!("Process printed more than {output_bytes_max} bytes"))
+}
+
+/// What the agent reads: `{"input", "context"}`.
+pub(super) fn document(work: &Work) -> Vec<u8> {
+    let context = json!({"job_id": work.assignment.job.to_string(), "chain_name": "", "step_index": -1});
+    let mut document = b"{\"input\": ".to_vec();
+    document.extend_from_slice(&work.input);
+    document.extend_from_slice(format!(", \"context\": {context}}}").as_bytes());
+    document
+}
+
+/// `@atlas` is this program, a relative path is one of the package, any other word is looked up in `PATH`.
+fn resolve(program: &str, work: &Work, settings: &Settings) -> OsString {
+    if program == ATLAS {
+        return settings.atlas_program.clone().into();
+    }
+    if program.contains('/') {
+        return work.agent.directory.join(program).into();
+    }
+    program.into()
+}
+
+/// The operator's allow-list and what this attempt is about; nothing else of the worker's own environment.
+pub(super) fn environment(work: &Work, settings: &Settings) -> Vec<(OsString, OsString)> {
+    let assignment = &work.assignment;
+    let mut environment = settings.environment.clone();
+    let mut set = |name: &str, value: String| environment.push((name.into(), value.into()));
+    set("ATLAS_JOB_ID", assignment.job.to_string());
+    set("ATLAS_AGENT", assignment.agent.to_string());
+    set("ATLAS_AGENT_VERSION", assignment.version.to_string());
+    set("ATLAS_ATTEMPT", assignment.attempt.to_string());
+    if let Some(trace) = &assignment.trace {
+        set("TRACEPARENT", format!("00-{:032x}-{:016x}-{:02x}", trace.trace_id, trace.span_id, trace.flags));
+    }
+    let gpus: Vec<String> = assignment.allocation.gpus.iter().map(|share| share.index.to_string()).collect();
+    // Empty hides every GPU from a job that asked for none.
+    set("CUDA_VISIBLE_DEVICES", gpus.join(","));
+    environment
+}

@@ -1,0 +1,376 @@
+//! Python agents: a host process a slot, framed JSON over two pipes of its own.
+//!
+//! What the agent prints comes by stdout and stderr and becomes log lines. The host flushes both before it answers, so that the
+//! lines of an attempt are in the pipes when its answer arrives.
+
+use std::io::{self, PipeReader};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_types::{FailureKind, StreamKind};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::exec::environment;
+use super::io_loop::{Found, Lines, Sink, Source, Wait, Woken};
+use super::{Execution, Program, Settings, StartError, seconds};
+use crate::process::{Change, Keeper, Spawn, Tree};
+use crate::slot::{Control, Shared, Work};
+
+/// Room in a frame beyond the output itself.
+const FRAME_BYTES_EXTRA: usize = 1 << 20;
+
+/// A host process with its agent.
+pub(super) struct PythonProgram {
+    host: Host,
+    settings: Arc<Settings>,
+}
+
+/// What the host says; which members are there depends on the kind.
+#[derive(Debug, Deserialize)]
+struct Frame<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+    #[serde(default)]
+    error: String,
+    #[serde(default)]
+    stage: String,
+    #[serde(default)]
+    level: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    execution_metadata: Map<String, Value>,
+}
+
+/// Why there is no frame to answer with.
+enum Silence {
+    TimedOut,
+    Stopped,
+    /// The host ended, or broke the rules.
+    Broken(String),
+}
+
+impl PythonProgram {
+    pub(super) fn start(work: &Work, shared: &Shared, control: &mut Control<'_>) -> Result<Self, StartError> {
+        let settings = Arc::clone(&shared.settings);
+        let contract = &work.agent.contract;
+        let agent = || contract.name.to_string();
+        if !contract.requires.skills.is_empty() {
+            return Err(StartError::Raised("Agent requires skills but no SkillResolver configured".to_owned()));
+        }
+        if !work.agent.directory.join("agent.py").is_file() {
+            return Err(StartError::NoImplementation { agent: agent(), why: String::new() });
+        }
+        let host = Host::spawn(work, &shared.keeper, &settings).map_err(|error| match error {
+            HostError::NoPython(why) => StartError::NodeLacks(why),
+            HostError::Spawn(source) => StartError::Spawn { agent: agent(), source },
+        })?;
+        let mut program = Self { host, settings };
+        let directory = work.agent.directory.display().to_string();
+        program.host.send(&json!({"type": "start", "contract": contract.to_json(), "directory": directory}));
+        let limit = work.assignment.startup_timeout;
+        let mut wait = Wait::until(control.now() + limit.as_duration());
+        let answer = program.host.answer(&mut wait, control, program.settings.output_bytes_max)?;
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(Silence::TimedOut) => return Err(StartError::TimedOut { agent: agent(), limit: seconds(limit) }),
+            Err(Silence::Stopped) => return Err(StartError::Stopped),
+            Err(Silence::Broken(why)) => return Err(StartError::Raised(why)),
+        };
+        match answer.frame() {
+            Some(frame) if frame.kind == "ready" => Ok(program),
+            Some(frame) if frame.kind == "failed" && frame.stage == "load" => {
+                let why = if frame.error.is_empty() { String::new() } else { format!(" ({})", frame.error) };
+                Err(StartError::NoImplementation { agent: agent(), why })
+            }
+            Some(frame) => Err(StartError::Raised(frame.error)),
+            None => Err(StartError::Raised("the agent's host sent what is no frame".to_owned())),
+        }
+    }
+}
+
+impl Program for PythonProgram {
+    fn execute(&mut self, work: &Work, control: &mut Control<'_>) -> Execution {
+        self.host.run(work);
+        let limit = work.assignment.execution_timeout;
+        let mut wait = Wait::until(control.now() + limit.as_duration());
+        let answer = match self.host.answer(&mut wait, control, self.settings.output_bytes_max) {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(Silence::TimedOut)) => return Execution::timed_out(limit),
+            Ok(Err(Silence::Stopped)) => return Execution::stopped(),
+            Ok(Err(Silence::Broken(why))) => return Execution::failed(FailureKind::Agent, why),
+            Err(error) => return Execution::failed(FailureKind::Internal, error.to_string()),
+        };
+        let Some(frame) = answer.frame() else {
+            return Execution::failed(FailureKind::Agent, "the agent's host sent what is no frame");
+        };
+        match (frame.kind, frame.output) {
+            ("result", Some(output)) => Execution::Output {
+                output: output.to_owned(),
+                metadata: frame.execution_metadata,
+                usable: !wait.stopping(),
+            },
+            _ => match Execution::failed(FailureKind::Agent, frame.error) {
+                Execution::Failed { failure, usable, .. } => {
+                    Execution::Failed { failure, metadata: frame.execution_metadata, usable }
+                }
+                other => other,
+            },
+        }
+    }
+
+    fn changes(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.host.tree.changes())
+    }
+
+    fn stop(self: Box<Self>, env: &Env) {
+        let patience = self.settings.shutdown_timeout;
+        self.host.stop(env, patience);
+    }
+}
+
+enum HostError {
+    NoPython(String),
+    Spawn(io::Error),
+}
+
+impl From<io::Error> for HostError {
+    fn from(error: io::Error) -> Self {
+        Self::Spawn(error)
+    }
+}
+
+impl From<io::Error> for StartError {
+    fn from(error: io::Error) -> Self {
+        Self::Raised(format!("waiting for the agent's host failed: {error}"))
+    }
+}
+
+struct Host {
+    tree: Tree,
+    to_host: Sink,
+    from_host: Source,
+    frames: Vec<u8>,
+    stdout: Printed,
+    stderr: Printed,
+}
+
+/// One answer's bytes.
+struct Answer(Vec<u8>);
+
+impl Answer {
+    fn frame(&self) -> Option<Frame<'_>> {
+        serde_json::from_slice(&self.0).ok()
+    }
+}
+
+/// A stream of printed lines.
+struct Printed {
+    source: Source,
+    lines: Lines,
+    level: &'static str,
+}
+
+impl Printed {
+    fn new(pipe: PipeReader, level: &'static str) -> io::Result<Self> {
+        Ok(Self { source: Source::new(pipe)?, lines: Lines::default(), level })
+    }
+
+    /// Passes on what is there. Bounded, so that a flood does not hide the answer or the deadline.
+    fn read(&mut self, control: &mut Control<'_>) {
+        let mut bytes = Vec::new();
+        for _ in 0..8 {
+            if !matches!(self.source.read(&mut bytes), Found::Bytes(n) if n == 64 << 10) {
+                break;
+            }
+        }
+        if !bytes.is_empty() {
+            self.lines.push(&bytes, |line| control.say(StreamKind::Log, self.level, line));
+        }
+    }
+
+    fn finish(&mut self, control: &mut Control<'_>) {
+        self.read(control);
+        self.lines.finish(|line| control.say(StreamKind::Log, self.level, line));
+    }
+}
+
+impl Host {
+    fn spawn(work: &Work, keeper: &Keeper, settings: &Settings) -> Result<Self, HostError> {
+        let python = settings.python.get().map_err(|why| HostError::NoPython(why.to_owned()))?;
+        let (host_reads, we_write) = io::pipe()?;
+        let (we_read, host_writes) = io::pipe()?;
+        let (stdout, host_stdout) = io::pipe()?;
+        let (stderr, host_stderr) = io::pipe()?;
+        let fds = [host_reads.as_raw_fd().to_string(), host_writes.as_raw_fd().to_string()];
+        let mut environment = environment(work, settings);
+        environment.push(("PYTHONPATH".into(), settings.sdk.clone().into()));
+        // The working directory is the package, which must not come before the standard library while the host loads.
+        let arguments = ["-P", "-m", "atlas._host"].iter().map(Into::into).chain(fds.map(Into::into)).collect();
+        let tree = keeper.spawn(Spawn {
+            program: python.program.clone().into(),
+            arguments,
+            directory: &work.agent.directory,
+            environment,
+            stdin: Stdio::null(),
+            stdout: host_stdout.into(),
+            stderr: host_stderr.into(),
+            passed: vec![OwnedFd::from(host_reads), OwnedFd::from(host_writes)],
+        })?;
+        Ok(Self {
+            tree,
+            to_host: Sink::new(we_write)?,
+            from_host: Source::new(we_read)?,
+            frames: Vec::new(),
+            stdout: Printed::new(stdout, "info")?,
+            stderr: Printed::new(stderr, "error")?,
+        })
+    }
+
+    fn send(&mut self, frame: &Value) {
+        let body = frame.to_string();
+        self.send_body(body.as_bytes());
+    }
+
+    fn run(&mut self, work: &Work) {
+        let assignment = &work.assignment;
+        let metadata = serde_json::from_slice::<&RawValue>(&assignment.metadata).ok();
+        let context = json!({
+            "job_id": assignment.job.to_string(),
+            "spawn_allowed": work.agent.contract.requires.spawn_agents,
+            "metadata": metadata,
+        });
+        let mut body = b"{\"type\": \"run\", \"input\": ".to_vec();
+        body.extend_from_slice(&work.input);
+        body.extend_from_slice(format!(", \"context\": {context}}}").as_bytes());
+        self.send_body(&body);
+    }
+
+    fn send_body(&mut self, body: &[u8]) {
+        let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
+        let mut frame = length.to_be_bytes().to_vec();
+        frame.extend_from_slice(body);
+        self.to_host.send(&frame);
+    }
+
+    /// The next frame that is neither a log line nor progress.
+    fn answer(
+        &mut self,
+        wait: &mut Wait,
+        control: &mut Control<'_>,
+        output_bytes_max: usize,
+    ) -> io::Result<Result<Answer, Silence>> {
+        loop {
+            self.to_host.flush();
+            let found = self.from_host.read(&mut self.frames);
+            match self.take_answer(control, output_bytes_max) {
+                Ok(Some(answer)) => {
+                    self.stdout.finish(control);
+                    self.stderr.finish(control);
+                    return Ok(Ok(answer));
+                }
+                Ok(None) if matches!(found, Found::Bytes(_)) => continue,
+                Ok(None) => {}
+                Err(why) => {
+                    self.tree.kill();
+                    return Ok(Err(Silence::Broken(why)));
+                }
+            }
+            self.stdout.read(control);
+            self.stderr.read(control);
+            if let Some(change) = self.tree.change() {
+                return Ok(Err(Silence::Broken(self.epitaph(change, control))));
+            }
+            let fds: Vec<_> =
+                [self.to_host.fd(), self.from_host.fd(), self.stdout.source.fd(), self.stderr.source.fd()]
+                    .into_iter()
+                    .flatten()
+                    .collect();
+            match wait.next(control, &mut self.tree, &fds)? {
+                Woken::Io => {}
+                Woken::TimedOut => {
+                    self.stdout.finish(control);
+                    self.stderr.finish(control);
+                    return Ok(Err(Silence::TimedOut));
+                }
+                Woken::Stopped => return Ok(Err(Silence::Stopped)),
+            }
+        }
+    }
+
+    /// Takes whole frames from the buffer: passes on what is said on the way, returns the answer.
+    fn take_answer(&mut self, control: &mut Control<'_>, output_bytes_max: usize) -> Result<Option<Answer>, String> {
+        while let Some(header) = self.frames.first_chunk::<4>() {
+            let length = u32::from_be_bytes(*header) as usize;
+            if length > output_bytes_max + FRAME_BYTES_EXTRA {
+                return Err(format!("the agent's output has more than {output_bytes_max} bytes"));
+            }
+            if self.frames.len() < 4 + length {
+                return Ok(None);
+            }
+            let rest = self.frames.split_off(4 + length);
+            let mut body = std::mem::replace(&mut self.frames, rest);
+            body.drain(..4);
+            let answer = Answer(body);
+            let frame = answer.frame().ok_or("the agent's host sent what is no frame")?;
+            match frame.kind {
+                "log" => control.say(StreamKind::Log, level(&frame.level), frame.text),
+                "progress" => control.say(StreamKind::Progress, "", frame.text),
+                _ => return Ok(Some(answer)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// What to say of a host that ended instead of answering.
+    fn epitaph(&mut self, change: Change, control: &mut Control<'_>) -> String {
+        self.tree.kill();
+        self.stdout.finish(control);
+        self.stderr.finish(control);
+        match change {
+            Change::NotStarted { errno } => {
+                format!("could not start Python: {}", nix::errno::Errno::from_raw(errno).desc())
+            }
+            Change::Exited(status) => match status.code() {
+                Some(code) => format!("Agent process exited with code {code} before it answered"),
+                None => format!("Agent process was ended by a signal before it answered ({status})"),
+            },
+        }
+    }
+
+    /// `on_shutdown` under `patience`, then the kill.
+    fn stop(mut self, env: &Env, patience: Duration) {
+        self.send(&json!({"type": "shutdown"}));
+        let until = env.clock.monotonic() + patience;
+        let mut unread = Vec::new();
+        while self.tree.change().is_none() {
+            // Its last words have no attempt to belong to, but must not keep it from ending.
+            for source in [&mut self.from_host, &mut self.stdout.source, &mut self.stderr.source] {
+                source.read(&mut unread);
+            }
+            unread.clear();
+            let now = env.clock.monotonic();
+            if now >= until {
+                return;
+            }
+            self.tree.wait_for_change((until - now).min(Duration::from_millis(100)));
+        }
+    }
+}
+
+/// Python's words for levels, reduced to ours.
+fn level(word: &str) -> &'static str {
+    match word {
+        "debug" => "debug",
+        "warning" => "warning",
+        "error" | "critical" => "error",
+        _ => "info",
+    }
+}

@@ -1,0 +1,466 @@
+//! The pump: takes every input in turn, asks the slot machine, performs its effects. Decides nothing itself.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_slots::{AttemptEnd, Effect, Input, SlotId, Slots, Spool, StopReason};
+use atlas_types::{
+    Assignment, BootId, Failure, FailureKind, FencingToken, Inventory, Level, Micros, NodeId, PayloadBody, ReportKind,
+    Usage,
+};
+use atlas_wire::limits::STREAM_EVENTS_MAX;
+use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tracing::{debug, info, warn};
+
+use crate::agent::Agent;
+use crate::link::{LinkEvent, Stream};
+use crate::mailbox::{Mailbox, Order};
+use crate::packages::Packages;
+use crate::payloads::Transfers;
+use crate::provider::bounded;
+use crate::slot::{self, Ended, Shared, Told, Work};
+
+/// Stream events in one frame.
+const EVENTS_PER_FRAME: usize = 256;
+const _: () = assert!(EVENTS_PER_FRAME <= STREAM_EVENTS_MAX);
+
+/// What tasks of the pump's own tell it.
+pub(crate) enum News {
+    /// An attempt's package and input are here, or why not.
+    Prepared { token: FencingToken, work: Result<Box<Work>, Failure> },
+    /// An attempt's large output has its place.
+    Stored { token: FencingToken, end: AttemptEnd },
+    /// Stop: let attempts end, then leave.
+    Drain,
+    /// The time for attempts to end is over.
+    Abandon,
+}
+
+/// Who this worker is.
+#[derive(Debug, Clone)]
+pub(crate) struct Identity {
+    pub(crate) node: NodeId,
+    pub(crate) boot_id: BootId,
+    pub(crate) inventory: Inventory,
+}
+
+/// The pump's inputs.
+pub(crate) struct Inbox {
+    pub(crate) link: mpsc::Receiver<LinkEvent>,
+    pub(crate) told: mpsc::Receiver<Told>,
+    pub(crate) news: mpsc::Receiver<News>,
+}
+
+/// The pump.
+pub(crate) struct Pump {
+    pub(crate) env: Env,
+    pub(crate) identity: Identity,
+    pub(crate) slots: Slots,
+    pub(crate) spool: Spool,
+    pub(crate) shared: Shared,
+    pub(crate) packages: Packages,
+    pub(crate) transfers: Transfers,
+    pub(crate) news: mpsc::Sender<News>,
+    pub(crate) drain_timeout: Duration,
+    stream: Option<Stream>,
+    /// Hello was answered on this stream.
+    welcomed: bool,
+    /// Where each attempt that was started is; a slot without a thread is still being prepared.
+    attempts: BTreeMap<FencingToken, Place>,
+    threads: BTreeMap<SlotId, Arc<Mailbox>>,
+    threads_alive: usize,
+    /// Inputs that effects caused at once.
+    caused: VecDeque<Input>,
+    drained: bool,
+}
+
+/// Where an attempt is.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    slot: SlotId,
+    /// The slot was there before.
+    warm: bool,
+}
+
+/// The parts of a [`Pump`] that are chosen outside.
+pub(crate) struct Parts {
+    pub(crate) env: Env,
+    pub(crate) identity: Identity,
+    pub(crate) slots: Slots,
+    pub(crate) spool: Spool,
+    pub(crate) shared: Shared,
+    pub(crate) packages: Packages,
+    pub(crate) transfers: Transfers,
+    pub(crate) news: mpsc::Sender<News>,
+    pub(crate) drain_timeout: Duration,
+}
+
+impl Pump {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { env, identity, slots, spool, shared, packages, transfers, news, drain_timeout } = parts;
+        Self {
+            env,
+            identity,
+            slots,
+            spool,
+            shared,
+            packages,
+            transfers,
+            news,
+            drain_timeout,
+            stream: None,
+            welcomed: false,
+            attempts: BTreeMap::new(),
+            threads: BTreeMap::new(),
+            threads_alive: 0,
+            caused: VecDeque::new(),
+            drained: false,
+        }
+    }
+
+    /// Runs until drained.
+    pub(crate) async fn run(mut self, mut inbox: Inbox) {
+        while !self.drained {
+            let wake = self.sleep();
+            tokio::select! {
+                // What the leader says comes first: a cancel or a revoke must not wait behind an agent's chatter.
+                biased;
+                Some(event) = inbox.link.recv() => self.on_link(event),
+                Some(news) = inbox.news.recv() => self.on_news(news),
+                Some(told) = inbox.told.recv() => self.on_told(told),
+                () = wake => self.step(Input::Tick),
+            }
+            // Answers and words that are there already go out in the same breath.
+            for _ in 0..64 {
+                match inbox.told.try_recv() {
+                    Ok(told) => self.on_told(told),
+                    Err(_) => break,
+                }
+            }
+            self.send_events();
+            self.settle();
+        }
+        self.close(inbox).await;
+    }
+
+    fn sleep(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        match self.slots.next_tick() {
+            Some(at) => self.env.clock.sleep(at.saturating_sub(self.env.clock.monotonic())),
+            None => Box::pin(std::future::pending()),
+        }
+    }
+
+    fn on_link(&mut self, event: LinkEvent) {
+        match event {
+            LinkEvent::Connected(stream) => {
+                self.stream = Some(stream);
+                self.welcomed = false;
+                self.step(Input::Connected);
+            }
+            LinkEvent::Said(said) => self.on_said(*said),
+            LinkEvent::Disconnected => {
+                self.stream = None;
+                self.welcomed = false;
+                self.step(Input::Disconnected);
+            }
+        }
+    }
+
+    fn on_said(&mut self, said: ToWorker) {
+        match said {
+            ToWorker::Welcome(Welcome { epoch, session_ttl, leases }) => {
+                info!(node = %self.identity.node, %epoch, leases = leases.len(), "session open");
+                self.welcomed = true;
+                self.spool.resend();
+                self.step(Input::Welcome { epoch, ttl: session_ttl.as_duration(), leases });
+            }
+            ToWorker::Grant(assignment) => self.step(Input::Granted(*assignment)),
+            ToWorker::Cancel { token, grace, .. } => {
+                self.step(Input::Cancelled { token, grace: grace.as_duration() });
+            }
+            ToWorker::Revoke { token, .. } => self.step(Input::Revoked { token }),
+            ToWorker::ReportAck { number, result } => self.step(Input::ReportAcked { number, result }),
+            ToWorker::RenewAck { number } => self.step(Input::RenewAcked { number }),
+            ToWorker::StreamAck { job, attempt, number } => self.spool.acknowledge(job, attempt, number),
+            ToWorker::Drain => self.drain(),
+            // The link follows the leader itself.
+            ToWorker::NotLeader { .. } | ToWorker::Shutdown => {}
+        }
+    }
+
+    fn on_news(&mut self, news: News) {
+        match news {
+            News::Prepared { token, work } => match (self.attempts.get(&token).copied(), work) {
+                (Some(place), Ok(work)) => self.begin(place, work),
+                (Some(_), Err(failure)) => self.ended(token, Ended::failed(failure)),
+                // Stopped meanwhile, and told so.
+                (None, _) => {}
+            },
+            News::Stored { token, end } => self.step(Input::Ended { token, end }),
+            News::Drain => self.drain(),
+            News::Abandon => self.step(Input::Abandon),
+        }
+    }
+
+    fn on_told(&mut self, told: Told) {
+        match told {
+            Told::Event { token, event } => self.spool.push(token, event),
+            Told::Ended { token, end } => self.ended(token, end),
+            Told::Died { slot } => match self.threads.remove(&slot).and_then(|mailbox| mailbox.take()) {
+                // The slot was handed out while its program was ending: it gets another one.
+                Some(Order::Run(work)) => self.begin(Place { slot, warm: false }, work),
+                _ => self.step(Input::SlotDied { slot }),
+            },
+            Told::Gone => self.threads_alive -= 1,
+        }
+    }
+
+    /// An attempt's thread is done with it. A large output finds its place first, off this loop.
+    fn ended(&mut self, token: FencingToken, mut end: Ended) {
+        self.spool.close(token);
+        if let Some(place) = self.attempts.remove(&token)
+            && !end.slot_usable
+        {
+            self.threads.remove(&place.slot);
+        }
+        let Some(output) = end.output.take() else {
+            let end = end.into_end(None);
+            return self.step(Input::Ended { token, end });
+        };
+        let bytes = Box::<str>::from(output).into_boxed_bytes();
+        if bytes.len() <= atlas_types::INLINE_BYTES_MAX {
+            let end = end.into_end(Some(atlas_types::Payload::inline(&bytes)));
+            return self.step(Input::Ended { token, end });
+        }
+        let (transfers, news) = (self.transfers.clone(), self.news.clone());
+        self.env.spawn("store output", async move {
+            let end = match transfers.store(bytes.into_vec()).await {
+                Ok(payload) => end.into_end(Some(payload)),
+                Err(error) => {
+                    let text = format!("the output could not be stored: {error}");
+                    let failure = Failure { kind: FailureKind::Internal, error: text.into() };
+                    Ended { failure: Some(failure), ..end }.into_end(None)
+                }
+            };
+            // A pump that is gone has given the lease back.
+            let _ = news.send(News::Stored { token, end }).await;
+        });
+    }
+
+    fn drain(&mut self) {
+        let (clock, news, patience) = (Arc::clone(&self.env.clock), self.news.clone(), self.drain_timeout);
+        self.env.spawn("drain", async move {
+            clock.sleep(patience).await;
+            let _ = news.send(News::Abandon).await;
+        });
+        self.step(Input::Drain);
+    }
+
+    fn step(&mut self, input: Input) {
+        self.caused.push_back(input);
+        self.settle();
+    }
+
+    /// Gives the machine what effects caused, until nothing follows any more.
+    fn settle(&mut self) {
+        while let Some(input) = self.caused.pop_front() {
+            let now = self.env.clock.monotonic();
+            for effect in self.slots.step(input, now) {
+                self.perform(effect);
+            }
+        }
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::SendHello { held } => {
+                let Identity { node, boot_id, inventory } = self.identity.clone();
+                let level = Level::CURRENT;
+                self.send(ToLeader::Hello(Hello { node, boot_id, inventory, level, leases: held }));
+            }
+            Effect::SendRenew { number } => self.send(ToLeader::Renew { number }),
+            Effect::SendReport { number, report } => {
+                // What the attempt said must be there before its end.
+                self.send_events();
+                self.send(ToLeader::Report { number, report: Arc::unwrap_or_clone(report) });
+            }
+            Effect::SendWarmChanged { digest, idle } => self.send(ToLeader::WarmChanged { digest, idle }),
+            Effect::SendDraining => self.send(ToLeader::Draining),
+            Effect::Disconnect => {
+                warn!("the session's time is used up, all attempts are stopped");
+                self.stream = None;
+                self.welcomed = false;
+            }
+            Effect::StartAttempt { assignment, slot, warm } => self.start(assignment, Place { slot, warm }),
+            Effect::StopAttempt { token, why, grace } => self.stop(token, why, grace),
+            Effect::EvictSlot { slot } => {
+                if let Some(mailbox) = self.threads.remove(&slot) {
+                    mailbox.post(Order::Shutdown);
+                }
+            }
+            Effect::Drained => self.drained = true,
+        }
+    }
+
+    fn send(&mut self, frame: ToLeader) {
+        if self.stream.as_ref().is_some_and(|stream| !stream.send(frame)) {
+            // Whatever was lost is sent again after the next welcome.
+            debug!("the leader does not read, closing the stream");
+            self.stream = None;
+            self.welcomed = false;
+            self.caused.push_back(Input::Disconnected);
+        }
+    }
+
+    fn send_events(&mut self) {
+        while self.welcomed && !self.spool.is_empty() {
+            let batches = self.spool.take_unsent(EVENTS_PER_FRAME);
+            if batches.is_empty() {
+                return;
+            }
+            for batch in batches {
+                self.send(ToLeader::StreamEvents { job: batch.job, attempt: batch.attempt, events: batch.events });
+            }
+        }
+    }
+
+    /// Runs an attempt at once if everything is here, else prepares it off this loop.
+    fn start(&mut self, assignment: Box<Assignment>, place: Place) {
+        let token = assignment.token;
+        self.attempts.insert(token, place);
+        let inline = match &assignment.input.body {
+            PayloadBody::Inline(input) => Some(Arc::clone(input)),
+            PayloadBody::Artifact { .. } => None,
+        };
+        match (self.packages.ready(assignment.digest), inline) {
+            (Some(agent), Some(input)) => self.begin(place, Box::new(Work { assignment, input, agent })),
+            _ => {
+                let (packages, transfers, news) = (self.packages.clone(), self.transfers.clone(), self.news.clone());
+                self.env.spawn("prepare attempt", async move {
+                    let work = prepare(assignment, &packages, &transfers).await;
+                    let _ = news.send(News::Prepared { token, work }).await;
+                });
+            }
+        }
+    }
+
+    fn begin(&mut self, place: Place, work: Box<Work>) {
+        let assignment = &work.assignment;
+        let token = assignment.token;
+        if work.agent.noop {
+            self.attempts.remove(&token);
+            let end = echo(&work.input, &work.agent, place.warm);
+            return self.step_later(Input::Ended { token, end });
+        }
+        self.spool.open(assignment.job, assignment.attempt, token);
+        match self.thread(place.slot) {
+            Ok(mailbox) => mailbox.post(Order::Run(work)),
+            Err(error) => {
+                let text = format!("could not start a slot: {error}");
+                self.ended_later(token, Failure { kind: FailureKind::Internal, error: text.into() });
+            }
+        }
+    }
+
+    /// The slot's thread, made if need be.
+    fn thread(&mut self, slot: SlotId) -> std::io::Result<Arc<Mailbox>> {
+        if let Some(mailbox) = self.threads.get(&slot) {
+            return Ok(Arc::clone(mailbox));
+        }
+        let mailbox = Arc::new(Mailbox::new()?);
+        let (orders, shared) = (Arc::clone(&mailbox), self.shared.clone());
+        self.env.thread("slot", move || slot::serve(slot, &orders, &shared))?;
+        self.threads_alive += 1;
+        self.threads.insert(slot, Arc::clone(&mailbox));
+        Ok(mailbox)
+    }
+
+    fn stop(&mut self, token: FencingToken, why: StopReason, grace: Duration) {
+        debug!(%token, ?why, "stopping an attempt");
+        if why != StopReason::Cancelled {
+            self.spool.discard(token);
+        }
+        match self.attempts.get(&token).map(|place| self.threads.get(&place.slot)) {
+            Some(Some(mailbox)) => mailbox.stop(grace),
+            // Still being prepared, so nothing runs.
+            Some(None) => {
+                self.attempts.remove(&token);
+                let failure = Failure { kind: FailureKind::Internal, error: "stopped before it began".into() };
+                self.ended_later(token, failure);
+            }
+            // It ended and its output is on the way; its end is told then.
+            None => {}
+        }
+    }
+
+    fn ended_later(&mut self, token: FencingToken, failure: Failure) {
+        self.attempts.remove(&token);
+        self.spool.close(token);
+        self.step_later(Input::Ended { token, end: Ended::failed(failure).into_end(None) });
+    }
+
+    /// Queued behind the effects that are being performed; `step` is running or about to run.
+    fn step_later(&mut self, input: Input) {
+        self.caused.push_back(input);
+    }
+
+    /// Ends the slots' threads, in bounded time: what is left then dies with this process.
+    async fn close(mut self, mut inbox: Inbox) {
+        for mailbox in self.threads.values() {
+            mailbox.post(Order::Shutdown);
+        }
+        let patience = self.env.clock.sleep(self.shared.settings.shutdown_timeout + Duration::from_secs(1));
+        tokio::pin!(patience);
+        while self.threads_alive > 0 {
+            tokio::select! {
+                Some(told) = inbox.told.recv() => {
+                    if matches!(told, Told::Gone) {
+                        self.threads_alive -= 1;
+                    }
+                }
+                () = &mut patience => {
+                    warn!(slots = self.threads_alive, "slots did not end in time");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// The in-process agent's answer: its input.
+fn echo(input: &Arc<[u8]>, agent: &Agent, warm: bool) -> AttemptEnd {
+    let text = String::from_utf8_lossy(input).into_owned();
+    let checked = RawValue::from_string(text).map_err(|error| error.to_string());
+    match checked.and_then(|output| agent.check_output(&output)) {
+        Ok(()) => {
+            let output = atlas_types::Payload { key_id: 0, body: PayloadBody::Inline(Arc::clone(input)) };
+            let warmup = if warm { Micros(0) } else { Micros(1) };
+            let usage = Usage { warm, warmup, ..Usage::default() };
+            AttemptEnd { report: ReportKind::Completed { output, usage, metadata: None }, slot_usable: true }
+        }
+        Err(messages) => {
+            let error = bounded(format!("Output validation: {messages}"));
+            Ended::failed(Failure { kind: FailureKind::OutputInvalid, error: error.into() }).into_end(None)
+        }
+    }
+}
+
+async fn prepare(
+    assignment: Box<Assignment>,
+    packages: &Packages,
+    transfers: &Transfers,
+) -> Result<Box<Work>, Failure> {
+    let fault = |what: &str, error: &dyn std::error::Error| {
+        let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+        Failure { kind: FailureKind::Internal, error: bounded(format!("{what}: {error}{cause}")).into() }
+    };
+    let agent = packages.get(assignment.digest, assignment.package_bytes).await;
+    let agent = agent.map_err(|error| fault("Pool error", &error))?;
+    let input = transfers.load(&assignment.input).await;
+    let input = input.map_err(|error| fault("the input could not be fetched", &error))?;
+    Ok(Box::new(Work { assignment, input, agent }))
+}

@@ -1,0 +1,140 @@
+//! Python on this node: which interpreter, and where our `atlas` package is.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use rust_embed::RustEmbed;
+use sha2::{Digest as _, Sha256};
+
+/// The oldest version that agents are run on.
+const OLDEST: (u32, u32) = (3, 11);
+
+/// Names that are tried, in this order.
+const NAMES: [&str; 4] = ["python3.13", "python3.12", "python3.11", "python3"];
+
+/// Prints version and path of the interpreter: the path skips version managers' slow shims from then on.
+const PROBE: &str = "import sys; print(*sys.version_info[:2], sys.executable)";
+
+/// An interpreter that is new enough.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Python {
+    /// The program.
+    pub program: PathBuf,
+    /// Its version, major and minor.
+    pub version: (u32, u32),
+}
+
+impl Python {
+    /// Looks for an interpreter: `chosen` alone if given, else the known names in `PATH`. Blocks, for some 100 ms where a version
+    /// manager answers under these names.
+    pub fn find(chosen: Option<&Path>) -> Result<Self, String> {
+        let names: Vec<PathBuf> = match chosen {
+            Some(program) => vec![program.to_owned()],
+            None => NAMES.iter().map(PathBuf::from).collect(),
+        };
+        // All at once: most of the time is the interpreters' start.
+        let probes: Vec<_> = names.iter().map(|name| probe(name)).collect();
+        let found = probes.into_iter().flatten().filter_map(|child| read(&child.wait_with_output().ok()?.stdout));
+        let mut usable = found.filter(|python| python.version >= OLDEST);
+        usable.next().ok_or_else(|| {
+            let names: Vec<_> = names.iter().map(|name| name.display().to_string()).collect();
+            format!("this node has no Python {}.{} or newer (tried {})", OLDEST.0, OLDEST.1, names.join(", "))
+        })
+    }
+}
+
+fn probe(program: &Path) -> Option<std::process::Child> {
+    let mut command = Command::new(program);
+    command.args(["-I", "-S", "-c", PROBE]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()
+}
+
+fn read(printed: &[u8]) -> Option<Python> {
+    let line = String::from_utf8_lossy(printed);
+    let mut words = line.trim().splitn(3, ' ');
+    let version = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    let program = PathBuf::from(words.next()?);
+    program.is_absolute().then_some(Python { program, version })
+}
+
+/// Finds the interpreter once; whoever asks first waits, and so does everybody who asks meanwhile.
+#[derive(Debug)]
+pub(crate) struct Finder {
+    chosen: Option<PathBuf>,
+    found: OnceLock<Result<Python, String>>,
+}
+
+impl Finder {
+    pub(crate) fn new(chosen: Option<PathBuf>) -> Self {
+        Self { chosen, found: OnceLock::new() }
+    }
+
+    /// The interpreter, or why there is none. Blocks.
+    pub(crate) fn get(&self) -> Result<&Python, &str> {
+        self.found.get_or_init(|| Python::find(self.chosen.as_deref())).as_ref().map_err(String::as_str)
+    }
+
+    /// What is known by now.
+    pub(crate) fn known(&self) -> Option<&Result<Python, String>> {
+        self.found.get()
+    }
+}
+
+/// Our pure-Python package, compiled in.
+#[derive(RustEmbed)]
+#[folder = "../../agents/sdk/python"]
+struct Sdk;
+
+/// Writes the package under `data_dir`, once for each of its versions, and returns the directory to put on `PYTHONPATH`.
+pub(crate) fn unpack_sdk(data_dir: &Path) -> io::Result<PathBuf> {
+    // An interpreter may have left its caches where we were built.
+    let mut names: Vec<_> = Sdk::iter().filter(|name| name.ends_with(".py")).collect();
+    names.sort();
+    let mut hasher = Sha256::new();
+    for name in &names {
+        let file = Sdk::get(name).ok_or(io::ErrorKind::NotFound)?;
+        hasher.update(name.as_bytes());
+        hasher.update(file.metadata.sha256_hash());
+    }
+    let version: String = hasher.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let directory = data_dir.join("sdk").join(version);
+    if directory.is_dir() {
+        return Ok(directory);
+    }
+    // Whole or not at all: another worker on the same directory may do the same at the same time.
+    let temporary = data_dir.join("sdk").join(format!(".{}.tmp", std::process::id()));
+    for name in &names {
+        let path = temporary.join(name.as_ref());
+        std::fs::create_dir_all(path.parent().unwrap_or(&temporary))?;
+        std::fs::write(path, Sdk::get(name).ok_or(io::ErrorKind::NotFound)?.data)?;
+    }
+    match std::fs::rename(&temporary, &directory) {
+        Err(_) if directory.is_dir() => std::fs::remove_dir_all(&temporary)?,
+        other => other?,
+    }
+    Ok(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shim_that_prints_nothing_is_no_interpreter() {
+        assert_eq!(read(b""), None);
+        assert_eq!(read(b"pyenv: python3.13: command not found\n"), None);
+        let program = PathBuf::from("/opt/my python/bin/python3");
+        assert_eq!(read(b"3 13 /opt/my python/bin/python3\n"), Some(Python { program, version: (3, 13) }));
+    }
+
+    #[test]
+    fn the_package_is_written_once() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let sdk = unpack_sdk(dir.path()).expect("writable");
+        assert!(sdk.join("atlas/runtime/base.py").is_file());
+        assert!(sdk.join("atlas/_host.py").is_file());
+        assert_eq!(unpack_sdk(dir.path()).expect("there already"), sdk);
+    }
+}

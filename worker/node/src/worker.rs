@@ -1,0 +1,154 @@
+//! Starting and stopping a worker.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use atlas_env::{Env, Task};
+use atlas_slots::{Slots, Spool};
+use atlas_types::{BootId, Inventory, NodeId};
+use tokio::sync::{mpsc, watch};
+use tracing::{info, warn};
+
+use crate::Options;
+use crate::link::Link;
+use crate::packages::Packages;
+use crate::payloads::Transfers;
+use crate::process::{Keeper, KeeperError};
+use crate::provider::Settings;
+use crate::pump::{Identity, Inbox, News, Parts, Pump};
+use crate::python::{Finder, unpack_sdk};
+use crate::slot::Shared;
+
+/// Variables that every agent gets, if the worker has them.
+const PASSED: [&str; 6] = ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ"];
+
+/// Stream events of one attempt that wait for an acknowledgement.
+const SPOOLED_EVENTS_MAX: usize = 4_096;
+
+/// Inputs that wait for the pump; whoever sends more waits.
+const INPUTS_WAITING_MAX: usize = 1_024;
+
+/// Why a worker did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The data directory cannot be used.
+    #[error("could not prepare \"{}\"", .path.display())]
+    DataDir {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Agents' processes could not be held.
+    #[error("agents cannot be run here")]
+    Keeper(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// What this machine has could not be found out.
+    #[error("could not find out what this machine has")]
+    Inventory(#[source] atlas_inventory::ProbeError),
+}
+
+/// A running worker.
+pub struct Worker {
+    node: NodeId,
+    inventory: Inventory,
+    news: mpsc::Sender<News>,
+    pump: Task<()>,
+}
+
+impl Worker {
+    /// Starts a worker. It connects, and connects again, until it is shut down. Needs the process's async runtime.
+    pub async fn start(options: Options, env: Env) -> Result<Self, StartError> {
+        let data_dir = options.data_dir.clone();
+        let sdk = env.spawn_blocking("sdk", move || unpack_sdk(&data_dir)).join().await;
+        let sdk = sdk.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()));
+        let path = || options.data_dir.clone();
+        let sdk = sdk.map_err(|source| StartError::DataDir { path: path(), source })?;
+        let keeper = Keeper::probe(options.keeper.as_deref())
+            .map_err(|error: KeeperError| StartError::Keeper(Box::new(error)))?;
+        info!(confinement = %keeper.confinement(), "agents' process trees are held");
+        let (settings, identity) = prepare(&options, &env, sdk)?;
+        let (told, told_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
+        let (news, news_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
+        let (events, link_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
+        let (client, clients) = watch::channel(None);
+        let link = Link { env: env.clone(), controllers: options.controllers.clone(), events, client };
+        env.spawn("link", link.run());
+        let transfers = Transfers { env: env.clone(), client: clients };
+        let packages =
+            Packages::new(&options.data_dir, options.package_cache_bytes_max, options.noop, transfers.clone());
+        let slots = Slots::new(atlas_slots::Options {
+            warm_pool_size: options.warm_pool_size,
+            idle_timeout: options.idle_timeout,
+            stop_grace: options.stop_grace,
+        });
+        let shared = Shared { env: env.clone(), settings, keeper: Arc::new(keeper), told };
+        let inventory = identity.inventory.clone();
+        let pump = Pump::new(Parts {
+            env: env.clone(),
+            identity,
+            slots,
+            spool: Spool::new(SPOOLED_EVENTS_MAX, options.log_bytes_max),
+            shared,
+            packages,
+            transfers,
+            news: news.clone(),
+            drain_timeout: options.drain_timeout,
+        });
+        let inbox = Inbox { link: link_inbox, told: told_inbox, news: news_inbox };
+        let pump = env.spawn("pump", pump.run(inbox));
+        Ok(Self { node: options.node, inventory, news, pump })
+    }
+
+    /// The node's name.
+    pub fn node(&self) -> &NodeId {
+        &self.node
+    }
+
+    /// What the node advertises.
+    pub fn inventory(&self) -> &Inventory {
+        &self.inventory
+    }
+
+    /// Takes no new work, lets attempts end within the drain's time, gives the rest back, ends all slots.
+    pub async fn shutdown(self) {
+        // A pump that is gone has nothing to drain.
+        let _ = self.news.send(News::Drain).await;
+        let _ = self.pump.join().await;
+    }
+}
+
+fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>, Identity), StartError> {
+    let atlas_program = options.atlas_program.clone();
+    let atlas_program = atlas_program.or_else(|| std::env::current_exe().ok()).unwrap_or_default();
+    let settings = Arc::new(Settings {
+        output_bytes_max: options.output_bytes_max,
+        stderr_bytes_max: options.stderr_bytes_max,
+        log_bytes_max: options.log_bytes_max,
+        shutdown_timeout: options.shutdown_timeout,
+        atlas_program,
+        python: Finder::new(options.python.clone()),
+        sdk,
+        environment: environment(&options.agent_environment),
+    });
+    // In the background: where a version manager answers, it takes longer than everything else here together.
+    let finding = Arc::clone(&settings);
+    env.spawn_blocking("find python", move || {
+        if let Err(why) = finding.python.get() {
+            warn!("{why}: Python agents will fail here");
+        }
+    });
+    let mut inventory = atlas_inventory::probe(&options.declared).map_err(StartError::Inventory)?;
+    inventory.places = options.places.unwrap_or_else(|| inventory.cores.max(4));
+    inventory.labels.extend(options.labels.clone());
+    if matches!(settings.python.known(), Some(Err(_))) {
+        inventory.labels.insert("python".to_owned(), "none".to_owned());
+    }
+    let boot_id = BootId(env.entropy.u128());
+    Ok((settings, Identity { node: options.node.clone(), boot_id, inventory }))
+}
+
+fn environment(more: &[String]) -> Vec<(OsString, OsString)> {
+    let names = PASSED.iter().copied().chain(more.iter().map(String::as_str));
+    names.filter_map(|name| Some((name.into(), std::env::var_os(name)?))).collect()
+}
