@@ -1,1 +1,13 @@
-//! The controller program: HTTP, gRPC, wiring.
+//! A controller: the replicated state, its history and its doors, wired together.
+//!
+//! [`Controller::start`] opens everything in order and [`Controller::shutdown`] closes it in reverse. What is decided is decided in
+//! the crates below: this one owns sockets, frames and the table of options.
+#![deny(missing_docs)]
+
+mod controller;
+mod http;
+mod options;
+
+pub use controller::{Controller, StartError};
+pub use http::HttpLimits;
+pub use options::{Loaded, Mode, OPTIONS, OptionRow, Options, OptionsError, command, load, reference};

@@ -12,7 +12,7 @@ use atlas_types::{Event, EventRecord, EventSeq, Job, JobChange, JobId, JobStatus
 use tokio::sync::watch;
 
 use crate::service::Shared;
-use crate::{Caller, Consistency, Error, Service};
+use crate::{Caller, Consistency, Error, Service, Shown, View};
 
 /// A change of a job.
 #[derive(Debug, Clone)]
@@ -175,6 +175,11 @@ pub struct JobStream {
 }
 
 impl Service {
+    /// A change with what its frame shows.
+    pub async fn show_change(&self, change: &Change) -> Result<Shown, Error> {
+        self.show(change.job.clone(), View::Plain, None).await
+    }
+
     /// Opens the stream of one job.
     pub async fn follow_job(&self, caller: &Caller, id: JobId, live_only: bool) -> Result<JobStream, Error> {
         let state = self.state(Consistency::Linearizable).await?;

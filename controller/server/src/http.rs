@@ -1,0 +1,102 @@
+//! The HTTP door: JSON, event streams and metrics on one port.
+//!
+//! A door translates and decides nothing. Routing is a table over path segments, because every answer, also for a path or method
+//! that does not exist, is one of ours; requests are served without layers, because each would cost every job.
+
+mod agents;
+mod answer;
+mod events;
+mod jobs;
+mod logs;
+mod nodes;
+mod query;
+mod request;
+mod route;
+mod serve;
+mod socket;
+
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_service::{Caller, Service};
+use atlas_types::Door;
+use http::Method;
+
+use answer::{Answer, Problem, Response};
+use request::Request;
+use route::Route;
+
+pub(crate) use serve::serve;
+
+/// Bounds of the door. Each is an option of the controller.
+#[derive(Debug, Clone)]
+pub struct HttpLimits {
+    /// Largest body of a request; packages have a bound of their own.
+    pub body_bytes_max: usize,
+    /// Largest package.
+    pub package_bytes_max: usize,
+    /// Most connections at once.
+    pub connections_max: usize,
+    /// Longest time until a request's headers are there.
+    pub header_timeout: Duration,
+    /// Longest time until a request's body is there.
+    pub body_timeout: Duration,
+    /// Longest wait that a client may ask for.
+    pub wait_max: Duration,
+}
+
+/// What the handlers share.
+pub(crate) struct HttpDoor {
+    pub(crate) service: Service,
+    pub(crate) limits: HttpLimits,
+    pub(crate) env: Env,
+    /// What `/api/version` answers.
+    pub(crate) about: serde_json::Value,
+}
+
+impl HttpDoor {
+    /// Answers one request.
+    async fn answer(&self, mut request: Request) -> Response {
+        let accepts_problem = request.accepts_problem();
+        let answer = match Route::of(request.path()) {
+            Some(route) => {
+                let ours = route.is_ours();
+                let answer = self.dispatch(route, &mut request).await;
+                answer.map_err(|problem| (problem, ours))
+            }
+            None => Err((Problem::NoRoute, false)),
+        };
+        answer.unwrap_or_else(|(problem, ours)| problem.into_response(accepts_problem || ours))
+    }
+
+    async fn dispatch(&self, route: Route, request: &mut Request) -> Answer {
+        let caller = Caller { trace: request.trace(), ..Caller::local(Door::Http) };
+        match (route, request.method()) {
+            (Route::Jobs, &Method::POST) => jobs::submit(self, &caller, request).await,
+            (Route::Jobs, &Method::GET) => jobs::list(self, &caller, request).await,
+            (Route::Job(id), &Method::GET) => jobs::get(self, &caller, request, &id).await,
+            (Route::Job(id), &Method::DELETE) => jobs::delete(self, &caller, &id).await,
+            (Route::JobWait(id), &Method::GET) => jobs::wait(self, &caller, request, &id).await,
+            (Route::JobCancel(id), &Method::POST) => jobs::cancel(self, &caller, &id).await,
+            (Route::JobRetry(id), &Method::POST) => jobs::retry(self, &caller, &id).await,
+            (Route::JobEvents(id), &Method::GET) => events::job(self, &caller, request, &id).await,
+            (Route::JobLogs(id), &Method::GET) => logs::get(self, &caller, request, &id).await,
+            (Route::Events, &Method::GET) => events::all(self, request).await,
+            (Route::Agents, &Method::GET) => agents::list(self, &caller, request).await,
+            (Route::Agents, &Method::POST) => agents::register(self, &caller, request).await,
+            (Route::Agent(name), &Method::GET) => agents::get(self, &caller, request, &name).await,
+            (Route::AgentVersion(name, version), &Method::DELETE) => {
+                agents::retire(self, &caller, &name, &version).await
+            }
+            (Route::Nodes, &Method::GET) => nodes::list(self, request).await,
+            (Route::Node(name), &Method::GET) => nodes::get(self, request, &name).await,
+            (Route::Node(name), &Method::DELETE) => nodes::remove(self, &caller, &name).await,
+            (Route::NodeAction(name, action), &Method::POST) => nodes::act(self, &caller, &name, action).await,
+            (Route::Health, &Method::GET) => nodes::health(self, request).await,
+            (Route::Ready, &Method::GET) => nodes::ready(self).await,
+            (Route::Version, &Method::GET) => Ok(answer::json(http::StatusCode::OK, &self.about)),
+            (Route::Metrics, &Method::GET) => Ok(answer::metrics(self.service.render_metrics())),
+            _ => Err(Problem::NoMethod),
+        }
+    }
+}

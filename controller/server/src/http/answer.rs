@@ -1,0 +1,150 @@
+//! Answers: JSON as spec §0.4 wants it, and errors in the two forms that clients know.
+
+use std::fmt::Write as _;
+
+use atlas_service::json as text;
+use atlas_types::ErrorKind;
+use atlas_wire::error::http_status;
+use axum::body::Body;
+use http::StatusCode;
+use http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use serde_json::{Value, json};
+
+/// What a handler answers.
+pub(crate) type Response = http::Response<Body>;
+/// What a handler gives: an answer, or why there is none.
+pub(crate) type Answer = Result<Response, Problem>;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
+const ERROR_CODE: HeaderName = HeaderName::from_static("atlas-error-code");
+
+/// A request that is not carried out.
+#[derive(Debug)]
+pub(crate) enum Problem {
+    /// The service says why.
+    Service(atlas_service::Error),
+    /// No such path.
+    NoRoute,
+    /// The path has no such method.
+    NoMethod,
+    /// The answer is there already: a body that came too late, or a handshake that failed.
+    Answered(Response),
+}
+
+impl Problem {
+    pub(crate) fn malformed(text: impl Into<String>) -> Self {
+        Self::Service(atlas_service::Error::Malformed(text.into()))
+    }
+
+    /// The answer: `{"error": …}` as the source system gives it, or a problem document.
+    pub(crate) fn into_response(self, problem: bool) -> Response {
+        match self {
+            Self::Service(error) => service_error(&error, problem),
+            Self::NoRoute => plain_error(StatusCode::NOT_FOUND, "Not Found"),
+            Self::NoMethod => {
+                let mut response = plain_error(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
+                response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+                response
+            }
+            Self::Answered(response) => response,
+        }
+    }
+}
+
+impl From<atlas_service::Error> for Problem {
+    fn from(error: atlas_service::Error) -> Self {
+        Self::Service(error)
+    }
+}
+
+/// An answer with a JSON text that is ASCII already.
+pub(crate) fn ready_json(status: StatusCode, body: Vec<u8>) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+/// An answer with a JSON value.
+pub(crate) fn json(status: StatusCode, value: &Value) -> Response {
+    let mut body = Vec::new();
+    // A value serialises without fail; what is not ASCII is escaped.
+    text::raw(&mut body, value.to_string().as_bytes());
+    ready_json(status, body)
+}
+
+/// The text of the instruments.
+pub(crate) fn metrics(body: String) -> Response {
+    let mut response = Response::new(Body::from(body));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(atlas_telemetry::CONTENT_TYPE));
+    response
+}
+
+/// `{"error": text}` without a code: nothing that a page could explain.
+pub(crate) fn plain_error(status: StatusCode, message: &str) -> Response {
+    json(status, &json!({ "error": message }))
+}
+
+fn status_of(kind: ErrorKind) -> StatusCode {
+    StatusCode::from_u16(http_status(kind)).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+fn service_error(error: &atlas_service::Error, problem: bool) -> Response {
+    let entry = error.entry();
+    let status = status_of(entry.kind);
+    let mut response = if problem {
+        let mut response = json(status, &problem_document(error, status));
+        response.headers_mut().insert(CONTENT_TYPE, PROBLEM);
+        response
+    } else {
+        plain_error(status, &error.to_string())
+    };
+    let headers = response.headers_mut();
+    headers.insert(ERROR_CODE, HeaderValue::from_static(entry.code));
+    if let Some(after) = error.retry_after() {
+        headers.insert(RETRY_AFTER, HeaderValue::from(after.as_secs().max(1)));
+    }
+    response
+}
+
+fn problem_document(error: &atlas_service::Error, status: StatusCode) -> Value {
+    let entry = error.entry();
+    let mut document = json!({
+        "type": format!("about:blank#{}", entry.code),
+        "title": entry.title,
+        "status": status.as_u16(),
+        "code": entry.code,
+        "detail": error.to_string(),
+    });
+    let Some(members) = document.as_object_mut() else { return document };
+    let violations = error
+        .violations()
+        .iter()
+        .map(|violation| json!({ "pointer": violation.pointer, "rule": violation.rule, "message": violation.message }));
+    let violations: Vec<Value> = violations.collect();
+    if !violations.is_empty() {
+        members.insert("errors".to_owned(), violations.into());
+    }
+    let hint = error.hint();
+    if !hint.is_empty() {
+        members.insert("hint".to_owned(), hint.into());
+    }
+    if let Some(after) = error.retry_after() {
+        members.insert("retry_after_s".to_owned(), after.as_secs().max(1).into());
+    }
+    document
+}
+
+/// One frame of a server-sent event stream.
+pub(crate) fn sse_frame(id: Option<u64>, event: &str, data: &[u8]) -> Vec<u8> {
+    let mut head = String::with_capacity(48);
+    if let Some(id) = id {
+        let _ = writeln!(head, "id: {id}");
+    }
+    let _ = write!(head, "event: {event}\ndata: ");
+    let mut frame = head.into_bytes();
+    frame.extend_from_slice(data);
+    frame.extend_from_slice(b"\n\n");
+    frame
+}

@@ -1,0 +1,214 @@
+//! `/api/events` and `/api/jobs/{id}/events`: server-sent events and WebSockets over one stream (spec §16).
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use atlas_service::{Caller, Change, Error, Follow, Next, Reader, Service, View, write_frame};
+use atlas_types::EventSeq;
+use axum::body::Body;
+use axum::extract::FromRequestParts;
+use axum::extract::ws::WebSocketUpgrade;
+use futures::stream;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+
+use super::answer::{Answer, Problem, Response, sse_frame};
+use super::request::Request;
+use super::{HttpDoor, socket};
+
+/// How often a silent stream shows that it lives: below the usual idle limits of proxies.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// What one stream shows.
+pub(crate) struct Feed {
+    pub(crate) service: Service,
+    pub(crate) reader: Reader,
+    pub(crate) view: View,
+    /// End after the change that ends the job.
+    pub(crate) until_end: bool,
+    /// Changes that go before what the reader gives.
+    pub(crate) first: Vec<Change>,
+    pub(crate) env: atlas_env::Env,
+    over: bool,
+}
+
+/// What a stream sends next.
+pub(crate) enum Step {
+    /// Frames: number and JSON.
+    Frames(Vec<(EventSeq, Vec<u8>)>),
+    /// Nothing happened for a while.
+    Silence,
+    /// The reader is too slow.
+    Behind,
+    /// It is over.
+    Over,
+}
+
+/// `GET /api/events`.
+pub(crate) async fn all(door: &HttpDoor, request: &mut Request) -> Answer {
+    let view = request.view();
+    let after = request.last_event_id().map(EventSeq);
+    if is_upgrade(request) {
+        let reader = door.service.follow(Follow { job: None, after: None, live_only: true }).await?;
+        return upgrade(door, request, Feed::new(door, reader, view)).await;
+    }
+    if !request.accepts_sse() {
+        return Err(neither());
+    }
+    let reader = door.service.follow(Follow { job: None, after, live_only: false }).await?;
+    Ok(sse(Feed::new(door, reader, view)))
+}
+
+/// `GET /api/jobs/{id}/events`.
+pub(crate) async fn job(door: &HttpDoor, caller: &Caller, request: &mut Request, id: &str) -> Answer {
+    let view = request.view();
+    let upgraded = is_upgrade(request);
+    if !upgraded && !request.accepts_sse() {
+        return Err(neither());
+    }
+    let id = door.service.job_id(caller, id).await?;
+    let stream = door.service.follow_job(caller, id, upgraded).await?;
+    let ended = stream.so_far.last().is_some_and(|change| change.job.status.is_terminal());
+    let mut feed = Feed { until_end: true, ..Feed::new(door, stream.reader, view) };
+    if upgraded {
+        // A socket tells what happens from now on; of an ended job it tells the end (spec §16).
+        feed.first = if ended { stream.so_far.into_iter().next_back().into_iter().collect() } else { Vec::new() };
+        return upgrade(door, request, feed).await;
+    }
+    match request.last_event_id().map(EventSeq) {
+        Some(after) if !ended || after < feed.reader.cursor() => {
+            feed.reader = door.service.follow(Follow { job: Some(id), after: Some(after), live_only: false }).await?;
+        }
+        _ => feed.first = stream.so_far,
+    }
+    if request.query().get("follow").as_deref() == Some("false") {
+        let frames: Vec<u8> =
+            feed.told_first().await?.into_iter().flat_map(|(seq, data)| event_frame(seq, &data)).collect();
+        return Ok(sse_response(Body::from(frames)));
+    }
+    Ok(sse(feed))
+}
+
+fn neither() -> Problem {
+    Problem::malformed("this is an event stream: upgrade to a WebSocket, or ask with 'Accept: text/event-stream'")
+}
+
+fn is_upgrade(request: &Request) -> bool {
+    request.header("upgrade").is_some_and(|value| value.eq_ignore_ascii_case("websocket"))
+}
+
+async fn upgrade(door: &HttpDoor, request: &mut Request, feed: Feed) -> Answer {
+    match WebSocketUpgrade::from_request_parts(&mut request.parts, &()).await {
+        Ok(upgrade) => {
+            let env = door.env.clone();
+            let upgrade = upgrade.max_message_size(64 << 10).max_frame_size(64 << 10).write_buffer_size(0);
+            Ok(upgrade.on_upgrade(move |socket| async move {
+                env.spawn("event-socket", socket::run(socket, feed)).join().await.ok();
+            }))
+        }
+        Err(_) => Err(Problem::malformed("the WebSocket handshake is malformed")),
+    }
+}
+
+impl Feed {
+    fn new(door: &HttpDoor, reader: Reader, view: View) -> Self {
+        Self {
+            service: door.service.clone(),
+            reader,
+            view,
+            until_end: false,
+            first: Vec::new(),
+            env: door.env.clone(),
+            over: false,
+        }
+    }
+
+    /// The reader could not take a frame in time.
+    pub(crate) fn count_drop(&self) {
+        self.service.metrics().subscriber_drops.inc();
+    }
+
+    /// The frames that go before what the reader gives.
+    async fn told_first(&mut self) -> Result<Vec<(EventSeq, Vec<u8>)>, Error> {
+        let first = std::mem::take(&mut self.first);
+        self.frames(first).await
+    }
+
+    /// What to send next.
+    pub(crate) async fn next(&mut self) -> Step {
+        if !self.first.is_empty() {
+            let ended = self.first.iter().any(|change| change.job.status.is_terminal());
+            let told = self.told_first().await;
+            return self.step(told, ended);
+        }
+        if self.over {
+            return Step::Over;
+        }
+        let next = tokio::select! {
+            biased;
+            next = self.reader.next() => next,
+            () = self.env.clock.sleep(KEEP_ALIVE) => return Step::Silence,
+        };
+        match next {
+            Ok(Next::Changes(changes)) => {
+                let ended = changes.iter().any(|change| change.job.status.is_terminal());
+                let frames = self.frames(changes).await;
+                self.step(frames, ended)
+            }
+            Ok(Next::Behind) => Step::Behind,
+            Ok(Next::Stopped) => Step::Over,
+            Err(error) => {
+                tracing::warn!(%error, "an event stream ended early");
+                Step::Behind
+            }
+        }
+    }
+
+    fn step(&mut self, frames: Result<Vec<(EventSeq, Vec<u8>)>, Error>, ended: bool) -> Step {
+        match frames {
+            Ok(frames) => {
+                self.over = ended && self.until_end;
+                Step::Frames(frames)
+            }
+            Err(_) => Step::Over,
+        }
+    }
+
+    async fn frames(&self, changes: Vec<Change>) -> Result<Vec<(EventSeq, Vec<u8>)>, Error> {
+        let mut frames = Vec::with_capacity(changes.len());
+        for change in changes {
+            if self.view == View::Plain && !change.is_transition() {
+                continue;
+            }
+            let shown = self.service.show_change(&change).await?;
+            let mut data = Vec::with_capacity(1024);
+            write_frame(&mut data, &shown, change.old_status, change.at, Some(change.change), self.view);
+            frames.push((change.seq, data));
+        }
+        Ok(frames)
+    }
+}
+
+fn event_frame(seq: EventSeq, data: &[u8]) -> Vec<u8> {
+    sse_frame(Some(seq.0), "job", data)
+}
+
+fn sse(feed: Feed) -> Response {
+    let frames = stream::unfold(feed, |mut feed| async move {
+        let bytes = match feed.next().await {
+            Step::Frames(frames) => frames.iter().flat_map(|(seq, data)| event_frame(*seq, data)).collect(),
+            Step::Silence => b": alive\n\n".to_vec(),
+            Step::Behind | Step::Over => return None,
+        };
+        Some((Ok::<_, Infallible>(bytes), feed))
+    });
+    sse_response(Body::from_stream(frames))
+}
+
+/// An answer whose body is a stream of server-sent events.
+pub(crate) fn sse_response(body: Body) -> Response {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}

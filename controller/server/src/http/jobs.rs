@@ -1,0 +1,288 @@
+//! `/api/jobs` (spec §15.1).
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use atlas_service::{Caller, Error, JobQuery, Shown, Submission, View};
+use atlas_types::{AgentName, JobId, JobStatus, Micros, RequestId, Timestamp};
+use bytes::Bytes;
+use http::StatusCode;
+use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::HttpDoor;
+use super::answer::{Answer, Problem, Response, ready_json};
+use super::request::Request;
+
+/// How long `wait` waits when nobody says.
+const WAIT_DEFAULT: Duration = Duration::from_secs(60);
+
+/// `POST /api/jobs`: 201 with the id, or with `?wait=` the job when it has ended.
+pub(crate) async fn submit(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
+    let body = request.body(door, door.limits.body_bytes_max).await?;
+    let mut submission = read_submission(&body)?;
+    let query = request.query();
+    submission.refuse = query.get("validate").as_deref() == Some("refuse");
+    let wait = query.seconds("wait", door.limits.wait_max)?;
+    submission.request_id = match request.headers().get("idempotency-key") {
+        Some(key) => {
+            let key = key.to_str().map_err(|_| Problem::malformed("'Idempotency-Key' must be text"))?;
+            Some(RequestId::new(key).map_err(Error::from)?)
+        }
+        None => None,
+    };
+    match wait {
+        Some(wait) => {
+            let shown = door.service.submit_and_wait(caller, submission, wait).await?;
+            Ok(shown_job(StatusCode::OK, &shown, request.view()))
+        }
+        None => {
+            let id = door.service.submit(caller, submission).await?;
+            Ok(ready_json(StatusCode::CREATED, format!("{{\"id\":\"{id}\"}}").into_bytes()))
+        }
+    }
+}
+
+/// `GET /api/jobs`: newest first.
+pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
+    let query = request.query();
+    let nothing = || Ok(ready_json(StatusCode::OK, b"[]".to_vec()));
+    // A status or a name that no job can have matches none, as in the source system.
+    let status = match query.filled("status").map(|text| text.parse::<JobStatus>()) {
+        Some(Err(_)) => return nothing(),
+        status => status.and_then(Result::ok),
+    };
+    let agent = match query.filled("agent").map(|text| AgentName::new(&text)) {
+        Some(Err(_)) => return nothing(),
+        agent => agent.and_then(Result::ok),
+    };
+    let time = |name| -> Result<Option<Timestamp>, Problem> {
+        let Some(text) = query.filled(name) else { return Ok(None) };
+        let seconds: f64 = text.parse().map_err(|_| Problem::malformed(format!("'{name}' must be Unix seconds")))?;
+        Ok(Some(Timestamp((seconds * 1e6) as i64)))
+    };
+    let wanted = JobQuery {
+        status,
+        agent,
+        since: time("since")?,
+        until: time("until")?,
+        limit: query.limit(),
+        offset: usize::try_from(query.count("offset")?.unwrap_or(0).min(1_000_000)).unwrap_or(0),
+    };
+    let view = request.view();
+    let jobs = door.service.jobs(caller, &wanted, view, request.consistency()).await?;
+    let mut body = vec![b'['];
+    for (index, job) in jobs.iter().enumerate() {
+        if index > 0 {
+            body.push(b',');
+        }
+        job.write(&mut body, view);
+    }
+    body.push(b']');
+    Ok(ready_json(StatusCode::OK, body))
+}
+
+/// `GET /api/jobs/{id}`.
+pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
+    let id = door.service.job_id(caller, id).await?;
+    let view = request.view();
+    let shown = door.service.job(caller, id, view, request.consistency()).await?;
+    Ok(shown_job(StatusCode::OK, &shown, view))
+}
+
+/// `GET /api/jobs/{id}/wait?timeout=`: the job when it has ended, or as it then stands (spec §6.3).
+pub(crate) async fn wait(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
+    let timeout = request.query().seconds("timeout", door.limits.wait_max)?.unwrap_or(WAIT_DEFAULT);
+    let id = door.service.job_id(caller, id).await?;
+    let shown = door.service.wait(caller, id, timeout).await?;
+    Ok(shown_job(StatusCode::OK, &shown, request.view()))
+}
+
+/// `DELETE /api/jobs/{id}`: cancels a pending job; false for every other (spec §6.2).
+pub(crate) async fn delete(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
+    let cancelled = match door.service.job_id(caller, id).await {
+        Ok(id) => door.service.cancel(caller, id, false).await,
+        Err(error) => Err(error),
+    };
+    match cancelled {
+        Ok(cancelled) => Ok(told_cancelled(cancelled)),
+        Err(Error::UnknownJob) => Ok(told_cancelled(false)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `POST /api/jobs/{id}/cancel`: stops a running job as well.
+pub(crate) async fn cancel(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
+    let id = door.service.job_id(caller, id).await?;
+    Ok(told_cancelled(door.service.cancel(caller, id, true).await?))
+}
+
+/// `POST /api/jobs/{id}/retry`: runs an ended job again, as a new one.
+pub(crate) async fn retry(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
+    let id: JobId = door.service.job_id(caller, id).await?;
+    let new = door.service.retry(caller, id).await?;
+    Ok(ready_json(StatusCode::CREATED, format!("{{\"id\":\"{new}\"}}").into_bytes()))
+}
+
+fn told_cancelled(cancelled: bool) -> Response {
+    ready_json(StatusCode::OK, format!("{{\"cancelled\":{cancelled}}}").into_bytes())
+}
+
+fn shown_job(status: StatusCode, shown: &Shown, view: View) -> Response {
+    let mut body = Vec::with_capacity(1024);
+    shown.write(&mut body, view);
+    ready_json(status, body)
+}
+
+/// The members of a submission as they came, each still to be judged. The last of equal names counts.
+#[derive(Default)]
+struct Members<'a> {
+    agent: Option<&'a RawValue>,
+    version: Option<&'a RawValue>,
+    input: Option<&'a RawValue>,
+    priority: Option<&'a RawValue>,
+    labels: Option<&'a RawValue>,
+    timeout: Option<&'a RawValue>,
+}
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Members::default();
+                while let Some(name) = map.next_key::<Name>()? {
+                    match name {
+                        Name::Agent => members.agent = Some(map.next_value()?),
+                        Name::Version => members.version = Some(map.next_value()?),
+                        Name::Input => members.input = Some(map.next_value()?),
+                        Name::Priority => members.priority = Some(map.next_value()?),
+                        Name::Labels => members.labels = Some(map.next_value()?),
+                        Name::Timeout => members.timeout = Some(map.next_value()?),
+                        Name::Other => drop(map.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(members)
+            }
+        }
+        deserializer.deserialize_map(Read)
+    }
+}
+
+/// The names of members that mean something.
+enum Name {
+    Agent,
+    Version,
+    Input,
+    Priority,
+    Labels,
+    Timeout,
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl Visitor<'_> for Read {
+            type Value = Name;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Name, E> {
+                Ok(match name {
+                    "agent" => Name::Agent,
+                    "version" => Name::Version,
+                    "input" => Name::Input,
+                    "priority" => Name::Priority,
+                    "labels" => Name::Labels,
+                    "timeout" => Name::Timeout,
+                    _ => Name::Other,
+                })
+            }
+        }
+        deserializer.deserialize_identifier(Read)
+    }
+}
+
+fn read_submission(body: &Bytes) -> Result<Submission, Problem> {
+    let members: Members<'_> = serde_json::from_slice(body).map_err(|error| match error.classify() {
+        serde_json::error::Category::Data => Problem::malformed("the body must be a JSON object"),
+        _ => Problem::malformed("Invalid JSON"),
+    })?;
+    let agent = read_agent(members.agent)?;
+    let input = match members.input {
+        // The text stands within the body, so it is shared and not copied.
+        Some(input) => body.slice_ref(input.get().as_bytes()),
+        None => Bytes::from_static(b"{}"),
+    };
+    let mut submission = Submission::new(agent, input);
+    submission.priority = members.priority.map_or(Ok(0), read_priority)?;
+    if let Some(version) = members.version {
+        submission.version = read(version, "'version' must be a string")?;
+    }
+    if let Some(labels) = members.labels {
+        let labels: Option<BTreeMap<String, String>> = read(labels, "'labels' must be an object of strings")?;
+        submission.labels = labels.unwrap_or_default();
+    }
+    if let Some(timeout) = members.timeout {
+        let seconds: Option<f64> = read(timeout, "'timeout' must be a number of seconds")?;
+        let valid = seconds.is_none_or(|seconds| seconds > 0.0 && seconds <= 1e9);
+        if !valid {
+            return Err(Problem::malformed("'timeout' must be a positive number of seconds"));
+        }
+        submission.execution_timeout = seconds.map(|seconds| Micros((seconds * 1e6) as u64));
+    }
+    Ok(submission)
+}
+
+fn read<'a, T: Deserialize<'a>>(value: &'a RawValue, wrong: &str) -> Result<T, Problem> {
+    serde_json::from_str(value.get()).map_err(|_| Problem::malformed(wrong))
+}
+
+/// Absent and everything that Python calls false is missing.
+fn read_agent(value: Option<&RawValue>) -> Result<AgentName, Problem> {
+    let missing = || Problem::malformed("Missing 'agent' field");
+    let value = value.ok_or_else(missing)?;
+    let falsy = ["null", "false", "0", "0.0", "-0", "-0.0", "\"\"", "[]", "{}"];
+    if falsy.contains(&value.get()) {
+        return Err(missing());
+    }
+    let name: String = read(value, "'agent' must be a string")?;
+    Ok(AgentName::new(&name).map_err(Error::from)?)
+}
+
+/// A whole number, a fraction (cut off) or a text of digits; nothing else (spec §15.1).
+fn read_priority(value: &RawValue) -> Result<i64, Problem> {
+    let wrong = || Problem::malformed("'priority' must be a whole number");
+    let text = value.get();
+    if let Ok(number) = text.parse::<i64>() {
+        return Ok(number);
+    }
+    match text.as_bytes().first() {
+        Some(b'"') => {
+            let digits: String = read(value, "'priority' must be a whole number")?;
+            digits.trim().parse().map_err(|_| wrong())
+        }
+        Some(b't') => Ok(1),
+        Some(b'f') => Ok(0),
+        Some(b'-' | b'0'..=b'9') => {
+            let number: f64 = text.parse().map_err(|_| wrong())?;
+            let whole = number.trunc();
+            // Beyond 2^63 the number is no priority any more.
+            if whole.abs() < 9.2e18 { Ok(whole as i64) } else { Err(wrong()) }
+        }
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! How the body of a submission is read.
+
+use expect_test::expect;
+
+use super::*;
+
+fn read_text(body: &str) -> String {
+    match read_submission(&Bytes::copy_from_slice(body.as_bytes())) {
+        Ok(submission) => {
+            format!("{} {} {}", submission.agent, String::from_utf8_lossy(&submission.input), submission.priority)
+        }
+        Err(Problem::Service(error)) => format!("{}: {error}", error.entry().code),
+        Err(other) => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn bodies_are_read_as_the_source_system_reads_them() {
+    let bodies = [
+        r#"{"agent": "echo"}"#,
+        r#"{"agent": "echo", "input": {"a": [1, 2]}, "priority": 2.9}"#,
+        r#"{"agent": "echo", "input": null, "priority": " 5 "}"#,
+        r#"{"agent": "x", "agent": "echo", "priority": true}"#,
+        r#"{"agent": "echo", "priority": -7.5}"#,
+        r#"{"agent": "echo", "priority": 1e30}"#,
+        r#"{"agent": "echo", "priority": "high"}"#,
+        r#"{"agent": "echo", "priority": null}"#,
+        r#"{"agent": "echo", "priority": []}"#,
+        r#"{"input": {}}"#,
+        r#"{"agent": ""}"#,
+        r#"{"agent": null}"#,
+        r#"{"agent": 5}"#,
+        r#"{"agent": "a/b"}"#,
+        r#"{"agent": "echo", "labels": {"a": 1}}"#,
+        r#"{"agent": "echo", "timeout": -1}"#,
+        r#"{"agent": "echo", "timeout": "soon"}"#,
+        "[]",
+        "\"text\"",
+        "{",
+        "",
+        "\u{0}",
+        r#"{"agent": "echo"} x"#,
+    ];
+    let lines: String = bodies.iter().map(|body| format!("{body:?} → {}\n", read_text(body))).collect();
+    expect![[r#"
+        "{\"agent\": \"echo\"}" → echo {} 0
+        "{\"agent\": \"echo\", \"input\": {\"a\": [1, 2]}, \"priority\": 2.9}" → echo {"a": [1, 2]} 2
+        "{\"agent\": \"echo\", \"input\": null, \"priority\": \" 5 \"}" → echo null 5
+        "{\"agent\": \"x\", \"agent\": \"echo\", \"priority\": true}" → echo {} 1
+        "{\"agent\": \"echo\", \"priority\": -7.5}" → echo {} -7
+        "{\"agent\": \"echo\", \"priority\": 1e30}" → E1104: 'priority' must be a whole number
+        "{\"agent\": \"echo\", \"priority\": \"high\"}" → E1104: 'priority' must be a whole number
+        "{\"agent\": \"echo\", \"priority\": null}" → E1104: 'priority' must be a whole number
+        "{\"agent\": \"echo\", \"priority\": []}" → E1104: 'priority' must be a whole number
+        "{\"input\": {}}" → E1104: Missing 'agent' field
+        "{\"agent\": \"\"}" → E1104: Missing 'agent' field
+        "{\"agent\": null}" → E1104: Missing 'agent' field
+        "{\"agent\": 5}" → E1104: 'agent' must be a string
+        "{\"agent\": \"a/b\"}" → E1104: a agent name must not contain "/"
+        "{\"agent\": \"echo\", \"labels\": {\"a\": 1}}" → E1104: 'labels' must be an object of strings
+        "{\"agent\": \"echo\", \"timeout\": -1}" → E1104: 'timeout' must be a positive number of seconds
+        "{\"agent\": \"echo\", \"timeout\": \"soon\"}" → E1104: 'timeout' must be a number of seconds
+        "[]" → E1104: the body must be a JSON object
+        "\"text\"" → E1104: the body must be a JSON object
+        "{" → E1104: Invalid JSON
+        "" → E1104: Invalid JSON
+        "\0" → E1104: Invalid JSON
+        "{\"agent\": \"echo\"} x" → E1104: Invalid JSON
+    "#]].assert_eq(&lines);
+}
+
+#[test]
+fn an_input_is_not_copied() {
+    let body = Bytes::from_static(br#"{"agent": "echo", "input": {"a": 1}}"#);
+    let submission = read_submission(&body).expect("well-formed");
+    assert_eq!(submission.input.as_ptr(), body[27..].as_ptr());
+}

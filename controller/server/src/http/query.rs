@@ -1,0 +1,118 @@
+//! Query strings. A member that is absent, empty or malformed is told apart by who reads it.
+
+use std::time::Duration;
+
+use super::answer::Problem;
+
+/// The members of a query string.
+pub(crate) struct Query<'a>(&'a str);
+
+impl<'a> Query<'a> {
+    pub(crate) fn new(text: Option<&'a str>) -> Self {
+        Self(text.unwrap_or_default())
+    }
+
+    /// A member's value; the first one of its name. What is not UTF-8 counts as absent.
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
+        if self.0.is_empty() {
+            return None;
+        }
+        self.0.split('&').find_map(|member| {
+            let (key, value) = member.split_once('=').unwrap_or((member, ""));
+            (key == name || percent_decoded(key).is_some_and(|key| key == name)).then(|| value_decoded(value)).flatten()
+        })
+    }
+
+    /// A member that is not empty.
+    pub(crate) fn filled(&self, name: &str) -> Option<String> {
+        self.get(name).filter(|value| !value.is_empty())
+    }
+
+    /// `limit`: 50 unless it is a number, and within its bounds (spec §15).
+    pub(crate) fn limit(&self) -> usize {
+        match self.filled("limit").and_then(|text| text.trim().parse::<i64>().ok()) {
+            Some(limit) => usize::try_from(limit.clamp(1, 1_000)).unwrap_or(1),
+            None => 50,
+        }
+    }
+
+    /// A number that is not negative.
+    pub(crate) fn count(&self, name: &str) -> Result<Option<u64>, Problem> {
+        let Some(text) = self.filled(name) else { return Ok(None) };
+        let number = text.parse().map_err(|_| Problem::malformed(format!("'{name}' must be a whole number")))?;
+        Ok(Some(number))
+    }
+
+    /// A time in seconds, at most `max`.
+    pub(crate) fn seconds(&self, name: &str, max: Duration) -> Result<Option<Duration>, Problem> {
+        let Some(text) = self.filled(name) else { return Ok(None) };
+        let seconds: f64 = text.trim().parse().unwrap_or(f64::NAN);
+        if seconds.is_nan() {
+            return Err(Problem::malformed(format!("'{name}' must be a number of seconds")));
+        }
+        Ok(Some(Duration::from_secs_f64(seconds.clamp(0.0, max.as_secs_f64()))))
+    }
+}
+
+fn value_decoded(text: &str) -> Option<String> {
+    if text.contains('+') { percent_decoded(&text.replace('+', " ")) } else { percent_decoded(text) }
+}
+
+/// Undoes percent encoding; none if the result is not UTF-8. A `%` that starts no code stands for itself.
+pub(crate) fn percent_decoded(text: &str) -> Option<String> {
+    if !text.contains('%') {
+        return Some(text.to_owned());
+    }
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let code = if byte == b'%' { bytes.get(at + 1..at + 3) } else { None };
+        let hex = |b: u8| char::from(b).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        match code.and_then(|code| Some(hex(code[0])? * 16 + hex(code[1])?)) {
+            Some(decoded) => {
+                out.push(decoded);
+                at += 3;
+            }
+            None => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(out).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_decoded() {
+        let query = Query::new(Some("a=1&b=x+y%26z&c&%64=4&bad=%ff"));
+        assert_eq!(query.get("b").as_deref(), Some("x y&z"));
+        assert_eq!(query.get("c").as_deref(), Some(""));
+        assert_eq!(query.get("d").as_deref(), Some("4"));
+        assert_eq!(query.get("bad"), None);
+        assert_eq!(percent_decoded("100%").as_deref(), Some("100%"));
+    }
+
+    #[test]
+    fn limits_are_clamped() {
+        for (text, limit) in
+            [("", 50), ("limit=abc", 50), ("limit=0", 1), ("limit=-5", 1), ("limit=99999", 1_000), ("limit=7", 7)]
+        {
+            assert_eq!(Query::new(Some(text)).limit(), limit, "{text}");
+        }
+    }
+
+    #[test]
+    fn seconds_are_bounded() {
+        let max = Duration::from_secs(10);
+        let seconds = |text| Query::new(Some(text)).seconds("t", max).ok().flatten();
+        assert_eq!(seconds("t=1.5"), Some(Duration::from_millis(1_500)));
+        assert_eq!(seconds("t=-1"), Some(Duration::ZERO));
+        assert_eq!(seconds("t=inf"), Some(max));
+        assert!(Query::new(Some("t=soon")).seconds("t", max).is_err());
+    }
+}

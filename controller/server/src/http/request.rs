@@ -1,0 +1,112 @@
+//! A request as handlers read it.
+
+use std::str::FromStr;
+
+use atlas_service::{Consistency, View};
+use atlas_types::TraceContext;
+use bytes::Bytes;
+use http::header::ACCEPT;
+use http::{HeaderMap, Method, request::Parts};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Incoming;
+
+use super::HttpDoor;
+use super::answer::{Problem, plain_error};
+use super::query::Query;
+
+/// A request whose body has not been read.
+pub(crate) struct Request {
+    pub(crate) parts: Parts,
+    body: Option<Incoming>,
+}
+
+impl Request {
+    pub(crate) fn new(request: http::Request<Incoming>) -> Self {
+        let (parts, body) = request.into_parts();
+        Self { parts, body: Some(body) }
+    }
+
+    pub(crate) fn method(&self) -> &Method {
+        &self.parts.method
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.parts.uri.path()
+    }
+
+    pub(crate) fn query(&self) -> Query<'_> {
+        Query::new(self.parts.uri.query())
+    }
+
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        &self.parts.headers
+    }
+
+    /// A header's value as text; none if it is absent or not text.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.parts.headers.get(name)?.to_str().ok()
+    }
+
+    fn accepts(&self, media_type: &str) -> bool {
+        self.parts.headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).any(|value| {
+            value.split(',').any(|part| part.split(';').next().is_some_and(|found| found.trim() == media_type))
+        })
+    }
+
+    /// Whether errors should be problem documents.
+    pub(crate) fn accepts_problem(&self) -> bool {
+        self.parts.headers.contains_key(ACCEPT) && self.accepts("application/problem+json")
+    }
+
+    /// Whether the client wants server-sent events.
+    pub(crate) fn accepts_sse(&self) -> bool {
+        self.accepts("text/event-stream")
+    }
+
+    /// Which members objects show: `?view=full`.
+    pub(crate) fn view(&self) -> View {
+        if self.query().get("view").as_deref() == Some("full") { View::Full } else { View::Plain }
+    }
+
+    /// How fresh the answer must be: `?consistency=stale`.
+    pub(crate) fn consistency(&self) -> Consistency {
+        let stale = self.query().get("consistency").as_deref() == Some("stale");
+        if stale { Consistency::Stale } else { Consistency::Linearizable }
+    }
+
+    /// The caller's W3C trace context; one that is malformed is ignored, as the standard wants.
+    pub(crate) fn trace(&self) -> Option<TraceContext> {
+        let mut parts = self.header("traceparent")?.split('-');
+        let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let hex = |text: &str, len: usize| {
+            text.len() == len && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+        };
+        if !hex(version, 2) || version == "ff" || !hex(trace, 32) || !hex(span, 16) || !hex(flags, 2) {
+            return None;
+        }
+        let trace_id = u128::from_str_radix(trace, 16).ok().filter(|id| *id != 0)?;
+        let span_id = u64::from_str_radix(span, 16).ok().filter(|id| *id != 0)?;
+        Some(TraceContext { trace_id, span_id, flags: u8::from_str_radix(flags, 16).ok()? })
+    }
+
+    /// `Last-Event-ID`, or `?after=` for clients that cannot set headers.
+    pub(crate) fn last_event_id(&self) -> Option<u64> {
+        let text = self.header("last-event-id").map(str::to_owned).or_else(|| self.query().filled("after"))?;
+        u64::from_str(text.trim()).ok()
+    }
+
+    /// Reads the body, up to `max` bytes and for no longer than the door waits.
+    pub(crate) async fn body(&mut self, door: &HttpDoor, max: usize) -> Result<Bytes, Problem> {
+        let Some(body) = self.body.take() else { return Ok(Bytes::new()) };
+        let collected = tokio::time::timeout(door.limits.body_timeout, Limited::new(body, max).collect()).await;
+        let late =
+            || Problem::Answered(plain_error(http::StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"));
+        match collected.map_err(|_| late())? {
+            Ok(body) => Ok(body.to_bytes()),
+            Err(error) if error.is::<LengthLimitError>() => {
+                Err(atlas_service::Error::TooLarge { what: "the body", limit: max as u64 }.into())
+            }
+            Err(_) => Err(Problem::malformed("the body broke off")),
+        }
+    }
+}

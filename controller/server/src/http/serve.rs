@@ -1,0 +1,99 @@
+//! Connections: accepting, bounds, panics, shutdown.
+
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_env::{Connection, Listener};
+use atlas_telemetry::ByStatusCode;
+use futures::FutureExt as _;
+use http::StatusCode;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::sync::{Semaphore, watch};
+
+use super::HttpDoor;
+use super::answer::{Response, plain_error};
+use super::request::Request;
+
+/// Largest head of a request, and most headers in it.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+const HEADERS_MAX: usize = 100;
+/// The pause after a connection could not be accepted, for lack of descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long open requests may take to end once the controller stops.
+const DRAIN_MAX: Duration = Duration::from_secs(5);
+
+/// Serves until `stop` turns true, then lets open requests end for a while.
+pub(crate) async fn serve(door: Arc<HttpDoor>, listener: Box<dyn Listener>, mut stop: watch::Receiver<bool>) {
+    let connections = Arc::new(Semaphore::new(door.limits.connections_max));
+    let all = u32::try_from(door.limits.connections_max).unwrap_or(u32::MAX);
+    loop {
+        // Beyond the bound new connections wait in the system's queue.
+        let Ok(permit) = connections.clone().acquire_owned().await else { return };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.wait_for(|stop| *stop) => break,
+        };
+        match accepted {
+            Ok(connection) => {
+                let (served, stop) = (door.clone(), stop.clone());
+                door.env.spawn("http-connection", async move {
+                    connected(served, connection, stop).await;
+                    drop(permit);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection was not accepted");
+                door.env.clock.sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+    drop(listener);
+    let _ = tokio::time::timeout(DRAIN_MAX, connections.acquire_many(all)).await;
+}
+
+async fn connected(door: Arc<HttpDoor>, connection: Connection, mut stop: watch::Receiver<bool>) {
+    let service = service_fn(|request: http::Request<Incoming>| {
+        let door = door.clone();
+        async move { Ok::<_, Infallible>(answered(&door, request).await) }
+    });
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(door.limits.header_timeout);
+    builder.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX).pipeline_flush(true);
+    let serving = builder.serve_connection(TokioIo::new(connection), service).with_upgrades();
+    tokio::pin!(serving);
+    let stopped = async { drop(stop.wait_for(|stop| *stop).await) };
+    let ended = tokio::select! {
+        ended = serving.as_mut() => Some(ended),
+        () = stopped => None,
+    };
+    let ended = match ended {
+        Some(ended) => ended,
+        None => {
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
+    if let Err(error) = ended {
+        // A client that goes away or sends garbage is no event for an operator.
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+/// Answers one request, whatever happens in its handler.
+async fn answered(door: &HttpDoor, request: http::Request<Incoming>) -> Response {
+    let start = door.env.clock.monotonic();
+    let answer = AssertUnwindSafe(door.answer(Request::new(request))).catch_unwind().await;
+    let response = answer.unwrap_or_else(|_| {
+        tracing::error!("a request's handler panicked");
+        plain_error(StatusCode::INTERNAL_SERVER_ERROR, "internal error")
+    });
+    let took = door.env.clock.monotonic().saturating_sub(start);
+    let attributes = ByStatusCode { http_response_status_code: response.status().as_u16() };
+    door.service.metrics().http_request_duration.get_or_create(&attributes).observe(took.as_secs_f64());
+    response
+}

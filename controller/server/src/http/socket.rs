@@ -1,0 +1,61 @@
+//! One WebSocket: frames out, nothing in (spec §16).
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
+use std::time::Duration;
+
+use super::events::{Feed, Step};
+
+/// A reader that takes longer for one frame is too slow.
+const SEND_MAX: Duration = Duration::from_secs(10);
+
+/// Sends frames until the stream or the client ends. What the client says is read and ignored, so that its pings are answered.
+pub(crate) async fn run(mut socket: WebSocket, mut feed: Feed) {
+    loop {
+        let step = tokio::select! {
+            step = feed.next() => step,
+            heard = socket.recv() => match heard {
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(_)) => continue,
+            },
+        };
+        let sent = match step {
+            Step::Frames(frames) => {
+                let mut sent = true;
+                for (_, data) in frames {
+                    // Frames are ASCII by construction.
+                    let text = String::from_utf8(data).unwrap_or_default();
+                    sent = sent && send(&mut socket, Message::Text(text.into())).await;
+                }
+                sent
+            }
+            Step::Silence => send(&mut socket, Message::Ping(Vec::new().into())).await,
+            Step::Behind => {
+                close(&mut socket, close_code::AGAIN, "too slow").await;
+                return;
+            }
+            Step::Over => {
+                close(&mut socket, close_code::NORMAL, "").await;
+                return;
+            }
+        };
+        if !sent {
+            feed.count_drop();
+            close(&mut socket, close_code::AGAIN, "too slow").await;
+            return;
+        }
+    }
+}
+
+async fn send(socket: &mut WebSocket, message: Message) -> bool {
+    matches!(tokio::time::timeout(SEND_MAX, socket.send(message)).await, Ok(Ok(())))
+}
+
+async fn close(socket: &mut WebSocket, code: u16, reason: &'static str) {
+    let frame = CloseFrame { code, reason: reason.into() };
+    if !send(socket, Message::Close(Some(frame))).await {
+        return;
+    }
+    // The client's own close frame ends the connection in order; one that does not come is not waited for.
+    let answered = async { while let Some(Ok(_)) = socket.recv().await {} };
+    let _ = tokio::time::timeout(Duration::from_secs(1), answered).await;
+}

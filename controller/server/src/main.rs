@@ -1,0 +1,71 @@
+//! The program `atlas-controller`.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use atlas_controller::{Controller, command, load};
+use atlas_env::Env;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error:#}");
+            #[expect(clippy::print_stderr, reason = "the log may not be set up yet, and a filter may hide errors")]
+            {
+                eprintln!("error: {error:#}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<()> {
+    let matches = command().get_matches();
+    let loaded = load(&matches)?;
+    if matches.get_flag("print-config") {
+        #[expect(clippy::print_stdout, reason = "this is what was asked for")]
+        {
+            print!("{}", loaded.print());
+        }
+        return Ok(());
+    }
+    if matches.get_flag("check-config") {
+        return Ok(());
+    }
+    atlas_telemetry::start_log(&loaded.options.log)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("could not start the async runtime")?;
+    runtime.block_on(async {
+        let controller = Controller::start(loaded.options, Env::system()).await?;
+        let failure = tokio::select! {
+            reason = controller.failed() => Some(reason),
+            () = asked_to_stop() => None,
+        };
+        controller.shutdown().await;
+        match failure {
+            Some(reason) => Err(anyhow::anyhow!("the controller cannot go on: {reason}")),
+            None => Ok(()),
+        }
+    })
+}
+
+/// Completes on SIGTERM and SIGINT.
+async fn asked_to_stop() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) {
+        (Ok(mut terminate), Ok(mut interrupt)) => {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        }
+        // Without handlers the system's own reaction to a signal stands: the process ends, and the log recovers.
+        _ => std::future::pending().await,
+    }
+}

@@ -1,0 +1,89 @@
+//! Options: flag over environment over file over default, all from one table.
+
+mod load;
+mod table;
+mod value;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use atlas_service::Limits;
+
+pub use load::{Loaded, OptionsError, command, load};
+pub use table::{OPTIONS, OptionRow, reference};
+
+use crate::http::HttpLimits;
+
+/// Whether the cluster is for a person's own machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Loopback only, no authentication.
+    Dev,
+    /// Everything else.
+    Production,
+}
+
+impl Mode {
+    /// The word that `/api/version` shows.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Dev => "dev",
+            Self::Production => "production",
+        }
+    }
+}
+
+/// What a controller needs to start.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Log, snapshots, history and artifacts live below it.
+    pub data_dir: PathBuf,
+    /// Where HTTP is served; port 0 takes a free one.
+    pub http: SocketAddr,
+    /// Where workers connect; port 0 takes a free one.
+    pub grpc: SocketAddr,
+    /// What the controller says of itself.
+    pub mode: Mode,
+    /// How long a worker's session lives after its last renewal.
+    pub session_ttl: Duration,
+    /// Most jobs that have not ended; none leaves what the cluster has.
+    pub jobs_active_max: Option<u64>,
+    /// How many events history keeps.
+    pub events_kept: u64,
+    /// Bounds of the HTTP door.
+    pub http_limits: HttpLimits,
+    /// Bounds of the service functions.
+    pub limits: Limits,
+    /// Largest artifact.
+    pub artifact_bytes_max: u64,
+    /// What is logged.
+    pub log: String,
+}
+
+impl Options {
+    /// The documented defaults with ports 7400 and 7401 on loopback.
+    pub fn new(data_dir: PathBuf) -> Self {
+        let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        Self {
+            data_dir,
+            http: SocketAddr::new(loopback, 7400),
+            grpc: SocketAddr::new(loopback, 7401),
+            mode: Mode::Production,
+            session_ttl: Duration::from_secs(10),
+            jobs_active_max: None,
+            events_kept: 1_000_000,
+            http_limits: HttpLimits {
+                body_bytes_max: 1 << 20,
+                package_bytes_max: 10 << 20,
+                connections_max: 10_000,
+                header_timeout: Duration::from_secs(10),
+                body_timeout: Duration::from_secs(30),
+                wait_max: Duration::from_secs(3_600),
+            },
+            limits: Limits::default(),
+            artifact_bytes_max: 64 << 20,
+            log: "info".to_owned(),
+        }
+    }
+}

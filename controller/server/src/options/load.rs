@@ -1,0 +1,266 @@
+//! Gathering the options of a run.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use super::table::{OPTIONS, OptionRow};
+use super::value::{address, duration, size};
+use super::{Mode, Options};
+
+/// Why the options of a run do not hold.
+#[derive(Debug, thiserror::Error)]
+pub enum OptionsError {
+    /// The file cannot be read.
+    #[error("could not read the configuration \"{path}\"")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file is not TOML.
+    #[error("the configuration \"{path}\" is not TOML")]
+    Toml {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        source: Box<toml::de::Error>,
+    },
+    /// A key that means nothing.
+    #[error("the configuration \"{path}\" has an unknown key \"{key}\"{}", suggestion.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default())]
+    UnknownKey {
+        /// The file.
+        path: PathBuf,
+        /// The key.
+        key: String,
+        /// The nearest one that means something.
+        suggestion: Option<&'static str>,
+    },
+    /// A value of another form.
+    #[error("\"{value}\" is no value for {key} ({origin}): expected {expected}")]
+    Value {
+        /// The option.
+        key: &'static str,
+        /// What was given.
+        value: String,
+        /// Where.
+        origin: &'static str,
+        /// What would be right.
+        expected: &'static str,
+    },
+}
+
+/// The options of a run, and where each came from.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The options.
+    pub options: Options,
+    values: BTreeMap<&'static str, (String, &'static str)>,
+}
+
+/// The command line of the controller.
+pub fn command() -> Command {
+    let mut command = Command::new("atlas-controller")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Runs a controller of an Atlas cluster")
+        .arg(
+            Arg::new("config")
+                .long("config")
+                .env("ATLAS_CONFIG")
+                .value_name("FILE")
+                .help("Reads options from a TOML file"),
+        )
+        .arg(flag("print-config", "Prints the options as they hold, and where each comes from, and exits"))
+        .arg(flag("check-config", "Checks the options and exits"));
+    for option in OPTIONS {
+        command = command
+            .arg(Arg::new(option.key).long(option.flag).env(option.variable).value_name("VALUE").help(option.doc));
+    }
+    command
+}
+
+fn flag(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+}
+
+/// Gathers the options: defaults, then the file, then environment and flags, which clap has told apart already.
+pub fn load(matches: &ArgMatches) -> Result<Loaded, OptionsError> {
+    let mut values = BTreeMap::new();
+    for option in OPTIONS.iter().filter(|option| !option.default.is_empty()) {
+        values.insert(option.key, (option.default.to_owned(), "default"));
+    }
+    if let Some(path) = matches.get_one::<String>("config") {
+        read_file(PathBuf::from(path), &mut values)?;
+    }
+    for option in OPTIONS {
+        if let Some(value) = matches.get_one::<String>(option.key) {
+            let origin = match matches.value_source(option.key) {
+                Some(clap::parser::ValueSource::EnvVariable) => "environment",
+                _ => "flag",
+            };
+            values.insert(option.key, (value.clone(), origin));
+        }
+    }
+    for option in OPTIONS {
+        if let Some((value, origin)) = values.get(option.key) {
+            option.form.check(value).map_err(|expected| OptionsError::Value {
+                key: option.key,
+                value: value.clone(),
+                origin,
+                expected,
+            })?;
+        }
+    }
+    let options = typed(&values);
+    Ok(Loaded { options, values })
+}
+
+fn read_file(path: PathBuf, values: &mut BTreeMap<&'static str, (String, &'static str)>) -> Result<(), OptionsError> {
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(source) => return Err(OptionsError::Read { path, source }),
+    };
+    let table: toml::Table = match text.parse() {
+        Ok(table) => table,
+        Err(source) => return Err(OptionsError::Toml { path, source: Box::new(source) }),
+    };
+    let mut found = Vec::new();
+    flatten("", &table, &mut found);
+    for (key, value) in found {
+        match OPTIONS.iter().find(|option| option.key == key) {
+            Some(option) => {
+                values.insert(option.key, (value, "file"));
+            }
+            None => {
+                let suggestion = atlas_contract::nearest(&key, OPTIONS.iter().map(|option| option.key));
+                let suggestion = OPTIONS.iter().map(|option| option.key).find(|known| Some(*known) == suggestion);
+                return Err(OptionsError::UnknownKey { path, key, suggestion });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn flatten(prefix: &str, table: &toml::Table, found: &mut Vec<(String, String)>) {
+    for (key, value) in table {
+        let key = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        match value {
+            toml::Value::Table(table) => flatten(&key, table, found),
+            toml::Value::String(text) => found.push((key, text.clone())),
+            other => found.push((key, other.to_string())),
+        }
+    }
+}
+
+fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
+    let text = |key: &str| values.get(key).map_or("", |(value, _)| value.as_str());
+    let mut options = Options::new(PathBuf::from(text("data-dir")));
+    // Every value was checked against its form, so what does not read keeps the default.
+    if let Some(http) = address(text("http.listen")) {
+        options.http = http;
+    }
+    if let Some(grpc) = address(text("worker.listen")) {
+        options.grpc = grpc;
+    }
+    let whole = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    if let Some(bytes) = size(text("http.body-max")) {
+        options.http_limits.body_bytes_max = whole(bytes);
+    }
+    if let Some(bytes) = size(text("package.max")) {
+        options.http_limits.package_bytes_max = whole(bytes);
+        options.limits.package_bytes_max = bytes;
+    }
+    if let Some(bytes) = size(text("artifact.max")) {
+        options.artifact_bytes_max = bytes;
+    }
+    if let Ok(count) = text("http.connections-max").parse() {
+        options.http_limits.connections_max = count;
+    }
+    for (key, target) in [
+        ("http.header-timeout", &mut options.http_limits.header_timeout),
+        ("http.body-timeout", &mut options.http_limits.body_timeout),
+        ("http.wait-max", &mut options.http_limits.wait_max),
+        ("worker.session-ttl", &mut options.session_ttl),
+    ] {
+        if let Some(duration) = duration(text(key)) {
+            *target = duration;
+        }
+    }
+    options.jobs_active_max = text("queue.max-size").parse().ok();
+    if let Ok(count) = text("history.events-kept").parse() {
+        options.events_kept = count;
+    }
+    options.log = text("log").to_owned();
+    options.mode = Mode::Production;
+    options
+}
+
+impl Loaded {
+    /// The options as they hold, as a file, with where each comes from.
+    pub fn print(&self) -> String {
+        let mut text = String::new();
+        for OptionRow { key, .. } in OPTIONS {
+            match self.values.get(key) {
+                Some((value, origin)) => {
+                    let _ = writeln!(text, "{key} = {value:?} # {origin}");
+                }
+                None => {
+                    let _ = writeln!(text, "# {key} is not set");
+                }
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loaded(arguments: &[&str]) -> Result<Loaded, OptionsError> {
+        let arguments = std::iter::once("atlas-controller").chain(arguments.iter().copied());
+        load(&command().try_get_matches_from(arguments).expect("well-formed flags"))
+    }
+
+    fn file(text: &str) -> (tempfile::TempDir, String) {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("atlas.toml");
+        std::fs::write(&path, text).expect("writable");
+        let path = path.to_string_lossy().into_owned();
+        (dir, path)
+    }
+
+    #[test]
+    fn a_flag_goes_over_the_file_and_the_file_over_the_default() {
+        let (_dir, path) =
+            file("data-dir = \"/x\"\n[http]\nlisten = \"127.0.0.1:1\"\nwait-max = \"5m\"\n[queue]\nmax-size = 7\n");
+        let loaded = loaded(&["--config", &path, "--http-listen", "127.0.0.1:2"]).expect("holds");
+        assert_eq!(loaded.options.http.port(), 2);
+        assert_eq!(loaded.options.http_limits.wait_max.as_secs(), 300);
+        assert_eq!(loaded.options.jobs_active_max, Some(7));
+        let printed = loaded.print();
+        assert!(printed.contains("http.listen = \"127.0.0.1:2\" # flag\n"), "{printed}");
+        assert!(printed.contains("http.wait-max = \"5m\" # file\n"), "{printed}");
+        assert!(printed.contains("log = \"info\" # default\n"), "{printed}");
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_the_nearest_one() {
+        let (_dir, path) = file("[http]\nlistn = \"127.0.0.1:1\"\n");
+        let error = loaded(&["--config", &path]).expect_err("unknown");
+        assert!(
+            error.to_string().ends_with("has an unknown key \"http.listn\"; did you mean \"http.listen\"?"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_value_of_another_form_says_what_was_expected() {
+        let error = loaded(&["--worker-session-ttl", "soon"]).expect_err("no duration");
+        let text = "\"soon\" is no value for worker.session-ttl (flag): expected a duration, such as 500ms, 30s or 1h";
+        assert_eq!(error.to_string(), text);
+    }
+}

@@ -1,0 +1,97 @@
+//! The forms of values: `30s`, `8GiB`, `127.0.0.1:7400`.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How an option's value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Any text.
+    Text,
+    /// `host:port`, the host as an address.
+    Address,
+    /// A whole number.
+    Count,
+    /// A number with `ms`, `s`, `m`, `h` or `d`.
+    Duration,
+    /// A number with `B`, `KiB`, `MiB` or `GiB`.
+    Size,
+}
+
+impl Form {
+    /// Whether a text has this form; else what was expected.
+    pub(super) fn check(self, text: &str) -> Result<(), &'static str> {
+        let fits = match self {
+            Self::Text => true,
+            Self::Address => address(text).is_some(),
+            Self::Count => text.parse::<u64>().is_ok(),
+            Self::Duration => duration(text).is_some(),
+            Self::Size => size(text).is_some(),
+        };
+        if fits { Ok(()) } else { Err(self.expected()) }
+    }
+
+    fn expected(self) -> &'static str {
+        match self {
+            Self::Text => "a text",
+            Self::Address => "an address and a port, such as 127.0.0.1:7400",
+            Self::Count => "a whole number",
+            Self::Duration => "a duration, such as 500ms, 30s or 1h",
+            Self::Size => "a size, such as 64KiB, 8MiB or 1GiB",
+        }
+    }
+}
+
+pub(super) fn address(text: &str) -> Option<SocketAddr> {
+    text.replace("localhost", "127.0.0.1").parse().ok()
+}
+
+pub(super) fn duration(text: &str) -> Option<Duration> {
+    let (number, unit) = split(text)?;
+    let millis = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    number.checked_mul(millis).map(Duration::from_millis)
+}
+
+pub(super) fn size(text: &str) -> Option<u64> {
+    let (number, unit) = split(text)?;
+    let bytes = match unit {
+        "" | "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return None,
+    };
+    number.checked_mul(bytes)
+}
+
+fn split(text: &str) -> Option<(u64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    Some((number.parse().ok()?, unit.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_by_their_form() {
+        assert_eq!(duration("500ms"), Some(Duration::from_millis(500)));
+        assert_eq!(duration("1h"), Some(Duration::from_secs(3_600)));
+        assert_eq!(size("8 GiB"), Some(8 << 30));
+        assert_eq!(address("localhost:0").map(|address| address.port()), Some(0));
+        for text in ["", "s", "-1s", "1 week", "99999999999999999999s"] {
+            assert_eq!(duration(text), None, "{text}");
+        }
+        for text in ["1MB", "x", "99999999999GiB"] {
+            assert_eq!(size(text), None, "{text}");
+        }
+    }
+}
