@@ -25,8 +25,9 @@ pub(crate) fn run(env: &Env, rows: &[Row]) -> Result<Vec<Row>> {
 
 fn appends(env: &Env, batch: usize) -> Result<Row> {
     let folder = tempfile::tempdir_in(".")?;
-    let driver = FileDriver::open(folder.path(), env)?;
-    let log = Log::open(Box::new(driver), Limits::default(), Some(1), env)?;
+    let limits = Limits::default();
+    let driver = FileDriver::open(folder.path(), limits.segment_bytes, env)?;
+    let log = Log::open(Box::new(driver), limits, Some(1), env)?;
     log.set_inline(true);
     let data = Bytes::from(vec![7; ENTRY_BYTES]);
     let mut latencies = Vec::with_capacity(SYNCS);
@@ -39,7 +40,7 @@ fn appends(env: &Env, batch: usize) -> Result<Row> {
         index += batch as u64;
         let started = env.clock.monotonic();
         // The receiver waits right below; it cannot be gone.
-        log.append(entries, Box::new(move |result| drop(done.send(result.is_ok()))))?;
+        log.append(entries, Box::new(move |result| _ = done.send(result.is_ok())))?;
         let durable = durable.recv().context("the log answers")?;
         anyhow::ensure!(durable, "an append failed");
         latencies.push(env.clock.monotonic() - started);
