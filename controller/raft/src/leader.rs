@@ -78,7 +78,7 @@ impl LeaderLoop {
             };
             match taken {
                 TakeOver::Complete(state) => {
-                    let end = Lead::new(&mut self, leader, state).run(&mut shutdown).await;
+                    let end = Lead::new(&mut self, leader, *state).run(&mut shutdown).await;
                     self.slot.clear();
                     match end {
                         End::Lost => {}
@@ -106,7 +106,7 @@ impl LeaderLoop {
         };
         match written {
             Ok(written) if written.log_id.leader_id == leader && self.leader_id() == Some(leader) => {
-                TakeOver::Complete(self.applied.borrow().clone())
+                TakeOver::Complete(Box::new(self.applied.borrow().clone()))
             }
             Err(error) if error.fatal().is_some() => TakeOver::Failed,
             Ok(_) | Err(_) => TakeOver::NotYet,
@@ -154,7 +154,7 @@ impl LeaderLoop {
 /// How taking over ended.
 enum TakeOver {
     /// This member leads, and this is everything that was committed before.
-    Complete(State),
+    Complete(Box<State>),
     /// It does not lead, or not yet.
     NotYet,
     /// Raft has stopped.

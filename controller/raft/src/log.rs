@@ -17,6 +17,8 @@ pub mod recover;
 pub mod segment;
 pub mod sim;
 pub mod store;
+#[cfg(test)]
+mod tests;
 
 pub use driver::{Driver, Segment};
 pub use error::LogError;

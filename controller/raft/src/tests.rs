@@ -1,11 +1,14 @@
 //! Whole members: one alone, restarted, killed, and three that replicate.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_types::{ClusterConfig, Command, ConfigureCluster, Namespace, Origin, Outcome, Rejection, Request};
+use atlas_types::{
+    CancelJob, ClusterConfig, Command, ConfigureCluster, JobId, MemberId, Namespace, Origin, Outcome, Rejection, Request,
+};
 
 use crate::error::Leadership;
 use crate::handle::Handle;
@@ -17,7 +20,6 @@ use crate::start::{Service, start_on};
 const SOON: Duration = Duration::from_secs(20);
 
 async fn soon<T>(what: impl Future<Output = T>) -> T {
-    #[expect(clippy::disallowed_methods, reason = "tests bound what they wait for")]
     tokio::time::timeout(SOON, what).await.expect("it happens soon")
 }
 
@@ -40,7 +42,10 @@ async fn leads(handle: &Handle) {
 /// A command that leaves a number in the state.
 fn set(number: u64) -> Request {
     let config = ClusterConfig { agents_max: number, ..ClusterConfig::default() };
-    let command = Command::ConfigureCluster(ConfigureCluster { config });
+    request(Command::ConfigureCluster(ConfigureCluster { config }))
+}
+
+fn request(command: Command) -> Request {
     Request { origin: Origin::duty(Namespace::default_namespace()), command }
 }
 
@@ -68,10 +73,9 @@ async fn refusals_are_answered_and_write_nothing() {
     let (dir, disk) = (tempfile::tempdir().expect("temporary directory"), SimDisk::default());
     let (handle, service) = member(dir.path(), &disk).await;
     let syncs = disk.syncs();
-    let job = atlas_types::JobId(7);
-    let command = Command::CancelJob(atlas_types::CancelJob { job, running: true });
-    let request = Request { origin: Origin::duty(Namespace::default_namespace()), command };
-    let answers = soon(handle.propose(vec![request])).await.expect("answered");
+    let job = JobId(7);
+    let cancel = request(Command::CancelJob(CancelJob { job, running: true }));
+    let answers = soon(handle.propose(vec![cancel])).await.expect("answered");
     assert_eq!(answers, [Err(Rejection::UnknownJob { job })]);
     assert_eq!(disk.syncs(), syncs);
     soon(service.shutdown()).await;
@@ -127,4 +131,100 @@ async fn many_callers_share_entries() {
     let entries = handle.applied().seq().0 - before.0;
     assert!(entries < 50, "{entries} entries for 200 proposals");
     soon(service.shutdown()).await;
+}
+
+/// A member of three, with its peer door on loopback.
+struct Third {
+    handle: Handle,
+    service: Service,
+    door: atlas_env::Task<()>,
+}
+
+async fn three(dir: &Path, disks: &[SimDisk; 3]) -> Vec<Third> {
+    let mut listeners = Vec::new();
+    for _ in disks {
+        listeners.push(tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port"));
+    }
+    let address = |listener: &tokio::net::TcpListener| listener.local_addr().expect("bound").to_string();
+    let members: BTreeMap<_, _> =
+        listeners.iter().zip(1..).map(|(listener, id)| (MemberId(id), address(listener))).collect();
+    let mut thirds = Vec::new();
+    for ((listener, disk), id) in listeners.into_iter().zip(disks).zip(1..) {
+        let options = Options {
+            member: MemberId(id),
+            cluster_id: Some(7),
+            // All three form the same group.
+            members: members.clone(),
+            ..options(&dir.join(id.to_string()))
+        };
+        let (handle, service) = soon(start_on(Box::new(disk.driver()), options, Env::system())).await.expect("starts");
+        let incoming = futures::stream::unfold(listener, |listener| async move {
+            Some((listener.accept().await.map(|(stream, _)| stream), listener))
+        });
+        let server = tonic::transport::Server::builder().add_service(handle.peer_door().into_service());
+        let door = Env::system().spawn("peer-door", async move {
+            server.serve_with_incoming(incoming).await.expect("serves");
+        });
+        thirds.push(Third { handle, service, door });
+    }
+    thirds
+}
+
+/// The place of the one that leads.
+async fn leader_of(thirds: &[Third]) -> usize {
+    let led = thirds.iter().map(|third| {
+        let mut leadership = third.handle.leadership();
+        Box::pin(async move {
+            let leads = leadership.wait_for(|leadership| matches!(leadership, Leadership::Leader { .. })).await;
+            leads.map(|_| ()).expect("lives");
+        })
+    });
+    soon(futures::future::select_all(led)).await.1
+}
+
+/// Proposes until it is applied, wherever that is: leadership may change at any time.
+async fn propose_somewhere(thirds: &[Third], number: u64) {
+    soon(async {
+        loop {
+            let leader = leader_of(thirds).await;
+            if thirds[leader].handle.propose(vec![set(number)]).await.is_ok() {
+                return;
+            }
+        }
+    })
+    .await;
+}
+
+async fn all_have(thirds: &[Third], wanted: u64) {
+    for third in thirds {
+        let mut applied = third.handle.applied.clone();
+        soon(applied.wait_for(|state| state.config().agents_max == wanted)).await.expect("lives");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_members_replicate_and_survive_the_loss_of_their_leader() {
+    let (dir, disks) = (tempfile::tempdir().expect("temporary directory"), [(); 3].map(|()| SimDisk::default()));
+    let mut thirds = three(dir.path(), &disks).await;
+    for number in 1..=20 {
+        propose_somewhere(&thirds, number).await;
+    }
+    all_have(&thirds, 20).await;
+    let chains: Vec<_> = thirds.iter().map(|third| third.handle.applied().chain()).collect();
+    assert!(chains.iter().all(|chain| *chain == chains[0]), "replicas agree");
+
+    let gone = thirds.remove(leader_of(&thirds).await);
+    gone.door.abort();
+    soon(gone.service.shutdown()).await;
+    for number in 21..=40 {
+        propose_somewhere(&thirds, number).await;
+    }
+    all_have(&thirds, 40).await;
+    let leader = leader_of(&thirds).await;
+    let state = soon(thirds[leader].handle.read()).await.expect("a quorum confirms");
+    assert_eq!(state.config().agents_max, 40);
+    for third in thirds {
+        third.door.abort();
+        soon(third.service.shutdown()).await;
+    }
 }

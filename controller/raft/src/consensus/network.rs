@@ -94,7 +94,6 @@ impl RaftNetworkV2<Types> for Peer {
         let ttl = option.hard_ttl();
         let once = Box::pin(stream::once(async move { rpc }));
         let mut answers = self.stream_append(once, option).await?;
-        #[expect(clippy::disallowed_methods, reason = "a deadline for one call on openraft's own runtime")]
         let answer = tokio::time::timeout(ttl, answers.next()).await;
         match answer {
             Ok(Some(answer)) => answer.map(AppendEntriesResponse::from),
@@ -179,6 +178,7 @@ impl RaftNetworkV2<Types> for Peer {
 }
 
 /// A call that did not come back: the peer is away, and openraft waits before it tries again.
+#[expect(clippy::needless_pass_by_value, reason = "shaped for map_err")]
 fn failed(status: tonic::Status) -> RpcError {
     match status.code() {
         tonic::Code::Unavailable => Unreachable::new(&status).into(),
@@ -187,6 +187,7 @@ fn failed(status: tonic::Status) -> RpcError {
 }
 
 /// An answer that nobody understands.
+#[expect(clippy::needless_pass_by_value, reason = "shaped for map_err")]
 fn garbled(error: super::body::BodyError) -> RpcError {
     NetworkError::new(&error).into()
 }

@@ -15,7 +15,10 @@ use crate::handle::AppliedBatch;
 
 /// What the leader loop has in flight, for the state machine to adopt when it comes back committed.
 #[derive(Clone, Default)]
-pub(crate) struct Slot(Arc<Mutex<Option<(LeaderId, Arc<Planned>)>>>);
+pub(crate) struct Slot(Arc<Mutex<Option<OwnPlan>>>);
+
+/// A plan, and the leadership that it is proposed under.
+type OwnPlan = (LeaderId, Arc<Planned>);
 
 impl Slot {
     /// Puts the plan that is about to be proposed under `leader`.

@@ -88,6 +88,11 @@ impl SimDisk {
         self.state().segments.get_mut(&sequence).map(|contents| change(&mut contents.durable))
     }
 
+    /// Loses a segment whole.
+    pub fn remove(&self, sequence: u64) {
+        self.state().segments.remove(&sequence);
+    }
+
     /// A disk with the same durable bytes.
     pub fn copy(&self) -> Self {
         let segments = self.state().segments.clone();

@@ -1,0 +1,276 @@
+//! The log under crashes, damage and failing disks.
+
+use std::sync::{Arc, Mutex};
+
+use atlas_env::Env;
+use bytes::Bytes;
+use proptest::prelude::*;
+
+use super::block::BLOCK_BYTES;
+use super::sim::{SimDisk, next};
+use super::{Limits, Log, LogError, LogId, Vote};
+
+/// Small segments, so that a few entries fill several.
+fn limits() -> Limits {
+    Limits { first_segment_bytes: 32 << 10, segment_bytes: 64 << 10, cache_bytes: 2_000, ..Limits::default() }
+}
+
+fn open(disk: &SimDisk) -> Result<Log, LogError> {
+    Log::open(Box::new(disk.driver()), limits(), Some(7), &Env::system())
+}
+
+fn id(term: u64, index: u64) -> LogId {
+    LogId { term, node: 1, index }
+}
+
+fn body(term: u64, index: u64) -> Bytes {
+    let len = usize::try_from(index * 37 % 300).expect("small");
+    Bytes::from(format!("{term}.{index}:{}", "x".repeat(len)))
+}
+
+/// Appends one group; the answer of its callback.
+fn append(log: &Log, term: u64, indexes: std::ops::Range<u64>) -> Result<(), LogError> {
+    let outcome = Arc::new(Mutex::new(None));
+    let theirs = Arc::clone(&outcome);
+    let done = Box::new(move |result| *theirs.lock().expect("not poisoned") = Some(result));
+    log.append(indexes.map(|index| (id(term, index), body(term, index))), done)?;
+    outcome.lock().expect("not poisoned").take().expect("inline appends answer before they return")
+}
+
+fn indexes(log: &Log) -> Vec<u64> {
+    let entries = log.read(0, u64::MAX, usize::MAX).expect("readable");
+    for (id, data) in &entries {
+        assert_eq!(*data, body(id.term, id.index), "entry {id:?}");
+    }
+    entries.into_iter().map(|(id, _)| id.index).collect()
+}
+
+#[test]
+fn entries_vote_and_marks_are_there_again_after_a_restart() {
+    let disk = SimDisk::default();
+    let log = open(&disk).expect("opens");
+    let vote = Vote { term: 2, node: 1, committed: true };
+    log.save_vote(vote).expect("saved");
+    for index in 0..500 {
+        log.save_committed(id(2, index)).expect("noted");
+        append(&log, 2, index..index + 1).expect("appended");
+    }
+    log.truncate(400).expect("truncated");
+    append(&log, 3, 400..410).expect("appended");
+    log.purge(id(2, 99)).expect("purged");
+    assert!(disk.sequences()[0] > 1, "whole segments are gone");
+    disk.crash(1);
+    let log = open(&disk).expect("opens");
+    assert_eq!(indexes(&log), (100..410).collect::<Vec<_>>());
+    assert_eq!((log.vote(), log.committed()), (Some(vote), Some(id(2, 499))));
+    assert_eq!(log.bounds(), (Some(id(2, 99)), Some(id(3, 409))));
+}
+
+#[test]
+fn a_snapshot_ahead_of_the_log_empties_it() {
+    let disk = SimDisk::default();
+    let log = open(&disk).expect("opens");
+    append(&log, 1, 0..10).expect("appended");
+    log.purge(id(2, 50)).expect("purged");
+    append(&log, 2, 51..53).expect("appended");
+    drop(log);
+    assert_eq!(indexes(&open(&disk).expect("opens")), [51, 52]);
+}
+
+#[test]
+fn two_clusters_do_not_share_a_log() {
+    let disk = SimDisk::default();
+    drop(append(&open(&disk).expect("opens"), 1, 0..1));
+    let other = Log::open(Box::new(disk.driver()), limits(), Some(8), &Env::system());
+    assert!(matches!(other, Err(LogError::OtherCluster { found: 7, expected: 8, .. })));
+    let any = Log::open(Box::new(disk.driver()), limits(), None, &Env::system()).expect("opens");
+    assert_eq!(any.cluster_id(), 7);
+}
+
+#[test]
+fn a_failed_sync_or_write_is_final() {
+    for fail in [SimDisk::fail_sync, SimDisk::fail_write] {
+        let disk = SimDisk::default();
+        let log = open(&disk).expect("opens");
+        append(&log, 1, 0..3).expect("appended");
+        fail(&disk, 0);
+        assert!(matches!(append(&log, 1, 3..4), Err(LogError::Poisoned { .. })));
+        let syncs = disk.syncs();
+        assert!(append(&log, 1, 4..5).is_err());
+        assert!(log.save_vote(Vote { term: 1, node: 1, committed: false }).is_err());
+        assert_eq!(disk.syncs(), syncs, "it is never tried again");
+        assert!(log.poison().is_some());
+        disk.crash(3);
+        let found = indexes(&open(&disk).expect("opens"));
+        assert!(found == [0, 1, 2] || found == [0, 1, 2, 3], "{found:?}");
+    }
+}
+
+/// A disk with groups of three entries, and the last segment with the offset of its last group.
+fn written() -> (SimDisk, u64, usize) {
+    let disk = SimDisk::default();
+    let log = open(&disk).expect("opens");
+    for group in 0..20 {
+        append(&log, 1, group * 3..group * 3 + 3).expect("appended");
+    }
+    let sequence = *disk.sequences().last().expect("there is one");
+    let end = disk.with(sequence, |bytes| bytes.chunks(BLOCK_BYTES).rposition(|block| block.iter().any(|&b| b != 0)));
+    let last = end.flatten().expect("something is written") * BLOCK_BYTES;
+    // The power goes before the log can mark its last group.
+    disk.crash(0);
+    drop(log);
+    (disk, sequence, last)
+}
+
+#[test]
+fn the_last_group_cut_at_every_byte_is_dropped_whole() {
+    let (disk, sequence, last) = written();
+    for cut in 0..BLOCK_BYTES {
+        let copy = disk.copy();
+        copy.with(sequence, |bytes| bytes[last + cut..].fill(0));
+        let found = indexes(&open(&copy).expect("a torn tail is no damage"));
+        assert!(found.len() == 57 || found.len() == 60, "cut {cut}: {} entries", found.len());
+    }
+}
+
+#[test]
+fn flipped_bits_are_an_error_or_lose_the_last_group() {
+    let (disk, last_sequence, last) = written();
+    let whole: Vec<u64> = (0..60).collect();
+    let mut draw = 5;
+    let (mut damaged, mut dropped) = (0, 0);
+    for sequence in disk.sequences() {
+        let len = disk.with(sequence, |bytes| bytes.len()).expect("exists");
+        // The first bytes of a block are its headers and records; beyond them a random sample.
+        let starts = (0..len).step_by(BLOCK_BYTES).flat_map(|block| block..block + 120);
+        let sample: Vec<usize> = starts.chain((0..500).map(|_| next(&mut draw) as usize % len)).collect();
+        for at in sample {
+            let copy = disk.copy();
+            copy.with(sequence, |bytes| bytes[at] ^= 1 << (next(&mut draw) % 8));
+            match open(&copy) {
+                Err(LogError::Damaged { .. } | LogError::OtherCluster { .. } | LogError::NewerFormat { .. }) => {
+                    damaged += 1;
+                }
+                Err(error) => panic!("byte {at} of segment {sequence}: {error}"),
+                Ok(log) => {
+                    let found = indexes(&log);
+                    if found != whole {
+                        assert_eq!(found, whole[..57], "byte {at} of segment {sequence}");
+                        assert!(sequence == last_sequence && (at >= last || at < BLOCK_BYTES), "byte {at} was durable");
+                        dropped += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(damaged > 100 && dropped > 10, "{damaged} damaged, {dropped} dropped");
+}
+
+#[test]
+fn after_an_orderly_close_no_group_can_be_lost() {
+    let (disk, _, _) = written();
+    drop(open(&disk).expect("opens"));
+    let sequence = *disk.sequences().last().expect("there is one");
+    let copy = disk.copy();
+    let mark = copy.with(sequence, |bytes| {
+        let blocks = bytes.chunks(BLOCK_BYTES);
+        blocks.enumerate().filter(|(_, block)| block.iter().any(|&b| b != 0)).map(|(at, _)| at).collect::<Vec<_>>()
+    });
+    let mark = mark.expect("exists");
+    let before = mark[mark.len() - 2] * BLOCK_BYTES;
+    copy.with(sequence, |bytes| bytes[before + 60] ^= 1);
+    assert!(matches!(open(&copy), Err(LogError::Damaged { offset, .. }) if offset == before as u64));
+}
+
+#[test]
+fn a_missing_segment_is_damage() {
+    let (disk, last, _) = written();
+    assert!(last >= 2, "several segments");
+    for gone in 1..last {
+        let copy = disk.copy();
+        copy.remove(gone);
+        assert!(matches!(open(&copy), Err(LogError::Damaged { .. })), "segment {gone}");
+    }
+}
+
+/// What a test does to a log.
+#[derive(Debug, Clone)]
+enum Step {
+    Append(u64),
+    Vote(u64),
+    Truncate(u64),
+    Purge(u64),
+    Crash(u64),
+    Reopen,
+    /// The power goes while a group of so many entries is being written.
+    CrashWhileWriting(u64, u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (1..6_u64).prop_map(Step::Append),
+        1 => (1..9_u64).prop_map(Step::Vote),
+        1 => (0..5_u64).prop_map(Step::Truncate),
+        1 => (0..30_u64).prop_map(Step::Purge),
+        1 => any::<u64>().prop_map(Step::Crash),
+        1 => Just(Step::Reopen),
+        2 => (1..6_u64, any::<u64>()).prop_map(|(count, seed)| Step::CrashWhileWriting(count, seed)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Against a model: what was acknowledged is there after every restart, in order, and at most one unacknowledged group more.
+    #[test]
+    fn the_log_is_what_was_acknowledged(steps in proptest::collection::vec(step(), 1..60)) {
+        let disk = SimDisk::default();
+        let mut log = open(&disk).expect("opens");
+        let (mut first, mut next_index, mut term, mut vote) = (0, 0, 1, None);
+        for step in steps {
+            match step {
+                Step::Append(count) => {
+                    append(&log, term, next_index..next_index + count).expect("appended");
+                    next_index += count;
+                }
+                Step::Vote(node) => {
+                    vote = Some(Vote { term, node, committed: false });
+                    log.save_vote(Vote { term, node, committed: false }).expect("saved");
+                }
+                Step::Truncate(count) => {
+                    next_index = next_index.saturating_sub(count).max(first);
+                    term += 1;
+                    log.truncate(next_index).expect("truncated");
+                }
+                Step::Purge(count) if count > 0 => {
+                    let upto = first + count - 1;
+                    log.purge(id(term, upto)).expect("purged");
+                    first = upto + 1;
+                    next_index = next_index.max(first);
+                }
+                Step::Purge(_) => {}
+                Step::Crash(seed) => {
+                    disk.crash(seed);
+                    drop(log);
+                    log = open(&disk).expect("opens");
+                }
+                Step::Reopen => {
+                    drop(log);
+                    log = open(&disk).expect("opens");
+                }
+                Step::CrashWhileWriting(count, seed) => {
+                    disk.fail_sync(0);
+                    prop_assert!(append(&log, term, next_index..next_index + count).is_err());
+                    disk.crash(seed);
+                    drop(log);
+                    log = open(&disk).expect("opens");
+                    let found = log.bounds().1.map_or(0, |last| last.index + 1).max(first);
+                    prop_assert!(found == next_index || found == next_index + count, "{} of {}", found, next_index);
+                    next_index = found;
+                }
+            }
+            prop_assert_eq!(indexes(&log), (first..next_index).collect::<Vec<_>>());
+            prop_assert_eq!(log.vote(), vote);
+        }
+    }
+}
