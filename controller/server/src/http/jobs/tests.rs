@@ -66,7 +66,8 @@ fn bodies_are_read_as_the_source_system_reads_them() {
         "" → E1104: Invalid JSON
         "\0" → E1104: Invalid JSON
         "{\"agent\": \"echo\"} x" → E1104: Invalid JSON
-    "#]].assert_eq(&lines);
+    "#]]
+    .assert_eq(&lines);
 }
 
 #[test]

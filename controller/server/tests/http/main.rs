@@ -1,0 +1,6 @@
+//! The HTTP door over real sockets: shapes of the source system, and input that nobody should send.
+
+mod client;
+mod hostile;
+mod shapes;
+mod streams;

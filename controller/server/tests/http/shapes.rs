@@ -1,0 +1,117 @@
+//! What clients of the source system rely on.
+
+use serde_json::{Value, json};
+
+use crate::client::Server;
+
+const GREETER: &str = "agent:\n  name: greeter\n  version: 1.2.0\n  description: Greets\n  capabilities: [greeting]\n  input:\n    schema:\n      type: object\n      properties: {name: {type: string}}\n      required: [name]\n      additionalProperties: false\n";
+
+/// Members whose values differ from run to run.
+fn masked(mut job: Value) -> Value {
+    for member in ["id", "created_at", "started_at", "completed_at"] {
+        if job[member] != json!(0.0) {
+            job[member] = json!("…");
+        }
+    }
+    job
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn health_and_version() {
+    let server = Server::start().await;
+    let reply = server.get("/api/health").await;
+    assert_eq!(reply.header("content-type"), Some("application/json; charset=utf-8"));
+    assert_eq!(reply.json(), json!({"status": "ok", "pending": 0, "running": 0, "capacity_remaining": 1000}));
+    assert_eq!(server.get("/api/version").await.json()["mode"], "production");
+    assert_eq!(server.get("/api/ready").await.status, 200);
+    assert!(server.get("/metrics").await.body.ends_with("# EOF\n"));
+    server.controller.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_of_an_unknown_agent_is_accepted_and_fails() {
+    let server = Server::start().await;
+    let id = server.submit(r#"{"agent": "ghöst", "input": {"ä": 1}, "priority": "7"}"#).await;
+    let reply = server.get(&format!("/api/jobs/{id}/wait?timeout=10")).await;
+    assert!(reply.body.contains("gh\\u00f6st"), "{reply:?}");
+    let expected = json!({
+        "id": "…", "agent_name": "ghöst", "status": "failed", "input_data": {"ä": 1}, "output_data": null,
+        "error": "Pool error: Agent not found or no implementation: ghöst", "priority": 7,
+        "created_at": "…", "started_at": "…", "completed_at": "…", "warmup_ms": 0.0, "execution_ms": 0.0,
+        "retry_count": 0, "original_job_id": "", "metadata": {},
+    });
+    assert_eq!(masked(reply.json()), expected);
+    // Any beginning of the id that is unique names it, with or without its prefix.
+    assert_eq!(masked(server.get(&format!("/api/jobs/{}", &id[4..12])).await.json()), expected);
+    assert_eq!(server.get("/api/jobs?agent=gh%C3%B6st&status=failed").await.json().as_array().map(Vec::len), Some(1));
+    let refused = server.post("/api/jobs?validate=refuse", r#"{"agent": "ghost"}"#).await;
+    assert_eq!((refused.status, refused.header("atlas-error-code")), (404, Some("E1101")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_input_that_breaks_the_contract_fails_or_is_refused() {
+    let server = Server::start().await;
+    server.register(GREETER).await;
+    let job = server.post("/api/jobs?wait=10", r#"{"agent": "greeter", "input": {"nme": 5}}"#).await;
+    assert_eq!(job.status, 200);
+    assert_eq!(
+        job.json()["error"],
+        "Input validation: 'name' is a required property; Additional properties are not allowed ('nme' was unexpected)"
+    );
+    let headers = "accept: application/problem+json\r\n";
+    let body = br#"{"agent": "greeter", "input": {"nme": 5}}"#;
+    let refused = server.send("POST", "/api/jobs?validate=refuse", headers, body).await;
+    let problem = refused.json();
+    assert_eq!((problem["code"].as_str(), problem["status"].as_u64()), (Some("E1102"), Some(400)));
+    assert_eq!(problem["errors"][1]["pointer"], "/nme");
+    assert_eq!(problem["errors"][1]["message"], "not allowed here; did you mean \"name\"?");
+    assert_eq!(problem["hint"], "show the contract: atlasctl agent schema greeter");
+    let agent = server.get("/api/agents/greeter").await.json();
+    assert_eq!(agent["input_schema"]["required"], json!(["name"]));
+    assert_eq!(server.get("/api/agents").await.json()[0]["description"], "Greets");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pending_job_is_listed_waited_for_and_cancelled() {
+    let server = Server::start().await;
+    server.register(GREETER).await;
+    let first = server.submit(r#"{"agent": "greeter", "input": {"name": "Ada"}}"#).await;
+    let second = server.submit(r#"{"agent": "greeter", "input": {"name": "Bob"}}"#).await;
+    let list = server.get("/api/jobs?limit=1").await.json();
+    assert_eq!(list[0]["id"], second.as_str(), "newest first");
+    let waited = server.get(&format!("/api/jobs/{first}/wait?timeout=0.01&view=full")).await.json();
+    assert_eq!((waited["status"].as_str(), waited["reason"].as_str()), (Some("pending"), Some("no_node")));
+    assert_eq!(waited["waiting_for"], "waits for a worker: none is registered");
+    let cancelled = server.send("DELETE", &format!("/api/jobs/{first}"), "", b"").await;
+    assert_eq!(cancelled.json(), json!({"cancelled": true}));
+    let again = server.send("DELETE", &format!("/api/jobs/{first}"), "", b"").await;
+    assert_eq!(again.json(), json!({"cancelled": false}));
+    let unknown = server.send("DELETE", "/api/jobs/job-0000000000000000", "", b"").await;
+    assert_eq!(unknown.json(), json!({"cancelled": false}));
+    let health = server.get("/api/health").await.json();
+    assert_eq!((health["pending"].as_u64(), health["capacity_remaining"].as_u64()), (Some(1), Some(999)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_idempotency_key_gets_the_first_answer() {
+    let server = Server::start().await;
+    let headers = "idempotency-key: k1\r\n";
+    let first = server.send("POST", "/api/jobs", headers, br#"{"agent": "ghost"}"#).await.json();
+    let again = server.send("POST", "/api/jobs", headers, br#"{"agent": "ghost"}"#).await.json();
+    assert_eq!(first, again);
+    let other = server.send("POST", "/api/jobs", headers, br#"{"agent": "ghost", "priority": 1}"#).await;
+    assert_eq!((other.status, other.header("atlas-error-code")), (409, Some("E3004")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_acknowledged_is_there_after_a_restart() {
+    let server = Server::start().await;
+    server.register(GREETER).await;
+    let failed = server.submit(r#"{"agent": "ghost"}"#).await;
+    let pending = server.submit(r#"{"agent": "greeter", "input": {"name": "Ada"}}"#).await;
+    let Server { controller, dir } = server;
+    controller.shutdown().await;
+    let server = Server::start_in(dir).await;
+    assert_eq!(server.get(&format!("/api/jobs/{failed}")).await.json()["status"], "failed");
+    assert_eq!(server.get(&format!("/api/jobs/{pending}")).await.json()["status"], "pending");
+}

@@ -1,0 +1,76 @@
+//! Server-sent events and WebSockets.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::client::{Server, parse};
+
+const HANDSHAKE: &str = "host: atlas\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+/// Reads until a text has come.
+async fn until(stream: &mut TcpStream, text: &str) -> String {
+    let mut read = Vec::new();
+    let reading = async {
+        while !String::from_utf8_lossy(&read).contains(text) {
+            let mut part = [0; 4096];
+            let count = stream.read(&mut part).await.expect("readable");
+            assert_ne!(count, 0, "closed before {text:?}: {}", String::from_utf8_lossy(&read));
+            read.extend_from_slice(&part[..count]);
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(10), reading).await.expect("in time");
+    String::from_utf8_lossy(&read).into_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plain_get_of_an_event_stream_is_refused() {
+    let server = Server::start().await;
+    for path in ["/api/events", "/ws", "/api/jobs/job-1/events"] {
+        assert_eq!(server.get(path).await.status, 400, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_read_again_from_a_number_on() {
+    let server = Server::start().await;
+    let mut stream = TcpStream::connect(server.addr()).await.expect("connects");
+    stream.write_all(b"GET /api/events HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n\r\n").await.expect("sent");
+    until(&mut stream, "\r\n\r\n").await;
+    let id = server.submit(r#"{"agent": "ghost"}"#).await;
+    let live = until(&mut stream, "\"new_status\":\"failed\"").await;
+    assert!(live.contains(&format!("event: job\ndata: {{\"job_id\":\"{id}\"")), "{live}");
+    assert!(live.contains("\"old_status\":\"pending\",\"new_status\":\"running\""), "{live}");
+    let first: u64 =
+        live.split("id: ").nth(1).and_then(|text| text.split('\n').next()?.parse().ok()).expect("a number");
+    let mut again = TcpStream::connect(server.addr()).await.expect("connects");
+    let request =
+        format!("GET /api/events HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\nlast-event-id: {first}\r\n\r\n");
+    again.write_all(request.as_bytes()).await.expect("sent");
+    let rest = until(&mut again, "\"new_status\":\"failed\"").await;
+    assert!(rest.contains(&format!("id: {}\n", first + 1)) && !rest.contains("\"new_status\":\"running\""), "{rest}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_stream_of_an_ended_job_tells_its_life_and_ends() {
+    let server = Server::start().await;
+    let id = server.submit(r#"{"agent": "ghost"}"#).await;
+    server.get(&format!("/api/jobs/{id}/wait")).await;
+    let reply = server.send("GET", &format!("/api/jobs/{id}/events"), "accept: text/event-stream\r\n", b"").await;
+    assert_eq!(reply.body.matches("event: job\n").count(), 2, "{reply:?}");
+    let unknown = "GET /api/jobs/job-0000000000000000/events HTTP/1.1\r\n".to_owned() + HANDSHAKE;
+    assert_eq!(parse(&server.raw(unknown.as_bytes()).await).status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_socket_gets_frames_and_is_closed_after_the_end() {
+    let server = Server::start().await;
+    let mut all = TcpStream::connect(server.addr()).await.expect("connects");
+    all.write_all(format!("GET /ws HTTP/1.1\r\n{HANDSHAKE}").as_bytes()).await.expect("sent");
+    until(&mut all, "101 Switching Protocols").await;
+    let id = server.submit(r#"{"agent": "ghost"}"#).await;
+    until(&mut all, "\"new_status\":\"failed\"").await;
+    let mut one = TcpStream::connect(server.addr()).await.expect("connects");
+    one.write_all(format!("GET /api/jobs/{id}/events HTTP/1.1\r\n{HANDSHAKE}").as_bytes()).await.expect("sent");
+    let frames = until(&mut one, "\u{3}\u{fffd}").await;
+    assert!(frames.contains("\"new_status\":\"failed\""), "{frames}");
+}
