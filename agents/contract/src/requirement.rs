@@ -45,16 +45,19 @@ impl Requirement {
     /// assert_eq!(requirement.latest(versions).map(|version| version.to_string()).as_deref(), Some("1.10.1"));
     /// ```
     pub fn parse(text: &str) -> Result<Self, RequirementError> {
+        type Form = fn(Version) -> Requirement;
+        const FORMS: [(&str, Form); 4] = [
+            (">=", Requirement::AtLeast),
+            (">", Requirement::After),
+            ("^", Requirement::Compatible),
+            ("~", Requirement::Patches),
+        ];
         let trimmed = text.trim();
-        let form: [(&str, fn(Version) -> Self); 4] =
-            [(">=", Self::AtLeast), (">", Self::After), ("^", Self::Compatible), ("~", Self::Patches)];
         if matches!(trimmed, "" | "*") {
             return Ok(Self::Any);
         }
-        let (make, version): (fn(Version) -> Self, &str) = form
-            .into_iter()
-            .find_map(|(sign, make)| trimmed.strip_prefix(sign).map(|rest| (make, rest.trim_start())))
-            .unwrap_or((Self::Exact, trimmed));
+        let signed = FORMS.into_iter().find_map(|(sign, make)| Some((make, trimmed.strip_prefix(sign)?.trim_start())));
+        let (make, version) = signed.unwrap_or((Self::Exact, trimmed));
         let version = version.parse().map_err(|_| RequirementError(text.chars().take(64).collect()))?;
         Ok(make(version))
     }

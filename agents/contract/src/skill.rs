@@ -19,7 +19,7 @@ static RULES: LazyLock<Validator> = LazyLock::new(|| {
                 "required": ["name", "version"],
                 "properties": {
                     "name": {"type": "string", "minLength": 1},
-                    "version": {"type": "string", "pattern": "^[0-9]+\\.[0-9]+\\.[0-9]+$"},
+                    "version": {"type": "string", "pattern": "^\\d+\\.\\d+\\.\\d+$"},
                     "description": {"type": "string"},
                     "input": schema,
                     "output": schema,

@@ -65,7 +65,7 @@ pub enum PackError {
         max: u64,
     },
     /// A name that an archive of ours cannot hold.
-    #[error("\"{path}\" cannot be the name of a file in a package")]
+    #[error("{path:?} cannot be the name of a file in a package")]
     Name {
         /// The name.
         path: String,

@@ -67,7 +67,7 @@ pub enum ArchiveError {
     #[error("Failed to extract archive")]
     Read(#[source] io::Error),
     /// A link, a device or another thing that is no file.
-    #[error("\"{path}\" is a {kind}, not a file or directory")]
+    #[error("{path:?} is a {kind}, not a file or directory")]
     Kind {
         /// Its name.
         path: String,
@@ -75,13 +75,13 @@ pub enum ArchiveError {
         kind: &'static str,
     },
     /// A name that leads out of the package or means different files on different systems.
-    #[error("\"{path}\" is not a plain relative path")]
+    #[error("{path:?} is not a plain relative path")]
     Path {
         /// The name.
         path: String,
     },
     /// The same name twice, or a file where a directory is.
-    #[error("\"{path}\" is there twice")]
+    #[error("{path:?} is there twice")]
     Twice {
         /// The name.
         path: String,

@@ -28,6 +28,10 @@ const SCHEMAS: [&str; 2] = ["/agent/input/schema", "/agent/output/schema"];
 pub(super) fn contract(document: Document) -> Result<Contract, ContractError> {
     let (value, foreign) = wrapped(document)?;
     let mut violations = RULES.validate(&value).err().unwrap_or_default();
+    for (pointer, found) in &foreign {
+        let missed = taken_for_null(pointer, found, &violations);
+        violations.extend(missed);
+    }
     for violation in &mut violations {
         name_foreign(violation, &foreign);
         suggest(violation, &value);
@@ -61,6 +65,7 @@ pub(super) fn contract(document: Document) -> Result<Contract, ContractError> {
     };
     let mut conversions = Conversions { violations: Vec::new() };
     let mut contract = typed(&agent, name, version, &mut conversions);
+    conversions.violations.iter_mut().for_each(|violation| name_foreign(violation, &foreign));
     if !conversions.violations.is_empty() {
         return Err(ContractError::Conversion { violations: conversions.violations });
     }
@@ -96,29 +101,49 @@ fn wrapped(document: Document) -> Result<(Value, Vec<(String, Foreign)>), Contra
     Ok((value, foreign))
 }
 
+/// A violation for what JSON cannot hold where a rule takes null, which stood in its place, but not that.
+fn taken_for_null(pointer: &str, found: &Foreign, violations: &[Violation]) -> Option<Violation> {
+    let rule = rule_at(pointer)?;
+    // What has members by rule is a mapping, though null may stand for an empty one.
+    let keywords = [("oneOf", "oneOf"), ("type", "type"), ("properties", "type")];
+    let (_, keyword) = keywords.into_iter().find(|(stated, _)| rule.get(stated).is_some())?;
+    if violations.iter().any(|violation| pointer.starts_with(&violation.pointer)) {
+        return None;
+    }
+    let message = format!("{} is not allowed here", foreign_text(found));
+    Some(Violation { pointer: pointer.to_owned(), rule: keyword.to_owned(), message, suggestion: None })
+}
+
 /// Says what was really there where the rules saw a null in its place.
 fn name_foreign(violation: &mut Violation, foreign: &[(String, Foreign)]) {
-    if let Some((_, found)) = foreign.iter().find(|(pointer, _)| *pointer == violation.pointer) {
-        let found = match found {
-            Foreign::Date(iso) => format!("the date {iso} (quote it to have text)"),
-            Foreign::NonFinite(text) => text.clone(),
-            Foreign::Tagged(tag) => format!("a {tag} value"),
-        };
-        if let Some(rest) = violation.message.strip_prefix("None") {
-            violation.message = format!("{found}{rest}");
-        }
+    if let Some((_, found)) = foreign.iter().find(|(pointer, _)| *pointer == violation.pointer)
+        && let Some(rest) = violation.message.strip_prefix("None")
+    {
+        violation.message = format!("{}{rest}", foreign_text(found));
     }
+}
+
+fn foreign_text(found: &Foreign) -> String {
+    match found {
+        Foreign::Date(iso) => format!("the date {iso} (quote it to have text)"),
+        Foreign::NonFinite(text) => text.clone(),
+        Foreign::Tagged(tag) => format!("a {tag} value"),
+    }
+}
+
+/// The rule for the value at a pointer.
+fn rule_at(pointer: &str) -> Option<&'static Value> {
+    pointer.split('/').skip(1).try_fold(RULES.schema(), |rule, part| {
+        let named = rule.get("properties").and_then(|members| members.get(part));
+        named.or_else(|| rule.get("items"))
+    })
 }
 
 /// Adds the name that was probably meant to a violation about names.
 fn suggest(violation: &mut Violation, value: &Value) {
     let at = if violation.pointer == "/" { "" } else { &violation.pointer };
     let Some(found) = value.pointer(at) else { return };
-    let rule = at.split('/').skip(1).try_fold(RULES.schema(), |rule, part| {
-        let named = rule.get("properties").and_then(|members| members.get(part));
-        named.or_else(|| rule.get("items"))
-    });
-    let Some(rule) = rule else { return };
+    let Some(rule) = rule_at(at) else { return };
     let known = |key: &str| -> Vec<&str> {
         match rule.get(key) {
             Some(Value::Object(members)) => members.keys().map(String::as_str).collect(),
@@ -219,6 +244,21 @@ impl Conversions {
     fn seconds(&mut self, members: Members<'_>, at: &str, name: &str) -> Option<f64> {
         let value = members.get(name)?;
         self.take(&member(at, name), value, "a number of seconds", number::float)
+    }
+
+    fn flag(&mut self, members: Members<'_>, at: &str, name: &str) -> bool {
+        match members.get(name) {
+            None | Some(Value::Null) => false,
+            Some(value) => self.take(&member(at, name), value, "true or false", Value::as_bool).unwrap_or_default(),
+        }
+    }
+
+    fn text(&mut self, members: Members<'_>, at: &str, name: &str) -> String {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        match members.get(name) {
+            None | Some(Value::Null) => String::new(),
+            Some(value) => self.take(&member(at, name), value, "text", text).unwrap_or_default(),
+        }
     }
 
     fn texts(&mut self, members: Members<'_>, at: &str, name: &str) -> Option<Vec<String>> {
@@ -360,12 +400,12 @@ fn permissions(agent: Members<'_>, conversions: &mut Conversions) -> Permissions
     Permissions {
         filesystem: filesystem.unwrap_or_else(|| vec!["read".to_owned()]),
         network: conversions.texts(permissions, at, "network").unwrap_or_else(|| vec!["outbound".to_owned()]),
-        spawn: permissions.flag("spawn", false),
+        spawn: conversions.flag(permissions, at, "spawn"),
         max_memory_mb: conversions.int(permissions, at, "max_memory_mb", 512),
         max_cpu_seconds: conversions.int(permissions, at, "max_cpu_seconds", 60),
         secrets: secrets.unwrap_or_default(),
         isolation,
-        container_image: permissions.text("container_image", ""),
+        container_image: conversions.text(permissions, at, "container_image"),
     }
 }
 

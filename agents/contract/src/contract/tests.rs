@@ -1,1 +1,297 @@
+use atlas_types::{Architecture, Micros};
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
 
+use super::*;
+
+const BASE: &str = "agent:\n  name: a\n  version: 1.0.0\n";
+
+fn with(lines: &str) -> String {
+    format!("{BASE}{lines}")
+}
+
+fn accepted(text: &str) -> Contract {
+    parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn refused(text: &str, expected: &Expect) {
+    let error = parse(text.as_bytes()).expect_err("the contract breaks a rule");
+    let mut lines = format!("{error}\n");
+    for violation in error.violations() {
+        let hint = violation.suggestion.as_ref().map(|meant| format!(", meant {meant}")).unwrap_or_default();
+        lines.push_str(&format!("  {} {}{hint}\n", violation.pointer, violation.rule));
+    }
+    expected.assert_eq(&lines);
+}
+
+#[test]
+fn a_document_is_one_mapping() {
+    refused(
+        "",
+        &expect![[r#"
+        Contract must be a YAML mapping, got NoneType
+    "#]],
+    );
+    refused(
+        "[1]",
+        &expect![[r#"
+        Contract must be a YAML mapping, got list
+    "#]],
+    );
+    refused(
+        "2024-01-01",
+        &expect![[r#"
+        Contract must be a YAML mapping, got date
+    "#]],
+    );
+    refused(
+        "a: [",
+        &expect![[r#"
+        Invalid YAML: line 1, column 4: unclosed bracket '['
+    "#]],
+    );
+    refused(
+        "foo: 1",
+        &expect![[r#"
+        Contract validation failed: 'agent' is a required property
+          / required
+    "#]],
+    );
+    assert_eq!(accepted("name: a\nversion: 1.0.0").name.as_str(), "a");
+}
+
+#[test]
+fn all_broken_rules_are_told_at_once() {
+    refused(
+        "agent:\n  name: ''\n  verison: 1.0.0\n  type: robot\n  hardware: {gpus: 1, gpu: maybe}\n  capabilities: x\n",
+        &expect![[r#"
+            Contract validation failed: 'version' is a required property; '' should be non-empty; 'robot' is not one of ['agent', 'orchestrator']; 'x' is not of type 'array'; 'maybe' is not of type 'boolean'; Additional properties are not allowed ('gpus' was unexpected)
+              /agent required, meant verison
+              /agent/name minLength
+              /agent/type enum
+              /agent/capabilities type
+              /agent/hardware/gpu type
+              /agent/hardware additionalProperties, meant gpu
+        "#]],
+    );
+}
+
+#[test]
+fn one_of_two_shapes_is_one_violation() {
+    refused(
+        &with("  provider: {type: exec, command: run.sh}\n"),
+        &expect![[r#"
+        Contract validation failed: {'type': 'exec', 'command': 'run.sh'} is not valid under any of the given schemas
+          /agent/provider oneOf
+    "#]],
+    );
+    refused(
+        &with("  requires: {knowledge: 5, agents: [x, {version: 1.0.0}]}\n"),
+        &expect![[r#"
+        Contract validation failed: {'version': '1.0.0'} is not valid under any of the given schemas; 5 is not valid under any of the given schemas
+          /agent/requires/agents/1 oneOf
+          /agent/requires/knowledge oneOf
+    "#]],
+    );
+}
+
+#[test]
+fn names_that_would_leave_a_directory_are_refused() {
+    for name in ["a/b", "..", "a\\b"] {
+        refused_at(&format!("name: '{name}'\nversion: 1.0.0"), "/agent/name");
+    }
+    refused_at("name: a\nversion: 99999999999999999999.0.0", "/agent/version");
+    refused_at(&with("  hardware: {node_affinity: ../up}\n"), "/agent/hardware/node_affinity");
+}
+
+fn refused_at(text: &str, pointer: &str) {
+    let error = parse(text.as_bytes()).expect_err("the contract breaks a rule");
+    let pointers: Vec<&str> = error.violations().iter().map(|violation| violation.pointer.as_str()).collect();
+    assert_eq!(pointers, [pointer], "{text}");
+}
+
+#[test]
+fn a_date_is_no_text_and_no_time_is_infinite() {
+    refused(
+        &with("  description: 2024-01-01\n"),
+        &expect![[r#"
+        Contract validation failed: the date 2024-01-01 (quote it to have text) is not of type 'string'
+          /agent/description type
+    "#]],
+    );
+    refused(
+        &with("  requires: {knowledge: 2024-01-01}\n  retry: 2024-01-01\n"),
+        &expect![[r#"
+        Contract validation failed: the date 2024-01-01 (quote it to have text) is not allowed here; the date 2024-01-01 (quote it to have text) is not allowed here
+          /agent/requires/knowledge oneOf
+          /agent/retry type
+    "#]],
+    );
+    refused(
+        &with("  execution_timeout: .inf\n"),
+        &expect![[r#"
+        Contract validation failed: None is not a number of seconds
+          /agent/execution_timeout conversion
+    "#]],
+    );
+    let schema =
+        accepted(&with("  input: {schema: {type: object, properties: {d: {const: 2024-01-01}}}}\n")).input_schema;
+    assert_eq!(schema.pointer("/properties/d/const"), Some(&Value::from("2024-01-01")));
+}
+
+#[test]
+fn what_cannot_be_converted_is_told_at_once() {
+    refused(
+        &with(
+            "  retry: {max_retries: many, backoff_base: []}\n  permissions: {isolation: vm, secrets: S}\n  execution_timeout: soon\n",
+        ),
+        &expect![[r#"
+            Contract validation failed: 'many' is not a whole number; [] is not a number of seconds; Invalid isolation mode 'vm', must be one of: ['container', 'process']; 'S' is not a list of text; 'soon' is not a number of seconds
+              /agent/retry/max_retries conversion
+              /agent/retry/backoff_base conversion
+              /agent/permissions/isolation conversion
+              /agent/permissions/secrets conversion
+              /agent/execution_timeout conversion
+        "#]],
+    );
+    refused(
+        &with("  permissions: read\n"),
+        &expect![[r#"
+        Contract validation failed: 'read' is not a mapping
+          /agent/permissions conversion
+    "#]],
+    );
+    let contract = accepted(&with("  retry: {max_retries: ' 3 ', backoff_base: '0.5'}\n  execution_timeout: '1e2'\n"));
+    assert_eq!((contract.retry.max_retries, contract.retry.backoff_base), (3, 0.5));
+    assert_eq!(contract.execution_timeout, 100.0);
+}
+
+#[test]
+fn other_spellings_are_read() {
+    let contract = accepted(&with("  requires: {secrets: [A]}\n  permissions: {file_system: [read, write]}\n"));
+    assert_eq!(contract.permissions.secrets, ["A"]);
+    assert_eq!(contract.permissions.filesystem, ["read", "write"]);
+    assert_eq!(contract.warnings, []);
+}
+
+#[test]
+fn unknown_keys_are_warnings_with_the_nearest_known_one() {
+    let contract = accepted(&with(
+        "  capabilites: [x]\n  lifecycle: {}\n  model: {preferences: fast}\n  provider: {type: exec, comand: [x]}\n  \
+         labels: {any: thing}\n  requires: {agents: [{name: x, versoin: '*'}]}\nextra: 1\n",
+    ));
+    let warnings: Vec<String> = contract.warnings.iter().map(|warning| format!("{warning}\n")).collect();
+    expect![[r#"
+        /agent/capabilites is not a known key and is ignored; did you mean "capabilities"?
+        /agent/lifecycle is not a known key and is ignored
+        /agent/model/preferences is not a known key and is ignored; did you mean "preference"?
+        /agent/provider/comand is not a known key and is ignored; did you mean "command"?
+        /agent/requires/agents/0/versoin is not a known key and is ignored; did you mean "version"?
+        /extra is not a known key and is ignored
+    "#]]
+    .assert_eq(&warnings.concat());
+}
+
+#[test]
+fn a_demand_holds_only_what_is_stated() {
+    assert_eq!(accepted(BASE).run_spec().demand, atlas_types::Demand::default());
+    let demand = |hardware: &str| accepted(&with(&format!("  hardware: {hardware}\n"))).run_spec().demand;
+    let stated = demand(
+        "{gpu: true, gpu_vram_gb: 16, min_memory_gb: 4, min_cpu_cores: 2, architecture: arm64, node_affinity: n1}",
+    );
+    assert_eq!((stated.cores, stated.memory_bytes), (2, 4 << 30));
+    assert_eq!((stated.gpus, stated.vram_bytes), (1, 16 << 30));
+    assert_eq!(stated.architecture, Some(Architecture::Arm64));
+    assert_eq!(stated.node.map(|node| node.to_string()).as_deref(), Some("n1"));
+    // Memory on a GPU that is not asked for counts for nothing.
+    assert_eq!(demand("{gpu_vram_gb: 16}").gpus, 0);
+    let several = demand("{gpu_count: 2, gpu_vram_bytes: 1000, gpu_vram_gb: 1, node_labels: {zone: a}}");
+    assert_eq!((several.gpus, several.vram_bytes), (2, 1000));
+    assert_eq!(several.labels.get("zone").map(String::as_str), Some("a"));
+    assert_eq!(demand("{min_memory_gb: 99999999999, min_cpu_cores: 99999999999}").cores, u32::MAX);
+}
+
+#[test]
+fn extensions_change_how_jobs_run() {
+    let contract = accepted(&with(
+        "  effects: once\n  max_attempts: 1\n  concurrency: 2\n  queue_timeout: 1.5\n  startup_timeout: '2'\n  \
+         retry: {max_retries: -1, backoff_base: -3}\n  execution_timeout: 0.25\n",
+    ));
+    let spec = contract.run_spec();
+    assert_eq!((spec.effects, spec.max_attempts, spec.concurrency), (Effects::Once, 1, Some(2)));
+    assert_eq!((spec.timeouts.queue, spec.timeouts.startup), (Some(Micros(1_500_000)), Micros::from_secs(2)));
+    assert_eq!(spec.timeouts.execution, Micros(250_000));
+    assert_eq!((spec.retry.max_retries, spec.retry.backoff_base), (0, Micros(0)));
+    let defaults = accepted(BASE).run_spec();
+    assert_eq!((defaults.effects, defaults.max_attempts, defaults.concurrency), (Effects::Idempotent, 3, None));
+    assert_eq!((defaults.timeouts.queue, defaults.timeouts.execution), (None, Micros::from_secs(60)));
+    refused(
+        &with("  effects: maybe\n  max_attempts: 4\n  concurrency: 0\n  labels: {a: 1}\n"),
+        &expect![[r#"
+        Contract validation failed: 'maybe' is not one of ['pure', 'idempotent', 'reconcilable', 'once']; 4 is greater than the maximum of 3; 0 is less than the minimum of 1; 1 is not of type 'string'
+          /agent/effects enum
+          /agent/max_attempts maximum
+          /agent/concurrency minimum
+          /agent/labels/a type
+    "#]],
+    );
+}
+
+#[test]
+fn extensions_are_written_only_where_they_are_set() {
+    let written = |text: &str| accepted(text).to_json();
+    let plain = written(BASE);
+    for name in ["effects", "max_attempts", "concurrency", "queue_timeout", "startup_timeout", "labels", "dependencies"]
+    {
+        assert!(plain.get(name).is_none(), "{name}");
+    }
+    let full = written(&with(
+        "  effects: pure\n  labels: {a: b}\n  dependencies: {packages: [requests]}\n  provider: {type: exec, mode: warm}\n  \
+         hardware: {gpu_count: 1}\n  requires: {agents: [x, {name: y, version: ^1.0.0}]}\n",
+    ));
+    assert_eq!(full.pointer("/effects"), Some(&Value::from("pure")));
+    assert_eq!(full.pointer("/labels/a"), Some(&Value::from("b")));
+    assert_eq!(full.pointer("/dependencies/packages/0"), Some(&Value::from("requests")));
+    assert_eq!(full.pointer("/provider/mode"), Some(&Value::from("warm")));
+    assert_eq!(full.pointer("/hardware/gpu_count"), Some(&Value::from(1)));
+    assert_eq!(full.pointer("/requires/agents/0/version"), Some(&Value::from("*")));
+    assert_eq!(full.pointer("/requires/agents/1/version"), Some(&Value::from("^1.0.0")));
+}
+
+#[test]
+fn schemas_are_checked_when_asked() {
+    let contract = accepted(&with("  input: {schema: {type: text}}\n  output: {schema: {$ref: 'http://x/y'}}\n"));
+    let error = contract.check_schemas().map(|_| ()).expect_err("both schemas are wrong");
+    let lines: Vec<String> =
+        error.violations().iter().map(|v| format!("{} {}: {}\n", v.pointer, v.rule, v.message)).collect();
+    expect![[r#"
+        /agent/input/schema/type schema: "text" is not valid under any of the schemas listed in the 'anyOf' keyword
+        /agent/output/schema/$ref schema: only references within the schema are followed
+    "#]]
+    .assert_eq(&lines.concat());
+    let (input, _) = accepted(BASE).check_schemas().expect("no schema is a schema");
+    assert!(input.is_valid(&Value::from(5)));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_give_a_contract_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let _ = parse(&bytes);
+    }
+
+    #[test]
+    fn any_value_under_any_key_gives_a_contract_or_an_error(
+        key in "name|version|type|input|model|requires|provider|hardware|retry|permissions|labels|execution_timeout|dependencies",
+        inner in "schema|knowledge|agents|command|gpu|max_retries|isolation|secrets|packages|x",
+        value in "null|yes|-1|1\\.5|'[ -&(-~]{0,6}'|\\[[a-c0-9, ]{0,6}\\]|2024-01-01|\\.nan|\\{a: \\[\\]\\}",
+    ) {
+        for text in [format!("  {key}: {value}\n"), format!("  {key}: {{{inner}: {value}}}\n")] {
+            if let Ok(contract) = parse(with(&text).as_bytes()) {
+                contract.run_spec();
+                let written = contract.to_json();
+                let again = format!("agent: {}", serde_json::json!({"name": written["name"], "version": written["version"]}));
+                prop_assert!(parse(again.as_bytes()).is_ok());
+            }
+        }
+    }
+}

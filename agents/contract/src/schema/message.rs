@@ -269,12 +269,12 @@ impl<'a> Context<'a> {
             ("additionalProperties", Kind::FalseSchema) => self.additional(&self.unnamed_members()),
             ("unevaluatedProperties", Kind::FalseSchema) => {
                 let names = self.unnamed_members().iter().map(|name| python::string(name)).collect();
-                format!("Unevaluated properties are not allowed ({} unexpected)", listed(sorted(names)))
+                format!("Unevaluated properties are not allowed ({} unexpected)", listed(&sorted(names)))
             }
             ("unevaluatedProperties", Kind::UnevaluatedProperties { unexpected }) => {
                 let names: Vec<String> = unexpected.iter().map(|name| python::string(name)).collect();
                 if *stated == Value::Bool(false) {
-                    format!("Unevaluated properties are not allowed ({} unexpected)", listed(sorted(names)))
+                    format!("Unevaluated properties are not allowed ({} unexpected)", listed(&sorted(names)))
                 } else {
                     let verb = if names.len() == 1 { "was" } else { "were" };
                     format!(
@@ -289,7 +289,7 @@ impl<'a> Context<'a> {
                 };
                 format!(
                     "Unevaluated items are not allowed ({} unexpected)",
-                    listed(unexpected.iter().map(read).collect())
+                    listed(&unexpected.iter().map(read).collect::<Vec<_>>())
                 )
             }
             ("oneOf", Kind::OneOfMultipleValid { .. }) => {
@@ -348,7 +348,7 @@ impl<'a> Context<'a> {
                 let patterns = sorted(patterns.keys().map(|text| python::string(text)).collect());
                 format!("{} {verb} not match any of the regexes: {}", names.join(", "), patterns.join(", "))
             }
-            None => format!("Additional properties are not allowed ({} unexpected)", listed(names)),
+            None => format!("Additional properties are not allowed ({} unexpected)", listed(&names)),
         }
     }
 
@@ -374,7 +374,7 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
 }
 
 /// `'a', 'b' were`, `'a' was`.
-fn listed(names: Vec<String>) -> String {
+fn listed(names: &[String]) -> String {
     let verb = if names.len() == 1 { "was" } else { "were" };
     format!("{} {verb}", names.join(", "))
 }

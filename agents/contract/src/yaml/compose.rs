@@ -22,10 +22,13 @@ pub(super) struct Node {
 enum Kind {
     Scalar(Scalar),
     Sequence(Vec<Rc<Node>>),
-    Mapping(Vec<(Rc<Node>, Rc<Node>)>),
+    Mapping(Vec<Pair>),
     /// `!!set`: only its kind matters, no JSON document has one.
     Set,
 }
+
+/// A key and its value.
+type Pair = (Rc<Node>, Rc<Node>);
 
 /// A collection whose end has not come yet.
 struct Open {
@@ -137,7 +140,7 @@ impl Composer {
     }
 
     /// Puts what `<<` names before the mapping's own pairs, so that its own win; of several, the first wins.
-    fn merged(&mut self, pairs: Vec<(Rc<Node>, Rc<Node>)>) -> Result<Vec<(Rc<Node>, Rc<Node>)>, YamlError> {
+    fn merged(&mut self, pairs: Vec<Pair>) -> Result<Vec<Pair>, YamlError> {
         let is_merge = |key: &Node| matches!(key.kind, Kind::Scalar(Scalar::Merge));
         if !pairs.iter().any(|(key, _)| is_merge(key)) {
             return Ok(pairs);
