@@ -116,7 +116,8 @@ fn a_directory_becomes_the_same_archive_each_time() {
     assert_eq!(paths, ["a/b/c.txt", "a.txt", "agent.py", "agent.yaml"]);
     assert_eq!(contract_of(&package.bytes).expect("it has one"), package.contract);
     // The bytes are a format: workers and registries know a package by them.
-    expect!["sha256:ab17a7590e6c6ccecceaaea169c08a8b7c2ace6a95b1c325d3fd6346d60760a9"].assert_eq(&package.digest.to_string());
+    expect!["sha256:ab17a7590e6c6ccecceaaea169c08a8b7c2ace6a95b1c325d3fd6346d60760a9"]
+        .assert_eq(&package.digest.to_string());
 }
 
 #[test]
@@ -275,7 +276,8 @@ fn hostile_archives_are_refused_and_leave_nothing() {
         too large inside: error: the archive has more than 10485760 bytes of content
         bomb: error: the content is more than 100 times as large as the archive
         too many entries: error: the archive has more than 4096 entries
-    "#]].assert_eq(&lines.concat());
+    "#]]
+    .assert_eq(&lines.concat());
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! From a YAML document to a [`Contract`]: rules first, all of them, then conversion.
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use atlas_types::{AgentKind, AgentName, Effects, NodeId, Version};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::members::{Conversions, Members};
 use super::{
     Contract, ContractError, Dependency, ExecMode, Hardware, Knowledge, Model, Permissions, Provider, ProviderKind,
-    Requires, Retry, keys, number,
+    Requires, Retry, keys,
 };
 use crate::python;
 use crate::schema::Validator;
@@ -63,7 +63,7 @@ pub(super) fn contract(document: Document) -> Result<Contract, ContractError> {
     let (Ok(name), Ok(version), true) = (name, version, violations.is_empty()) else {
         return Err(ContractError::Rules { violations });
     };
-    let mut conversions = Conversions { violations: Vec::new() };
+    let mut conversions = Conversions::default();
     let mut contract = typed(&agent, name, version, &mut conversions);
     conversions.violations.iter_mut().for_each(|violation| name_foreign(violation, &foreign));
     if !conversions.violations.is_empty() {
@@ -168,119 +168,6 @@ fn suggest(violation: &mut Violation, value: &Value) {
         _ => None,
     };
     violation.suggestion = meant.map(str::to_owned);
-}
-
-/// The members of a mapping, absent and null ones alike being empty.
-#[derive(Clone, Copy)]
-struct Members<'a>(Option<&'a Map<String, Value>>);
-
-impl<'a> Members<'a> {
-    fn of(value: Option<&'a Value>) -> Self {
-        Self(value.and_then(Value::as_object))
-    }
-
-    fn get(self, name: &str) -> Option<&'a Value> {
-        self.0.and_then(|members| members.get(name))
-    }
-
-    fn members(self, name: &str) -> Self {
-        Self::of(self.get(name))
-    }
-
-    fn text(self, name: &str, default: &str) -> String {
-        self.get(name).and_then(Value::as_str).unwrap_or(default).to_owned()
-    }
-
-    fn flag(self, name: &str, default: bool) -> bool {
-        self.get(name).and_then(Value::as_bool).unwrap_or(default)
-    }
-
-    /// A whole number; a float counts if it is whole, as it does in JSON Schema.
-    fn amount(self, name: &str) -> Option<u64> {
-        let value = self.get(name)?;
-        value.as_u64().or_else(|| value.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64))
-    }
-
-    fn texts(self, name: &str) -> Option<Vec<String>> {
-        let items = self.get(name)?.as_array()?;
-        Some(items.iter().filter_map(Value::as_str).map(str::to_owned).collect())
-    }
-
-    fn map(self, name: &str) -> Option<BTreeMap<String, String>> {
-        let members = self.get(name)?.as_object()?;
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        Some(members.iter().filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect())
-    }
-}
-
-/// What could not be converted, collected.
-struct Conversions {
-    violations: Vec<Violation>,
-}
-
-impl Conversions {
-    fn wrong(&mut self, pointer: &str, message: String) {
-        self.violations.push(Violation {
-            pointer: pointer.to_owned(),
-            rule: "conversion".to_owned(),
-            message,
-            suggestion: None,
-        });
-    }
-
-    fn take<T>(&mut self, at: &str, value: &Value, what: &str, convert: impl Fn(&Value) -> Option<T>) -> Option<T> {
-        let converted = convert(value);
-        if converted.is_none() {
-            self.wrong(at, format!("{} is not {what}", python::repr(value)));
-        }
-        converted
-    }
-
-    fn int(&mut self, members: Members<'_>, at: &str, name: &str, default: i64) -> i64 {
-        let Some(value) = members.get(name) else { return default };
-        self.take(&member(at, name), value, "a whole number", number::int).unwrap_or(default)
-    }
-
-    fn seconds(&mut self, members: Members<'_>, at: &str, name: &str) -> Option<f64> {
-        let value = members.get(name)?;
-        self.take(&member(at, name), value, "a number of seconds", number::float)
-    }
-
-    fn flag(&mut self, members: Members<'_>, at: &str, name: &str) -> bool {
-        match members.get(name) {
-            None | Some(Value::Null) => false,
-            Some(value) => self.take(&member(at, name), value, "true or false", Value::as_bool).unwrap_or_default(),
-        }
-    }
-
-    fn text(&mut self, members: Members<'_>, at: &str, name: &str) -> String {
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        match members.get(name) {
-            None | Some(Value::Null) => String::new(),
-            Some(value) => self.take(&member(at, name), value, "text", text).unwrap_or_default(),
-        }
-    }
-
-    fn texts(&mut self, members: Members<'_>, at: &str, name: &str) -> Option<Vec<String>> {
-        let value = members.get(name)?;
-        let all = |value: &Value| {
-            let items = value.as_array()?;
-            items.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<Vec<String>>>()
-        };
-        self.take(&member(at, name), value, "a list of text", all)
-    }
-
-    /// A mapping that the rules do not check: nothing, null and what is empty otherwise are the same.
-    fn mapping<'a>(&mut self, agent: Members<'a>, name: &str) -> Members<'a> {
-        match agent.get(name) {
-            None | Some(Value::Object(_)) => agent.members(name),
-            Some(value) if python::is_false(value) => Members(None),
-            Some(value) => {
-                self.wrong(&member("/agent", name), format!("{} is not a mapping", python::repr(value)));
-                Members(None)
-            }
-        }
-    }
 }
 
 fn typed(agent: &Members<'_>, name: AgentName, version: Version, conversions: &mut Conversions) -> Contract {

@@ -130,9 +130,9 @@ fn a_date_is_no_text_and_no_time_is_infinite() {
     refused(
         &with("  execution_timeout: .inf\n"),
         &expect![[r#"
-        Contract validation failed: None is not a number of seconds
-          /agent/execution_timeout conversion
-    "#]],
+            Contract validation failed: .inf is not a number of seconds
+              /agent/execution_timeout conversion
+        "#]],
     );
     let schema =
         accepted(&with("  input: {schema: {type: object, properties: {d: {const: 2024-01-01}}}}\n")).input_schema;
