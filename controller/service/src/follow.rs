@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use atlas_history::Ended;
+use atlas_history::{Ended, HistoryError};
 use atlas_raft::AppliedBatch;
 use atlas_state::State;
-use atlas_types::Event;
+use atlas_types::{Event, EventSeq};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::observe;
@@ -58,32 +58,43 @@ fn missed(shared: &Shared, state: &State) {
 /// history has it.
 pub(crate) async fn history(shared: Arc<Shared>) {
     let mut batches = shared.handle.subscribe();
-    let mut resync = true;
-    loop {
-        if std::mem::take(&mut resync) {
-            let state = shared.handle.applied();
-            if *shared.history.synced().borrow() < state.event_seq() {
-                let jobs = state.ended().filter_map(|(event, id)| Some(Ended { event, job: state.job(id)?.clone() }));
-                if shared.history.resync(jobs.collect(), state.event_seq()).await.is_err() {
-                    return;
-                }
-            }
-        }
-        match batches.recv().await {
-            Ok(batch) if batch.events.is_empty() => {}
-            Ok(batch) => {
-                if shared.history.append(batch.events.clone()).await.is_err() {
-                    return;
-                }
-                lag(&shared, &batch);
-            }
-            Err(RecvError::Lagged(entries)) => {
-                tracing::warn!(entries, "history fell behind the log, filling the gap from the state");
-                resync = true;
-            }
-            Err(RecvError::Closed) => return,
+    let mut handed = *shared.history.synced().borrow();
+    let state = shared.handle.applied();
+    if batches.is_empty() && state.event_seq() > handed {
+        handed = state.event_seq();
+        if close_gap(&shared, &state, handed).await.is_err() {
+            return;
         }
     }
+    loop {
+        let batch = match batches.recv().await {
+            Ok(batch) => batch,
+            // What was missed shows in the numbers of what comes next.
+            Err(RecvError::Lagged(entries)) => {
+                tracing::warn!(entries, "history fell behind the log, filling the gap from the state");
+                continue;
+            }
+            Err(RecvError::Closed) => return,
+        };
+        let before = batch.events.first().map_or(batch.state.event_seq(), |event| EventSeq(event.seq.0 - 1));
+        if before > handed && close_gap(&shared, &batch.state, before).await.is_err() {
+            return;
+        }
+        handed = handed.max(batch.state.event_seq());
+        if !batch.events.is_empty() {
+            if shared.history.append(batch.events.clone()).await.is_err() {
+                return;
+            }
+            lag(&shared, &batch);
+        }
+    }
+}
+
+/// Gives history the ended jobs of a state, in place of events that were missed.
+async fn close_gap(shared: &Shared, state: &State, through: EventSeq) -> Result<(), HistoryError> {
+    let ended = state.ended().take_while(|(event, _)| *event <= through);
+    let jobs = ended.filter_map(|(event, id)| Some(Ended { event, job: state.job(id)?.clone() }));
+    shared.history.resync(jobs.collect(), through).await
 }
 
 fn lag(shared: &Shared, batch: &AppliedBatch) {

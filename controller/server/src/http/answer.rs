@@ -28,8 +28,8 @@ pub(crate) enum Problem {
     NoRoute,
     /// The path has no such method.
     NoMethod,
-    /// The answer is there already: a body that came too late, or a handshake that failed.
-    Answered(Response),
+    /// The body did not arrive in time.
+    Late,
 }
 
 impl Problem {
@@ -47,7 +47,7 @@ impl Problem {
                 response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
                 response
             }
-            Self::Answered(response) => response,
+            Self::Late => plain_error(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"),
         }
     }
 }

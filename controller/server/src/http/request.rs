@@ -11,7 +11,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 
 use super::HttpDoor;
-use super::answer::{Problem, plain_error};
+use super::answer::Problem;
 use super::query::Query;
 
 /// A request whose body has not been read.
@@ -99,9 +99,7 @@ impl Request {
     pub(crate) async fn body(&mut self, door: &HttpDoor, max: usize) -> Result<Bytes, Problem> {
         let Some(body) = self.body.take() else { return Ok(Bytes::new()) };
         let collected = tokio::time::timeout(door.limits.body_timeout, Limited::new(body, max).collect()).await;
-        let late =
-            || Problem::Answered(plain_error(http::StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"));
-        match collected.map_err(|_| late())? {
+        match collected.map_err(|_| Problem::Late)? {
             Ok(body) => Ok(body.to_bytes()),
             Err(error) if error.is::<LengthLimitError>() => {
                 Err(atlas_service::Error::TooLarge { what: "the body", limit: max as u64 }.into())
