@@ -9,6 +9,13 @@ use crate::SlotId;
 /// Where a held lease stands.
 #[derive(Debug)]
 pub(crate) enum Stage {
+    /// An older attempt of the same job is still being stopped: two must not run at once.
+    AwaitingEnd {
+        /// The assignment, until it goes on.
+        assignment: Box<Assignment>,
+        /// The older attempt's lease.
+        older: FencingToken,
+    },
     /// Its start was reported and must be committed before it runs.
     AwaitingStart {
         /// The assignment, until it runs.
@@ -20,9 +27,18 @@ pub(crate) enum Stage {
     Running {
         /// Where.
         slot: SlotId,
-        /// A cancel was asked for.
-        cancelled: bool,
+        /// Set once it was asked to stop; decides what its end means.
+        stop: Option<Stop>,
     },
+}
+
+/// What the end of an attempt means that was asked to stop and keeps its lease meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Its job was cancelled.
+    Cancelled,
+    /// The worker stops and gives the lease back.
+    Abandoned,
 }
 
 /// One held lease.
@@ -32,11 +48,20 @@ pub(crate) struct Attempt {
     pub(crate) stage: Stage,
 }
 
+/// A slot that stops for a lease which is over.
+#[derive(Debug)]
+pub(crate) struct Stopping {
+    pub(crate) job: JobId,
+    pub(crate) slot: SlotId,
+    /// The leader still counts on the lease: to be given back once nothing runs.
+    pub(crate) give_back: bool,
+}
+
 /// Held leases by token; slots that still stop for a lease that is no longer held; tokens that are over.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     held: BTreeMap<FencingToken, Attempt>,
-    stopping: BTreeMap<FencingToken, SlotId>,
+    stopping: BTreeMap<FencingToken, Stopping>,
     over: BTreeSet<FencingToken>,
     /// Every token below is over, unless held.
     floor: FencingToken,
@@ -89,11 +114,28 @@ impl Attempts {
     }
 
     /// Notes that a slot still stops for a lease that is over.
-    pub(crate) fn stopping(&mut self, token: FencingToken, slot: SlotId) {
-        self.stopping.insert(token, slot);
+    pub(crate) fn stopping(&mut self, lease: HeldLease, slot: SlotId) {
+        self.stopping.insert(lease.token, Stopping { job: lease.job, slot, give_back: false });
     }
 
-    pub(crate) fn stopped(&mut self, token: FencingToken) -> Option<SlotId> {
+    /// Has the lease given back once its slot has stopped; false if none is stopping for it.
+    pub(crate) fn give_back_later(&mut self, token: FencingToken) -> bool {
+        let stopping = self.stopping.get_mut(&token);
+        stopping.map(|stopping| stopping.give_back = true).is_some()
+    }
+
+    /// A lease of the job whose slot has not stopped yet.
+    pub(crate) fn stopping_of(&self, job: JobId) -> Option<FencingToken> {
+        self.stopping.iter().find(|(_, stopping)| stopping.job == job).map(|(&token, _)| token)
+    }
+
+    /// The attempt that waits for the end of `older`.
+    pub(crate) fn awaiting_end(&self, older: FencingToken) -> Option<FencingToken> {
+        let waits = |attempt: &Attempt| matches!(attempt.stage, Stage::AwaitingEnd { older: o, .. } if o == older);
+        self.held.values().find(|attempt| waits(attempt)).map(|attempt| attempt.lease.token)
+    }
+
+    pub(crate) fn stopped(&mut self, token: FencingToken) -> Option<Stopping> {
         self.stopping.remove(&token)
     }
 
@@ -103,9 +145,9 @@ impl Attempts {
         self.held.values().find(|attempt| waits(attempt)).map(|attempt| attempt.lease.token)
     }
 
-    /// An older lease of the same job.
-    pub(crate) fn older(&self, job: JobId, token: FencingToken) -> Option<FencingToken> {
-        self.held.values().map(|attempt| attempt.lease).find(|l| l.job == job && l.token < token).map(|l| l.token)
+    /// The lease of a job that is held.
+    pub(crate) fn of_job(&self, job: JobId) -> Option<FencingToken> {
+        self.held.values().map(|attempt| attempt.lease).find(|lease| lease.job == job).map(|lease| lease.token)
     }
 
     pub(crate) fn tokens(&self) -> Vec<FencingToken> {

@@ -29,6 +29,11 @@ impl Reports {
         self.waiting.remove(&number)
     }
 
+    /// Takes back a report that nothing follows from any more. It may have been sent.
+    pub(crate) fn withdraw(&mut self, number: u64) {
+        self.waiting.remove(&number);
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

@@ -7,7 +7,7 @@ use atlas_types::{
     Assignment, Digest, Failure, FailureKind, FencingToken, HeldLease, JobId, Report, ReportKind, ReportResult, Usage,
 };
 
-use crate::attempts::{Attempt, Attempts, Stage};
+use crate::attempts::{Attempt, Attempts, Stage, Stop, Stopping};
 use crate::lease_clock::LeaseClock;
 use crate::pool::Pool;
 use crate::reports::Reports;
@@ -88,7 +88,7 @@ impl Slots {
             Input::SlotDied { slot } => self.slot_died(slot, &mut effects),
             Input::Disconnected => self.session = Session::Away,
             Input::Drain => self.drain(now, &mut effects),
-            Input::Abandon => self.abandon(&mut effects),
+            Input::Abandon => self.abandon(now, &mut effects),
             Input::Tick => {}
         }
         self.renew(now, &mut effects);
@@ -128,24 +128,31 @@ impl Slots {
         if self.expire(now, effects) {
             return; // the welcome itself was too old to be believed
         }
-        for (number, report) in self.reports.iter() {
-            effects.push(Effect::SendReport { number, report: report.clone() });
-        }
         let granted: BTreeSet<FencingToken> = leases.iter().map(|lease| lease.token).collect();
         for token in self.attempts.tokens() {
             if !granted.contains(&token) {
                 self.drop_attempt(token, StopReason::Revoked, effects);
             }
         }
+        for (number, report) in self.reports.iter() {
+            effects.push(Effect::SendReport { number, report: report.clone() });
+        }
         for lease in leases {
             if self.attempts.is_new(lease.token) {
                 self.grant(lease, effects); // its grant was lost on the way
             } else if !self.attempts.contains(lease.token) && !self.reports.mentions(lease.token) {
-                self.report(lease.job, lease.token, ReportKind::NotHeld, effects);
+                self.give_back(lease.job, lease.token, effects);
             }
         }
         if self.draining {
             effects.push(Effect::SendDraining);
+        }
+    }
+
+    /// Tells that a lease is not held, as soon as nothing runs under it any more: the leader grants the job again.
+    fn give_back(&mut self, job: JobId, token: FencingToken, effects: &mut Vec<Effect>) {
+        if !self.attempts.give_back_later(token) {
+            self.report(job, token, ReportKind::NotHeld, effects);
         }
     }
 
@@ -154,22 +161,35 @@ impl Slots {
         if !self.attempts.is_new(token) {
             return;
         }
-        if let Some(older) = self.attempts.older(job, token) {
-            self.drop_attempt(older, StopReason::Revoked, effects);
+        match self.attempts.of_job(job) {
+            // Outdated by what came before it.
+            Some(newer) if newer > token => return self.attempts.forget(token),
+            Some(older) => self.drop_attempt(older, StopReason::Revoked, effects),
+            None => {}
         }
         let lease = HeldLease { job, token, attempt: assignment.attempt };
+        let assignment = Box::new(assignment);
+        match self.attempts.stopping_of(job) {
+            Some(older) => {
+                self.attempts.insert(Attempt { lease, stage: Stage::AwaitingEnd { assignment, older } });
+            }
+            None => self.proceed(lease, assignment, effects),
+        }
+    }
+
+    /// Has the start committed if that is asked for, else starts.
+    fn proceed(&mut self, lease: HeldLease, assignment: Box<Assignment>, effects: &mut Vec<Effect>) {
         if assignment.needs_start {
-            let report = self.report(job, token, ReportKind::Started, effects);
-            let stage = Stage::AwaitingStart { assignment: Box::new(assignment), report };
-            self.attempts.insert(Attempt { lease, stage });
+            let report = self.report(lease.job, lease.token, ReportKind::Started, effects);
+            self.attempts.insert(Attempt { lease, stage: Stage::AwaitingStart { assignment, report } });
         } else {
-            self.start(lease, Box::new(assignment), effects);
+            self.start(lease, assignment, effects);
         }
     }
 
     fn start(&mut self, lease: HeldLease, assignment: Box<Assignment>, effects: &mut Vec<Effect>) {
         let (slot, warm) = self.pool.take(SlotKey::of(&assignment), lease.token);
-        self.attempts.insert(Attempt { lease, stage: Stage::Running { slot, cancelled: false } });
+        self.attempts.insert(Attempt { lease, stage: Stage::Running { slot, stop: None } });
         effects.push(Effect::StartAttempt { assignment, slot, warm });
     }
 
@@ -177,13 +197,13 @@ impl Slots {
         let Some(attempt) = self.attempts.get_mut(token) else { return };
         let job = attempt.lease.job;
         match &mut attempt.stage {
-            Stage::Running { cancelled, .. } => {
-                if !std::mem::replace(cancelled, true) {
-                    effects.push(Effect::StopAttempt { token, why: StopReason::Cancelled, grace });
-                }
+            Stage::Running { stop: Some(_), .. } => {}
+            Stage::Running { stop, .. } => {
+                *stop = Some(Stop::Cancelled);
+                effects.push(Effect::StopAttempt { token, why: StopReason::Cancelled, grace });
             }
-            Stage::AwaitingStart { .. } => {
-                self.attempts.remove(token);
+            Stage::AwaitingEnd { .. } | Stage::AwaitingStart { .. } => {
+                self.drop_attempt(token, StopReason::Revoked, effects);
                 self.report(job, token, cancelled_report(Usage::default()), effects);
             }
         }
@@ -192,23 +212,22 @@ impl Slots {
     /// Ends a lease without a report.
     fn drop_attempt(&mut self, token: FencingToken, why: StopReason, effects: &mut Vec<Effect>) {
         let Some(attempt) = self.attempts.remove(token) else { return };
-        if let Stage::Running { slot, .. } = attempt.stage {
-            self.attempts.stopping(token, slot);
-            let grace = if why == StopReason::Abandoned { self.options.stop_grace } else { Duration::ZERO };
-            effects.push(Effect::StopAttempt { token, why, grace });
+        match attempt.stage {
+            Stage::Running { slot, .. } => {
+                self.attempts.stopping(attempt.lease, slot);
+                effects.push(Effect::StopAttempt { token, why, grace: Duration::ZERO });
+            }
+            // Sent again, it would commit the start of what never runs.
+            Stage::AwaitingStart { report, .. } => self.reports.withdraw(report),
+            Stage::AwaitingEnd { .. } => {}
         }
     }
 
     fn end(&mut self, token: FencingToken, end: AttemptEnd, now: Duration, effects: &mut Vec<Effect>) {
-        if let Some(slot) = self.attempts.stopped(token) {
-            // A stopped attempt's slot is not handed on, whatever its process says.
-            if end.slot_usable {
-                effects.push(Effect::EvictSlot { slot });
-            }
-            self.pool.release(slot, false, now);
-            return;
+        if let Some(stopping) = self.attempts.stopped(token) {
+            return self.stopped(token, &stopping, end.slot_usable, now, effects);
         }
-        let Some(Attempt { lease, stage: Stage::Running { slot, cancelled } }) = self.attempts.remove(token) else {
+        let Some(Attempt { lease, stage: Stage::Running { slot, stop } }) = self.attempts.remove(token) else {
             return;
         };
         let usable = end.slot_usable && !self.draining;
@@ -220,8 +239,32 @@ impl Slots {
             effects.push(Effect::EvictSlot { slot });
         }
         let idle = digest.map_or(0, |digest| self.pool.idle_of_digest(digest));
-        let kind = finished(end.report, cancelled, idle);
+        let kind = finished(end.report, stop, idle);
         self.report(lease.job, token, kind, effects);
+    }
+
+    /// The process of a lease that is over is dead.
+    fn stopped(
+        &mut self,
+        token: FencingToken,
+        stopping: &Stopping,
+        slot_usable: bool,
+        now: Duration,
+        effects: &mut Vec<Effect>,
+    ) {
+        let slot = stopping.slot;
+        // A stopped attempt's slot is not handed on, whatever its process says.
+        if slot_usable {
+            effects.push(Effect::EvictSlot { slot });
+        }
+        self.pool.release(slot, false, now);
+        if stopping.give_back {
+            self.report(stopping.job, token, ReportKind::NotHeld, effects);
+        }
+        let next = self.attempts.awaiting_end(token).and_then(|next| self.attempts.take(next));
+        if let Some(Attempt { lease, stage: Stage::AwaitingEnd { assignment, .. } }) = next {
+            self.proceed(lease, assignment, effects);
+        }
     }
 
     fn acknowledge_renewal(&mut self, number: u64) {
@@ -259,11 +302,22 @@ impl Slots {
         }
     }
 
-    fn abandon(&mut self, effects: &mut Vec<Effect>) {
-        self.draining = true;
-        for lease in self.attempts.leases() {
-            self.drop_attempt(lease.token, StopReason::Abandoned, effects);
-            self.report(lease.job, lease.token, ReportKind::NotHeld, effects);
+    /// Gives every lease back: at once where nothing runs, else when the process is dead, for the leader grants it again.
+    fn abandon(&mut self, now: Duration, effects: &mut Vec<Effect>) {
+        self.drain(now, effects);
+        let grace = self.options.stop_grace;
+        for HeldLease { job, token, .. } in self.attempts.leases() {
+            match self.attempts.get_mut(token).map(|attempt| &mut attempt.stage) {
+                Some(Stage::Running { stop: stop @ None, .. }) => {
+                    *stop = Some(Stop::Abandoned);
+                    effects.push(Effect::StopAttempt { token, why: StopReason::Abandoned, grace });
+                }
+                Some(Stage::AwaitingEnd { .. } | Stage::AwaitingStart { .. }) => {
+                    self.drop_attempt(token, StopReason::Abandoned, effects);
+                    self.report(job, token, ReportKind::NotHeld, effects);
+                }
+                Some(Stage::Running { stop: Some(_), .. }) | None => {}
+            }
         }
     }
 
@@ -327,20 +381,22 @@ impl Slots {
     }
 }
 
-/// The report of an ended attempt: a cancel that was asked for decides, and the idle slots are counted in.
-fn finished(kind: ReportKind, cancelled: bool, idle: u32) -> ReportKind {
+/// The report of an ended attempt: a stop that was asked for decides, and the idle slots are counted in.
+fn finished(kind: ReportKind, stop: Option<Stop>, idle: u32) -> ReportKind {
     let with_idle = |usage: Usage| Usage { idle, ..usage };
-    match kind {
-        ReportKind::Completed { usage, .. } | ReportKind::Failed { usage, .. } if cancelled => {
+    match (kind, stop) {
+        (ReportKind::Completed { usage, .. } | ReportKind::Failed { usage, .. }, Some(Stop::Cancelled)) => {
             cancelled_report(with_idle(usage))
         }
-        ReportKind::Completed { output, usage, metadata } => {
+        // What was done before the stop came is done.
+        (ReportKind::Completed { output, usage, metadata }, _) => {
             ReportKind::Completed { output, usage: with_idle(usage), metadata }
         }
-        ReportKind::Failed { failure, output, usage, metadata, cancelled } => {
+        (ReportKind::Failed { .. }, Some(Stop::Abandoned)) => ReportKind::NotHeld,
+        (ReportKind::Failed { failure, output, usage, metadata, cancelled }, None) => {
             ReportKind::Failed { failure, output, usage: with_idle(usage), metadata, cancelled }
         }
-        other => other,
+        (other, _) => other,
     }
 }
 

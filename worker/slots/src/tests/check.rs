@@ -448,6 +448,28 @@ fn a_lease_that_we_gave_up_is_reported_as_not_held() {
 }
 
 #[test]
+fn a_lease_is_given_back_only_when_its_process_is_dead() {
+    check(
+        "connect; welcome; grant 1; lost; +8; connect; welcome 1; dead 1",
+        &expect![[r#"
+        connect
+            hello []
+        welcome
+        grant 1
+            start 1 slot=1 cold
+        lost
+        +8
+            stop 1 SessionExpired grace=0s
+        connect
+            hello []
+        welcome 1
+        dead 1
+            report 1: 1 not held
+    "#]],
+    );
+}
+
+#[test]
 fn a_welcome_that_comes_too_late_is_not_believed() {
     check(
         "connect; +9; welcome 1; connect; welcome 1",
@@ -513,18 +535,18 @@ fn a_newer_lease_of_a_job_stops_the_older() {
     check(
         "connect; welcome; grant 1 job=7; grant 2 job=7; dead 1; done 2",
         &expect![[r#"
-        connect
-            hello []
-        welcome
-        grant 1 job=7
-            start 1 slot=1 cold
-        grant 2 job=7
-            stop 1 Revoked grace=0s
-            start 2 slot=2 cold
-        dead 1
-        done 2
-            report 1: 2 completed idle=1
-    "#]],
+            connect
+                hello []
+            welcome
+            grant 1 job=7
+                start 1 slot=1 cold
+            grant 2 job=7
+                stop 1 Revoked grace=0s
+            dead 1
+                start 2 slot=2 cold
+            done 2
+                report 1: 2 completed idle=1
+        "#]],
     );
 }
 
@@ -557,23 +579,73 @@ fn a_drain_lets_attempts_end_and_evicts_the_rest() {
 }
 
 #[test]
-fn an_abandoned_drain_gives_leases_back() {
+fn a_start_that_was_given_up_is_not_reported_again() {
     check(
-        "connect; welcome; grant 1; drain; abandon; dead 1; ack 1",
+        "connect; welcome; grant 1 start; lost; +8; connect; welcome 1",
         &expect![[r#"
         connect
             hello []
         welcome
-        grant 1
-            start 1 slot=1 cold
-        drain
-            draining
-        abandon
-            stop 1 Abandoned grace=2s
-            report 1: 1 not held
-        dead 1
-        ack 1
-            drained
+        grant 1 start
+            report 1: 1 started
+        lost
+        +8
+        connect
+            hello []
+        welcome 1
+            report 2: 1 not held
     "#]],
+    );
+    check(
+        "connect; welcome; grant 1 start; lost; connect; welcome; lost; connect; welcome",
+        &expect![[r#"
+            connect
+                hello []
+            welcome
+            grant 1 start
+                report 1: 1 started
+            lost
+            connect
+                hello [1]
+            welcome
+            lost
+            connect
+                hello []
+            welcome
+        "#]],
+    );
+}
+
+#[test]
+fn an_abandoned_drain_gives_leases_back() {
+    check(
+        "connect; welcome; grant 1; grant 2 start; grant 3; drain; abandon; abandon; dead 1; done 3; ack 2; ack 3; ack 4",
+        &expect![[r#"
+            connect
+                hello []
+            welcome
+            grant 1
+                start 1 slot=1 cold
+            grant 2 start
+                report 1: 2 started
+            grant 3
+                start 3 slot=2 cold
+            drain
+                draining
+            abandon
+                stop 1 Abandoned grace=2s
+                report 2: 2 not held
+                stop 3 Abandoned grace=2s
+            abandon
+            dead 1
+                report 3: 1 not held
+            done 3
+                evict 2
+                report 4: 3 completed idle=0
+            ack 2
+            ack 3
+            ack 4
+                drained
+        "#]],
     );
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use atlas_types::{FencingToken, NodeEpoch, ReportKind, ReportResult};
+use atlas_types::{FencingToken, JobId, NodeEpoch, ReportKind, ReportResult};
 use proptest::prelude::*;
 
 use super::check::{assignment, completed};
@@ -21,6 +21,7 @@ enum Act {
     End,
     Revoke,
     Cancel,
+    Abandon,
     Lose,
     Wait(u64),
 }
@@ -35,6 +36,7 @@ fn act() -> impl Strategy<Value = Act> {
         3 => Just(Act::End),
         1 => Just(Act::Revoke),
         1 => Just(Act::Cancel),
+        1 => Just(Act::Abandon),
         1 => Just(Act::Lose),
         4 => (1..4_000_u64).prop_map(Act::Wait),
     ]
@@ -56,6 +58,8 @@ struct World {
     connected: bool,
     last_number: u64,
     unanswered: BTreeSet<u64>,
+    /// Numbers of start reports: they may be withdrawn.
+    starts: BTreeSet<u64>,
     /// In the order of sending on this connection.
     sent_here: Vec<u64>,
 }
@@ -67,8 +71,10 @@ impl World {
                 Effect::StartAttempt { assignment, .. } => {
                     assert!(self.ever_started.insert(assignment.token), "a token runs once");
                     self.running.insert(assignment.token);
+                    let alive = self.running.union(&self.stopping).filter(|token| token.0 / 2 == assignment.job.0);
+                    assert_eq!(alive.count(), 1, "two attempts of one job never run at once");
                 }
-                Effect::StopAttempt { token, why, .. } if *why != StopReason::Cancelled => {
+                Effect::StopAttempt { token, why: StopReason::Revoked | StopReason::SessionExpired, .. } => {
                     assert!(self.running.remove(token));
                     self.stopping.insert(*token);
                 }
@@ -83,12 +89,19 @@ impl World {
                     assert!(self.sent_here.last().is_none_or(|last| last < number), "reports go out in order");
                     self.sent_here.push(*number);
                     if *number > self.last_number {
-                        assert_eq!(*number, self.last_number + 1, "numbers have no gap");
                         self.last_number = *number;
                         self.unanswered.insert(*number);
+                        if report.kind == ReportKind::Started {
+                            self.starts.insert(*number);
+                        }
                     }
-                    if matches!(report.kind, ReportKind::Completed { .. }) {
-                        assert!(self.ever_started.contains(&report.token));
+                    match report.kind {
+                        ReportKind::Completed { .. } => assert!(self.ever_started.contains(&report.token)),
+                        ReportKind::NotHeld => {
+                            let alive = self.running.contains(&report.token) || self.stopping.contains(&report.token);
+                            assert!(!alive, "a lease is given back when its process is dead");
+                        }
+                        ReportKind::Started | ReportKind::Failed { .. } => {}
                     }
                 }
                 Effect::Disconnect => self.connected = false,
@@ -115,7 +128,12 @@ impl World {
                     self.leases.insert(FencingToken(self.next_token));
                 }
                 self.confirmed_at = Some(self.hello_sent_at.max(self.confirmed_at.unwrap_or_default()));
-                let leases = self.leases.iter().map(|token| assignment(token.0)).collect();
+                let lease = |token: &FencingToken| {
+                    let mut lease = assignment(token.0);
+                    lease.job = JobId(token.0 / 2);
+                    lease
+                };
+                let leases = self.leases.iter().map(lease).collect();
                 Input::Welcome { epoch: NodeEpoch(1), ttl: TTL, leases }
             }
             Act::Grant { again, start } => {
@@ -124,6 +142,8 @@ impl World {
                     self.leases.insert(FencingToken(self.next_token));
                 }
                 let mut lease = assignment(self.next_token);
+                // Neighbours share a job, so that one is granted again while it is being stopped.
+                lease.job = JobId(self.next_token / 2);
                 lease.needs_start = *start;
                 Input::Granted(lease)
             }
@@ -152,6 +172,7 @@ impl World {
                 Input::Revoked { token }
             }
             Act::Cancel => Input::Cancelled { token: pick(&self.leases)?, grace: Duration::ZERO },
+            Act::Abandon => Input::Abandon,
             Act::Lose => {
                 self.connected = false;
                 Input::Disconnected
@@ -189,6 +210,7 @@ proptest! {
             Effect::SendReport { number, .. } => Some(*number),
             _ => None,
         }).collect();
-        prop_assert!(world.unanswered.is_subset(&sent), "no report is lost");
+        let must: BTreeSet<_> = world.unanswered.difference(&world.starts).copied().collect();
+        prop_assert!(must.is_subset(&sent), "no report is lost");
     }
 }
