@@ -1,0 +1,164 @@
+//! The workers' door: one gRPC stream a worker, and the transfer of packages and large payloads beside it.
+//!
+//! The door translates. A report becomes a request, an applied grant becomes a frame; what happens to jobs is decided by the state.
+//! It keeps no truth of its own: a stream begins with the node's whole lease set, and whenever the door may have missed something it
+//! sends that set again.
+
+mod assignment;
+mod follow;
+mod hub;
+mod listen;
+mod outbox;
+mod report;
+mod session;
+mod transfer;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_env::{Env, Listener};
+use atlas_raft::Leadership;
+use atlas_service::Service;
+use atlas_types::MemberId;
+use atlas_wire::limits::{CONTROLLER_FRAME_BYTES_MAX, WORKER_FRAME_BYTES_MAX};
+use atlas_wire::proto::worker::v1::worker_service_server::{WorkerService, WorkerServiceServer};
+use atlas_wire::proto::worker::v1::{
+    FetchPackageRequest, FetchPackageResponse, FetchPayloadRequest, FetchPayloadResponse, SessionRequest,
+    StorePayloadRequest, StorePayloadResponse,
+};
+use tokio::sync::{Semaphore, watch};
+use tonic::{Request, Response, Status, Streaming};
+
+use hub::Hub;
+use outbox::Outgoing;
+use transfer::Chunks;
+
+/// A live connection that says nothing is asked whether it still lives, and closed if it does not answer.
+const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(5);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Streams that one worker may have open: its session and its transfers.
+const STREAMS_PER_CONNECTION_MAX: u32 = 64;
+/// What a worker may send before it is read: one frame of the largest size.
+const WINDOW_BYTES: u32 = WORKER_FRAME_BYTES_MAX as u32;
+/// How long sessions may take to end once the controller stops.
+const DRAIN_MAX: Duration = Duration::from_secs(5);
+
+/// What a door is made of.
+pub(crate) struct Parts {
+    /// The functions behind the door.
+    pub(crate) service: Service,
+    /// The machine.
+    pub(crate) env: Env,
+    /// How long a session lives after a renewal; the same as the leader loop's.
+    pub(crate) session_ttl: Duration,
+    /// Where the members' worker doors are, for workers that ask one that does not lead.
+    pub(crate) members: BTreeMap<MemberId, String>,
+}
+
+/// Serves workers on `listener` until `stop` turns true, then tells them to go elsewhere.
+pub(crate) async fn serve(parts: Parts, listener: Box<dyn Listener>, mut stop: watch::Receiver<bool>) {
+    let door = Door::new(parts);
+    let following = door.env.spawn("follow-leases", follow::run(door.clone()));
+    let service = WorkerServiceServer::new(Rpc(door.clone()))
+        .max_decoding_message_size(WORKER_FRAME_BYTES_MAX)
+        .max_encoding_message_size(CONTROLLER_FRAME_BYTES_MAX);
+    let stopped = {
+        let (door, mut stop) = (door.clone(), stop.clone());
+        async move {
+            // A sender that is gone stops as well.
+            let _ = stop.wait_for(|stop| *stop).await;
+            door.hub.shut_down();
+        }
+    };
+    let serving = tonic::transport::Server::builder()
+        .http2_keepalive_interval(Some(KEEP_ALIVE_EVERY))
+        .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
+        .max_concurrent_streams(STREAMS_PER_CONNECTION_MAX)
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(2 * WINDOW_BYTES)
+        .add_service(service)
+        .serve_with_incoming_shutdown(listen::connections(listener, door.env.clone()), stopped);
+    let overdue = async {
+        let _ = stop.wait_for(|stop| *stop).await;
+        door.env.clock.sleep(DRAIN_MAX).await;
+    };
+    tokio::select! {
+        served = serving => if let Err(error) = served {
+            tracing::error!(error = &error as &dyn std::error::Error, "the workers' door failed");
+        },
+        () = overdue => tracing::warn!("some worker's connection did not end in time"),
+    }
+    following.abort();
+}
+
+/// What the streams of all workers share.
+struct Door {
+    service: Service,
+    env: Env,
+    members: BTreeMap<MemberId, String>,
+    hub: Hub,
+    /// Bounds the artifacts in memory at once.
+    transfers: Arc<Semaphore>,
+}
+
+impl Door {
+    fn new(parts: Parts) -> Arc<Self> {
+        let Parts { service, env, session_ttl, members } = parts;
+        let hub = Hub::new(&service, session_ttl);
+        let transfers = Arc::new(Semaphore::new(transfer::AT_ONCE_MAX));
+        Arc::new(Self { service, env, members, hub, transfers })
+    }
+
+    /// Where the leader's worker door is, if another member leads and that is known.
+    fn leader_address(&self) -> Option<String> {
+        match &*self.service.handle().leadership().borrow() {
+            Leadership::Follower { leader: Some(peer) } => self.members.get(&peer.member).cloned(),
+            _ => None,
+        }
+    }
+}
+
+/// The gRPC service.
+struct Rpc(Arc<Door>);
+
+#[tonic::async_trait]
+impl WorkerService for Rpc {
+    type SessionStream = Outgoing;
+    type FetchPackageStream = Chunks<FetchPackageResponse>;
+    type FetchPayloadStream = Chunks<FetchPayloadResponse>;
+
+    async fn session(
+        &self,
+        request: Request<Streaming<SessionRequest>>,
+    ) -> Result<Response<Self::SessionStream>, Status> {
+        let (outbox, outgoing) = outbox::outbox();
+        // The answer begins at once, so that the worker may wait for it before it says hello.
+        self.0.env.spawn("worker-session", session::run(self.0.clone(), request.into_inner(), outbox));
+        Ok(Response::new(outgoing))
+    }
+
+    async fn fetch_package(
+        &self,
+        request: Request<FetchPackageRequest>,
+    ) -> Result<Response<Self::FetchPackageStream>, Status> {
+        self.0.fetch(&request.into_inner().digest).await.map(Response::new)
+    }
+
+    async fn fetch_payload(
+        &self,
+        request: Request<FetchPayloadRequest>,
+    ) -> Result<Response<Self::FetchPayloadStream>, Status> {
+        self.0.fetch(&request.into_inner().digest).await.map(Response::new)
+    }
+
+    async fn store_payload(
+        &self,
+        request: Request<Streaming<StorePayloadRequest>>,
+    ) -> Result<Response<StorePayloadResponse>, Status> {
+        self.0.store(request.into_inner()).await.map(Response::new)
+    }
+}

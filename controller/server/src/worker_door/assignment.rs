@@ -1,0 +1,30 @@
+//! A lease as its holder is told of it.
+
+use atlas_state::State;
+use atlas_types::{Assignment, Job, Lease};
+
+/// What the holder of `lease` needs to run the attempt. None for a job without a version, which never gets a lease.
+///
+/// `package_bytes_max` stands in where the size is not known any more: the version was published again since with another package.
+pub(super) fn assignment(state: &State, job: &Job, lease: &Lease, package_bytes_max: u64) -> Option<Assignment> {
+    let (pin, spec) = (job.pin.as_ref()?, job.spec.as_ref()?);
+    let published = state.agent(&job.namespace, &job.agent, pin.version).filter(|agent| agent.digest == pin.digest);
+    Some(Assignment {
+        namespace: job.namespace.clone(),
+        job: job.id,
+        token: lease.token,
+        attempt: lease.attempt,
+        agent: job.agent.clone(),
+        version: pin.version,
+        digest: pin.digest,
+        package_bytes: published.map_or(package_bytes_max, |agent| agent.package_bytes),
+        input: job.input.clone(),
+        metadata: job.metadata.clone(),
+        allocation: lease.allocation.clone(),
+        startup_timeout: spec.timeouts.startup,
+        execution_timeout: job.execution_timeout.unwrap_or(spec.timeouts.execution),
+        needs_start: spec.needs_start(),
+        retry_count: job.retry_count,
+        trace: job.trace,
+    })
+}

@@ -1,0 +1,40 @@
+//! The task that follows the log for all streams: it pushes what changed, and starts streams afresh when it may have missed something.
+
+use std::sync::Arc;
+
+use atlas_raft::Leadership;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::Door;
+
+/// Runs until the log ends.
+pub(super) async fn run(door: Arc<Door>) {
+    let handle = door.service.handle();
+    let (mut batches, mut leadership) = (handle.subscribe(), handle.leadership());
+    loop {
+        tokio::select! {
+            // A member that was deposed must not hand out what it applies from its successor.
+            biased;
+            changed = leadership.changed() => {
+                if changed.is_err() {
+                    return door.hub.hand_over(None);
+                }
+                let leads = matches!(*leadership.borrow_and_update(), Leadership::Leader { .. });
+                if leads {
+                    // A term in between may have gone unnoticed.
+                    door.hub.refresh();
+                } else {
+                    door.hub.hand_over(door.leader_address().as_deref());
+                }
+            }
+            batch = batches.recv() => match batch {
+                Ok(batch) => door.hub.deliver(&batch),
+                Err(RecvError::Lagged(entries)) => {
+                    tracing::warn!(entries, "fell behind the log, sending every worker its leases again");
+                    door.hub.refresh();
+                }
+                Err(RecvError::Closed) => return door.hub.hand_over(None),
+            },
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Who is connected, and which leases each of them was told of.
+//!
+//! A seat is one worker's open stream. Its lease set is that of the state it was welcomed with, plus every applied change since:
+//! a batch that the welcome already covers is skipped by its number, and none in between can be missed, because a member shows its
+//! applied state before it announces the batch.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use atlas_raft::{AppliedBatch, Leadership};
+use atlas_service::Service;
+use atlas_state::State;
+use atlas_types::{
+    Attempt, BootId, Event, FencingToken, Job, JobChange, JobId, Micros, Namespace, Node, NodeEpoch, NodeHealth,
+    NodeId, Reason, Seq,
+};
+use atlas_wire::session::{ToWorker, Welcome};
+use tonic::Status;
+
+use super::assignment::assignment;
+use super::outbox::Outbox;
+
+/// What an attempt gets between the request to stop and the kill.
+const CANCEL_GRACE: Micros = Micros::from_secs(5);
+
+/// All seats.
+pub(super) struct Hub {
+    service: Service,
+    session_ttl: Micros,
+    seats: Mutex<HashMap<NodeId, Arc<Seat>>>,
+}
+
+/// One worker's open stream.
+pub(super) struct Seat {
+    pub(super) node: NodeId,
+    pub(super) epoch: NodeEpoch,
+    pub(super) out: Outbox,
+    leases: Mutex<Leases>,
+}
+
+/// What the worker was told that it holds.
+#[derive(Default)]
+pub(super) struct Leases {
+    /// Entries up to this one are in.
+    seq: Seq,
+    held: HashMap<JobId, Held>,
+}
+
+/// A lease that the worker was told of.
+#[derive(Debug, Clone)]
+pub(super) struct Held {
+    pub(super) token: FencingToken,
+    pub(super) attempt: Attempt,
+    pub(super) namespace: Namespace,
+    /// The worker said how it ended: it need not be told to stop.
+    pub(super) reported: bool,
+}
+
+impl Leases {
+    /// The lease of a job, if it is the one that `token` names.
+    pub(super) fn held(&mut self, job: JobId, token: FencingToken) -> Option<&mut Held> {
+        self.held.get_mut(&job).filter(|held| held.token == token)
+    }
+
+    /// Whether the worker runs this attempt.
+    pub(super) fn runs(&self, job: JobId, attempt: Attempt) -> bool {
+        self.held.get(&job).is_some_and(|held| held.attempt == attempt)
+    }
+}
+
+impl Seat {
+    pub(super) fn leases(&self) -> MutexGuard<'_, Leases> {
+        self.leases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is(&self, node: &Node) -> bool {
+        node.epoch == self.epoch && node.health == NodeHealth::Ready
+    }
+}
+
+impl Hub {
+    pub(super) fn new(service: &Service, session_ttl: Duration) -> Self {
+        Self { service: service.clone(), session_ttl: session_ttl.into(), seats: Mutex::default() }
+    }
+
+    /// Takes the node's seat and welcomes the worker. An older stream of the node is closed.
+    ///
+    /// On refusal the stream is given back with the reason.
+    pub(super) fn enter(
+        &self,
+        (node, epoch, boot): (NodeId, NodeEpoch, BootId),
+        out: Outbox,
+    ) -> Result<Arc<Seat>, (Outbox, Refused)> {
+        let mut seats = self.seats();
+        // Under the lock: whoever empties the seats after this member stopped leading finds this one too.
+        if !matches!(*self.service.handle().leadership().borrow(), Leadership::Leader { .. }) {
+            return Err((out, Refused::NotLeader));
+        }
+        let state = self.service.handle().applied();
+        let mine = |found: &Node| found.boot_id == boot && found.epoch == epoch && found.health == NodeHealth::Ready;
+        if !state.node(&node).is_some_and(|found| mine(&found.node)) {
+            return Err((out, Refused::Superseded));
+        }
+        let seat = Arc::new(Seat { node: node.clone(), epoch, out, leases: Mutex::default() });
+        if let Some(older) = seats.insert(node, seat.clone()) {
+            older.out.fail(Status::aborted("replaced by a newer stream of this node"));
+        }
+        self.count(&seats);
+        self.welcome(&seat, &state);
+        Ok(seat)
+    }
+
+    /// Gives a seat up, unless a newer stream has taken it.
+    pub(super) fn leave(&self, seat: &Arc<Seat>) {
+        let mut seats = self.seats();
+        if seats.get(&seat.node).is_some_and(|taken| Arc::ptr_eq(taken, seat)) {
+            seats.remove(&seat.node);
+            self.count(&seats);
+        }
+    }
+
+    /// Tells workers what an entry changed for them.
+    pub(super) fn deliver(&self, batch: &AppliedBatch) {
+        let seats = self.seats();
+        for event in batch.events.iter() {
+            match &event.event {
+                Event::Job { change, job, .. } => {
+                    if let Some(seat) = job.node.as_ref().and_then(|node| seats.get(node)) {
+                        self.job_changed(seat, batch, *change, job);
+                    }
+                    if *change == JobChange::Ended {
+                        self.service.streams().forget(job.id);
+                    }
+                }
+                Event::Node { node } => {
+                    if let Some(seat) =
+                        seats.get(&node.id).filter(|seat| seat.leases().seq < batch.seq && !seat.is(node))
+                    {
+                        seat.out
+                            .fail(Status::aborted("this node's session was lost, or another process took its name"));
+                    }
+                }
+                Event::NodeRemoved { node } => {
+                    if let Some(seat) = seats.get(node).filter(|seat| seat.leases().seq < batch.seq) {
+                        seat.out.fail(Status::aborted("this node was removed"));
+                    }
+                }
+                Event::Agent { .. } | Event::Configured => {}
+            }
+        }
+    }
+
+    fn job_changed(&self, seat: &Seat, batch: &AppliedBatch, change: JobChange, job: &Arc<Job>) {
+        let mut leases = seat.leases();
+        if batch.seq <= leases.seq {
+            return;
+        }
+        match change {
+            JobChange::Granted => {
+                if let Some(assignment) = self.hold(&mut leases, seat, &batch.state, job) {
+                    seat.out.send(assignment);
+                }
+            }
+            JobChange::Cancelling => {
+                if let Some(held) = leases.held.get(&job.id) {
+                    seat.out.send(cancel(job.id, held.token));
+                }
+            }
+            JobChange::Lost | JobChange::Ended => {
+                if let Some(held) = leases.held.remove(&job.id).filter(|held| !held.reported) {
+                    seat.out.send(ToWorker::Revoke { job: job.id, token: held.token });
+                }
+            }
+            JobChange::Submitted | JobChange::Started | JobChange::Woken => {}
+        }
+    }
+
+    /// Notes a lease of the worker and returns the frame that grants it; none for a job that ended without a run.
+    fn hold(&self, leases: &mut Leases, seat: &Seat, state: &State, job: &Job) -> Option<ToWorker> {
+        let lease = job.lease.as_ref().filter(|lease| lease.epoch == seat.epoch)?;
+        let assignment = assignment(state, job, lease, self.service.artifacts().bytes_max())?;
+        let held =
+            Held { token: lease.token, attempt: lease.attempt, namespace: job.namespace.clone(), reported: false };
+        leases.held.insert(job.id, held);
+        Some(ToWorker::Grant(Box::new(assignment)))
+    }
+
+    /// Sends every worker its whole lease set again.
+    pub(super) fn refresh(&self) {
+        let seats = self.seats();
+        let state = self.service.handle().applied();
+        for seat in seats.values() {
+            self.welcome(seat, &state);
+        }
+    }
+
+    /// Sends the whole lease set of a node, and which of it shall stop.
+    fn welcome(&self, seat: &Seat, state: &State) {
+        let Some(node) = state.node(&seat.node).filter(|node| seat.is(&node.node)) else {
+            return seat.out.fail(Status::aborted("this node's session was lost, or another process took its name"));
+        };
+        let mut leases = seat.leases();
+        let before = std::mem::take(&mut leases.held);
+        leases.seq = state.seq();
+        let (mut assignments, mut cancels) = (Vec::with_capacity(node.leases().len()), Vec::new());
+        for (token, id) in node.leases() {
+            let Some(job) = state.job(id) else { continue };
+            let Some(ToWorker::Grant(assignment)) = self.hold(&mut leases, seat, state, job) else { continue };
+            assignments.push(*assignment);
+            if let Some(held) = leases.held(id, token) {
+                held.reported = before.get(&id).is_some_and(|before| before.token == token && before.reported);
+            }
+            if job.reason == Reason::Cancelling {
+                cancels.push(cancel(id, token));
+            }
+        }
+        let welcome = Welcome { epoch: seat.epoch, session_ttl: self.session_ttl, leases: assignments };
+        seat.out.send(ToWorker::Welcome(welcome));
+        cancels.into_iter().for_each(|cancel| seat.out.send(cancel));
+    }
+
+    /// This member does not lead any more: workers look for who does.
+    pub(super) fn hand_over(&self, leader_address: Option<&str>) {
+        self.close(&ToWorker::NotLeader { leader_address: leader_address.map(str::to_owned) });
+    }
+
+    /// The controller stops: workers go elsewhere.
+    pub(super) fn shut_down(&self) {
+        self.close(&ToWorker::Shutdown);
+    }
+
+    fn close(&self, last: &ToWorker) {
+        let mut seats = self.seats();
+        for (_, seat) in seats.drain() {
+            seat.out.send(last.clone());
+            seat.out.finish();
+        }
+        self.count(&seats);
+    }
+
+    fn count(&self, seats: &HashMap<NodeId, Arc<Seat>>) {
+        self.service.metrics().session_count.set(i64::try_from(seats.len()).unwrap_or(i64::MAX));
+    }
+
+    fn seats(&self) -> MutexGuard<'_, HashMap<NodeId, Arc<Seat>>> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a worker got no seat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// This member does not lead.
+    NotLeader,
+    /// Meanwhile the node was lost, or another process took its name.
+    Superseded,
+}
+
+fn cancel(job: JobId, token: FencingToken) -> ToWorker {
+    ToWorker::Cancel { job, token, grace: CANCEL_GRACE }
+}

@@ -1,0 +1,280 @@
+//! One worker's session: hello, then frames both ways until either side ends it. One task a session, none a message.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_raft::{Leadership, ProposeError, ReadError};
+use atlas_types::{
+    Command, Door as By, DrainNode, Namespace, NodeEpoch, NodeHealth, Origin, Outcome, Principal, RegisterNode,
+    Request, WarmChanged,
+};
+use atlas_wire::proto::worker::v1::SessionRequest;
+use atlas_wire::session::{Hello, ToLeader, ToWorker};
+use futures::stream::{FuturesOrdered, ReadyChunks, StreamExt as _};
+use tonic::{Status, Streaming};
+
+use super::Door;
+use super::hub::{Refused, Seat};
+use super::outbox::Outbox;
+use super::report::{Batch, NotAnswered};
+
+/// The first frame must come within this time.
+const HELLO_MAX: Duration = Duration::from_secs(10);
+/// Frames taken at once: what lies ready becomes one proposal.
+const FRAMES_MAX: usize = 256;
+/// Proposals under way for one worker. Beyond it its stream is not read.
+const PROPOSALS_MAX: usize = 64;
+
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Runs a session from its hello to its end.
+pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>, out: Outbox) {
+    let hello = tokio::select! {
+        () = out.ended() => return,
+        hello = hello(&mut incoming) => hello,
+        () = door.env.clock.sleep(HELLO_MAX) => Err(Status::deadline_exceeded("no hello came in time")),
+    };
+    let hello = match hello {
+        Ok(hello) => hello,
+        Err(status) => return out.fail(status),
+    };
+    let identity = (hello.node.clone(), hello.boot_id);
+    let epoch = match door.admit(hello).await {
+        Ok(epoch) => epoch,
+        Err(refusal) => return door.refuse(&out, refusal),
+    };
+    let seat = match door.hub.enter((identity.0, epoch, identity.1), out) {
+        Ok(seat) => seat,
+        Err((out, Refused::NotLeader)) => return door.refuse(&out, Refusal::NotLeader),
+        Err((out, Refused::Superseded)) => {
+            return out.fail(Status::aborted("this node's session was lost, or another process took its name"));
+        }
+    };
+    tracing::info!(node = %seat.node, epoch = %seat.epoch, "session open");
+    let session = Session {
+        door: door.clone(),
+        seat: seat.clone(),
+        incoming: incoming.ready_chunks(FRAMES_MAX),
+        proposals: FuturesOrdered::new(),
+        renewal: None,
+        renew_next: None,
+    };
+    match session.attend().await {
+        Ok(()) => seat.out.finish(),
+        Err(refusal) => door.refuse(&seat.out, refusal),
+    }
+    door.hub.leave(&seat);
+    tracing::info!(node = %seat.node, epoch = %seat.epoch, "session closed");
+}
+
+async fn hello(incoming: &mut Streaming<SessionRequest>) -> Result<Hello, Status> {
+    let frame =
+        incoming.message().await?.ok_or_else(|| Status::invalid_argument("the stream ended before its hello"))?;
+    match ToLeader::try_from(frame)? {
+        ToLeader::Hello(hello) => Ok(hello),
+        _ => Err(Status::invalid_argument("the first frame is not a hello")),
+    }
+}
+
+/// Why a session ends, or does not begin.
+enum Refusal {
+    /// Another member leads, or none.
+    NotLeader,
+    /// Anything else.
+    Status(Status),
+}
+
+impl From<Status> for Refusal {
+    fn from(status: Status) -> Self {
+        Self::Status(status)
+    }
+}
+
+impl From<ProposeError> for Refusal {
+    fn from(error: ProposeError) -> Self {
+        match error {
+            ProposeError::NotLeader { .. } => Self::NotLeader,
+            ProposeError::Unknown | ProposeError::Overloaded | ProposeError::Stopped { .. } => {
+                Self::Status(Status::unavailable(error.to_string()))
+            }
+        }
+    }
+}
+
+impl From<ReadError> for Refusal {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::NotLeader { .. } => Self::NotLeader,
+            ReadError::NoSession => Self::Status(Status::aborted(error.to_string())),
+            ReadError::Overloaded | ReadError::Stopped { .. } => Self::Status(Status::unavailable(error.to_string())),
+        }
+    }
+}
+
+impl Door {
+    /// Registers the worker's process, unless the state knows it as it is: a reconnect is no log entry.
+    async fn admit(&self, hello: Hello) -> Result<NodeEpoch, Refusal> {
+        let handle = self.service.handle();
+        if !matches!(*handle.leadership().borrow(), Leadership::Leader { .. }) {
+            return Err(Refusal::NotLeader);
+        }
+        // Linearizable: a member that was deposed would welcome the worker with leases that are gone.
+        let state = handle.read().await?;
+        if hello.level < state.level() {
+            let text = format!("the cluster is at feature level {}, this worker at {}", state.level().0, hello.level.0);
+            return Err(Status::failed_precondition(text).into());
+        }
+        let Hello { node, boot_id, inventory, .. } = hello;
+        let known = state.node(&node).map(|known| &*known.node).filter(|known| {
+            known.boot_id == boot_id && known.inventory == inventory && known.health == NodeHealth::Ready
+        });
+        let epoch = match known {
+            Some(known) => known.epoch,
+            None => self.register(RegisterNode { node: node.clone(), boot_id, inventory }).await?,
+        };
+        handle.session_hello(node, epoch)?;
+        Ok(epoch)
+    }
+
+    async fn register(&self, command: RegisterNode) -> Result<NodeEpoch, Refusal> {
+        let origin = Origin {
+            namespace: Namespace::default_namespace(),
+            principal: Principal::cluster(),
+            door: By::Worker,
+            request_id: None,
+            body_hash: 0,
+            trace: None,
+        };
+        let request = Request { origin, command: Command::RegisterNode(command) };
+        let outcomes = self.service.handle().propose(vec![request]).await?;
+        match outcomes.into_iter().next() {
+            Some(Ok(Outcome::NodeRegistered { epoch })) => Ok(epoch),
+            Some(Err(rejection)) => Err(Status::resource_exhausted(rejection.to_string()).into()),
+            Some(Ok(_)) | None => Err(Status::internal("the registration had no outcome").into()),
+        }
+    }
+
+    fn refuse(&self, out: &Outbox, refusal: Refusal) {
+        match refusal {
+            Refusal::NotLeader => {
+                out.send(ToWorker::NotLeader { leader_address: self.leader_address() });
+                out.finish();
+            }
+            Refusal::Status(status) => {
+                tracing::debug!(%status, "a worker's stream is refused");
+                out.fail(status);
+            }
+        }
+    }
+}
+
+/// A session after its welcome.
+struct Session {
+    door: Arc<Door>,
+    seat: Arc<Seat>,
+    incoming: ReadyChunks<Streaming<SessionRequest>>,
+    proposals: FuturesOrdered<Boxed<Result<Vec<ToWorker>, NotAnswered>>>,
+    /// The renewal that a quorum is asked about.
+    renewal: Option<Boxed<Result<u64, ReadError>>>,
+    /// The latest one that came meanwhile; it stands for all before it.
+    renew_next: Option<u64>,
+}
+
+impl Session {
+    async fn attend(mut self) -> Result<(), Refusal> {
+        loop {
+            let renewal = async {
+                match &mut self.renewal {
+                    Some(renewal) => renewal.await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                // Answers first: they free room for what is read next.
+                biased;
+                () = self.seat.out.ended() => return Ok(()),
+                Some(acks) = self.proposals.next() => self.answered(acks)?,
+                number = renewal => self.renewed(number)?,
+                frames = self.incoming.next(), if self.proposals.len() < PROPOSALS_MAX => match frames {
+                    Some(frames) => self.take(frames)?,
+                    None => return Ok(()),
+                },
+            }
+        }
+    }
+
+    /// Sends the acknowledgements of a proposal. Without an answer the stream ends, and the worker sends its reports again.
+    fn answered(&self, acks: Result<Vec<ToWorker>, NotAnswered>) -> Result<(), Refusal> {
+        match acks {
+            Ok(acks) => acks.into_iter().for_each(|ack| self.seat.out.send(ack)),
+            Err(NotAnswered::Propose(error)) => return Err(error.into()),
+            Err(NotAnswered::Stream(error)) => return Err(Status::unavailable(error.to_string()).into()),
+        }
+        Ok(())
+    }
+
+    fn renewed(&mut self, number: Result<u64, ReadError>) -> Result<(), Refusal> {
+        self.renewal = None;
+        match number {
+            Ok(number) => self.seat.out.send(ToWorker::RenewAck { number }),
+            // The worker renews again long before its session ends.
+            Err(ReadError::Overloaded) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if let Some(number) = self.renew_next.take() {
+            self.renew(number);
+        }
+        Ok(())
+    }
+
+    fn renew(&mut self, number: u64) {
+        if self.renewal.is_some() {
+            self.renew_next = Some(number);
+            return;
+        }
+        let (handle, node, epoch) = (self.door.service.handle().clone(), self.seat.node.clone(), self.seat.epoch);
+        self.renewal = Some(Box::pin(async move { handle.session_renew(node, epoch, number).await }));
+    }
+
+    /// Takes in the frames that lay ready. A malformed one ends the session, and nothing of them is proposed.
+    fn take(&mut self, frames: Vec<Result<SessionRequest, Status>>) -> Result<(), Refusal> {
+        let mut batch = Batch::default();
+        for frame in frames {
+            self.take_one(ToLeader::try_from(frame?).map_err(Status::from)?, &mut batch)?;
+        }
+        if !batch.is_empty() {
+            let service = self.door.service.clone();
+            self.proposals.push_back(Box::pin(batch.propose(service, self.seat.node.clone())));
+        }
+        Ok(())
+    }
+
+    fn take_one(&mut self, said: ToLeader, batch: &mut Batch) -> Result<(), Refusal> {
+        let service = &self.door.service;
+        match said {
+            ToLeader::Hello(_) => return Err(Status::invalid_argument("a stream has one hello").into()),
+            ToLeader::Renew { number } => self.renew(number),
+            ToLeader::Report { number, report } => {
+                batch.report((service, &self.seat, &mut self.seat.leases()), number, report)?;
+            }
+            ToLeader::StreamEvents { job, attempt, events } => {
+                // Under the lock: lines that come after their attempt's end would never be cleared away.
+                let leases = self.seat.leases();
+                if leases.runs(job, attempt) {
+                    service.streams().push(job, attempt, events);
+                }
+            }
+            ToLeader::WarmChanged { digest, idle } => {
+                let (node, epoch) = (self.seat.node.clone(), self.seat.epoch);
+                let state = service.handle().applied();
+                let known = state.node(&node).and_then(|known| known.node.warm.get(&digest)).copied().unwrap_or(0);
+                if known != idle {
+                    batch.command(Command::WarmChanged(WarmChanged { node, epoch, digest, idle }));
+                }
+            }
+            ToLeader::Draining => batch.command(Command::DrainNode(DrainNode { node: self.seat.node.clone() })),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,1 @@
+//! Whole sessions over a loopback port.
