@@ -1,5 +1,6 @@
 //! Starting and stopping a controller.
 
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,8 +16,8 @@ use atlas_types::{ClusterConfig, Command, ConfigureCluster, Level, Namespace, Or
 use serde_json::json;
 use tokio::sync::{Mutex, watch};
 
-use crate::Options;
 use crate::http::{HttpDoor, serve};
+use crate::{Options, worker_door};
 
 /// Why a controller did not start.
 #[derive(Debug, thiserror::Error)]
@@ -101,8 +102,16 @@ impl Controller {
             env: env.clone(),
             about: about(&options, &handle),
         });
-        drop(grpc);
-        let mut doors = vec![env.spawn("http", serve(door, http, stopped.clone()))];
+        let worker_parts = worker_door::Parts {
+            service: service.clone(),
+            env: env.clone(),
+            session_ttl: options.session_ttl,
+            members: BTreeMap::new(),
+        };
+        let mut doors = vec![
+            env.spawn("http", serve(door, http, stopped.clone())),
+            env.spawn("worker-door", worker_door::serve(worker_parts, grpc, stopped)),
+        ];
         if let Some(max) = options.jobs_active_max {
             doors.push(env.spawn("configure", configure(handle.clone(), max)));
         }

@@ -7,6 +7,7 @@
 mod controller;
 mod http;
 mod options;
+mod worker_door;
 
 pub use controller::{Controller, StartError};
 pub use http::HttpLimits;

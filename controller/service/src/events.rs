@@ -168,7 +168,7 @@ impl Service {
 
 /// A job's stream: what became of it so far, and a reader for what comes.
 pub struct JobStream {
-    /// The changes of status so far, told from the job as it stands: attempts that were lost are not among them.
+    /// The submission and the changes of status so far, told from the job as it stands: attempts that were lost are not among them.
     pub so_far: Vec<Change>,
     /// What comes after.
     pub reader: Reader,
@@ -186,26 +186,29 @@ impl Service {
         let seq = state.event_seq();
         let job = self.job_in(caller, &state, id).await?;
         let reader = self.follow(Follow { job: Some(id), after: Some(seq), live_only }).await?;
-        let mut so_far = Vec::new();
-        if job.started_at != Timestamp::NOT_YET && job.status != JobStatus::Pending {
-            let mut running = (*job).clone();
-            running.status = JobStatus::Running;
-            (running.output, running.failure, running.completed_at) = (None, None, Timestamp::NOT_YET);
-            (running.warmup, running.execution) = (Micros(0), Micros(0));
-            so_far.push(Change {
-                seq,
-                at: job.started_at,
-                change: JobChange::Granted,
-                old_status: JobStatus::Pending,
-                job: Arc::new(running),
-            });
-        }
-        if job.status.is_terminal() {
-            let old_status = if so_far.is_empty() { JobStatus::Pending } else { JobStatus::Running };
-            so_far.push(Change { seq, at: job.completed_at, change: JobChange::Ended, old_status, job });
-        }
-        Ok(JobStream { so_far, reader })
+        Ok(JobStream { so_far: told(&job, seq), reader })
     }
+}
+
+/// A job's life as its record tells it.
+fn told(job: &Arc<Job>, seq: EventSeq) -> Vec<Change> {
+    let earlier = |status, started_at| {
+        let mut earlier = Job { status, started_at, completed_at: Timestamp::NOT_YET, ..(**job).clone() };
+        (earlier.output, earlier.failure, earlier.warmup, earlier.execution) = (None, None, Micros(0), Micros(0));
+        Arc::new(earlier)
+    };
+    let change = |change, at, old_status, job| Change { seq, at, change, old_status, job };
+    let pending = earlier(JobStatus::Pending, Timestamp::NOT_YET);
+    let mut told = vec![change(JobChange::Submitted, job.created_at, JobStatus::Pending, pending)];
+    if job.status != JobStatus::Pending && job.started_at != Timestamp::NOT_YET {
+        let running = earlier(JobStatus::Running, job.started_at);
+        told.push(change(JobChange::Granted, job.started_at, JobStatus::Pending, running));
+    }
+    if job.status.is_terminal() {
+        let old_status = if told.len() > 1 { JobStatus::Running } else { JobStatus::Pending };
+        told.push(change(JobChange::Ended, job.completed_at, old_status, job.clone()));
+    }
+    told
 }
 
 impl Reader {

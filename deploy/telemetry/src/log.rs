@@ -27,7 +27,7 @@ pub enum LogError {
 
 /// Starts logging to standard error with a filter such as `info` or `warn,atlas_raft=debug`.
 pub fn start(filter: &str) -> Result<(), LogError> {
-    let parsed = EnvFilter::try_new(filter)
+    let parsed = EnvFilter::try_new(complete(filter))
         .map_err(|source| LogError::Filter { filter: filter.chars().take(200).collect(), source })?;
     let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     tracing_subscriber::fmt()
@@ -38,6 +38,11 @@ pub fn start(filter: &str) -> Result<(), LogError> {
         .with_timer(Clock)
         .try_init()
         .map_err(|_| LogError::AlreadySet)
+}
+
+/// openraft tells at `info` what it does all day; it is heard from `warn` on unless the filter names it.
+fn complete(filter: &str) -> String {
+    if filter.contains("openraft") { filter.to_owned() } else { format!("{filter},openraft=warn") }
 }
 
 /// Writes the time of day, UTC: the date is known to whoever reads a log, and a journal adds its own.
@@ -64,6 +69,12 @@ mod tests {
     fn the_time_of_day_has_six_digits() {
         assert_eq!(time_of_day(1_700_000_000), "22:13:20");
         assert_eq!(time_of_day(3_661), "01:01:01");
+    }
+
+    #[test]
+    fn openraft_is_quiet_unless_it_is_named() {
+        assert_eq!(complete("info"), "info,openraft=warn");
+        assert_eq!(complete("openraft=debug"), "openraft=debug");
     }
 
     #[test]
