@@ -101,7 +101,7 @@ impl Fixture {
 }
 
 /// Equal as JSON, numbers by value and members in any order.
-fn same(left: &Value, right: &Value) -> bool {
+pub fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => left == right || left.as_f64() == right.as_f64(),
         (Value::Array(left), Value::Array(right)) => {

@@ -7,6 +7,7 @@
 mod cost;
 mod limits;
 mod message;
+mod multiple;
 mod order;
 mod pattern;
 mod reference;
@@ -174,7 +175,11 @@ fn accepts_anything(schema: &Value) -> bool {
 }
 
 fn options<'i>() -> jsonschema::ValidationOptions<'i> {
-    jsonschema::options().with_draft(Draft::Draft202012).should_validate_formats(false).offline()
+    jsonschema::options()
+        .with_draft(Draft::Draft202012)
+        .should_validate_formats(false)
+        .offline()
+        .with_keyword("multipleOf", multiple::keyword)
 }
 
 fn invalid(schema: &Value, error: &ValidationError<'_>) -> SchemaError {

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use atlas_contract::fixture::same;
 use atlas_contract::requirement::{self, Requirement};
 use atlas_contract::schema::Validator;
 use atlas_contract::{ContractError, Skill, SkillError, Violation};
@@ -27,21 +28,6 @@ fn check(file: &str, answer: impl Fn(&str, &Value) -> Value) {
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
-}
-
-/// Equal, numbers by value.
-fn same(left: &Value, right: &Value) -> bool {
-    match (left, right) {
-        (Value::Number(left), Value::Number(right)) => left.as_f64() == right.as_f64(),
-        (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
-        }
-        (Value::Object(left), Value::Object(right)) => {
-            let equal = |(name, value): (&String, &Value)| right.get(name).is_some_and(|other| same(value, other));
-            left.len() == right.len() && left.iter().all(equal)
-        }
-        _ => left == right,
-    }
 }
 
 fn listed(violations: &[Violation]) -> Value {

@@ -1,13 +1,13 @@
 //! Patterns of a schema, from Python's syntax to that of the engine below `jsonschema`.
 //!
 //! Contracts carry Python patterns (spec §4): classes are Unicode, `$` also matches before a last line break, a brace
-//! that is no repetition is itself. Only what differs is rewritten.
+//! that is no repetition is itself. Only what differs is rewritten, in a copy that the engine alone sees.
 
 use serde_json::{Map, Value};
 
 use super::limits::{DATA, NAMED};
 
-/// A copy of `schema` whose patterns the engine reads as Python does; nothing else changes.
+/// A copy of `schema` as the engine should read it: patterns translated, what belongs to other drafts left out.
 pub(super) fn translate_schema(schema: &Value) -> Value {
     match schema {
         Value::Array(items) => Value::Array(items.iter().map(translate_schema).collect()),
@@ -18,8 +18,8 @@ pub(super) fn translate_schema(schema: &Value) -> Value {
 
 fn translate_member((keyword, value): (&String, &Value)) -> Option<(String, Value)> {
     let value = match (keyword.as_str(), value) {
-        // The draft is always 2020-12, whatever a schema says of itself.
-        ("$schema", Value::String(_)) => return None,
+        // The draft is always 2020-12, whatever a schema says of itself; keywords of older ones mean nothing in it.
+        ("$schema", Value::String(_)) | ("dependencies" | "additionalItems", _) => return None,
         // A "pattern" in plain data is no pattern.
         (keyword, data) if DATA.contains(&keyword) => data.clone(),
         ("pattern", Value::String(text)) => Value::String(translate(text)),

@@ -129,6 +129,11 @@ fn references_and_formats_stay_inside() {
     "#]],
     );
     check(&json!({"format": "email", "type": "string"}), &json!("no address"), &expect![[""]]);
+    check(
+        &json!({"$schema": "http://json-schema.org/draft-07/schema#", "dependencies": {"a": ["b"]}}),
+        &json!({"a": 1}),
+        &expect![[""]],
+    );
     refused(
         &json!({"$ref": "https://example.com/schema.json"}),
         &expect!["at /$ref: only references within the schema are followed"],

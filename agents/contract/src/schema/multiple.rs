@@ -1,0 +1,73 @@
+//! `multipleOf` with Python's arithmetic: 0.3 is no multiple of 0.1 there, and existing agents rely on what it says.
+
+use jsonschema::paths::Location;
+use jsonschema::{Keyword, ValidationError};
+use serde_json::{Map, Value};
+
+/// The keyword; its texts come from [`super::message`].
+struct MultipleOf {
+    of: Value,
+}
+
+/// Makes the keyword for `multipleOf: of`.
+pub(super) fn keyword<'a>(
+    _parent: &'a Map<String, Value>,
+    of: &'a Value,
+    _at: Location,
+) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>> {
+    Ok(Box::new(MultipleOf { of: of.clone() }))
+}
+
+impl<'i> Keyword<'i> for MultipleOf {
+    fn validate(&self, instance: &'i Value) -> Result<(), ValidationError<'i>> {
+        if is_multiple(instance, &self.of) { Ok(()) } else { Err(ValidationError::custom("not a multiple")) }
+    }
+
+    fn is_valid(&self, instance: &'i Value) -> bool {
+        is_multiple(instance, &self.of)
+    }
+}
+
+fn is_multiple(value: &Value, of: &Value) -> bool {
+    let (Value::Number(value), Value::Number(of)) = (value, of) else { return true };
+    let integer = |number: &serde_json::Number| {
+        number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from)).filter(|_| !number.is_f64())
+    };
+    if let (Some(value), Some(of)) = (integer(value), integer(of)) {
+        return of != 0 && value % of == 0;
+    }
+    let (Some(value), Some(divisor)) = (value.as_f64(), of.as_f64()) else { return true };
+    if !of.is_f64() {
+        return value % divisor == 0.0;
+    }
+    let quotient = value / divisor;
+    // Where the quotient leaves the range of floats, the exact remainder decides.
+    if quotient.is_finite() { quotient.trunc() == quotient } else { value % divisor == 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_quotient_decides_as_in_python() {
+        for (value, of, multiple) in [
+            (json!(10), json!(5), true),
+            (json!(7), json!(5), false),
+            (json!(-6), json!(3), true),
+            (json!(9.0), json!(3), true),
+            (json!(9.5), json!(3), false),
+            (json!(1.5), json!(0.5), true),
+            (json!(0.3), json!(0.1), false),
+            (json!(1.1), json!(0.1), true),
+            (json!(19.99), json!(0.01), false),
+            (json!(1e308), json!(0.5), true),
+            (json!(18_446_744_073_709_551_615_u64), json!(5), true),
+            (json!("7"), json!(5), true),
+        ] {
+            assert_eq!(is_multiple(&value, &of), multiple, "{value} of {of}");
+        }
+    }
+}
