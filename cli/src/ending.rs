@@ -39,7 +39,7 @@ pub(crate) fn summary(job: &Job) -> String {
             if job.warm { "warm".to_owned() } else { format!("cold start {}", words::milliseconds(job.warmup_ms)) };
         line += &format!("  queued {} → {}, {start} →", words::milliseconds(job.queued_ms()), job.node);
     } else {
-        line += "  ";
+        line += " ";
     }
     format!("{line} {} in {}", job.status, words::milliseconds(job.total_ms()))
 }

@@ -18,7 +18,7 @@ pub(crate) fn run(context: &Context, _options: &Options) -> Result<Exit, Failure
     let mut document = Vec::new();
     let read = std::io::Read::read_to_end(&mut std::io::stdin().lock(), &mut document);
     read.map_err(|error| Failure::usage(format!("could not read the input: {error}")))?;
-    let output: Result<String, String> = Ok(String::from_utf8_lossy(&document).into_owned());
+    let output = atlas_bundled::wordcount(&document);
     let output = output.map_err(|error| Failure::new("E1102", Exit::Invalid, error.to_string()))?;
     context.print(&format!("{output}\n"))?;
     Ok(Exit::Done)
