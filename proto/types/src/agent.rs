@@ -64,6 +64,13 @@ pub struct RunSpec {
     pub timeouts: Timeouts,
 }
 
+impl RunSpec {
+    /// True if an attempt may run only after its start is committed: what must not run twice must be known to have begun.
+    pub fn needs_start(&self) -> bool {
+        matches!(self.effects, Effects::Once | Effects::Reconcilable) || self.max_attempts == 1
+    }
+}
+
 /// One registered version of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentVersion {

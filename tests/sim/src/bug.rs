@@ -1,0 +1,57 @@
+//! Mistakes that the simulation makes on purpose, to see whether it notices.
+
+/// One mistake of a shell, or of a machine as a shell would see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Bug {
+    /// A client is answered when its command is planned, not when it is applied.
+    AckBeforeCommit,
+    /// A refusal is released without asking the quorum whether this member still leads.
+    RefusalWithoutQuorum,
+    /// A read is answered from whatever this member has applied.
+    StaleRead,
+    /// A report is taken for the job's live lease, whatever token it carries.
+    NoFencing,
+    /// Request ids are not remembered.
+    NoDedupe,
+    /// Renewals are acknowledged without asking the quorum.
+    RenewalWithoutQuorum,
+    /// A new leader takes its predecessor's sessions for ended.
+    TakeoverWithoutTtl,
+    /// A worker believes in its leases for ten times as long as they live.
+    DeafWorker,
+    /// Jobs that must not run twice run before their start is committed.
+    StartUncommitted,
+    /// A leader that is elected again goes on with the head it had.
+    HeadKept,
+    /// A snapshot leaves out the remembered requests.
+    SnapshotForgetsRequests,
+    /// A member that restarts goes on one entry too late.
+    EntrySkipped,
+    /// A member applies entries at its own time.
+    OwnClock,
+    /// Timeouts run on the leader's wall clock.
+    TimeoutsByWallClock,
+    /// A lost node's leases are given away as soon as its stream breaks.
+    LossByBrokenStream,
+}
+
+impl Bug {
+    /// All of them.
+    pub const ALL: [Self; 15] = [
+        Self::AckBeforeCommit,
+        Self::RefusalWithoutQuorum,
+        Self::StaleRead,
+        Self::NoFencing,
+        Self::NoDedupe,
+        Self::RenewalWithoutQuorum,
+        Self::TakeoverWithoutTtl,
+        Self::DeafWorker,
+        Self::StartUncommitted,
+        Self::HeadKept,
+        Self::SnapshotForgetsRequests,
+        Self::EntrySkipped,
+        Self::OwnClock,
+        Self::TimeoutsByWallClock,
+        Self::LossByBrokenStream,
+    ];
+}

@@ -1,0 +1,80 @@
+//! What a run has exercised: one that did too little proves nothing.
+
+use std::collections::BTreeMap;
+
+/// Counts of what happened, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Coverage(BTreeMap<&'static str, u64>);
+
+/// What every run must have done, and how often.
+const RUN_MIN: [(&str, u64); 6] = [
+    ("acknowledged submissions", 16),
+    ("committed entries", 40),
+    ("leader changes", 2),
+    ("executions", 12),
+    ("faults", 8),
+    ("invariant checks", 10),
+];
+
+/// What a campaign of 200 runs must have seen, and how often.
+const CAMPAIGN_MIN: [(&str, u64); 23] = [
+    ("fenced reports", 20),
+    ("lost nodes", 50),
+    ("lost leases", 100),
+    ("sessions resumed", 50),
+    ("new node epochs", 50),
+    ("entries lost with their leader", 20),
+    ("entries committed by the next leader", 20),
+    ("entries of a deposed leader", 10),
+    ("stale entries", 20),
+    ("snapshots installed", 50),
+    ("member crashes", 50),
+    ("repeated submissions", 20),
+    ("unknown outcomes", 50),
+    ("cancels accepted", 50),
+    ("retries", 50),
+    ("jobs pruned", 100),
+    ("jobs in doubt", 5),
+    ("queue timeouts", 5),
+    ("stalled loops", 20),
+    ("node pauses", 20),
+    ("workers cut off", 20),
+    ("drains", 20),
+    ("wall clock jumps", 20),
+];
+
+impl Coverage {
+    pub(crate) fn count(&mut self, what: &'static str) {
+        self.add(what, 1);
+    }
+
+    pub(crate) fn add(&mut self, what: &'static str, n: u64) {
+        *self.0.entry(what).or_default() += n;
+    }
+
+    /// How often something happened.
+    pub fn of(&self, what: &str) -> u64 {
+        self.0.get(what).copied().unwrap_or(0)
+    }
+
+    /// Adds what another run has seen.
+    pub fn merge(&mut self, other: &Self) {
+        other.0.iter().for_each(|(what, n)| self.add(what, *n));
+    }
+
+    /// In what a single run fell short.
+    pub(crate) fn run_shortfall(&self) -> Option<String> {
+        self.shortfall(&RUN_MIN)
+    }
+
+    /// In what 200 runs fell short.
+    pub fn campaign_shortfall(&self) -> Option<String> {
+        self.shortfall(&CAMPAIGN_MIN)
+    }
+
+    fn shortfall(&self, wanted: &[(&'static str, u64)]) -> Option<String> {
+        let short = wanted.iter().filter(|(what, min)| self.of(what) < *min);
+        let short: Vec<String> = short.map(|(what, min)| format!("{} {what} of {min}", self.of(what))).collect();
+        if short.is_empty() { None } else { Some(short.join(", ")) }
+    }
+}

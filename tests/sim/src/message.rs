@@ -1,0 +1,141 @@
+//! What travels, and what is due: the closed set of things that can happen next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_duty::sessions::Round;
+use atlas_types::{
+    Assignment, Digest, EventSeq, FencingToken, Job, JobId, MemberId, NodeEpoch, Outcome, Rejection, Report,
+    ReportResult, Request, Seq,
+};
+
+/// Indexes into the world's tables.
+pub(crate) type Member = usize;
+pub(crate) type Node = usize;
+pub(crate) type Client = usize;
+
+/// One connection of a node; never used again.
+pub(crate) type Conn = u64;
+
+#[derive(Debug, Clone)]
+pub(crate) enum Event {
+    ToMember(Member, ToMember),
+    ToNode(Node, Conn, ToNode),
+    ToClient(Client, u64, Answer),
+
+    /// A leader's loop comes round.
+    MemberTick {
+        member: Member,
+        term: u64,
+    },
+    /// The entry in flight has been synced by a majority, if there is one.
+    Commit {
+        member: Member,
+        term: u64,
+        proposal: u64,
+    },
+    /// The quorum has said whether the member still leads: answers without an entry.
+    Release {
+        member: Member,
+        term: u64,
+        batch: u64,
+    },
+    /// The same for renewals.
+    Confirm {
+        member: Member,
+        term: u64,
+        round: Round,
+    },
+    /// A member applies what is committed.
+    Apply(Member),
+    /// A read index was asked for.
+    ReadIndex {
+        member: Member,
+        read: u64,
+    },
+    Elect,
+    /// A deposed leader hears of it.
+    StepDown {
+        member: Member,
+        term: u64,
+    },
+    Restart(Member),
+
+    NodeTick(Node),
+    Connect(Node),
+    /// The hello of this connection was not answered in time.
+    HelloTimeout(Node, Conn),
+    ChildEnds(Node, FencingToken),
+    NodeStart(Node),
+    /// Sent to a node in place of what its pause held up.
+    NodeAwake(Node),
+
+    ClientActs(Client),
+    ClientTimeout(Client, u64),
+
+    Fault(u64),
+    FaultsEnd,
+    /// What operators did is taken back.
+    Heal,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum ToMember {
+    Client {
+        client: Client,
+        op: u64,
+        ask: Ask,
+    },
+    Node {
+        node: Node,
+        conn: Conn,
+        frame: Frame,
+    },
+    /// A member's history has synced this far.
+    Synced {
+        member: MemberId,
+        event: EventSeq,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Ask {
+    Change(Box<Request>),
+    Read(JobId),
+}
+
+/// From a worker.
+#[derive(Debug, Clone)]
+pub(crate) enum Frame {
+    Hello { boot: u128 },
+    Renew(u64),
+    Report { number: u64, report: Arc<Report> },
+    Warm { digest: Digest, idle: u32 },
+    Draining,
+}
+
+/// To a worker.
+#[derive(Debug, Clone)]
+pub(crate) enum ToNode {
+    Welcome { epoch: NodeEpoch, ttl: Duration, leases: Vec<Assignment> },
+    Grant(Box<Assignment>),
+    Cancel(FencingToken),
+    Revoke(FencingToken),
+    RenewAck(u64),
+    ReportAck { number: u64, result: ReportResult },
+    Closed,
+}
+
+/// To a client.
+#[derive(Debug, Clone)]
+pub(crate) enum Answer {
+    Outcome(Result<Outcome, Rejection>),
+    Job {
+        job: Option<Arc<Job>>,
+        seq: Seq,
+    },
+    /// Not proposed: safe to ask elsewhere.
+    NotLeader,
+    /// Perhaps proposed: ask again with the same request id.
+    Unknown,
+}

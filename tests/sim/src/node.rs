@@ -1,0 +1,312 @@
+//! A worker's machine: the slot machine with a plain shell around it, and children that end after a while.
+//!
+//! A stream keeps its order and breaks as a whole, as TCP does; a message may arrive twice. A paused machine stands still
+//! with its children, and finds everything that was sent to it when it goes on.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use atlas_slots::{AttemptEnd, Effect, Input, Options as SlotOptions, Slots, StopReason};
+use atlas_types::{
+    Assignment, Failure, FailureKind, FencingToken, Inventory, JobId, Micros, NodeId, ReportKind, Usage,
+};
+
+use crate::Bug;
+use crate::message::{Conn, Event, Frame, Member, Node, ToMember, ToNode};
+use crate::options::{MS, SECOND};
+use crate::workload::{self, Agent};
+use crate::world::World;
+
+pub(crate) struct Machine {
+    pub(crate) id: NodeId,
+    pub(crate) inventory: Inventory,
+    pub(crate) up: bool,
+    /// The boot id of the process.
+    pub(crate) boot: u128,
+    /// It stands still until then.
+    pub(crate) paused_until: u64,
+    /// No member can be reached until then.
+    pub(crate) cut_until: u64,
+    /// The leader it is connected to, and the connection.
+    pub(crate) stream: Option<(Member, Conn)>,
+    welcomed: bool,
+    slots: Slots,
+    children: BTreeMap<FencingToken, Child>,
+    started_at: u64,
+    /// Its clock runs so many millionths too fast or too slow.
+    rate_ppm: i64,
+    tick_at: u64,
+    /// What was sent on the stream arrives in this order.
+    sent_until: u64,
+    received_until: u64,
+    draining: bool,
+}
+
+struct Child {
+    job: JobId,
+    ends_at: u64,
+    report: ReportKind,
+    usable: bool,
+}
+
+impl Machine {
+    pub(crate) fn new(id: NodeId, inventory: Inventory, rate_ppm: i64) -> Self {
+        Self {
+            id,
+            inventory,
+            up: false,
+            boot: 0,
+            paused_until: 0,
+            cut_until: 0,
+            stream: None,
+            welcomed: false,
+            slots: Slots::new(SlotOptions::default()),
+            children: BTreeMap::new(),
+            started_at: 0,
+            rate_ppm,
+            tick_at: 0,
+            sent_until: 0,
+            received_until: 0,
+            draining: false,
+        }
+    }
+
+    /// What the machine's own clock shows.
+    fn local(&self, now: u64) -> Duration {
+        let elapsed = (now - self.started_at) as i64;
+        Duration::from_micros((elapsed + elapsed * self.rate_ppm / 1_000_000) as u64)
+    }
+
+    /// The first moment at which its clock shows at least `local`.
+    fn global(&self, local: Duration) -> u64 {
+        let local = local.as_micros() as i64;
+        self.started_at + (local * 1_000_000 / (1_000_000 + self.rate_ppm)) as u64 + 2
+    }
+}
+
+impl World {
+    /// A new process on the machine.
+    pub(crate) fn start_node(&mut self, node: Node) {
+        if self.nodes[node].up {
+            return;
+        }
+        let boot = u128::from(self.fresh());
+        let machine = &mut self.nodes[node];
+        machine.up = true;
+        machine.boot = boot;
+        machine.slots = Slots::new(SlotOptions { idle_timeout: Duration::from_secs(10), ..SlotOptions::default() });
+        machine.started_at = self.now;
+        machine.tick_at = 0;
+        machine.draining = false;
+        self.coverage.count("new node epochs");
+        self.after_up_to(50 * MS, Event::Connect(node));
+    }
+
+    /// Kills the process; its children die with it.
+    pub(crate) fn crash_node(&mut self, node: Node) {
+        let machine = &mut self.nodes[node];
+        if !machine.up {
+            return;
+        }
+        machine.up = false;
+        machine.stream = None;
+        for token in std::mem::take(&mut machine.children).into_keys() {
+            self.oracle.child_ended(token, self.now);
+        }
+        let back = self.rng.range(50, 9_000) * MS;
+        self.after(back, Event::NodeStart(node));
+    }
+
+    pub(crate) fn connect(&mut self, node: Node) {
+        if !self.nodes[node].up || self.nodes[node].stream.is_some() {
+            return;
+        }
+        if self.nodes[node].cut_until > self.now {
+            let healed = self.nodes[node].cut_until;
+            return self.at(healed, Event::Connect(node));
+        }
+        let any = self.rng.below(self.members.len() as u64) as usize;
+        let member = if self.rng.chance(600) { self.raft.leader.unwrap_or(any) } else { any };
+        let conn = self.fresh();
+        let machine = &mut self.nodes[node];
+        machine.stream = Some((member, conn));
+        machine.welcomed = false;
+        self.after(SECOND, Event::HelloTimeout(node, conn));
+        self.step_node(node, Input::Connected);
+    }
+
+    pub(crate) fn hello_timeout(&mut self, node: Node, conn: Conn) {
+        let machine = &self.nodes[node];
+        if !machine.welcomed && machine.stream.is_some_and(|(_, open)| open == conn) {
+            self.disconnect(node);
+        }
+    }
+
+    /// The node's end of its stream breaks; it tries again after a while.
+    pub(crate) fn disconnect(&mut self, node: Node) {
+        self.nodes[node].stream = None;
+        self.step_node(node, Input::Disconnected);
+        self.after_up_to(400 * MS, Event::Connect(node));
+    }
+
+    pub(crate) fn node_receives(&mut self, node: Node, conn: Conn, message: ToNode) {
+        if self.nodes[node].stream.is_none_or(|(_, open)| open != conn) {
+            return;
+        }
+        let input = match message {
+            ToNode::Welcome { epoch, ttl, leases } => {
+                self.nodes[node].welcomed = true;
+                let deaf = self.options.bug == Some(Bug::DeafWorker);
+                Input::Welcome { epoch, ttl: if deaf { 10 * ttl } else { ttl }, leases }
+            }
+            ToNode::Grant(assignment) => Input::Granted(*assignment),
+            ToNode::Cancel(token) => Input::Cancelled { token, grace: Duration::from_millis(200) },
+            ToNode::Revoke(token) => Input::Revoked { token },
+            ToNode::RenewAck(number) => Input::RenewAcked { number },
+            ToNode::ReportAck { number, result } => Input::ReportAcked { number, result },
+            ToNode::Closed => return self.disconnect(node),
+        };
+        self.step_node(node, input);
+    }
+
+    pub(crate) fn node_tick(&mut self, node: Node) {
+        if self.nodes[node].up && self.nodes[node].tick_at <= self.now {
+            self.nodes[node].tick_at = 0;
+            self.step_node(node, Input::Tick);
+        }
+    }
+
+    /// Asks a worker to end once it has nothing to run, or at once.
+    pub(crate) fn drain_node(&mut self, node: Node, input: Input) {
+        if self.nodes[node].up {
+            self.nodes[node].draining = true;
+            self.step_node(node, input);
+        }
+    }
+
+    fn step_node(&mut self, node: Node, input: Input) {
+        let machine = &mut self.nodes[node];
+        if !machine.up {
+            return;
+        }
+        let now = machine.local(self.now);
+        for effect in machine.slots.step(input, now) {
+            self.perform(node, effect);
+        }
+        let machine = &mut self.nodes[node];
+        if let Some(at) = machine.slots.next_tick() {
+            let at = machine.global(at).max(self.now + 1);
+            if machine.tick_at == 0 || at < machine.tick_at {
+                machine.tick_at = at;
+                self.at(at, Event::NodeTick(node));
+            }
+        }
+    }
+
+    fn perform(&mut self, node: Node, effect: Effect) {
+        match effect {
+            // The leader answers with what it knows; what the worker believes to hold it diffs itself.
+            Effect::SendHello { held: _ } => {
+                let boot = self.nodes[node].boot;
+                self.send_frame(node, Frame::Hello { boot });
+            }
+            Effect::SendRenew { number } => self.send_frame(node, Frame::Renew(number)),
+            Effect::SendReport { number, report } => self.send_frame(node, Frame::Report { number, report }),
+            Effect::SendWarmChanged { digest, idle } => self.send_frame(node, Frame::Warm { digest, idle }),
+            Effect::SendDraining => self.send_frame(node, Frame::Draining),
+            Effect::Disconnect => {
+                self.nodes[node].stream = None;
+                self.after_up_to(400 * MS, Event::Connect(node));
+            }
+            Effect::StartAttempt { assignment, .. } => self.start_child(node, &assignment),
+            Effect::StopAttempt { token, why, grace } => self.stop_child(node, token, why, grace),
+            Effect::EvictSlot { .. } => {}
+            Effect::Drained => {
+                if std::mem::take(&mut self.nodes[node].draining) {
+                    self.coverage.count("drains");
+                    self.crash_node(node);
+                }
+            }
+        }
+    }
+
+    fn start_child(&mut self, node: Node, assignment: &Assignment) {
+        let agent = Agent::named(&assignment.agent);
+        let (job, token) = (assignment.job, assignment.token);
+        self.coverage.count("executions");
+        self.oracle.child_started(job, token, self.now);
+        let runs_for = self.rng.pick(&[5, 50, 300, 1_500, 4_000, 7_000]) * MS;
+        let fails = self.rng.chance(if agent == Agent::Flaky { 600 } else { 50 });
+        let execution = Micros(runs_for);
+        let usage = Usage { execution, ..Usage::default() };
+        let report = if fails {
+            let failure = Failure { kind: FailureKind::Agent, error: "boom".into() };
+            ReportKind::Failed { failure, output: None, usage, metadata: None, cancelled: false }
+        } else {
+            ReportKind::Completed { output: workload::output(token), usage, metadata: None }
+        };
+        let ends_at = self.now + runs_for;
+        let usable = self.rng.chance(900);
+        self.nodes[node].children.insert(token, Child { job, ends_at, report, usable });
+        self.at(ends_at, Event::ChildEnds(node, token));
+    }
+
+    /// A child gets a signal. Killing takes a moment; a polite one may take all of its grace.
+    fn stop_child(&mut self, node: Node, token: FencingToken, why: StopReason, grace: Duration) {
+        let killed_within = 20 * MS;
+        let grace = grace.as_micros() as u64;
+        let takes = self.rng.range(1, killed_within + if why == StopReason::Cancelled { grace } else { 0 });
+        let ends_at = self.now + takes;
+        if let Some(child) = self.nodes[node].children.get_mut(&token).filter(|child| child.ends_at > ends_at) {
+            child.ends_at = ends_at;
+            child.usable = false;
+            self.at(ends_at, Event::ChildEnds(node, token));
+        }
+    }
+
+    pub(crate) fn child_ends(&mut self, node: Node, token: FencingToken) {
+        let now = self.now;
+        let children = &mut self.nodes[node].children;
+        let due = children.get(&token).is_some_and(|child| child.ends_at <= now);
+        let Some(child) = children.remove(&token).filter(|_| due) else { return };
+        debug_assert_ne!(child.job, JobId(0));
+        self.oracle.child_ended(token, now);
+        let end = AttemptEnd { report: child.report, slot_usable: child.usable };
+        self.step_node(node, Input::Ended { token, end });
+    }
+
+    fn send_frame(&mut self, node: Node, frame: Frame) {
+        let Some((member, conn)) = self.nodes[node].stream else { return };
+        let at = self.arrival().max(self.nodes[node].sent_until + 1);
+        self.nodes[node].sent_until = at;
+        if self.stream_breaks() {
+            return self.at(at, Event::ToNode(node, conn, ToNode::Closed));
+        }
+        let message = ToMember::Node { node, conn, frame };
+        if self.arrives_twice() {
+            self.at(at, Event::ToMember(member, message.clone()));
+        }
+        self.at(at, Event::ToMember(member, message));
+    }
+
+    pub(crate) fn send_to_node(&mut self, node: Node, conn: Conn, message: ToNode) {
+        let at = self.arrival().max(self.nodes[node].received_until + 1);
+        self.nodes[node].received_until = at;
+        let message = if self.stream_breaks() { ToNode::Closed } else { message };
+        if self.arrives_twice() && !matches!(message, ToNode::Welcome { .. }) {
+            self.at(at, Event::ToNode(node, conn, message.clone()));
+        }
+        self.at(at, Event::ToNode(node, conn, message));
+    }
+
+    fn stream_breaks(&mut self) -> bool {
+        self.faults_on && self.rng.chance(self.options.loss / 5)
+    }
+}
+
+impl Machine {
+    /// The attempts whose children run.
+    pub(crate) fn children(&self) -> Vec<FencingToken> {
+        self.children.keys().copied().collect()
+    }
+}

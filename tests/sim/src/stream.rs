@@ -1,0 +1,218 @@
+//! The leader's side of the workers' streams: what they say becomes requests, what is applied is told to them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_duty::sessions::Round;
+use atlas_state::State;
+use atlas_types::{
+    Assignment, Command, CompleteJob, DrainNode, Event as StateEvent, FailJob, Job, JobChange, JobId, JobStatus,
+    LoseLease, NodeEpoch, NodeHealth, Outcome, Reason, Rejection, Report, ReportKind, ReportResult, StartJob,
+    WarmChanged,
+};
+
+use crate::Bug;
+use crate::leader::{Reply, Stream};
+use crate::message::{Answer, Conn, Event, Frame, Member, Node, ToNode};
+use crate::options::MS;
+use crate::workload;
+use crate::world::World;
+
+impl World {
+    /// Something from a worker arrives. Old connections are read to their end: what they say carries its own token.
+    pub(crate) fn node_says(&mut self, member: Member, node: Node, conn: Conn, frame: Frame) {
+        let now = Duration::from_micros(self.now);
+        let id = self.nodes[node].id.clone();
+        let Some(leader) = self.leader(member).filter(|leader| leader.head.is_some()) else {
+            return self.close_stream(node, conn);
+        };
+        let epoch = leader.streams.get(&node).filter(|stream| stream.conn == conn).map(|stream| stream.epoch);
+        match frame {
+            Frame::Hello { boot } => self.hello(member, node, conn, boot),
+            Frame::Renew(number) => {
+                let renewed = epoch.map(|epoch| leader.sessions.renew(&id, epoch, number, now));
+                if renewed != Some(Ok(())) {
+                    self.close_stream(node, conn);
+                }
+            }
+            Frame::Report { number, report } => {
+                let command = self.report(member, node, &report);
+                self.gather(member, workload::request(command), Reply::Report { node, conn, number });
+            }
+            Frame::Warm { digest, idle } => {
+                if let Some(epoch) = epoch {
+                    let command = Command::WarmChanged(WarmChanged { node: id, epoch, digest, idle });
+                    self.gather(member, workload::request(command), Reply::Nobody);
+                }
+            }
+            Frame::Draining => {
+                if epoch.is_some() {
+                    let command = Command::DrainNode(DrainNode { node: id });
+                    self.gather(member, workload::request(command), Reply::Nobody);
+                }
+            }
+        }
+    }
+
+    fn report(&mut self, member: Member, node: Node, report: &Report) -> Command {
+        let (job, mut token, id) = (report.job, report.token, self.nodes[node].id.clone());
+        let mut node = id;
+        if self.options.bug == Some(Bug::NoFencing)
+            && let Some(lease) = self.members[member].replica.state().lease(job)
+        {
+            (token, node) = (lease.token, lease.node.clone());
+        }
+        match report.kind.clone() {
+            ReportKind::Started => Command::StartJob(StartJob { job, node, token }),
+            ReportKind::Completed { output, usage, metadata } => {
+                Command::CompleteJob(CompleteJob { job, node, token, output, usage, metadata, stream: None })
+            }
+            ReportKind::Failed { failure, output, usage, metadata, cancelled: _ } => {
+                Command::FailJob(FailJob { job, node, token, failure, output, usage, metadata, stream: None })
+            }
+            ReportKind::NotHeld => Command::LoseLease(LoseLease { job, token }),
+        }
+    }
+
+    pub(crate) fn answer_report(&mut self, node: Node, conn: Conn, number: u64, outcome: &Result<Outcome, Rejection>) {
+        // A start that found its job cancelled has ended it: there is nothing to run.
+        let over = matches!(outcome, Ok(Outcome::Ended { status: JobStatus::Cancelled, .. }));
+        let result = if outcome.is_ok() && !over { ReportResult::Applied } else { ReportResult::Fenced };
+        if result == ReportResult::Fenced && !over {
+            self.coverage.count("fenced reports");
+        }
+        self.send_to_node(node, conn, ToNode::ReportAck { number, result });
+    }
+
+    /// Answers a hello with all leases of the node, unless the node was lost or restarted in the meantime.
+    pub(crate) fn welcome(&mut self, member: Member, node: Node, conn: Conn, epoch: NodeEpoch) {
+        let now = Duration::from_micros(self.now);
+        let id = self.nodes[node].id.clone();
+        let controller = &self.members[member];
+        let state = controller.replica.state().clone();
+        let current = |state: &State| {
+            state.node(&id).is_some_and(|found| found.node.epoch == epoch && found.node.health == NodeHealth::Ready)
+        };
+        let Some(leader) = self.leader(member) else { return };
+        let head_agrees = leader.head.as_ref().is_some_and(|head| current(head.state()));
+        if !head_agrees || !current(&state) {
+            return self.close_stream(node, conn);
+        }
+        leader.sessions.hello(&id, epoch, now);
+        let ttl = leader.sessions.ttl();
+        if leader.streams.insert(node, Stream { conn, epoch }).is_some() {
+            self.coverage.count("sessions resumed");
+        }
+        let leases = state.leases_of(&id).filter_map(|lease| assignment(&state, lease.job, self.options.bug)).collect();
+        self.send_to_node(node, conn, ToNode::Welcome { epoch, ttl, leases });
+        // A cancel that was told on an earlier stream may be lost.
+        let cancelling = |job: JobId| state.job(job).is_some_and(|job| job.reason == Reason::Cancelling);
+        for lease in state.leases_of(&id).filter(|lease| cancelling(lease.job)) {
+            self.send_to_node(node, conn, ToNode::Cancel(lease.token));
+        }
+    }
+
+    /// What one applied event means for the workers.
+    pub(crate) fn tell_worker(&mut self, member: Member, before: &State, event: &StateEvent) {
+        match event {
+            StateEvent::Job { change, job, .. } => self.tell_of_job(member, before, *change, job),
+            StateEvent::Node { node } if node.health == NodeHealth::Down => {
+                let Some(index) = self.nodes.iter().position(|known| known.id == node.id) else { return };
+                let Some(leader) = self.leader(member) else { return };
+                leader.sessions.forget(&node.id, node.epoch);
+                if let Some(stream) = leader.streams.remove(&index) {
+                    self.close_stream(index, stream.conn);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn tell_of_job(&mut self, member: Member, before: &State, change: JobChange, job: &Job) {
+        let old = before.lease(job.id).filter(|old| job.lease.as_ref().is_none_or(|lease| lease.token != old.token));
+        if let Some(old) = old
+            && let Some((node, conn)) = self.stream_to(member, &old.node)
+        {
+            self.send_to_node(node, conn, ToNode::Revoke(old.token));
+        }
+        let Some(lease) = &job.lease else { return };
+        let Some((node, conn)) = self.stream_to(member, &lease.node) else { return };
+        match change {
+            JobChange::Granted => {
+                let state = self.members[member].replica.state();
+                // The entry that granted it may have ended it again.
+                if let Some(assignment) = assignment(state, job.id, self.options.bug)
+                    && assignment.token == lease.token
+                {
+                    self.send_to_node(node, conn, ToNode::Grant(Box::new(assignment)));
+                }
+            }
+            JobChange::Cancelling => self.send_to_node(node, conn, ToNode::Cancel(lease.token)),
+            _ => {}
+        }
+    }
+
+    fn stream_to(&mut self, member: Member, id: &atlas_types::NodeId) -> Option<(Node, Conn)> {
+        let node = self.nodes.iter().position(|known| known.id == *id)?;
+        let stream = self.leader(member)?.streams.get(&node)?;
+        Some((node, stream.conn))
+    }
+
+    /// Tells the workers whose renewals the quorum has confirmed.
+    pub(crate) fn acknowledge(&mut self, member: Member, round: Round) {
+        let Some(leader) = self.leader(member) else { return };
+        for renewed in leader.sessions.confirmed(round) {
+            if let Some((node, conn)) = self.stream_to(member, &renewed.node) {
+                self.send_to_node(node, conn, ToNode::RenewAck(renewed.number));
+            }
+        }
+    }
+
+    pub(crate) fn close_stream(&mut self, node: Node, conn: Conn) {
+        self.send_to_node(node, conn, ToNode::Closed);
+    }
+
+    /// A member is gone: the workers' ends of its streams break, some at once, some when they are used next.
+    pub(crate) fn break_streams_to(&mut self, member: Member) {
+        for node in 0..self.nodes.len() {
+            if let Some((at, conn)) = self.nodes[node].stream.filter(|(at, _)| *at == member) {
+                debug_assert_eq!(at, member);
+                self.after_up_to(2_000 * MS, Event::ToNode(node, conn, ToNode::Closed));
+            }
+        }
+    }
+
+    pub(crate) fn send_reply(&mut self, reply: Reply, answer: Answer) {
+        match reply {
+            Reply::Client { client, op } => self.send_to_client(client, op, answer),
+            // The worker keeps what was not acknowledged and says it again to the next leader.
+            Reply::Hello { node, conn } | Reply::Report { node, conn, .. } => self.close_stream(node, conn),
+            Reply::Nobody => {}
+        }
+    }
+}
+
+/// Everything that a worker needs to run a lease.
+fn assignment(state: &State, id: JobId, bug: Option<Bug>) -> Option<Assignment> {
+    let job: &Arc<Job> = state.job(id)?;
+    let (lease, spec, pin) = (job.lease.as_ref()?, job.spec.as_ref()?, job.pin.as_ref()?);
+    let needs_start = spec.needs_start() && bug != Some(Bug::StartUncommitted);
+    Some(Assignment {
+        namespace: job.namespace.clone(),
+        job: job.id,
+        token: lease.token,
+        attempt: lease.attempt,
+        agent: job.agent.clone(),
+        version: pin.version,
+        digest: pin.digest,
+        package_bytes: 1,
+        input: job.input.clone(),
+        metadata: Arc::clone(&job.metadata),
+        allocation: lease.allocation.clone(),
+        startup_timeout: spec.timeouts.startup,
+        execution_timeout: job.execution_timeout.unwrap_or(spec.timeouts.execution),
+        needs_start,
+        retry_count: job.retry_count,
+        trace: job.trace,
+    })
+}

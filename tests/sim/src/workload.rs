@@ -1,0 +1,177 @@
+//! What is asked of the cluster: a few agents that differ in what may go wrong with them, and jobs whose input says whose
+//! they are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use atlas_types::{
+    AgentKind, AgentName, AgentPin, ClusterConfig, Command, ConfigureCluster, Demand, Digest, Door, Effects,
+    FencingToken, Gpu, Inventory, JobId, Micros, Namespace, Origin, Payload, PayloadBody, Principal, RegisterAgent,
+    Request, RequestId, RetryRule, RunSpec, SubmitJob, Timeouts, Verdict, Version,
+};
+
+use crate::options::Options;
+use crate::rng::Rng;
+
+const GB: u64 = 1 << 30;
+const VERSION: Version = Version { major: 1, minor: 0, patch: 0 };
+
+/// The agents, and how their children behave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Agent {
+    /// May run again.
+    Echo,
+    /// Shares a GPU.
+    Gpu,
+    /// Must not run twice unasked.
+    Once,
+    /// Has one attempt.
+    Fragile,
+    /// Fails often, and is retried.
+    Flaky,
+    /// At most two at a time.
+    Limited,
+    /// Waits for a second and no longer.
+    Hasty,
+}
+
+impl Agent {
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Echo, Self::Gpu, Self::Once, Self::Fragile, Self::Flaky, Self::Limited, Self::Hasty];
+
+    pub(crate) fn name(self) -> AgentName {
+        let text = format!("{self:?}").to_lowercase();
+        AgentName::new(&text).unwrap_or_else(|_| unreachable!("the names above are agent names"))
+    }
+
+    pub(crate) fn named(name: &AgentName) -> Self {
+        Self::ALL.into_iter().find(|agent| agent.name() == *name).unwrap_or(Self::Echo)
+    }
+
+    fn digest(self) -> Digest {
+        Digest([self as u8 + 1; 32])
+    }
+
+    fn spec(self) -> RunSpec {
+        let second = Micros::from_secs(1);
+        let timeouts = Timeouts { queue: None, startup: second, execution: Micros::from_secs(20) };
+        let plain = RunSpec {
+            demand: Demand::default(),
+            effects: Effects::Idempotent,
+            max_attempts: 3,
+            concurrency: None,
+            retry: RetryRule::default(),
+            timeouts,
+        };
+        match self {
+            Self::Echo => plain,
+            Self::Gpu => RunSpec { demand: Demand { gpus: 1, vram_bytes: 10 * GB, ..Demand::default() }, ..plain },
+            Self::Once => RunSpec { effects: Effects::Once, ..plain },
+            Self::Fragile => RunSpec { max_attempts: 1, ..plain },
+            Self::Flaky => {
+                let retry = RetryRule { max_retries: 2, backoff_base: Micros::from_millis(500) };
+                RunSpec { retry, effects: Effects::Pure, ..plain }
+            }
+            Self::Limited => RunSpec { concurrency: Some(2), ..plain },
+            Self::Hasty => {
+                let demand = Demand { cores: 2, ..Demand::default() };
+                RunSpec { demand, timeouts: Timeouts { queue: Some(second), ..timeouts }, ..plain }
+            }
+        }
+    }
+}
+
+/// A request of the controllers themselves, or of a worker.
+pub(crate) fn request(command: Command) -> Request {
+    Request { origin: Origin::duty(Namespace::default_namespace()), command }
+}
+
+/// A request of a client, with its own name for it.
+pub(crate) fn named(name: &str, command: Command) -> Request {
+    let request_id = RequestId::new(name).ok();
+    let origin = Origin {
+        namespace: Namespace::default_namespace(),
+        principal: Principal::local(),
+        door: Door::Http,
+        request_id,
+        body_hash: 1,
+        trace: None,
+    };
+    Request { origin, command }
+}
+
+/// What has to be there before the first job.
+pub(crate) fn setup(options: &Options) -> Vec<Request> {
+    let config =
+        ClusterConfig { jobs_active_max: 12, jobs_ended_kept: options.jobs_ended_kept, ..ClusterConfig::default() };
+    let agents = Agent::ALL.into_iter().map(register);
+    let configure = Command::ConfigureCluster(ConfigureCluster { config });
+    agents.chain([configure]).zip(0..).map(|(command, n)| named(&format!("setup-{n}"), command)).collect()
+}
+
+fn register(agent: Agent) -> Command {
+    Command::RegisterAgent(RegisterAgent {
+        name: agent.name(),
+        version: VERSION,
+        digest: agent.digest(),
+        package_bytes: 1,
+        kind: AgentKind::Agent,
+        capabilities: Vec::new(),
+        contract: Payload::inline(b"{}"),
+        spec: Arc::new(agent.spec()),
+        labels: BTreeMap::new(),
+    })
+}
+
+/// The submission of one operation of a client.
+pub(crate) fn submit(op: u64, id: JobId, agent: Agent, priority: i64) -> Request {
+    let command = SubmitJob {
+        id,
+        agent: agent.name(),
+        verdict: Verdict::Accepted(AgentPin { version: VERSION, digest: agent.digest() }),
+        input: Payload::inline(op.to_string().as_bytes()),
+        priority,
+        metadata: Arc::from(*b"{}"),
+        labels: Arc::default(),
+        execution_timeout: None,
+    };
+    named(&format!("op-{op}"), Command::SubmitJob(command))
+}
+
+/// Which operation a job belongs to.
+pub(crate) fn op_of(input: &Payload) -> Option<u64> {
+    number(input)
+}
+
+/// What an attempt gives out: its own token, so that a result tells whose it is.
+pub(crate) fn output(token: FencingToken) -> Payload {
+    Payload::inline(token.0.to_string().as_bytes())
+}
+
+/// The attempt that an output is of.
+pub(crate) fn token_of(output: &Payload) -> Option<FencingToken> {
+    number(output).map(FencingToken)
+}
+
+fn number(payload: &Payload) -> Option<u64> {
+    match &payload.body {
+        PayloadBody::Inline(bytes) => std::str::from_utf8(bytes).ok()?.parse().ok(),
+        PayloadBody::Artifact { .. } => None,
+    }
+}
+
+/// The hardware of a worker. The first can run everything, so that no job is without hope.
+pub(crate) fn inventory(index: usize, rng: &mut Rng) -> Inventory {
+    let gpu = |index| Gpu {
+        index,
+        uuid: String::new(),
+        vendor: "nvidia".into(),
+        model: "X".into(),
+        memory_bytes: 24 * GB,
+        mig_profile: None,
+        healthy: true,
+    };
+    let gpus = if index == 0 { 1 } else { rng.below(3) as u32 };
+    let (cores, places) = if index == 0 { (4, 3) } else { (rng.range(0, 4) as u32, rng.range(1, 4) as u32) };
+    Inventory { cores, places, gpus: (0..gpus).map(gpu).collect(), ..Inventory::default() }
+}
