@@ -1,0 +1,201 @@
+//! A controller in a temporary directory, and a worker that only talks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_types::{
+    AgentKind, AgentPin, Attempt, BootId, CancelJob, Command, Digest, Door, Effects, FencingToken, Inventory, JobId,
+    Level, Micros, Namespace, Origin, Payload, Principal, RegisterAgent, Report, ReportKind, Request, RetryRule,
+    RunSpec, StreamEvent, StreamKind, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version,
+};
+use atlas_wire::proto::worker::v1::worker_service_client::WorkerServiceClient;
+use atlas_wire::proto::worker::v1::{SessionRequest, SessionResponse};
+use atlas_wire::session::{Hello, ToLeader, ToWorker};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Streaming;
+use tonic::transport::Channel;
+
+use crate::{Controller, Options};
+
+/// Longest that anything here may take on a busy machine.
+const SOON: Duration = Duration::from_secs(20);
+
+pub(super) async fn soon<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(SOON, what).await.expect("it happens soon")
+}
+
+pub(super) type Client = WorkerServiceClient<Channel>;
+
+/// A controller with the agents `plain` and `once`.
+pub(super) struct Cluster {
+    pub(super) controller: Controller,
+    _dir: tempfile::TempDir,
+}
+
+fn agent(name: &str, effects: Effects) -> Command {
+    Command::RegisterAgent(RegisterAgent {
+        name: name.parse().expect("a name"),
+        version: Version { major: 1, minor: 0, patch: 0 },
+        digest: Digest([1; 32]),
+        package_bytes: 10,
+        kind: AgentKind::Agent,
+        capabilities: Vec::new(),
+        contract: Payload::inline(b"{}"),
+        spec: Arc::new(RunSpec {
+            demand: Default::default(),
+            effects,
+            max_attempts: 3,
+            concurrency: None,
+            retry: RetryRule::default(),
+            timeouts: Timeouts { queue: None, startup: Micros::from_secs(5), execution: Micros::from_secs(60) },
+        }),
+        labels: Default::default(),
+    })
+}
+
+impl Cluster {
+    pub(super) async fn start() -> Self {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let any = "127.0.0.1:0".parse().expect("an address");
+        let options = Options { http: any, grpc: any, ..Options::new(dir.path().to_owned()) };
+        let controller = soon(Controller::start(options, Env::system())).await.expect("starts");
+        let cluster = Self { controller, _dir: dir };
+        cluster.does(agent("plain", Effects::Idempotent)).await;
+        cluster.does(agent("once", Effects::Once)).await;
+        cluster
+    }
+
+    /// Proposes a command that must be accepted.
+    pub(super) async fn does(&self, command: Command) {
+        let origin = Origin {
+            namespace: Namespace::default_namespace(),
+            principal: Principal::local(),
+            door: Door::Local,
+            request_id: None,
+            body_hash: 0,
+            trace: None,
+        };
+        let answers = soon(self.controller.service().handle().propose(vec![Request { origin, command }])).await;
+        assert!(answers.as_ref().is_ok_and(|answers| answers.iter().all(Result::is_ok)), "{answers:?}");
+    }
+
+    pub(super) async fn submit(&self, job: u64, agent: &str) {
+        let pin = AgentPin { version: Version { major: 1, minor: 0, patch: 0 }, digest: Digest([1; 32]) };
+        self.does(Command::SubmitJob(SubmitJob {
+            id: JobId(job),
+            agent: agent.parse().expect("a name"),
+            verdict: Verdict::Accepted(pin),
+            input: Payload::inline(b"{}"),
+            priority: 0,
+            metadata: b"{}".as_slice().into(),
+            labels: Default::default(),
+            execution_timeout: None,
+        }))
+        .await;
+    }
+
+    pub(super) async fn cancel(&self, job: u64) {
+        self.does(Command::CancelJob(CancelJob { job: JobId(job), running: true })).await;
+    }
+
+    /// A job's status and result.
+    pub(super) fn job(&self, job: u64) -> String {
+        let state = self.controller.service().handle().applied();
+        let job = state.job(JobId(job)).expect("a job");
+        format!("{} {:?} {:?}", job.status.as_str(), job.output, job.stream)
+    }
+
+    pub(super) fn entries(&self) -> u64 {
+        self.controller.service().handle().applied().seq().0
+    }
+
+    pub(super) async fn client(&self) -> Client {
+        let address = format!("http://{}", self.controller.grpc_addr());
+        soon(Client::connect(address)).await.expect("connects")
+    }
+
+    /// A worker that has said hello.
+    pub(super) async fn worker(&self, node: &str, boot: u128) -> Worker {
+        let mut worker = self.stranger().await;
+        worker.say(hello(node, boot)).await;
+        worker
+    }
+
+    /// A stream on which nothing was said.
+    pub(super) async fn stranger(&self) -> Worker {
+        let (frames, sent) = mpsc::channel(16);
+        let answers = soon(self.client().await.session(ReceiverStream::new(sent))).await.expect("a stream");
+        Worker { frames, answers: answers.into_inner() }
+    }
+}
+
+pub(super) fn hello(node: &str, boot: u128) -> ToLeader {
+    let inventory = Inventory { places: 2, ..Inventory::default() };
+    let node = node.parse().expect("a name");
+    ToLeader::Hello(Hello { node, boot_id: BootId(boot), inventory, level: Level::CURRENT, leases: Vec::new() })
+}
+
+pub(super) fn report(number: u64, job: u64, token: u64, kind: ReportKind) -> ToLeader {
+    ToLeader::Report { number, report: Report { job: JobId(job), token: FencingToken(token), kind } }
+}
+
+pub(super) fn completed(output: &str) -> ReportKind {
+    ReportKind::Completed { output: Payload::inline(output.as_bytes()), usage: Usage::default(), metadata: None }
+}
+
+pub(super) fn line(job: u64, number: u64, text: &str) -> ToLeader {
+    let event = StreamEvent {
+        number,
+        at: Timestamp(1_000_000),
+        kind: StreamKind::Log,
+        level: "info".to_owned(),
+        text: text.to_owned(),
+    };
+    ToLeader::StreamEvents { job: JobId(job), attempt: Attempt(1), events: vec![event] }
+}
+
+/// A worker's open stream.
+pub(super) struct Worker {
+    frames: mpsc::Sender<SessionRequest>,
+    answers: Streaming<SessionResponse>,
+}
+
+impl Worker {
+    pub(super) async fn say(&mut self, said: ToLeader) {
+        self.say_frame(said.into()).await;
+    }
+
+    pub(super) async fn say_frame(&mut self, frame: SessionRequest) {
+        // A stream that the door has closed shows in what is heard.
+        let _ = soon(self.frames.send(frame)).await;
+    }
+
+    /// The next frame in words, or how the stream ended.
+    pub(super) async fn hears(&mut self) -> String {
+        match soon(self.answers.message()).await {
+            Ok(Some(frame)) => words(ToWorker::try_from(frame).expect("well-formed")),
+            Ok(None) => "end".to_owned(),
+            Err(status) => format!("{:?}: {}", status.code(), status.message()),
+        }
+    }
+}
+
+fn words(said: ToWorker) -> String {
+    match said {
+        ToWorker::Welcome(welcome) => {
+            let leases: Vec<_> = welcome.leases.iter().map(|lease| (lease.job.0, lease.token.0)).collect();
+            format!("welcome epoch {} ttl {:?} leases {leases:?}", welcome.epoch, welcome.session_ttl.as_duration())
+        }
+        ToWorker::Grant(lease) => format!(
+            "grant job {} token {} attempt {} of {} {} needs_start {}",
+            lease.job.0, lease.token, lease.attempt, lease.agent, lease.version, lease.needs_start
+        ),
+        ToWorker::Cancel { job, token, .. } => format!("cancel job {} token {token}", job.0),
+        ToWorker::Revoke { job, token } => format!("revoke job {} token {token}", job.0),
+        ToWorker::ReportAck { number, result } => format!("report {number} {result:?}"),
+        ToWorker::StreamAck { job, attempt, number } => format!("stream of {} attempt {attempt} to {number}", job.0),
+        other => format!("{other:?}"),
+    }
+}
