@@ -13,7 +13,7 @@ const RUN_MIN: [(&str, u64); 6] = [
     ("leader changes", 2),
     ("executions", 12),
     ("faults", 8),
-    ("invariant checks", 10),
+    ("invariant checks", 5),
 ];
 
 /// What a campaign of 200 runs must have seen, and how often.

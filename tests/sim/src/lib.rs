@@ -1,8 +1,8 @@
 //! Atlas as one seeded program: three controllers, their workers and their clients, in virtual time and without threads.
 //!
 //! What is real: the replicated state, the formats, the head, the duties, the sessions and the workers' slot machine. What
-//! is modelled: Raft is "a majority has it" ([`raft`](mod@crate)), the leader loop and the workers' shell follow the rules
-//! of the design in the plainest way, agents are children that end after a while. A seed decides everything: the options,
+//! is modelled: Raft is "a majority has it", the leader loop and the workers' shell follow the rules of the design in the
+//! plainest way, agents are children that end after a while. A seed decides everything: the options,
 //! each delay, each fault.
 //!
 //! A run has two phases. With faults, an oracle looks at every committed entry, answer and execution, and stops at the first

@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use atlas_slots::{AttemptEnd, Effect, Input, Options as SlotOptions, Slots, StopReason};
-use atlas_types::{
-    Assignment, Failure, FailureKind, FencingToken, Inventory, JobId, Micros, NodeId, ReportKind, Usage,
-};
+use atlas_types::{Assignment, Failure, FailureKind, FencingToken, Inventory, Micros, NodeId, ReportKind, Usage};
 
 use crate::Bug;
 use crate::message::{Conn, Event, Frame, Member, Node, ToMember, ToNode};
@@ -43,7 +41,6 @@ pub(crate) struct Machine {
 }
 
 struct Child {
-    job: JobId,
     ends_at: u64,
     report: ReportKind,
     usable: bool,
@@ -69,6 +66,11 @@ impl Machine {
             received_until: 0,
             draining: false,
         }
+    }
+
+    /// The attempts whose children run.
+    pub(crate) fn children(&self) -> Vec<FencingToken> {
+        self.children.keys().copied().collect()
     }
 
     /// What the machine's own clock shows.
@@ -247,7 +249,7 @@ impl World {
         };
         let ends_at = self.now + runs_for;
         let usable = self.rng.chance(900);
-        self.nodes[node].children.insert(token, Child { job, ends_at, report, usable });
+        self.nodes[node].children.insert(token, Child { ends_at, report, usable });
         self.at(ends_at, Event::ChildEnds(node, token));
     }
 
@@ -269,7 +271,6 @@ impl World {
         let children = &mut self.nodes[node].children;
         let due = children.get(&token).is_some_and(|child| child.ends_at <= now);
         let Some(child) = children.remove(&token).filter(|_| due) else { return };
-        debug_assert_ne!(child.job, JobId(0));
         self.oracle.child_ended(token, now);
         let end = AttemptEnd { report: child.report, slot_usable: child.usable };
         self.step_node(node, Input::Ended { token, end });
@@ -301,12 +302,5 @@ impl World {
 
     fn stream_breaks(&mut self) -> bool {
         self.faults_on && self.rng.chance(self.options.loss / 5)
-    }
-}
-
-impl Machine {
-    /// The attempts whose children run.
-    pub(crate) fn children(&self) -> Vec<FencingToken> {
-        self.children.keys().copied().collect()
     }
 }

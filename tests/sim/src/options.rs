@@ -62,7 +62,7 @@ impl Options {
             loss: rng.pick(&[0, 10, 50, 150]),
             duplication: rng.pick(&[0, 10, 50]),
             delay_max: rng.pick(&[5, 50, 300]) * MS,
-            check_every: rng.range(1, 5),
+            check_every: rng.range(2, 7),
             jobs_ended_kept: rng.pick(&[0, 4, 1_000]),
         }
     }

@@ -55,8 +55,7 @@ impl World {
     }
 
     fn report(&mut self, member: Member, node: Node, report: &Report) -> Command {
-        let (job, mut token, id) = (report.job, report.token, self.nodes[node].id.clone());
-        let mut node = id;
+        let (job, mut token, mut node) = (report.job, report.token, self.nodes[node].id.clone());
         if self.options.bug == Some(Bug::NoFencing)
             && let Some(lease) = self.members[member].replica.state().lease(job)
         {
@@ -175,8 +174,7 @@ impl World {
     /// A member is gone: the workers' ends of its streams break, some at once, some when they are used next.
     pub(crate) fn break_streams_to(&mut self, member: Member) {
         for node in 0..self.nodes.len() {
-            if let Some((at, conn)) = self.nodes[node].stream.filter(|(at, _)| *at == member) {
-                debug_assert_eq!(at, member);
+            if let Some((_, conn)) = self.nodes[node].stream.filter(|(at, _)| *at == member) {
                 self.after_up_to(2_000 * MS, Event::ToNode(node, conn, ToNode::Closed));
             }
         }
