@@ -19,6 +19,6 @@ mod slot;
 mod worker;
 
 pub use options::{Configuration, ConfigurationError, Options};
-pub use process::run_if_asked;
+pub use process::{Confinement, run_if_asked};
 pub use python::Python;
 pub use worker::{StartError, Worker};

@@ -21,6 +21,9 @@ pub(crate) type Client = WorkerServiceClient<Channel>;
 /// Frames that wait to be sent. More means that the other end does not read.
 const FRAMES_WAITING_MAX: usize = 4_096;
 
+/// Frames that may wait before stream events are held back.
+const FRAMES_QUEUED_LEISURELY: usize = 16;
+
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
@@ -44,6 +47,11 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
+    /// True while few frames wait: what is not urgent waits with its sender otherwise, and travels in larger frames.
+    pub(crate) fn has_room(&self) -> bool {
+        FRAMES_WAITING_MAX - self.frames.capacity() < FRAMES_QUEUED_LEISURELY
+    }
+
     /// Sends a frame; false if the stream is stuck or gone.
     pub(crate) fn send(&self, frame: ToLeader) -> bool {
         self.frames.try_send(frame.into()).is_ok()

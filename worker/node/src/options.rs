@@ -9,6 +9,8 @@ use atlas_types::{IdError, NodeId};
 use clap::Parser;
 use serde::{Deserialize, Serialize};
 
+use crate::Confinement;
+
 /// What a worker needs to know.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -50,6 +52,8 @@ pub struct Options {
     pub atlas_program: Option<PathBuf>,
     /// The program that keeps agents' process trees; none is this program, which then must call [`crate::run_if_asked`].
     pub keeper: Option<PathBuf>,
+    /// How agents' process trees are held; none takes the firmest way that the machine permits.
+    pub confinement: Option<Confinement>,
     /// Serves the command `@noop` in this process (benchmarks).
     pub noop: bool,
 }
@@ -77,6 +81,7 @@ impl Options {
             python: None,
             atlas_program: None,
             keeper: None,
+            confinement: None,
             noop: false,
         }
     }
@@ -199,6 +204,9 @@ pub struct Configuration {
     /// The Python interpreter.
     #[arg(long, env = "ATLAS_PYTHON", value_name = "PROGRAM")]
     pub python: Option<PathBuf>,
+    /// How agents' process trees are held: pid-namespace, user-pid-namespace or subreaper; the firmest possible if not given.
+    #[arg(long, env = "ATLAS_CONFINEMENT", value_name = "WAY")]
+    pub confinement: Option<String>,
     /// Serve the command @noop in this process, for benchmarks.
     #[arg(long, env = "ATLAS_NOOP", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub noop: Option<bool>,
@@ -243,6 +251,7 @@ impl Configuration {
             pool_arch: self.pool_arch.or(file.pool_arch),
             pool_devices: self.pool_devices.or(file.pool_devices),
             python: self.python.or(file.python),
+            confinement: self.confinement.or(file.confinement),
             noop: self.noop.or(file.noop),
             log: self.log.or(file.log),
         }
@@ -268,6 +277,7 @@ impl Configuration {
         options.labels = self.labels.iter().flatten().map(|text| label(text)).collect::<Result<_, _>>()?;
         options.declared = self.declared()?;
         options.python.clone_from(&self.python);
+        options.confinement = self.confinement.as_deref().map(confinement).transpose()?;
         options.noop = self.noop.unwrap_or(false);
         Ok(options)
     }
@@ -305,6 +315,11 @@ fn set<T>(
         *to = read(text)?;
     }
     Ok(())
+}
+
+fn confinement(text: &str) -> Result<Confinement, ConfigurationError> {
+    let what = "a confinement (pid-namespace, user-pid-namespace, subreaper)";
+    Confinement::parse(text).ok_or_else(|| ConfigurationError::Value { value: text.to_owned(), what })
 }
 
 fn label(text: &str) -> Result<(String, String), ConfigurationError> {

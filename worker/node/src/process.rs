@@ -10,6 +10,6 @@ mod keeper;
 mod pre_exec;
 mod tree;
 
-pub(crate) use confinement::Confinement;
+pub use confinement::Confinement;
 pub use keeper::run_if_asked;
 pub(crate) use tree::{Change, Keeper, KeeperError, Spawn, Tree};

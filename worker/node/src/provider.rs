@@ -6,6 +6,7 @@ mod json_text;
 mod python;
 mod warm_exec;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -45,6 +46,8 @@ pub(crate) struct Settings {
     pub(crate) sdk: PathBuf,
     /// The environment that every agent gets.
     pub(crate) environment: Vec<(OsString, OsString)>,
+    /// The unique ids of GPU slices by their number in the inventory.
+    pub(crate) slices: BTreeMap<u32, String>,
 }
 
 /// A started program in its slot.

@@ -28,6 +28,12 @@ use crate::slot::{self, Ended, Shared, Told, Work};
 const EVENTS_PER_FRAME: usize = 256;
 const _: () = assert!(EVENTS_PER_FRAME <= STREAM_EVENTS_MAX);
 
+/// How long stream events wait when the stream does not keep up.
+const EVENTS_PAUSE: Duration = Duration::from_millis(5);
+
+/// How long a worker that leaves waits for the answers to its last reports.
+const ANSWERS_PATIENCE: Duration = Duration::from_secs(2);
+
 /// What tasks of the pump's own tell it.
 pub(crate) enum News {
     /// An attempt's package and input are here, or why not.
@@ -38,6 +44,8 @@ pub(crate) enum News {
     Drain,
     /// The time for attempts to end is over.
     Abandon,
+    /// The time for the leader to answer the last reports is over as well.
+    Leave,
 }
 
 /// Who this worker is.
@@ -66,6 +74,7 @@ pub(crate) struct Pump {
     pub(crate) transfers: Transfers,
     pub(crate) news: mpsc::Sender<News>,
     pub(crate) drain_timeout: Duration,
+    pub(crate) stop_grace: Duration,
     stream: Option<Stream>,
     /// Hello was answered on this stream.
     welcomed: bool,
@@ -75,6 +84,8 @@ pub(crate) struct Pump {
     threads_alive: usize,
     /// Inputs that effects caused at once.
     caused: VecDeque<Input>,
+    /// Stream events wait for the stream to keep up.
+    held_back: bool,
     drained: bool,
 }
 
@@ -97,11 +108,12 @@ pub(crate) struct Parts {
     pub(crate) transfers: Transfers,
     pub(crate) news: mpsc::Sender<News>,
     pub(crate) drain_timeout: Duration,
+    pub(crate) stop_grace: Duration,
 }
 
 impl Pump {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { env, identity, slots, spool, shared, packages, transfers, news, drain_timeout } = parts;
+        let Parts { env, identity, slots, spool, shared, packages, transfers, news, drain_timeout, stop_grace } = parts;
         Self {
             env,
             identity,
@@ -112,12 +124,14 @@ impl Pump {
             transfers,
             news,
             drain_timeout,
+            stop_grace,
             stream: None,
             welcomed: false,
             attempts: BTreeMap::new(),
             threads: BTreeMap::new(),
             threads_alive: 0,
             caused: VecDeque::new(),
+            held_back: false,
             drained: false,
         }
     }
@@ -148,8 +162,10 @@ impl Pump {
     }
 
     fn sleep(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
-        match self.slots.next_tick() {
-            Some(at) => self.env.clock.sleep(at.saturating_sub(self.env.clock.monotonic())),
+        let now = self.env.clock.monotonic();
+        let tick = self.slots.next_tick().map(|at| at.saturating_sub(now));
+        match tick.into_iter().chain(self.held_back.then_some(EVENTS_PAUSE)).min() {
+            Some(pause) => self.env.clock.sleep(pause),
             None => Box::pin(std::future::pending()),
         }
     }
@@ -203,6 +219,7 @@ impl Pump {
             News::Stored { token, end } => self.step(Input::Ended { token, end }),
             News::Drain => self.drain(),
             News::Abandon => self.step(Input::Abandon),
+            News::Leave => self.drained = true,
         }
     }
 
@@ -252,10 +269,14 @@ impl Pump {
     }
 
     fn drain(&mut self) {
-        let (clock, news, patience) = (Arc::clone(&self.env.clock), self.news.clone(), self.drain_timeout);
+        let (clock, news) = (Arc::clone(&self.env.clock), self.news.clone());
+        let (for_attempts, for_answers) = (self.drain_timeout, self.stop_grace + ANSWERS_PATIENCE);
         self.env.spawn("drain", async move {
-            clock.sleep(patience).await;
+            // A pump that is gone by then was faster.
+            clock.sleep(for_attempts).await;
             let _ = news.send(News::Abandon).await;
+            clock.sleep(for_answers).await;
+            let _ = news.send(News::Leave).await;
         });
         self.step(Input::Drain);
     }
@@ -285,7 +306,7 @@ impl Pump {
             Effect::SendRenew { number } => self.send(ToLeader::Renew { number }),
             Effect::SendReport { number, report } => {
                 // What the attempt said must be there before its end.
-                self.send_events();
+                while self.welcomed && self.send_some_events() {}
                 self.send(ToLeader::Report { number, report: Arc::unwrap_or_clone(report) });
             }
             Effect::SendWarmChanged { digest, idle } => self.send(ToLeader::WarmChanged { digest, idle }),
@@ -316,16 +337,28 @@ impl Pump {
         }
     }
 
+    /// Sends what attempts said, as far as the stream keeps up.
     fn send_events(&mut self) {
+        self.held_back = false;
         while self.welcomed && !self.spool.is_empty() {
-            let batches = self.spool.take_unsent(EVENTS_PER_FRAME);
-            if batches.is_empty() {
+            if !self.stream.as_ref().is_some_and(Stream::has_room) {
+                self.held_back = true;
                 return;
             }
-            for batch in batches {
-                self.send(ToLeader::StreamEvents { job: batch.job, attempt: batch.attempt, events: batch.events });
+            if !self.send_some_events() {
+                return;
             }
         }
+    }
+
+    /// Sends one frame for each attempt that has something to say; false if none has.
+    fn send_some_events(&mut self) -> bool {
+        let batches = self.spool.take_unsent(EVENTS_PER_FRAME);
+        let some = !batches.is_empty();
+        for batch in batches {
+            self.send(ToLeader::StreamEvents { job: batch.job, attempt: batch.attempt, events: batch.events });
+        }
+        some
     }
 
     /// Runs an attempt at once if everything is here, else prepares it off this loop.

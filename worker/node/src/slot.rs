@@ -94,6 +94,11 @@ impl Control<'_> {
         self.env.clock.monotonic()
     }
 
+    /// False once the attempt's allowance is used up: what it says then need not even be read as lines.
+    pub(crate) fn listens(&self) -> bool {
+        self.log_bytes_left > 0
+    }
+
     /// Passes a line on. What goes beyond the attempt's allowance is dropped, and said once.
     pub(crate) fn say(&mut self, kind: atlas_types::StreamKind, level: &str, text: String) {
         if self.log_bytes_left == 0 {

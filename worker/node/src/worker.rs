@@ -1,5 +1,6 @@
 //! Starting and stopping a worker.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -64,7 +65,7 @@ impl Worker {
         let sdk = sdk.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()));
         let path = || options.data_dir.clone();
         let sdk = sdk.map_err(|source| StartError::DataDir { path: path(), source })?;
-        let keeper = Keeper::probe(options.keeper.as_deref())
+        let keeper = Keeper::probe(options.keeper.as_deref(), options.confinement)
             .map_err(|error: KeeperError| StartError::Keeper(Box::new(error)))?;
         info!(confinement = %keeper.confinement(), "agents' process trees are held");
         let (settings, identity) = prepare(&options, &env, sdk)?;
@@ -94,6 +95,7 @@ impl Worker {
             transfers,
             news: news.clone(),
             drain_timeout: options.drain_timeout,
+            stop_grace: options.stop_grace,
         });
         let inbox = Inbox { link: link_inbox, told: told_inbox, news: news_inbox };
         let pump = env.spawn("pump", pump.run(inbox));
@@ -119,6 +121,7 @@ impl Worker {
 }
 
 fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>, Identity), StartError> {
+    let mut inventory = atlas_inventory::probe(&options.declared).map_err(StartError::Inventory)?;
     let atlas_program = options.atlas_program.clone();
     let atlas_program = atlas_program.or_else(|| std::env::current_exe().ok()).unwrap_or_default();
     let settings = Arc::new(Settings {
@@ -130,6 +133,7 @@ fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>,
         python: Finder::new(options.python.clone()),
         sdk,
         environment: environment(&options.agent_environment),
+        slices: slices(&inventory),
     });
     // In the background: where a version manager answers, it takes longer than everything else here together.
     let finding = Arc::clone(&settings);
@@ -138,7 +142,6 @@ fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>,
             warn!("{why}: Python agents will fail here");
         }
     });
-    let mut inventory = atlas_inventory::probe(&options.declared).map_err(StartError::Inventory)?;
     inventory.places = options.places.unwrap_or_else(|| inventory.cores.max(4));
     inventory.labels.extend(options.labels.clone());
     if matches!(settings.python.known(), Some(Err(_))) {
@@ -146,6 +149,12 @@ fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>,
     }
     let boot_id = BootId(env.entropy.u128());
     Ok((settings, Identity { node: options.node.clone(), boot_id, inventory }))
+}
+
+/// MIG slices by their number: a process can be confined to one by its unique id alone.
+fn slices(inventory: &Inventory) -> BTreeMap<u32, String> {
+    let slices = inventory.gpus.iter().filter(|gpu| gpu.mig_profile.is_some());
+    slices.map(|gpu| (gpu.index, gpu.uuid.clone())).collect()
 }
 
 fn environment(more: &[String]) -> Vec<(OsString, OsString)> {

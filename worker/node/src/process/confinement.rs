@@ -1,11 +1,10 @@
 //! How firmly a process tree is held, by what this machine permits.
 
 use std::fmt;
-use std::str::FromStr;
 
-/// How a keeper holds its tree.
+/// How an agent's process tree is held, the firmest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Confinement {
+pub enum Confinement {
     /// A PID namespace: the kernel ends all of it at once.
     PidNamespace,
     /// The same, inside a user namespace that maps this user to itself.
@@ -18,8 +17,13 @@ impl Confinement {
     /// All, the firmest first.
     pub(super) const ALL: [Self; 3] = [Self::PidNamespace, Self::UserPidNamespace, Self::Subreaper];
 
+    /// The way that [`Self::as_str`] names.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|confinement| confinement.as_str() == text)
+    }
+
     /// The word on the keeper's command line and in logs.
-    pub(crate) fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::PidNamespace => "pid-namespace",
             Self::UserPidNamespace => "user-pid-namespace",
@@ -31,13 +35,5 @@ impl Confinement {
 impl fmt::Display for Confinement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Confinement {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|confinement| confinement.as_str() == text).ok_or(())
     }
 }

@@ -73,7 +73,7 @@ impl Orders {
     fn parse(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let mut word = || arguments.next()?.into_string().ok();
         let verb = word()?;
-        let confinement = word()?.parse().ok()?;
+        let confinement = Confinement::parse(&word()?)?;
         if verb == "probe" {
             return Some(Self::Probe(confinement));
         }

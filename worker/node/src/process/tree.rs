@@ -27,8 +27,8 @@ pub(crate) enum KeeperError {
     /// This program does not call `run_if_asked`.
     #[error("this program cannot be started again as a keeper of agent processes")]
     NotCapable,
-    /// Not even a subreaper is allowed.
-    #[error("no process tree can be held on this machine")]
+    /// The machine permits none of the ways, or not the one that was asked for.
+    #[error("this machine does not permit to hold process trees in this way")]
     NoConfinement,
 }
 
@@ -81,8 +81,9 @@ impl Change {
 }
 
 impl Keeper {
-    /// Finds out how firmly trees can be held. `program` stands in where this program is not one that can keep (tests).
-    pub(crate) fn probe(program: Option<&Path>) -> Result<Self, KeeperError> {
+    /// Finds out how firmly trees can be held, if it is not `wanted` in one way. `program` stands in where this program is not one
+    /// that can keep (tests).
+    pub(crate) fn probe(program: Option<&Path>, wanted: Option<Confinement>) -> Result<Self, KeeperError> {
         let program = match program {
             Some(program) => program.to_owned(),
             None if keeper::capable() => std::env::current_exe().map_err(|_| KeeperError::NotCapable)?,
@@ -94,18 +95,15 @@ impl Keeper {
             probe.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             probe.status().is_ok_and(|status| status.success())
         };
-        let confinement = Confinement::ALL.into_iter().find(works).ok_or(KeeperError::NoConfinement)?;
+        let tried =
+            Confinement::ALL.into_iter().filter(|&confinement| wanted.is_none_or(|wanted| wanted == confinement));
+        let confinement = tried.into_iter().find(works).ok_or(KeeperError::NoConfinement)?;
         Ok(Self { program, confinement })
     }
 
     /// How firmly trees are held.
     pub(crate) fn confinement(&self) -> Confinement {
         self.confinement
-    }
-
-    #[cfg(test)]
-    pub(crate) fn with_confinement(self, confinement: Confinement) -> Self {
-        Self { confinement, ..self }
     }
 
     /// Starts a tree.

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_types::{FailureKind, StreamKind};
+use atlas_types::{FailureKind, GpuShare, StreamKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::io_loop::{Found, Lines, Sink, Source, Wait, Woken};
 use super::{ATLAS, Execution, Program, Settings, json_text};
+use crate::agent::Agent;
 use crate::process::{Change, Keeper, Spawn, Tree};
 use crate::slot::{Control, Shared, Work};
 
@@ -72,6 +73,8 @@ impl Program for Exec {
 /// A running process with its pipes.
 pub(super) struct Process {
     pub(super) tree: Tree,
+    /// Keeps the package in the cache while its program runs.
+    _agent: Arc<Agent>,
     pub(super) stdin: Sink,
     stdout: Source,
     stderr: Source,
@@ -119,6 +122,7 @@ impl Process {
         })?;
         Ok(Self {
             tree,
+            _agent: Arc::clone(&work.agent),
             stdin: Sink::new(to_agent)?,
             stdout: Source::new(from_agent)?,
             stderr: Source::new(errors)?,
@@ -147,7 +151,9 @@ impl Process {
         }
         let room = self.complaint_bytes_max.saturating_sub(self.complaint.len());
         self.complaint.extend_from_slice(&errors[..errors.len().min(room)]);
-        self.lines.push(&errors, |line| control.say(StreamKind::Log, "error", line));
+        if control.listens() {
+            self.lines.push(&errors, |line| control.say(StreamKind::Log, "error", line));
+        }
         false
     }
 
@@ -287,7 +293,8 @@ pub(super) fn environment(work: &Work, settings: &Settings) -> Vec<(OsString, Os
     if let Some(trace) = &assignment.trace {
         set("TRACEPARENT", format!("00-{:032x}-{:016x}-{:02x}", trace.trace_id, trace.span_id, trace.flags));
     }
-    let gpus: Vec<String> = assignment.allocation.gpus.iter().map(|share| share.index.to_string()).collect();
+    let device = |share: &GpuShare| settings.slices.get(&share.index).cloned().unwrap_or(share.index.to_string());
+    let gpus: Vec<String> = assignment.allocation.gpus.iter().map(device).collect();
     // Empty hides every GPU from a job that asked for none.
     set("CUDA_VISIBLE_DEVICES", gpus.join(","));
     environment

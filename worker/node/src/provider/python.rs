@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 use super::exec::environment;
 use super::io_loop::{Found, Lines, Sink, Source, Wait, Woken};
 use super::{Execution, Program, Settings, StartError, seconds};
+use crate::agent::Agent;
 use crate::process::{Change, Keeper, Spawn, Tree};
 use crate::slot::{Control, Shared, Work};
 
@@ -155,6 +156,8 @@ impl From<io::Error> for StartError {
 
 struct Host {
     tree: Tree,
+    /// Keeps the package in the cache while its program runs.
+    _agent: Arc<Agent>,
     to_host: Sink,
     from_host: Source,
     frames: Vec<u8>,
@@ -191,7 +194,7 @@ impl Printed {
                 break;
             }
         }
-        if !bytes.is_empty() {
+        if !bytes.is_empty() && control.listens() {
             self.lines.push(&bytes, |line| control.say(StreamKind::Log, self.level, line));
         }
     }
@@ -226,6 +229,7 @@ impl Host {
         })?;
         Ok(Self {
             tree,
+            _agent: Arc::clone(&work.agent),
             to_host: Sink::new(we_write)?,
             from_host: Source::new(we_read)?,
             frames: Vec::new(),

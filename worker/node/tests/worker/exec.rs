@@ -1,0 +1,176 @@
+//! exec agents.
+
+use std::time::Duration;
+
+use atlas_types::FailureKind;
+use atlas_wire::session::ToWorker;
+
+use crate::support::{Controller, End, Node, shell};
+
+/// Runs one job of a shell agent and returns how it ended.
+async fn once(script: &str, more: &str, input: &str) -> (End, Controller, Vec<String>) {
+    let mut controller = Controller::start().await;
+    let node = Node::start(&controller).await;
+    let mut session = controller.welcomed(Vec::new()).await;
+    let agent = controller.publish_owned(&shell(script, more));
+    let assignment = controller.assignment(&agent, input);
+    let end = session.run(&assignment).await;
+    let lines = session.events.iter().map(|event| format!("{}: {}", event.level, event.text)).collect();
+    node.shutdown().await;
+    (end, controller, lines)
+}
+
+#[tokio::test]
+async fn a_document_in_and_a_document_out() {
+    let (end, controller, _) = once("cat", "", "{\"message\": \"hi\"}").await;
+    let output: serde_json::Value = serde_json::from_str(&end.output(&controller)).expect("JSON");
+    assert_eq!(output["input"]["message"], "hi");
+    assert_eq!(output["context"]["job_id"], "job-0000000000000001");
+    assert_eq!(output["context"]["step_index"], -1);
+}
+
+#[tokio::test]
+async fn an_exit_code_fails_the_job_with_what_it_complained_of() {
+    let (end, _, lines) = once("echo no disk >&2; exit 3", "", "{}").await;
+    assert_eq!(end.error(), "Process exited with code 3: no disk");
+    assert_eq!(lines, ["error: no disk"]);
+    let (end, _, _) = once("exit 4", "", "{}").await;
+    assert_eq!(end.error(), "Process exited with code 4: unknown error");
+}
+
+#[tokio::test]
+async fn garbage_is_shown() {
+    let (end, _, _) = once("echo hello", "", "{}").await;
+    assert_eq!(
+        end.error(),
+        "Invalid JSON output from process: Expecting value: line 1 column 1 (char 0)\nstdout: hello\n"
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_object_is_refused() {
+    let (end, _, _) = once("echo '[1]'", "", "{}").await;
+    assert!(matches!(&end, End::Failed { failure, .. } if failure.kind == FailureKind::OutputInvalid), "{end:?}");
+}
+
+#[tokio::test]
+async fn a_missing_program_is_told_as_the_system_tells_it() {
+    let mut controller = Controller::start().await;
+    let node = Node::start(&controller).await;
+    let mut session = controller.welcomed(Vec::new()).await;
+    let contract = "agent:\n  name: x\n  version: 1.0.0\n  provider:\n    type: exec\n    command: [no-such-program]\n";
+    let agent = controller.publish(&[("agent.yaml", contract)]);
+    let assignment = controller.assignment(&agent, "{}");
+    let end = session.run(&assignment).await;
+    assert_eq!(end.error(), "[Errno 2] No such file or directory: 'no-such-program'");
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_script_of_the_package_runs_in_the_packages_directory() {
+    let mut controller = Controller::start().await;
+    let node = Node::start(&controller).await;
+    let mut session = controller.welcomed(Vec::new()).await;
+    let contract = "agent:\n  name: x\n  version: 1.0.0\n  provider:\n    type: exec\n    command: [./run]\n";
+    let agent = controller.publish(&[
+        ("agent.yaml", contract),
+        ("run", "#!/bin/sh\ncat answer.json"),
+        ("answer.json", "{\"a\":1}"),
+    ]);
+    let assignment = controller.assignment(&agent, "{}");
+    assert_eq!(session.run(&assignment).await.output(&controller), "{\"a\":1}");
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_environment_is_an_allow_list() {
+    let (end, controller, _) = once(
+        "printf '{\"job\":\"%s\",\"cargo\":\"%s\",\"path\":\"%s\"}' \"$ATLAS_JOB_ID\" \"$CARGO_MANIFEST_DIR\" \"${PATH:+set}\"",
+        "",
+        "{}",
+    )
+    .await;
+    assert_eq!(end.output(&controller), "{\"job\":\"job-0000000000000001\",\"cargo\":\"\",\"path\":\"set\"}");
+}
+
+#[tokio::test]
+async fn a_timeout_kills_the_process() {
+    let (end, _, _) = once("sleep 600", "  execution_timeout: 0.3\n", "{}").await;
+    assert_eq!(end.error(), "Execution timed out after 0.3s");
+}
+
+#[tokio::test]
+async fn a_wrong_output_is_kept() {
+    let more = "  output:\n    schema:\n      type: object\n      properties: {a: {type: string}}\n";
+    let (end, controller, _) = once("echo '{\"a\": 5}'", more, "{}").await;
+    let End::Failed { failure, output: Some(output), .. } = end else { panic!("{end:?}") };
+    assert_eq!(&*failure.error, "Output validation: 5 is not of type 'string'");
+    assert_eq!(controller.text(&output), "{\"a\": 5}");
+}
+
+#[tokio::test]
+async fn large_inputs_and_outputs_travel_as_artifacts() {
+    let input = format!("{{\"text\": \"{}\"}}", "x".repeat(300_000));
+    let (end, controller, _) = once("cat", "", &input).await;
+    assert!(end.output(&controller).contains(&"x".repeat(300_000)));
+}
+
+#[tokio::test]
+async fn orders_to_the_platform_are_taken_out() {
+    let (end, controller, _) = once("echo '{\"a\": 1, \"_memory_append\": \"x\"}'", "", "{}").await;
+    assert_eq!(end.output(&controller), "{\"a\":1}");
+}
+
+#[tokio::test]
+async fn a_cancel_stops_the_process_politely_first() {
+    let mut controller = Controller::start().await;
+    let node = Node::start(&controller).await;
+    let mut session = controller.welcomed(Vec::new()).await;
+    let script = "trap 'echo bye >&2; exit 1' TERM; echo up >&2; while :; do sleep 0.05; done";
+    let agent = controller.publish_owned(&shell(script, ""));
+    let assignment = controller.assignment(&agent, "{}");
+    session.grant(&assignment).await;
+    while session.events.is_empty() {
+        if let atlas_wire::session::ToLeader::StreamEvents { events, .. } = session.next().await {
+            session.events.extend(events);
+        }
+    }
+    let (job, token) = (assignment.job, assignment.token);
+    session.say(ToWorker::Cancel { job, token, grace: Duration::from_secs(5).into() }).await;
+    let (_, end) = session.end().await;
+    assert!(matches!(end, End::Failed { cancelled: true, .. }), "{end:?}");
+    let said: Vec<_> = session.events.iter().map(|event| event.text.as_str()).collect();
+    // Some shells add that their `sleep` was terminated.
+    assert_eq!((said.first(), said.last()), (Some(&"up"), Some(&"bye")), "{said:?}");
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_warm_process_serves_many_jobs() {
+    let mut controller = Controller::start().await;
+    let node = Node::start(&controller).await;
+    let mut session = controller.welcomed(Vec::new()).await;
+    let script = "n=0; while read -r line; do n=$((n+1)); printf '{\"output\": {\"n\": %s}}\\n' $n; done";
+    let agent = controller.publish_owned(&shell(script, "    mode: warm\n"));
+    for n in 1..=3 {
+        let assignment = controller.assignment(&agent, "{\"a\":\n1}");
+        let end = session.run(&assignment).await;
+        assert_eq!(end.output(&controller), format!("{{\"n\": {n}}}"));
+        assert_eq!((end.usage().warm, end.usage().idle), (n > 1, 1));
+    }
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_warm_process_that_reports_an_error_is_not_used_again() {
+    let mut controller = Controller::start().await;
+    let node = Node::start(&controller).await;
+    let mut session = controller.welcomed(Vec::new()).await;
+    let script = "while read -r line; do echo '{\"error\": \"no luck\"}'; done";
+    let agent = controller.publish_owned(&shell(script, "    mode: warm\n"));
+    for _ in 0..2 {
+        let assignment = controller.assignment(&agent, "{}");
+        assert_eq!(session.run(&assignment).await.error(), "no luck");
+    }
+    node.shutdown().await;
+}

@@ -1,0 +1,9 @@
+//! The worker against a controller that a test plays: real streams, real processes.
+#![expect(clippy::print_stderr, reason = "tests that skip say so")]
+
+mod exec;
+mod hostile;
+mod python;
+mod session;
+mod support;
+mod tree;

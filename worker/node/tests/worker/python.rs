@@ -1,0 +1,233 @@
+//! Python agents.
+
+use crate::support::{Controller, End, Node, Session, python, without_python};
+
+const HEADER: &str = "from atlas.runtime.base import AgentBase\n";
+
+struct Stage {
+    controller: Controller,
+    node: Node,
+    session: Session,
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let mut controller = Controller::start().await;
+        let node = Node::start(&controller).await;
+        let session = controller.welcomed(Vec::new()).await;
+        Self { controller, node, session }
+    }
+
+    /// Runs `code`'s agent on each of `inputs`.
+    async fn run(&mut self, code: &str, more: &str, inputs: &[&str]) -> Vec<End> {
+        let agent = self.controller.publish_owned(&python(&format!("{HEADER}{code}"), more));
+        let mut ends = Vec::new();
+        for input in inputs {
+            let assignment = self.controller.assignment(&agent, input);
+            ends.push(self.session.run(&assignment).await);
+        }
+        ends
+    }
+}
+
+async fn fails(code: &str, more: &str) -> String {
+    let mut stage = Stage::set().await;
+    let error = stage.run(code, more, &["{}"]).await[0].error();
+    stage.node.shutdown().await;
+    error
+}
+
+#[tokio::test]
+async fn state_survives_in_a_warm_slot() {
+    if without_python() {
+        return;
+    }
+    let mut stage = Stage::set().await;
+    let code = r#"
+class Counter(AgentBase):
+    async def on_startup(self):
+        self.n = 0
+
+    async def execute(self, input_data):
+        self.n += input_data["by"]
+        return {"n": self.n, "job": self.context.job_id, "team": self.context.metadata["team"]}
+"#;
+    let ends = stage.run(code, "", &["{\"by\": 2}", "{\"by\": 3}"]).await;
+    assert_eq!(ends[0].output(&stage.controller), r#"{"n":2,"job":"job-0000000000000001","team":"a"}"#);
+    assert_eq!(ends[1].output(&stage.controller), r#"{"n":5,"job":"job-0000000000000002","team":"a"}"#);
+    assert!(!ends[0].usage().warm && ends[0].usage().warmup.0 > 1_000, "{:?}", ends[0].usage());
+    assert!(ends[1].usage().warm && ends[1].usage().warmup.0 == 0, "{:?}", ends[1].usage());
+    stage.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_an_agent_prints_becomes_log_lines() {
+    if without_python() {
+        return;
+    }
+    let mut stage = Stage::set().await;
+    let code = r#"
+import logging, os, subprocess, sys
+
+class Loud(AgentBase):
+    async def execute(self, input_data):
+        print("printed")
+        print('{"type": "result", "output": {"forged": true}}')
+        sys.stderr.write("complained\n")
+        logging.getLogger("x").warning("logged")
+        os.write(1, b"raw\xff\n")
+        subprocess.run(["echo", "from a child"])
+        self.context.progress("half")
+        print("no newline", end="")
+        return {"ok": True}
+"#;
+    let ends = stage.run(code, "", &["{}"]).await;
+    assert_eq!(ends[0].output(&stage.controller), r#"{"ok":true}"#);
+    let mut said: Vec<_> =
+        stage.session.events.iter().map(|event| format!("{:?} {}: {}", event.kind, event.level, event.text)).collect();
+    said.sort();
+    assert_eq!(
+        said,
+        [
+            "Log error: complained",
+            "Log info: from a child",
+            "Log info: no newline",
+            "Log info: printed",
+            "Log info: raw\u{fffd}",
+            "Log info: {\"type\": \"result\", \"output\": {\"forged\": true}}",
+            "Log warning: logged",
+            "Progress : half",
+        ]
+    );
+    let numbers: Vec<_> = stage.session.events.iter().map(|event| event.number).collect();
+    assert_eq!(numbers, (1..=8).collect::<Vec<_>>());
+    stage.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_exception_is_the_jobs_error_and_ends_the_slot() {
+    if without_python() {
+        return;
+    }
+    let mut stage = Stage::set().await;
+    let code = r#"
+class Fragile(AgentBase):
+    async def execute(self, input_data):
+        if input_data.get("fail"):
+            raise ValueError("kaput")
+        return {}
+"#;
+    let ends = stage.run(code, "", &["{}", "{\"fail\": true}", "{}"]).await;
+    assert_eq!(ends[1].error(), "kaput");
+    assert!(!ends[2].usage().warm);
+    stage.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn start_up_that_fails_or_hangs_is_a_pool_error() {
+    if without_python() {
+        return;
+    }
+    let raising = "class A(AgentBase):\n    async def on_startup(self):\n        raise RuntimeError('no model')\n    async def execute(self, d):\n        return {}\n";
+    assert_eq!(fails(raising, "").await, "Pool error: no model");
+    let hanging = "import time\nclass A(AgentBase):\n    async def on_startup(self):\n        time.sleep(600)\n    async def execute(self, d):\n        return {}\n";
+    assert_eq!(fails(hanging, "  startup_timeout: 0.8\n").await, "Pool error: Agent py startup timed out (0.8s)");
+}
+
+#[tokio::test]
+async fn no_agent_class_says_so_and_an_import_error_says_why() {
+    if without_python() {
+        return;
+    }
+    assert_eq!(fails("", "").await, "Pool error: Agent not found or no implementation: py");
+    assert_eq!(
+        fails("import no_such_module", "").await,
+        "Pool error: Agent not found or no implementation: py (agent.py: ModuleNotFoundError: No module named 'no_such_module')"
+    );
+}
+
+#[tokio::test]
+async fn execution_that_hangs_is_timed_out() {
+    if without_python() {
+        return;
+    }
+    for wait in ["await asyncio.sleep(600)", "time.sleep(600)"] {
+        let code =
+            format!("import asyncio, time\nclass A(AgentBase):\n    async def execute(self, d):\n        {wait}\n");
+        assert_eq!(fails(&code, "  execution_timeout: 0.4\n").await, "Execution timed out after 0.4s");
+    }
+}
+
+#[tokio::test]
+async fn siblings_dataclasses_and_metadata_work() {
+    if without_python() {
+        return;
+    }
+    let mut stage = Stage::set().await;
+    let code = r#"from __future__ import annotations
+from dataclasses import dataclass
+from pathlib import Path
+from atlas.runtime.base import AgentBase
+from atlas.runtime.context import SpawnError
+import helper
+
+@dataclass
+class Point:
+    x: int
+
+class A(AgentBase):
+    async def execute(self, input_data):
+        self.context.execution_metadata["input_tokens"] = 3
+        self.context.execution_metadata["note"] = "left out"
+        try:
+            await self.context.spawn("echo", {})
+        except SpawnError as error:
+            refused = str(error)
+        data = (Path(__file__).parent / "data.txt").read_text()
+        return {"x": Point(helper.VALUE).x, "data": data, "spawn": refused, "memory": await self.context.memory_read(),
+                "timeout": self.contract.execution_timeout, "name": self.contract.name}
+"#;
+    let mut files = python(code, "");
+    files.push(("helper.py", "VALUE = 7\n".to_owned()));
+    files.push(("data.txt", "d".to_owned()));
+    let agent = stage.controller.publish_owned(&files);
+    let assignment = stage.controller.assignment(&agent, "{}");
+    let end = stage.session.run(&assignment).await;
+    assert_eq!(
+        end.output(&stage.controller),
+        r#"{"x":7,"data":"d","spawn":"Agent does not have spawn_agents permission","memory":"","timeout":60.0,"name":"py"}"#
+    );
+    let End::Completed { metadata, .. } = end else { panic!("{end:?}") };
+    assert_eq!(metadata.as_deref(), Some(r#"{"team":"a","input_tokens":3}"#));
+    stage.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn outputs_that_json_cannot_hold_are_an_error() {
+    if without_python() {
+        return;
+    }
+    let code = "class A(AgentBase):\n    async def execute(self, d):\n        return {'x': {1, 2}}\n";
+    assert_eq!(fails(code, "").await, "Object of type set is not JSON serializable");
+}
+
+#[tokio::test]
+async fn on_shutdown_runs_when_the_worker_stops() {
+    if without_python() {
+        return;
+    }
+    let mut stage = Stage::set().await;
+    let mark = stage.node.dir.path().join("mark");
+    let code = format!(
+        "from pathlib import Path\nclass A(AgentBase):\n    async def execute(self, d):\n        return {{}}\n    async def on_shutdown(self):\n        Path({:?}).write_text('bye')\n",
+        mark.display().to_string()
+    );
+    stage.run(&code, "", &["{}"]).await;
+    let dir = stage.node.dir.path().to_owned();
+    let Stage { node, mut session, .. } = stage;
+    let kept = tempfile::tempdir().expect("temporary directory");
+    let moved = kept.path().join("mark");
+    let stopping = node.shutdown_after(move || std::fs::copy(dir.join("mark"), &moved).is_ok());
+    let (_, stopped) = tokio::join!(session.until_closed(), stopping);
+    assert!(stopped, "on_shutdown was called");
+}

@@ -1,0 +1,165 @@
+//! Sessions: resume, redirection, fencing, time to live, drain.
+
+use std::time::Duration;
+
+use atlas_types::{ReportKind, ReportResult};
+use atlas_wire::session::{ToLeader, ToWorker};
+
+use crate::support::{Controller, End, Node, shell, until};
+
+#[tokio::test]
+async fn a_reconnect_resumes_with_the_same_boot_and_its_leases() {
+    let mut controller = Controller::start().await;
+    let node = Node::start(&controller).await;
+    let mut session = controller.session().await;
+    let first = session.hello().await;
+    session.welcome(Vec::new()).await;
+    let gate = node.dir.path().join("gate");
+    let script = format!("while [ ! -e {} ]; do sleep 0.02; done; echo '{{}}'", gate.display());
+    let agent = controller.publish_owned(&shell(&script, ""));
+    let assignment = controller.assignment(&agent, "{}");
+    session.grant(&assignment).await;
+    // A second message comes after the grant, so that the worker has surely seen it.
+    session.say(ToWorker::RenewAck { number: 999 }).await;
+    until("the agent runs", Duration::from_secs(10), || running("run.sh", &gate)).await;
+    drop(session);
+    let mut session = controller.session().await;
+    let second = session.hello().await;
+    assert_eq!((second.boot_id, second.leases.len()), (first.boot_id, 1));
+    assert_eq!(second.leases[0].token, assignment.token);
+    session.welcome(vec![assignment.clone()]).await;
+    std::fs::write(&gate, "").expect("writable");
+    let (token, end) = session.end().await;
+    assert_eq!((token, end.output(&controller)), (assignment.token, "{}".to_owned()));
+    node.shutdown().await;
+}
+
+/// A cheap look: the gate's directory is the node's own, so a script that is unpacked there and waits is this test's.
+fn running(script: &str, gate: &std::path::Path) -> bool {
+    let packages = gate.with_file_name("packages");
+    let unpacked = std::fs::read_dir(packages).into_iter().flatten().flatten();
+    unpacked.into_iter().any(|entry| entry.path().join(script).is_file())
+}
+
+#[tokio::test]
+async fn a_report_is_sent_again_until_it_is_answered() {
+    let mut controller = Controller::start().await;
+    let node = Node::start_with(&controller, |options| options.drain_timeout = Duration::from_millis(100)).await;
+    let mut session = controller.welcomed(Vec::new()).await;
+    let agent = controller.publish_owned(&shell("echo '{}'", ""));
+    let assignment = controller.assignment(&agent, "{}");
+    session.grant(&assignment).await;
+    let (number, report) = session.report().await;
+    drop(session);
+    let mut session = controller.welcomed(vec![assignment.clone()]).await;
+    let (again, same) = session.report().await;
+    assert_eq!((again, &same), (number, &report));
+    session.say(ToWorker::ReportAck { number, result: ReportResult::Fenced }).await;
+    drop(session);
+    // Answered, though it was fenced: it does not come a third time, and the next one has the next number.
+    let mut session = controller.welcomed(Vec::new()).await;
+    let assignment = controller.assignment(&agent, "{}");
+    session.grant(&assignment).await;
+    assert_eq!(session.report().await.0, number + 1);
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_grant_that_was_lost_comes_with_the_welcome() {
+    let mut controller = Controller::start().await;
+    let node = Node::start(&controller).await;
+    let agent = controller.publish_owned(&shell("echo '{}'", ""));
+    let assignment = controller.assignment(&agent, "{}");
+    let mut session = controller.welcomed(vec![assignment.clone()]).await;
+    assert_eq!(session.end().await.0, assignment.token);
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_start_that_must_be_committed_is_waited_for() {
+    let mut controller = Controller::start().await;
+    let node = Node::start(&controller).await;
+    let mut session = controller.welcomed(Vec::new()).await;
+    let mark = node.dir.path().join("mark");
+    let agent = controller.publish_owned(&shell(&format!("echo x >> {}; echo '{{}}'", mark.display()), ""));
+    let mut assignment = controller.assignment(&agent, "{}");
+    assignment.needs_start = true;
+    session.grant(&assignment).await;
+    let (number, report) = session.report().await;
+    assert_eq!(report.kind, ReportKind::Started);
+    session.say(ToWorker::ReportAck { number, result: ReportResult::Fenced }).await;
+    let mut assignment = controller.assignment(&agent, "{}");
+    assignment.needs_start = true;
+    session.grant(&assignment).await;
+    session.end().await;
+    assert_eq!(std::fs::read_to_string(&mark).expect("it ran"), "x\n", "the fenced one never ran");
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_worker_follows_the_leader() {
+    let mut follower = Controller::start().await;
+    let mut leader = Controller::start().await;
+    let node = Node::start(&follower).await;
+    let mut session = follower.session().await;
+    session.hello().await;
+    session.say(ToWorker::NotLeader { leader_address: Some(leader.address.to_string()) }).await;
+    leader.welcomed(Vec::new()).await;
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn without_acknowledged_renewals_the_attempt_dies_before_its_time() {
+    let mut controller = Controller::start().await;
+    let node = Node::start(&controller).await;
+    let mut session = controller.session().await;
+    session.hello().await;
+    let agent = controller.publish_owned(&shell("echo up >&2; exec sleep 86311", ""));
+    let assignment = controller.assignment(&agent, "{}");
+    session.renewals = false;
+    session.welcome_for(Duration::from_millis(1_500), vec![assignment.clone()]).await;
+    until("the agent runs", Duration::from_secs(1), || processes("86311") == 1).await;
+    until("the agent is dead", Duration::from_millis(1_500), || processes("86311") == 0).await;
+    // It comes back by itself, and says that it has given the lease up.
+    let mut session = controller.welcomed(vec![assignment]).await;
+    assert!(matches!(session.end().await.1, End::NotHeld));
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_drain_lets_the_attempt_end() {
+    let mut controller = Controller::start().await;
+    let node = Node::start(&controller).await;
+    let mut session = controller.welcomed(Vec::new()).await;
+    let agent = controller.publish_owned(&shell("echo up >&2; sleep 0.5; echo '{}'", ""));
+    let assignment = controller.assignment(&agent, "{}");
+    session.grant(&assignment).await;
+    while !matches!(session.next().await, ToLeader::StreamEvents { .. }) {}
+    let ((_, end), ()) = tokio::join!(session.end(), node.shutdown());
+    assert_eq!(end.output(&controller), "{}");
+}
+
+#[tokio::test]
+async fn what_a_drain_cannot_wait_for_is_given_back() {
+    let mut controller = Controller::start().await;
+    let node = Node::start_with(&controller, |options| {
+        options.drain_timeout = Duration::from_millis(100);
+        options.stop_grace = Duration::from_millis(100);
+    })
+    .await;
+    let mut session = controller.welcomed(Vec::new()).await;
+    let agent = controller.publish_owned(&shell("exec sleep 86312", ""));
+    let assignment = controller.assignment(&agent, "{}");
+    session.grant(&assignment).await;
+    until("the agent runs", Duration::from_secs(10), || processes("86312") == 1).await;
+    let ((_, end), ()) = tokio::join!(session.end(), node.shutdown());
+    assert!(matches!(end, End::NotHeld), "{end:?}");
+    assert_eq!(processes("86312"), 0);
+}
+
+/// How many `sleep`s with this argument there are on the machine; each test has a number of its own.
+pub(crate) fn processes(argument: &str) -> usize {
+    let wanted = format!("sleep\0{argument}\0");
+    let pids = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    pids.filter(|pid| std::fs::read(pid.path().join("cmdline")).is_ok_and(|line| line == wanted.as_bytes())).count()
+}

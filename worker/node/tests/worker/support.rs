@@ -1,0 +1,405 @@
+//! A controller that the test plays, and builders for what it sends.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_package::{PackFile, pack_files};
+use atlas_types::{
+    Allocation, Assignment, Attempt, Digest, Failure, FencingToken, JobId, Micros, Namespace, NodeEpoch, NodeId,
+    Payload, PayloadBody, Report, ReportKind, ReportResult, StreamEvent, Usage,
+};
+use atlas_wire::convert::{digest_in, digest_out};
+use atlas_wire::proto::worker::v1 as pb;
+use atlas_wire::proto::worker::v1::worker_service_server::{WorkerService, WorkerServiceServer};
+use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
+use atlas_worker::{Options, Worker};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
+use tokio_stream::{Stream, StreamExt};
+use tonic::{Request, Response, Status, Streaming};
+
+/// No test waits longer for one thing.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+type Chunks<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+/// The artifacts and the door for new sessions.
+struct Door {
+    artifacts: Arc<Mutex<BTreeMap<Digest, Vec<u8>>>>,
+    sessions: mpsc::Sender<Session>,
+}
+
+#[tonic::async_trait]
+impl WorkerService for Door {
+    type SessionStream = Chunks<pb::SessionResponse>;
+    type FetchPackageStream = Chunks<pb::FetchPackageResponse>;
+    type FetchPayloadStream = Chunks<pb::FetchPayloadResponse>;
+
+    async fn session(
+        &self,
+        request: Request<Streaming<pb::SessionRequest>>,
+    ) -> Result<Response<Self::SessionStream>, Status> {
+        let (to_worker, outgoing) = mpsc::channel::<ToWorker>(256);
+        let session = Session { incoming: request.into_inner(), to_worker, renewals: true, events: Vec::new() };
+        self.sessions.send(session).await.map_err(|_| Status::unavailable("the test is over"))?;
+        Ok(Response::new(Box::pin(ReceiverStream::new(outgoing).map(|said| Ok(said.into())))))
+    }
+
+    async fn fetch_package(
+        &self,
+        request: Request<pb::FetchPackageRequest>,
+    ) -> Result<Response<Self::FetchPackageStream>, Status> {
+        let chunks = self.chunks(&request.into_inner().digest)?;
+        Ok(Response::new(Box::pin(tokio_stream::iter(chunks).map(|chunk| Ok(pb::FetchPackageResponse { chunk })))))
+    }
+
+    async fn fetch_payload(
+        &self,
+        request: Request<pb::FetchPayloadRequest>,
+    ) -> Result<Response<Self::FetchPayloadStream>, Status> {
+        let chunks = self.chunks(&request.into_inner().digest)?;
+        Ok(Response::new(Box::pin(tokio_stream::iter(chunks).map(|chunk| Ok(pb::FetchPayloadResponse { chunk })))))
+    }
+
+    async fn store_payload(
+        &self,
+        request: Request<Streaming<pb::StorePayloadRequest>>,
+    ) -> Result<Response<pb::StorePayloadResponse>, Status> {
+        let mut bytes = Vec::new();
+        let mut chunks = request.into_inner();
+        while let Some(chunk) = chunks.next().await {
+            bytes.extend_from_slice(&chunk?.chunk);
+        }
+        let (digest, size_bytes) = (atlas_package::digest_of(&bytes), bytes.len() as u64);
+        self.artifacts.lock().expect("not poisoned").insert(digest, bytes);
+        Ok(Response::new(pb::StorePayloadResponse { digest: digest_out(digest), size_bytes }))
+    }
+}
+
+impl Door {
+    fn chunks(&self, digest: &[u8]) -> Result<Vec<bytes::Bytes>, Status> {
+        let digest = digest_in("digest", digest).map_err(|error| Status::invalid_argument(error.to_string()))?;
+        let artifacts = self.artifacts.lock().expect("not poisoned");
+        let bytes = artifacts.get(&digest).ok_or_else(|| Status::not_found("no such artifact"))?;
+        Ok(bytes.chunks(64 << 10).map(bytes::Bytes::copy_from_slice).collect())
+    }
+}
+
+/// A controller on a free port.
+pub(crate) struct Controller {
+    pub(crate) address: SocketAddr,
+    artifacts: Arc<Mutex<BTreeMap<Digest, Vec<u8>>>>,
+    sessions: mpsc::Receiver<Session>,
+    server: tokio::task::AbortHandle,
+    next_token: u64,
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+impl Controller {
+    #[expect(clippy::disallowed_methods, reason = "the test's own server")]
+    pub(crate) async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        let artifacts = Arc::default();
+        let (sender, sessions) = mpsc::channel(8);
+        let door = Door { artifacts: Arc::clone(&artifacts), sessions: sender };
+        let service = WorkerServiceServer::new(door).max_decoding_message_size(8 << 20);
+        let serving = tonic::transport::Server::builder()
+            .add_service(service)
+            .serve_with_incoming(TcpListenerStream::new(listener));
+        let server = tokio::spawn(serving).abort_handle();
+        Self { address, artifacts, sessions, server, next_token: 0 }
+    }
+
+    /// The next session that a worker opens.
+    pub(crate) async fn session(&mut self) -> Session {
+        in_time("a session", self.sessions.recv()).await.expect("the server runs")
+    }
+
+    /// The next session, welcomed.
+    pub(crate) async fn welcomed(&mut self, leases: Vec<Assignment>) -> Session {
+        let mut session = self.session().await;
+        session.hello().await;
+        session.welcome(leases).await;
+        session
+    }
+
+    /// Publishes an agent made of files and returns how a job of it is assigned.
+    pub(crate) fn publish(&mut self, files: &[(&str, &str)]) -> Agent {
+        let file = |&(path, text): &(&str, &str)| PackFile {
+            path: path.to_owned(),
+            bytes: text.as_bytes().to_vec(),
+            executable: text.starts_with("#!"),
+        };
+        let package = pack_files(files.iter().map(file).collect()).expect("a valid package");
+        let (digest, package_bytes) = (package.digest, package.bytes.len() as u64);
+        self.artifacts.lock().expect("not poisoned").insert(digest, package.bytes);
+        let contract = package.contract;
+        Agent { digest, package_bytes, contract }
+    }
+
+    /// A job of `agent`.
+    pub(crate) fn assignment(&mut self, agent: &Agent, input: &str) -> Assignment {
+        self.next_token += 1;
+        let spec = agent.contract.run_spec();
+        Assignment {
+            namespace: Namespace::default_namespace(),
+            job: JobId(self.next_token),
+            token: FencingToken(self.next_token),
+            attempt: Attempt(1),
+            agent: agent.contract.name.clone(),
+            version: agent.contract.version,
+            digest: agent.digest,
+            package_bytes: agent.package_bytes,
+            input: self.payload(input),
+            metadata: b"{\"team\":\"a\"}"[..].into(),
+            allocation: Allocation::default(),
+            startup_timeout: spec.timeouts.startup,
+            execution_timeout: spec.timeouts.execution,
+            needs_start: false,
+            retry_count: 0,
+            trace: None,
+        }
+    }
+
+    fn payload(&self, text: &str) -> Payload {
+        if text.len() <= atlas_types::INLINE_BYTES_MAX {
+            return Payload::inline(text.as_bytes());
+        }
+        let digest = atlas_package::digest_of(text.as_bytes());
+        self.artifacts.lock().expect("not poisoned").insert(digest, text.as_bytes().to_vec());
+        Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes: text.len() as u64 } }
+    }
+
+    /// What a payload of a report holds.
+    pub(crate) fn text(&self, payload: &Payload) -> String {
+        match &payload.body {
+            PayloadBody::Inline(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            PayloadBody::Artifact { digest, .. } => {
+                let artifacts = self.artifacts.lock().expect("not poisoned");
+                String::from_utf8_lossy(artifacts.get(digest).expect("it was stored")).into_owned()
+            }
+        }
+    }
+}
+
+/// A published agent.
+pub(crate) struct Agent {
+    pub(crate) digest: Digest,
+    pub(crate) package_bytes: u64,
+    pub(crate) contract: atlas_contract::Contract,
+}
+
+/// An open session, seen from the leader.
+pub(crate) struct Session {
+    incoming: Streaming<pb::SessionRequest>,
+    to_worker: mpsc::Sender<ToWorker>,
+    /// Whether renewals are answered while the test waits for something else.
+    pub(crate) renewals: bool,
+    /// Stream events that came while the test waited for something else.
+    pub(crate) events: Vec<StreamEvent>,
+}
+
+/// How an attempt ended, for comparison.
+#[derive(Debug)]
+pub(crate) enum End {
+    Completed { output: Payload, usage: Usage, metadata: Option<String> },
+    Failed { failure: Failure, output: Option<Payload>, cancelled: bool },
+    NotHeld,
+}
+
+impl Session {
+    pub(crate) async fn hello(&mut self) -> Hello {
+        match self.next().await {
+            ToLeader::Hello(hello) => hello,
+            other => panic!("hello comes first, not {other:?}"),
+        }
+    }
+
+    pub(crate) async fn welcome(&mut self, leases: Vec<Assignment>) {
+        self.welcome_for(Duration::from_secs(10), leases).await;
+    }
+
+    pub(crate) async fn welcome_for(&mut self, ttl: Duration, leases: Vec<Assignment>) {
+        self.say(ToWorker::Welcome(Welcome { epoch: NodeEpoch(1), session_ttl: Micros::from(ttl), leases })).await;
+    }
+
+    pub(crate) async fn grant(&mut self, assignment: &Assignment) {
+        self.say(ToWorker::Grant(Box::new(assignment.clone()))).await;
+    }
+
+    pub(crate) async fn say(&mut self, said: ToWorker) {
+        self.to_worker.send(said).await.expect("the stream is open");
+    }
+
+    /// The next frame, as it comes.
+    pub(crate) async fn next(&mut self) -> ToLeader {
+        let frame = in_time("a frame", self.incoming.next()).await.expect("the stream is open").expect("no error");
+        ToLeader::try_from(frame).expect("a well-formed frame")
+    }
+
+    /// Reads on until the worker closes the stream.
+    pub(crate) async fn until_closed(&mut self) {
+        in_time("the end of the stream", async { while let Some(Ok(_)) = self.incoming.next().await {} }).await;
+    }
+
+    /// The next report; renewals and stream events on the way are taken care of.
+    pub(crate) async fn report(&mut self) -> (u64, Report) {
+        loop {
+            match self.next().await {
+                ToLeader::Report { number, report } => return (number, report),
+                ToLeader::Renew { number } if self.renewals => self.say(ToWorker::RenewAck { number }).await,
+                ToLeader::StreamEvents { events, .. } => self.events.extend(events),
+                _ => {}
+            }
+        }
+    }
+
+    /// The end of an attempt, acknowledged.
+    pub(crate) async fn end(&mut self) -> (FencingToken, End) {
+        loop {
+            let (number, report) = self.report().await;
+            self.say(ToWorker::ReportAck { number, result: ReportResult::Applied }).await;
+            let end = match report.kind {
+                ReportKind::Started => continue,
+                ReportKind::Completed { output, usage, metadata } => {
+                    let metadata = metadata.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+                    End::Completed { output, usage, metadata }
+                }
+                ReportKind::Failed { failure, output, cancelled, .. } => End::Failed { failure, output, cancelled },
+                ReportKind::NotHeld => End::NotHeld,
+            };
+            return (report.token, end);
+        }
+    }
+
+    /// Grants a job and waits for its end.
+    pub(crate) async fn run(&mut self, assignment: &Assignment) -> End {
+        self.grant(assignment).await;
+        self.end().await.1
+    }
+}
+
+impl End {
+    /// The output of a good end.
+    pub(crate) fn output(&self, controller: &Controller) -> String {
+        match self {
+            Self::Completed { output, .. } => controller.text(output),
+            other => panic!("not completed: {other:?}"),
+        }
+    }
+
+    /// The error of a bad end.
+    pub(crate) fn error(&self) -> String {
+        match self {
+            Self::Failed { failure, cancelled: false, .. } => failure.error.to_string(),
+            other => panic!("not failed: {other:?}"),
+        }
+    }
+
+    pub(crate) fn usage(&self) -> Usage {
+        match self {
+            Self::Completed { usage, .. } => *usage,
+            other => panic!("not completed: {other:?}"),
+        }
+    }
+}
+
+/// A worker of this process, with a directory of its own.
+pub(crate) struct Node {
+    worker: Worker,
+    pub(crate) dir: TempDir,
+}
+
+impl Node {
+    pub(crate) async fn start(controller: &Controller) -> Self {
+        Self::start_with(controller, |_| {}).await
+    }
+
+    pub(crate) async fn start_with(controller: &Controller, change: impl FnOnce(&mut Options)) -> Self {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let name = NodeId::new("n1").expect("valid name");
+        let mut options = Options::new(name, vec![controller.address.to_string()], dir.path().to_owned());
+        options.keeper = Some(keeper());
+        change(&mut options);
+        let worker = Worker::start(options, Env::system()).await.expect("the worker starts");
+        Self { worker, dir }
+    }
+
+    pub(crate) async fn shutdown(self) {
+        self.shutdown_after(|| true).await;
+    }
+
+    /// Stops the worker and looks at what it left, before its directory goes.
+    pub(crate) async fn shutdown_after<T>(self, look: impl FnOnce() -> T) -> T {
+        in_time("the shutdown", self.worker.shutdown()).await;
+        look()
+    }
+}
+
+/// The program that keeps process trees.
+pub(crate) fn keeper() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_atlas-worker"))
+}
+
+/// Waits for one thing, not for ever.
+pub(crate) async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(PATIENCE, future).await {
+        Ok(value) => value,
+        Err(_) => panic!("no {what} within {PATIENCE:?}"),
+    }
+}
+
+/// Waits until a condition holds, not for ever.
+pub(crate) async fn until(what: &str, patience: Duration, mut holds: impl FnMut() -> bool) {
+    let waiting = async {
+        while !holds() {
+            #[expect(clippy::disallowed_methods, reason = "the test polls a condition of the outside world")]
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    assert!(tokio::time::timeout(patience, waiting).await.is_ok(), "{what}: not within {patience:?}");
+}
+
+/// An exec agent that runs a shell script.
+pub(crate) fn shell(script: &str, more: &str) -> Vec<(&'static str, String)> {
+    let contract =
+        format!("agent:\n  name: sh\n  version: 1.0.0\n  provider:\n    type: exec\n    command: [sh, run.sh]\n{more}");
+    vec![("agent.yaml", contract), ("run.sh", script.to_owned())]
+}
+
+/// A Python agent.
+pub(crate) fn python(code: &str, more: &str) -> Vec<(&'static str, String)> {
+    let contract = format!("agent:\n  name: py\n  version: 1.0.0\n{more}");
+    vec![("agent.yaml", contract), ("agent.py", code.to_owned())]
+}
+
+impl Controller {
+    pub(crate) fn publish_owned(&mut self, files: &[(&str, String)]) -> Agent {
+        let files: Vec<_> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+        self.publish(&files)
+    }
+}
+
+/// True, and says so, if there is no Python to test with.
+pub(crate) fn without_python() -> bool {
+    match atlas_worker::Python::find(None) {
+        Ok(_) => false,
+        Err(why) => {
+            eprintln!("skipped: {why}");
+            true
+        }
+    }
+}
