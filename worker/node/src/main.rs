@@ -51,6 +51,11 @@ async fn serve(options: atlas_worker::Options) -> anyhow::Result<()> {
         _ = interrupt.recv() => {}
     }
     tracing::info!("stopping: running attempts may end");
-    worker.shutdown().await;
+    tokio::select! {
+        () = worker.shutdown() => {}
+        // Asked twice: what still runs dies with this process.
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
     Ok(())
 }

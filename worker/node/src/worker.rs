@@ -59,7 +59,10 @@ pub struct Worker {
 
 impl Worker {
     /// Starts a worker. It connects, and connects again, until it is shut down. Needs the process's async runtime.
-    pub async fn start(options: Options, env: Env) -> Result<Self, StartError> {
+    pub async fn start(mut options: Options, env: Env) -> Result<Self, StartError> {
+        // Agents run in their packages' directories, where a relative path would mean something else.
+        options.data_dir = std::path::absolute(&options.data_dir)
+            .map_err(|source| StartError::DataDir { path: options.data_dir.clone(), source })?;
         let data_dir = options.data_dir.clone();
         let sdk = env.spawn_blocking("sdk", move || unpack_sdk(&data_dir)).join().await;
         let sdk = sdk.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()));

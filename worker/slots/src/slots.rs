@@ -13,6 +13,9 @@ use crate::pool::Pool;
 use crate::reports::Reports;
 use crate::{AttemptEnd, Effect, Input, SlotId, SlotKey, StopReason};
 
+/// How long a hello may stay without an answer.
+const GREETING_MAX: Duration = Duration::from_secs(10);
+
 /// What an operator may choose.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -75,6 +78,7 @@ impl Slots {
         let mut effects = Vec::new();
         // First of all: whatever came in, it must not keep an attempt alive that our own clock has ended.
         self.expire(now, &mut effects);
+        self.give_up_greeting(now, &mut effects);
         match input {
             Input::Connected => self.greet(now, &mut effects),
             Input::Welcome { epoch: _, ttl, leases } => self.welcome(ttl, leases, now, &mut effects),
@@ -103,7 +107,11 @@ impl Slots {
     pub fn next_tick(&self) -> Option<Duration> {
         let clock = self.clock.as_ref();
         let renew = clock.filter(|_| self.session == Session::Live).map(LeaseClock::renew_at);
-        [clock.map(LeaseClock::deadline), renew, self.pool.next_expiry()].into_iter().flatten().min()
+        let greeting = match self.session {
+            Session::Greeting { sent_at } => Some(sent_at + GREETING_MAX),
+            Session::Away | Session::Live => None,
+        };
+        [clock.map(LeaseClock::deadline), renew, greeting, self.pool.next_expiry()].into_iter().flatten().min()
     }
 
     /// The leases this process believes to hold.
@@ -337,6 +345,16 @@ impl Slots {
             effects.push(Effect::Disconnect);
         }
         true
+    }
+
+    /// Closes a stream whose other end does not answer the hello.
+    fn give_up_greeting(&mut self, now: Duration, effects: &mut Vec<Effect>) {
+        if let Session::Greeting { sent_at } = self.session
+            && now >= sent_at + GREETING_MAX
+        {
+            self.session = Session::Away;
+            effects.push(Effect::Disconnect);
+        }
     }
 
     fn renew(&mut self, now: Duration, effects: &mut Vec<Effect>) {

@@ -212,6 +212,56 @@ async fn outputs_that_json_cannot_hold_are_an_error() {
 }
 
 #[tokio::test]
+async fn every_name_that_agents_import_is_there() {
+    if without_python() {
+        return;
+    }
+    let mut stage = Stage::set().await;
+    let code = r#"
+from atlas import __version__, AgentBase
+from atlas.runtime import AgentBase, AgentContext, AgentResult, run_agent
+from atlas.runtime.llm_agent import LLMAgent
+from atlas.runtime.context import AgentContext, SpawnResult, SpawnError, SkillInvocationError
+from atlas.llm.provider import LLMResponse, LLMProvider
+from atlas.llm import openai as o, anthropic as a
+from atlas.orchestrator.protocol import RoutingDecision, Orchestrator
+from atlas.contract.registry import AgentRegistry
+from atlas.contract.types import (AgentContract, SchemaSpec, HardwareSpec, ModelSpec, RequiresSpec, RetrySpec, ProviderSpec,
+                                  KnowledgeRequirement, AgentDependency)
+from atlas.contract.permissions import PermissionsSpec
+from atlas.pool.job import JobData
+from atlas.knowledge.provider import KnowledgeEntry
+from atlas.skills.types import SkillSpec, SkillError
+from pathlib import Path
+
+class Fake:
+    async def complete(self, prompt, **kwargs):
+        return LLMResponse(prompt.upper(), 3, 5, "fake")
+
+class Shout(LLMAgent):
+    async def on_startup(self):
+        self.context.providers["llm_provider"] = Fake()
+        await super().on_startup()
+    def build_prompt(self, input_data):
+        return input_data["text"]
+    def parse_response(self, response, input_data):
+        return {"text": response.text, "fast": o.model_for_preference("fast"), "other": a.model_for_preference("?"),
+                "provider": isinstance(Fake(), LLMProvider), "route": RoutingDecision().action,
+                "registry": len(AgentRegistry([self.contract])), "required": self.contract.input_schema.required,
+                "read": self.context.permissions.filesystem, "knowledge": self.contract.requires.knowledge.enabled}
+"#;
+    let more = "  input:\n    schema: {type: object, required: [text]}\n";
+    let ends = stage.run(code, more, &["{\"text\": \"hi\"}"]).await;
+    assert_eq!(
+        ends[0].output(&stage.controller),
+        r#"{"text":"HI","fast":"gpt-4o-mini","other":"claude-sonnet-4-20250514","provider":true,"route":"execute","registry":1,"required":["text"],"read":["read"],"knowledge":false}"#
+    );
+    let End::Completed { metadata, .. } = &ends[0] else { panic!("{ends:?}") };
+    assert_eq!(metadata.as_deref(), Some(r#"{"team":"a","input_tokens":3,"output_tokens":5,"model":"fake"}"#));
+    stage.node.shutdown().await;
+}
+
+#[tokio::test]
 async fn on_shutdown_runs_when_the_worker_stops() {
     if without_python() {
         return;

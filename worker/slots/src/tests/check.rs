@@ -470,6 +470,24 @@ fn a_lease_is_given_back_only_when_its_process_is_dead() {
 }
 
 #[test]
+fn a_hello_without_an_answer_is_given_up() {
+    check(
+        "connect; +9; +1; welcome; connect; welcome",
+        &expect![[r#"
+        connect
+            hello []
+        +9
+        +1
+            disconnect
+        welcome
+        connect
+            hello []
+        welcome
+    "#]],
+    );
+}
+
+#[test]
 fn a_welcome_that_comes_too_late_is_not_believed() {
     check(
         "connect; +9; welcome 1; connect; welcome 1",
