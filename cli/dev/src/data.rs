@@ -35,8 +35,10 @@ pub struct DataDir {
 impl DataDir {
     /// Takes a folder that is kept; makes it if there is none.
     pub fn kept(path: &Path) -> Result<Self, DataError> {
-        std::fs::create_dir_all(path).map_err(|source| DataError::Folder { path: path.to_owned(), source })?;
-        Ok(Self { path: path.to_owned(), ephemeral: None, _lock: lock(path)? })
+        let failed = |source| DataError::Folder { path: path.to_owned(), source };
+        std::fs::create_dir_all(path).map_err(failed)?;
+        // Absolute, since agents run in folders of their own.
+        Ok(Self { path: path.canonicalize().map_err(failed)?, ephemeral: None, _lock: lock(path)? })
     }
 
     /// Makes a new folder that is thrown away at the end.

@@ -17,13 +17,19 @@ const MASKS: [(&str, &str); 11] = [
     (r#""[A-Za-z0-9_.-]+" \(pid"#, "\"<program>\" (pid"),
 ];
 
-/// The text with everything masked, and the gaps that masks of different widths leave made even.
+/// The text with everything masked. Words of different widths leave different gaps: in a line with a mask, and in the head of a
+/// table, every gap is two blanks; all other lines stay as they are.
 pub(crate) fn mask(text: &str) -> String {
-    let mut text = text.to_owned();
+    let mut masked = text.to_owned();
     for (pattern, word) in MASKS {
-        text = Regex::new(pattern).expect("a pattern").replace_all(&text, word).into_owned();
+        masked = Regex::new(pattern).expect("a pattern").replace_all(&masked, word).into_owned();
     }
-    Regex::new(r"(>[^\S\n]?) {2,}").expect("a pattern").replace_all(&text, "$1  ").into_owned()
+    let gap = Regex::new(r"(\S) {2,}").expect("a pattern");
+    let even = |line: &str| {
+        let head = !line.is_empty() && !line.contains(|c: char| c.is_lowercase());
+        if head || line.contains('<') { gap.replace_all(line, "$1  ").into_owned() } else { line.to_owned() }
+    };
+    masked.split('\n').map(even).collect::<Vec<_>>().join("\n")
 }
 
 #[test]

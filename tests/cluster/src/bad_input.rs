@@ -34,7 +34,7 @@ async fn bad_requests_are_refused_and_change_nothing() {
         ("/api/jobs", b"{\"agent\": \"../../etc/passwd\"}".to_vec(), &[400]),
         ("/api/jobs", b"{\"agent\": \"strict\", \"priority\": \"high\"}".to_vec(), &[400]),
         ("/api/jobs", deep_input.into_bytes(), &[400, 413, 422]),
-        ("/api/jobs?validate=refuse", b"{\"agent\": \"strict\", \"input\": {\"m\": 1}}".to_vec(), &[422]),
+        ("/api/jobs?validate=refuse", b"{\"agent\": \"strict\", \"input\": {\"m\": 1}}".to_vec(), &[400, 422]),
         ("/api/jobs", vec![b' '; 3 << 20], &[413]),
         ("/api/agents", b"not a package".to_vec(), &[400, 422]),
     ];
