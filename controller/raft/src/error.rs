@@ -107,4 +107,3 @@ pub enum StartError {
     #[error("could not start the thread of the leader loop")]
     Thread(#[source] std::io::Error),
 }
-

@@ -1,9 +1,10 @@
 //! The handle through which the rest of the controller uses the replicated state.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use atlas_state::State;
-use atlas_types::{EventRecord, EventSeq, NodeEpoch, NodeId, Outcome, Rejection, Request, Seq};
+use atlas_types::{EventRecord, EventSeq, MemberId, NodeEpoch, NodeId, Outcome, Rejection, Request, Seq};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::door::PeerDoor;
@@ -20,6 +21,48 @@ pub struct AppliedBatch {
     pub events: Arc<[EventRecord]>,
     /// The state after it.
     pub state: State,
+}
+
+/// Where applied batches go: to subscribers, and until the history comes for them also into a store for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Batches {
+    sender: broadcast::Sender<Arc<AppliedBatch>>,
+    early: Arc<Mutex<Option<VecDeque<Arc<AppliedBatch>>>>>,
+    /// Batches up to this event are not stored.
+    from: EventSeq,
+}
+
+/// Batches that wait for the history. A history that is further behind after a crash has a gap, which it tells.
+const EARLY_MAX: usize = 4_096;
+
+impl Batches {
+    /// Keeps batches behind `from` for the history if there is one.
+    pub(crate) fn new(capacity: usize, history: bool, from: EventSeq) -> Self {
+        let (sender, _) = broadcast::channel(capacity);
+        Self { sender, early: Arc::new(Mutex::new(history.then(VecDeque::new))), from }
+    }
+
+    /// Tells subscribers.
+    pub(crate) fn send(&self, batch: AppliedBatch) {
+        let batch = Arc::new(batch);
+        // Held while sending, so that whoever takes the stored ones and subscribes misses none and sees none twice.
+        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(early) = early.as_mut()
+            && batch.events.last().is_some_and(|event| event.seq > self.from)
+        {
+            if early.len() == EARLY_MAX {
+                early.pop_front();
+            }
+            early.push_back(Arc::clone(&batch));
+        }
+        // Without subscribers there is nobody to tell.
+        let _ = self.sender.send(batch);
+    }
+
+    fn subscribe_from_start(&self) -> (Vec<Arc<AppliedBatch>>, broadcast::Receiver<Arc<AppliedBatch>>) {
+        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        (early.take().unwrap_or_default().into(), self.sender.subscribe())
+    }
 }
 
 /// Answers to one proposal, in the order of its requests.
@@ -40,7 +83,7 @@ pub struct Handle {
     pub(crate) cluster_id: u128,
     pub(crate) inputs: mpsc::Sender<Input>,
     pub(crate) applied: watch::Receiver<State>,
-    pub(crate) batches: broadcast::Sender<Arc<AppliedBatch>>,
+    pub(crate) batches: Batches,
     pub(crate) leadership: watch::Receiver<Leadership>,
     pub(crate) history: Arc<watch::Sender<EventSeq>>,
     pub(crate) door: PeerDoor,
@@ -50,6 +93,11 @@ impl Handle {
     /// The cluster that this member belongs to.
     pub fn cluster_id(&self) -> u128 {
         self.cluster_id
+    }
+
+    /// This member's number.
+    pub fn member(&self) -> MemberId {
+        MemberId(*self.door.raft.node_id())
     }
 
     /// Proposes `requests` and waits until their entry is applied, or their refusal is certain. One answer a request, in order.
@@ -78,7 +126,13 @@ impl Handle {
 
     /// What this member applies from now on. A receiver that lags is told so by its error; it then reads the state again.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<AppliedBatch>> {
-        self.batches.subscribe()
+        self.batches.sender.subscribe()
+    }
+
+    /// What this member has applied since its start, replayed entries included, that the history does not have, and what it
+    /// applies from now on. For the history alone, once: the first part is empty the second time.
+    pub fn subscribe_from_start(&self) -> (Vec<Arc<AppliedBatch>>, broadcast::Receiver<Arc<AppliedBatch>>) {
+        self.batches.subscribe_from_start()
     }
 
     /// Whether this member leads, and whether it has stopped.

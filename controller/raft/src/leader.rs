@@ -81,7 +81,7 @@ impl LeaderLoop {
                     let end = Lead::new(&mut self, leader, *state).run(&mut shutdown).await;
                     self.slot.clear();
                     match end {
-                        End::Lost => {}
+                        End::Lost => self.follow(),
                         End::Failed => return self.stop(),
                         End::Shutdown => return,
                     }

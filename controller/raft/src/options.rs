@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use atlas_types::MemberId;
+use atlas_types::{EventSeq, MemberId};
 
 use crate::log;
 
@@ -32,6 +32,8 @@ pub struct Options {
     pub strategy: atlas_duty::Strategy,
     /// True when this member keeps a history: then snapshots wait for [`crate::Handle::history_synced`].
     pub history: bool,
+    /// What the history has already: replayed batches up to here are not kept for [`crate::Handle::subscribe_from_start`].
+    pub history_from: EventSeq,
     /// A snapshot is due after so much log, or twice the last snapshot if that is more; as much log is kept.
     pub snapshot_log_bytes: u64,
 }
@@ -50,6 +52,7 @@ impl Options {
             session_ttl: Duration::from_secs(10),
             strategy: atlas_duty::Strategy::BinPack,
             history: true,
+            history_from: EventSeq(0),
             snapshot_log_bytes: 256 << 20,
         }
     }

@@ -8,7 +8,7 @@ use atlas_env::Env;
 use atlas_state::State;
 use atlas_types::EventSeq;
 use openraft::{BasicNode, Config, SnapshotPolicy};
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::consensus::log_store::LogStore;
 use crate::consensus::machine::MachineStore;
@@ -16,7 +16,7 @@ use crate::consensus::network::Network;
 use crate::consensus::snapshot::Snapshots;
 use crate::door::PeerDoor;
 use crate::error::{Leadership, StartError};
-use crate::handle::Handle;
+use crate::handle::{Batches, Handle};
 use crate::leader::machine::{Slot, StateMachine};
 use crate::leader::{LeaderLoop, Raft};
 use crate::log::{Driver, FileDriver, Log};
@@ -68,6 +68,7 @@ pub(crate) async fn start_on(
     options: Options,
     env: Env,
 ) -> Result<(Handle, Service), StartError> {
+    let alone = options.members.len() <= 1;
     let (started, starting) = oneshot::channel();
     let (ended, ending) = oneshot::channel();
     let (shutdown, asked) = oneshot::channel();
@@ -95,10 +96,15 @@ pub(crate) async fn start_on(
         let _ = ended.send(());
     };
     env.thread("raft", thread).map_err(StartError::Thread)?;
-    let handle = starting.await.unwrap_or_else(|_| {
-        Err(StartError::Raft { reason: "its thread panicked".to_owned() })
-    })?;
-    let service = Service { leadership: handle.leadership(), shutdown, ended: ending };
+    let handle =
+        starting.await.unwrap_or_else(|_| Err(StartError::Raft { reason: "its thread panicked".to_owned() }))?;
+    let mut leadership = handle.leadership();
+    if alone {
+        // There is nothing to wait for but itself: whoever has the handle can propose.
+        let follows = |leadership: &Leadership| matches!(leadership, Leadership::Follower { .. });
+        let _ = leadership.wait_for(|leadership| !follows(leadership)).await;
+    }
+    let service = Service { leadership, shutdown, ended: ending };
     Ok((handle, service))
 }
 
@@ -114,10 +120,11 @@ impl Member {
     async fn start(driver: Box<dyn Driver>, options: Options, env: Env) -> Result<(Self, Handle), StartError> {
         let log = Log::open(driver, options.log.clone(), options.cluster_id, &env).map_err(StartError::Log)?;
         let cluster_id = log.cluster_id();
-        let snapshots = Snapshots::open(options.data_dir.join("raft").join("snapshots")).map_err(StartError::Snapshot)?;
+        let snapshots =
+            Snapshots::open(options.data_dir.join("raft").join("snapshots")).map_err(StartError::Snapshot)?;
         let state = State::new(cluster_id);
         let (applied_sender, applied) = watch::channel(state.clone());
-        let (batches, _) = broadcast::channel(options.subscription_max);
+        let batches = Batches::new(options.subscription_max, options.history, options.history_from);
         // Without a history there is none to wait for.
         let synced = if options.history { EventSeq(0) } else { EventSeq(u64::MAX) };
         let (history, history_seen) = watch::channel(synced);

@@ -7,12 +7,18 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_types::{
-    CancelJob, ClusterConfig, Command, ConfigureCluster, JobId, MemberId, Namespace, Origin, Outcome, Rejection, Request,
+    AgentKind, AgentName, AgentPin, BootId, CancelJob, ClusterConfig, Command, CompleteJob, ConfigureCluster, Demand,
+    Digest, Effects, Inventory, JobId, JobStatus, MemberId, Micros, Namespace, NodeId, Origin, Outcome, Payload,
+    RegisterAgent, RegisterNode, Rejection, Request, RetryRule, RunSpec, SubmitJob, Timeouts, Usage, Verdict, Version,
 };
+
+use openraft::async_runtime::WatchReceiver;
+use tokio::net::TcpListener;
 
 use crate::error::Leadership;
 use crate::handle::Handle;
 use crate::log::sim::SimDisk;
+use crate::log::{Limits, Log};
 use crate::options::Options;
 use crate::start::{Service, start_on};
 
@@ -118,6 +124,138 @@ async fn a_failed_sync_stops_the_member_and_loses_nothing_acknowledged() {
 }
 
 #[tokio::test]
+async fn a_member_killed_at_any_sync_keeps_what_it_acknowledged() {
+    let (dir, disk) = (tempfile::tempdir().expect("temporary directory"), SimDisk::default());
+    let (mut acknowledged, mut tried) = (0, 0);
+    for seed in 0..25_u64 {
+        let (handle, service) = member(dir.path(), &disk).await;
+        if tried > 0 {
+            let found = number(&handle);
+            assert!((acknowledged..=tried).contains(&found), "seed {seed}: {found} of {acknowledged} to {tried}");
+        }
+        disk.fail_sync(seed * 7 % 11);
+        loop {
+            tried += 1;
+            if soon(handle.propose(vec![set(tried)])).await.is_err() {
+                break;
+            }
+            acknowledged = tried;
+        }
+        disk.crash(seed);
+        soon(service.shutdown()).await;
+    }
+}
+
+#[tokio::test]
+async fn replayed_batches_wait_for_the_history() {
+    let (dir, disk) = (tempfile::tempdir().expect("temporary directory"), SimDisk::default());
+    let with_history = || Options { history: true, ..options(dir.path()) };
+    let start = |options| soon(start_on(Box::new(disk.driver()), options, Env::system()));
+    let (handle, service) = start(with_history()).await.expect("starts");
+    for number in 1..=3 {
+        soon(handle.propose(vec![set(number)])).await.expect("applied");
+    }
+    let (early, mut later) = handle.subscribe_from_start();
+    assert_eq!(early.len(), 3);
+    handle.history_synced(early[1].events[0].seq);
+    soon(handle.propose(vec![set(4)])).await.expect("applied");
+    let synced = early[1].events[0].seq;
+    assert!(soon(later.recv()).await.expect("sent").events.iter().all(|event| event.seq > early[2].events[0].seq));
+    disk.crash(1);
+    drop(service);
+    let (handle, service) = start(Options { history_from: synced, ..with_history() }).await.expect("starts");
+    let (early, _) = handle.subscribe_from_start();
+    let events: Vec<_> = early.iter().flat_map(|batch| batch.events.iter().map(|event| event.seq)).collect();
+    assert_eq!(events[0], synced.next(), "what the history lacks, and nothing before");
+    soon(service.shutdown()).await;
+}
+
+#[tokio::test]
+async fn one_job_alone_takes_two_entries() {
+    let (dir, disk) = (tempfile::tempdir().expect("temporary directory"), SimDisk::default());
+    let (handle, service) = member(dir.path(), &disk).await;
+    let job = JobId(0x0102_0304_0506_0708);
+    let node = NodeId::new("n1").expect("a name");
+    let inventory = Inventory { places: 1, ..Inventory::default() };
+    let register = RegisterNode { node: node.clone(), boot_id: BootId(1), inventory };
+    soon(handle.propose(vec![request(Command::RegisterNode(register)), agent()])).await.expect("applied");
+    let mut batches = handle.subscribe();
+    soon(handle.propose(vec![submit(job)])).await.expect("applied");
+    let lease = Arc::clone(handle.applied().lease(job).expect("granted by the entry that submitted it"));
+    let complete = CompleteJob {
+        job,
+        node,
+        token: lease.token,
+        output: Payload::inline(b"{}"),
+        usage: Usage::default(),
+        metadata: None,
+        stream: None,
+    };
+    let answers = soon(handle.propose(vec![request(Command::CompleteJob(complete))])).await.expect("applied");
+    assert_eq!(answers, [Ok(Outcome::Ended { status: JobStatus::Completed, retry: None })]);
+    soon(service.shutdown()).await;
+    let mut entries = 0;
+    while let Ok(batch) = batches.try_recv() {
+        assert!(!batch.events.is_empty());
+        entries += 1;
+    }
+    assert_eq!(entries, 2);
+    // Nor does the log hold another one that names it.
+    let log = Log::open(Box::new(disk.driver()), Limits::default(), None, &Env::system()).expect("opens");
+    let entries = log.read(0, u64::MAX, usize::MAX).expect("readable").into_iter();
+    let decoded = entries.filter_map(|(_, body)| atlas_format::decode_entry(body.split_last()?.1).ok());
+    let naming = decoded.filter(|entry| format!("{entry:?}").contains(&job.to_string()));
+    assert_eq!(naming.count(), 2);
+}
+
+fn digest() -> Digest {
+    Digest([7; 32])
+}
+
+fn agent_name() -> AgentName {
+    AgentName::new("echo").expect("a name")
+}
+
+fn agent() -> Request {
+    let spec = RunSpec {
+        demand: Demand::default(),
+        effects: Effects::Idempotent,
+        max_attempts: 3,
+        concurrency: None,
+        retry: RetryRule::default(),
+        timeouts: Timeouts { queue: None, startup: Micros::from_secs(30), execution: Micros::from_secs(300) },
+    };
+    request(Command::RegisterAgent(RegisterAgent {
+        name: agent_name(),
+        version: version(),
+        digest: digest(),
+        package_bytes: 1,
+        kind: AgentKind::Agent,
+        capabilities: Vec::new(),
+        contract: Payload::inline(b"{}"),
+        spec: Arc::new(spec),
+        labels: BTreeMap::new(),
+    }))
+}
+
+fn version() -> Version {
+    "1.0.0".parse().expect("a version")
+}
+
+fn submit(id: JobId) -> Request {
+    request(Command::SubmitJob(SubmitJob {
+        id,
+        agent: agent_name(),
+        verdict: Verdict::Accepted(AgentPin { version: version(), digest: digest() }),
+        input: Payload::inline(b"{}"),
+        priority: 0,
+        metadata: Arc::from(&b"{}"[..]),
+        labels: Arc::default(),
+        execution_timeout: None,
+    }))
+}
+
+#[tokio::test]
 async fn many_callers_share_entries() {
     let (dir, disk) = (tempfile::tempdir().expect("temporary directory"), SimDisk::default());
     let (handle, service) = member(dir.path(), &disk).await;
@@ -138,36 +276,108 @@ struct Third {
     handle: Handle,
     service: Service,
     door: atlas_env::Task<()>,
+    members: BTreeMap<MemberId, String>,
 }
 
 async fn three(dir: &Path, disks: &[SimDisk; 3]) -> Vec<Third> {
     let mut listeners = Vec::new();
     for _ in disks {
-        listeners.push(tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port"));
+        listeners.push(TcpListener::bind("127.0.0.1:0").await.expect("a free port"));
     }
-    let address = |listener: &tokio::net::TcpListener| listener.local_addr().expect("bound").to_string();
+    let address = |listener: &TcpListener| listener.local_addr().expect("bound").to_string();
     let members: BTreeMap<_, _> =
         listeners.iter().zip(1..).map(|(listener, id)| (MemberId(id), address(listener))).collect();
     let mut thirds = Vec::new();
     for ((listener, disk), id) in listeners.into_iter().zip(disks).zip(1..) {
-        let options = Options {
-            member: MemberId(id),
-            cluster_id: Some(7),
-            // All three form the same group.
-            members: members.clone(),
-            ..options(&dir.join(id.to_string()))
-        };
-        let (handle, service) = soon(start_on(Box::new(disk.driver()), options, Env::system())).await.expect("starts");
-        let incoming = futures::stream::unfold(listener, |listener| async move {
-            Some((listener.accept().await.map(|(stream, _)| stream), listener))
-        });
-        let server = tonic::transport::Server::builder().add_service(handle.peer_door().into_service());
-        let door = Env::system().spawn("peer-door", async move {
-            server.serve_with_incoming(incoming).await.expect("serves");
-        });
-        thirds.push(Third { handle, service, door });
+        thirds.push(third(dir, disk, MemberId(id), &members, listener).await);
     }
     thirds
+}
+
+/// Starts one of three. All three form the same group.
+async fn third(
+    dir: &Path,
+    disk: &SimDisk,
+    member: MemberId,
+    members: &BTreeMap<MemberId, String>,
+    listener: TcpListener,
+) -> Third {
+    let options =
+        Options { member, cluster_id: Some(7), members: members.clone(), ..options(&dir.join(member.to_string())) };
+    let (handle, service) = soon(start_on(Box::new(disk.driver()), options, Env::system())).await.expect("starts");
+    let incoming = futures::stream::unfold(listener, |listener| async move {
+        Some((listener.accept().await.map(|(stream, _)| stream), listener))
+    });
+    let server = tonic::transport::Server::builder().add_service(handle.peer_door().into_service());
+    let door = Env::system().spawn("peer-door", async move {
+        server.serve_with_incoming(incoming).await.expect("serves");
+    });
+    Third { handle, service, door, members: members.clone() }
+}
+
+impl Third {
+    async fn stop(self) {
+        self.door.abort();
+        soon(self.service.shutdown()).await;
+    }
+}
+
+/// Takes a snapshot of everything that is applied and purges the log up to it.
+async fn snapshot_and_purge(handle: &Handle) {
+    let raft = handle.peer_door().raft;
+    let applied = raft.metrics().borrow_watched().last_applied.expect("something is applied");
+    raft.trigger().snapshot().await.expect("lives");
+    soon(raft.wait(None).metrics(|metrics| metrics.snapshot >= Some(applied), "the snapshot")).await.expect("lives");
+    raft.trigger().purge_log(applied.index).await.expect("lives");
+    soon(raft.wait(None).metrics(|metrics| metrics.purged >= Some(applied), "the purge")).await.expect("lives");
+}
+
+#[tokio::test]
+async fn a_member_restarts_from_its_snapshot_and_the_log_behind_it() {
+    let (dir, disk) = (tempfile::tempdir().expect("temporary directory"), SimDisk::default());
+    let (handle, service) = member(dir.path(), &disk).await;
+    for number in 1..=30 {
+        soon(handle.propose(vec![set(number)])).await.expect("applied");
+    }
+    snapshot_and_purge(&handle).await;
+    soon(handle.propose(vec![set(31)])).await.expect("applied");
+    let (seq, chain) = (handle.applied().seq(), handle.applied().chain());
+    disk.crash(1);
+    drop(service);
+    let (handle, service) = member(dir.path(), &disk).await;
+    assert_eq!((number(&handle), handle.applied().seq(), handle.applied().chain()), (31, seq, chain));
+    soon(service.shutdown()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_that_was_away_too_long_is_sent_a_snapshot() {
+    let (dir, disks) = (tempfile::tempdir().expect("temporary directory"), [(); 3].map(|()| SimDisk::default()));
+    let mut thirds = three(dir.path(), &disks).await;
+    propose_somewhere(&thirds, 1).await;
+    all_have(&thirds, 1).await;
+    let away = thirds.remove((leader_of(&thirds).await + 1) % 3);
+    let (member, members) = (away.handle.member(), away.members.clone());
+    away.stop().await;
+    for number in 2..=30 {
+        propose_somewhere(&thirds, number).await;
+    }
+    all_have(&thirds, 30).await;
+    // openraft keeps what a leader might still send, so the one that purges comes to lead only then.
+    let leader = leader_of(&thirds).await;
+    let next = &thirds[1 - leader].handle;
+    snapshot_and_purge(next).await;
+    let transfer = thirds[leader].handle.peer_door().raft;
+    transfer.trigger().transfer_leader(next.member().0).await.expect("lives");
+    leads(next).await;
+    let listener = TcpListener::bind(&members[&member]).await.expect("its old address");
+    let disk = &disks[usize::try_from(member.0).expect("small") - 1];
+    thirds.push(third(dir.path(), disk, member, &members, listener).await);
+    all_have(&thirds, 30).await;
+    let chains: Vec<_> = thirds.iter().map(|third| third.handle.applied().chain()).collect();
+    assert!(chains.iter().all(|chain| *chain == chains[0]), "replicas agree");
+    for third in thirds {
+        third.stop().await;
+    }
 }
 
 /// The place of the one that leads.
@@ -214,8 +424,7 @@ async fn three_members_replicate_and_survive_the_loss_of_their_leader() {
     assert!(chains.iter().all(|chain| *chain == chains[0]), "replicas agree");
 
     let gone = thirds.remove(leader_of(&thirds).await);
-    gone.door.abort();
-    soon(gone.service.shutdown()).await;
+    gone.stop().await;
     for number in 21..=40 {
         propose_somewhere(&thirds, number).await;
     }
@@ -224,7 +433,6 @@ async fn three_members_replicate_and_survive_the_loss_of_their_leader() {
     let state = soon(thirds[leader].handle.read()).await.expect("a quorum confirms");
     assert_eq!(state.config().agents_max, 40);
     for third in thirds {
-        third.door.abort();
-        soon(third.service.shutdown()).await;
+        third.stop().await;
     }
 }

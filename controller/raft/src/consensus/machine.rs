@@ -45,7 +45,11 @@ impl<M: Machine> MachineStore<M> {
         Self { machine, applied: None, membership: RaftStoredMembership::default(), snapshots, history, env }
     }
 
-    fn apply_one(&mut self, id: RaftLogId, payload: EntryPayload<Proposal, u64, openraft::BasicNode>) -> io::Result<Reply> {
+    fn apply_one(
+        &mut self,
+        id: RaftLogId,
+        payload: EntryPayload<Proposal, u64, openraft::BasicNode>,
+    ) -> io::Result<Reply> {
         let reply = match payload {
             EntryPayload::Blank => Reply::Raft,
             EntryPayload::Normal(proposal) => {

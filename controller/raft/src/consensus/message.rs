@@ -91,8 +91,7 @@ pub(crate) struct AppendBody {
 impl AppendBody {
     pub(crate) fn of(append: &AppendEntriesRequest<Types>) -> Self {
         let entries = append.entries.iter();
-        let entries =
-            entries.map(|entry| EntryBody { id: Some(entry.log_id.into()), body: body::entry_body(entry) });
+        let entries = entries.map(|entry| EntryBody { id: Some(entry.log_id.into()), body: body::entry_body(entry) });
         Self {
             vote: Some(append.vote.into()),
             previous: append.prev_log_id.map(Id::from),
@@ -258,11 +257,9 @@ impl From<TransferLeaderResponse<Types>> for TransferAnswer {
     fn from(answer: TransferLeaderResponse<Types>) -> Self {
         match answer {
             Ok(()) => Self::default(),
-            Err(TransferLeaderError::VoteChanged { expected, actual }) => Self {
-                vote_expected: Some(expected.into()),
-                vote_actual: Some(actual.into()),
-                ..Self::default()
-            },
+            Err(TransferLeaderError::VoteChanged { expected, actual }) => {
+                Self { vote_expected: Some(expected.into()), vote_actual: Some(actual.into()), ..Self::default() }
+            }
             Err(TransferLeaderError::LogNotFlushed { expected, actual }) => Self {
                 not_flushed: true,
                 log_expected: expected.map(Id::from),

@@ -19,7 +19,9 @@ use openraft::{BasicNode, OptionalSend, RaftNetworkFactory, RaftNetworkV2};
 use prost::Message;
 use tonic::transport::{Channel, Endpoint};
 
-use super::message::{self, AppendAnswer, AppendBody, SnapshotAnswer, TransferAnswer, TransferBody, VoteAnswer, VoteAsk};
+use super::message::{
+    self, AppendAnswer, AppendBody, SnapshotAnswer, TransferAnswer, TransferBody, VoteAnswer, VoteAsk,
+};
 use super::snapshot::SnapshotFile;
 use super::{RaftVote, Types};
 
@@ -73,7 +75,12 @@ impl Peer {
         self.client.clone().map_err(|error| Unreachable::new(&io::Error::other(error)).into())
     }
 
-    async fn ask_vote(&self, ask: VoteRequest<Types>, pre: bool, option: RPCOption) -> Result<VoteResponse<Types>, RpcError> {
+    async fn ask_vote(
+        &self,
+        ask: VoteRequest<Types>,
+        pre: bool,
+        option: RPCOption,
+    ) -> Result<VoteResponse<Types>, RpcError> {
         let body = VoteAsk::of(&ask, pre).encode_to_vec().into();
         let mut request = tonic::Request::new(wire::VoteRequest { cluster_id: self.cluster_id.clone().into(), body });
         request.set_timeout(option.hard_ttl());

@@ -72,7 +72,8 @@ impl Snapshots {
     /// Writes a snapshot and makes it the current one.
     pub(crate) fn write(&self, meta: &RaftSnapshotMeta, source: Source) -> io::Result<SnapshotFile> {
         let temporary = self.dir.join("new.tmp");
-        let mut out = Summed { inner: BufWriter::with_capacity(BUFFER_BYTES, File::create(&temporary)?), crc: 0, bytes: 0 };
+        let mut out =
+            Summed { inner: BufWriter::with_capacity(BUFFER_BYTES, File::create(&temporary)?), crc: 0, bytes: 0 };
         let header = SnapshotBody::from(meta).encode_to_vec();
         out.write_all(&MAGIC)?;
         out.write_all(&FORMAT.to_le_bytes())?;

@@ -54,7 +54,8 @@ impl StoreBuilder<Types, LogStore, MachineStore<Counter>, TempDir> for Stores {
             Box::new(SimDisk::default().driver())
         };
         // Little room, so that segments end and the cache forgets.
-        let limits = Limits { first_segment_bytes: 1 << 16, segment_bytes: 1 << 16, cache_bytes: 64, ..Limits::default() };
+        let limits =
+            Limits { first_segment_bytes: 1 << 16, segment_bytes: 1 << 16, cache_bytes: 64, ..Limits::default() };
         let log = Log::open(driver, limits, None, &env).expect("an empty log opens");
         log.set_inline(self.inline);
         let snapshots = Snapshots::open(dir.path().join("snapshots")).expect("writable");

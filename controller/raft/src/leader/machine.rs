@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use atlas_replica::{Planned, Replica};
 use atlas_state::State;
 use atlas_types::EventSeq;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 
 use crate::consensus::machine::Machine;
 use crate::consensus::snapshot::Source;
 use crate::consensus::{LeaderId, Proposal, RaftLogId, Reply};
-use crate::handle::AppliedBatch;
+use crate::handle::{AppliedBatch, Batches};
 
 /// What the leader loop has in flight, for the state machine to adopt when it comes back committed.
 #[derive(Clone, Default)]
@@ -44,17 +44,12 @@ pub(crate) struct StateMachine {
     replica: Replica,
     slot: Slot,
     applied: watch::Sender<State>,
-    batches: broadcast::Sender<Arc<AppliedBatch>>,
+    batches: Batches,
 }
 
 impl StateMachine {
     /// A machine on the state of a new cluster.
-    pub(crate) fn new(
-        state: State,
-        slot: Slot,
-        applied: watch::Sender<State>,
-        batches: broadcast::Sender<Arc<AppliedBatch>>,
-    ) -> Self {
+    pub(crate) fn new(state: State, slot: Slot, applied: watch::Sender<State>, batches: Batches) -> Self {
         Self { replica: Replica::new(state), slot, applied, batches }
     }
 }
@@ -73,8 +68,7 @@ impl Machine for StateMachine {
         let state = self.replica.state().clone();
         let batch = AppliedBatch { index: id.index, seq: state.seq(), events: applied.events, state: state.clone() };
         self.applied.send_replace(state);
-        // Without subscribers there is nobody to tell.
-        let _ = self.batches.send(Arc::new(batch));
+        self.batches.send(batch);
         Ok(Reply::Applied)
     }
 

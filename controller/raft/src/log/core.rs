@@ -146,8 +146,7 @@ impl Core {
             _ => Some(self.open_next(len)),
         };
         let active = *self.active.as_ref().expect("a segment was opened above");
-        let carried: Vec<Record> =
-            if create.is_some() { self.marks.records().collect() } else { Vec::new() };
+        let carried: Vec<Record> = if create.is_some() { self.marks.records().collect() } else { Vec::new() };
         let carried_len: usize = carried.iter().map(Record::encoded_len).sum();
         let header_bytes = if create.is_some() { BLOCK_BYTES } else { 0 };
         block.clear(header_bytes + GROUP_HEADER_BYTES + carried_len + len);

@@ -142,7 +142,7 @@ impl Spares {
 
     fn take(&self, least: u64) -> Option<PathBuf> {
         let mut state = self.state();
-                let at = state.ready.iter().position(|&(_, bytes)| bytes >= least)?;
+        let at = state.ready.iter().position(|&(_, bytes)| bytes >= least)?;
         Some(state.ready.swap_remove(at).0)
     }
 

@@ -95,6 +95,10 @@ impl Index {
                 self.cached_bytes -= data.len();
             }
         }
+        if self.slots.is_empty() {
+            // While a log is read back whose older segments are gone, the cut may lie before the first entry that is left.
+            self.next = self.next.min(next).max(self.purged.map_or(0, |purged| purged.index + 1));
+        }
     }
 
     /// Drops the entries up to `id`. They need not exist: a snapshot may be ahead of the log.

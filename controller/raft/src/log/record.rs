@@ -115,9 +115,7 @@ impl Record {
         }
         let (&kind, body) = payload.split_first()?;
         let record = match kind {
-            KIND_ENTRY => {
-                Self::Entry { id: id_at(body, 0)?, data: Bytes::copy_from_slice(body.get(ID_BYTES..)?) }
-            }
+            KIND_ENTRY => Self::Entry { id: id_at(body, 0)?, data: Bytes::copy_from_slice(body.get(ID_BYTES..)?) },
             KIND_VOTE if body.len() == 17 && body[16] <= 1 => {
                 Self::Vote(Vote { term: u64_at(body, 0)?, node: u64_at(body, 8)?, committed: body[16] == 1 })
             }

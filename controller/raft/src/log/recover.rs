@@ -119,10 +119,9 @@ impl Reader {
             return Err(LogError::Damaged { file: before.unwrap_or_default(), offset, what });
         }
         if self.started {
-            self.core.finished.push_back(Finished {
-                sequence: self.last_end.0,
-                last_index: self.core.active_last_index.take(),
-            });
+            self.core
+                .finished
+                .push_back(Finished { sequence: self.last_end.0, last_index: self.core.active_last_index.take() });
         }
         self.started = true;
         self.core.cluster_id = header.cluster_id;
@@ -131,8 +130,7 @@ impl Reader {
         let end = self.groups(&header, bytes, file)?;
         self.last_end = (sequence, end as u64);
         self.core.next_sequence = sequence + 1;
-        self.core.active =
-            Some(Active { sequence, salt: header.salt, size: bytes.len() as u64, position: end as u64 });
+        self.core.active = Some(Active { sequence, salt: header.salt, size: bytes.len() as u64, position: end as u64 });
         Ok(true)
     }
 
@@ -215,11 +213,7 @@ impl Reader {
         Ok(())
     }
 
-    fn finish(
-        self,
-        driver: &mut dyn Driver,
-        segments: BTreeMap<u64, Arc<dyn Segment>>,
-    ) -> Result<Recovered, LogError> {
+    fn finish(self, driver: &mut dyn Driver, segments: BTreeMap<u64, Arc<dyn Segment>>) -> Result<Recovered, LogError> {
         // A log of which nothing is gone may begin anywhere: its first segment is here.
         let whole = self.index.purged().is_none() && segments.keys().next().is_none_or(|&sequence| sequence == 1);
         let expected = self.index.purged().map_or(0, |purged| purged.index + 1);

@@ -126,9 +126,11 @@ impl Log {
             cluster_id,
         });
         let theirs = Arc::clone(&shared);
-        let thread = env
-            .thread("raft-log", move || theirs.write_until_closed())
-            .map_err(|source| LogError::Io { what: "start the writer of", file: "log".to_owned(), source })?;
+        let thread = env.thread("raft-log", move || theirs.write_until_closed()).map_err(|source| LogError::Io {
+            what: "start the writer of",
+            file: "log".to_owned(),
+            source,
+        })?;
         let closer = Closer { shared: Arc::clone(&shared), thread: Mutex::new(Some(thread)) };
         Ok(Self { shared, _closer: Arc::new(closer) })
     }
@@ -423,9 +425,8 @@ impl Shared {
         writer.places.clear();
         let Writer { core, driver, block, places, active } = writer;
         let plan = core.plan(records, block, places);
-        let failed = |driver: &dyn Driver, what, source| {
-            LogError::Io { what, file: driver.name(plan.sequence), source }
-        };
+        let failed =
+            |driver: &dyn Driver, what, source| LogError::Io { what, file: driver.name(plan.sequence), source };
         if let Some(sizes) = plan.create {
             let created = driver.create(plan.sequence, sizes.least, sizes.usual);
             let segment = created.map_err(|error| failed(driver.as_ref(), "create", error))?;
