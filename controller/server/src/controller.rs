@@ -100,6 +100,7 @@ impl Controller {
             service: service.clone(),
             limits: options.http_limits.clone(),
             env: env.clone(),
+            stop: stopped.clone(),
             about: about(&options, &handle),
         });
         let worker_parts = worker_door::Parts {

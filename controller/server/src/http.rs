@@ -21,6 +21,7 @@ use atlas_env::Env;
 use atlas_service::{Caller, Service};
 use atlas_types::Door;
 use http::Method;
+use tokio::sync::watch;
 
 use answer::{Answer, Problem, Response};
 use request::Request;
@@ -50,6 +51,8 @@ pub(crate) struct HttpDoor {
     pub(crate) service: Service,
     pub(crate) limits: HttpLimits,
     pub(crate) env: Env,
+    /// Turns true when the controller stops: streams end then.
+    pub(crate) stop: watch::Receiver<bool>,
     /// What `/api/version` answers.
     pub(crate) about: serde_json::Value,
 }
@@ -95,6 +98,10 @@ impl HttpDoor {
             (Route::Health, &Method::GET) => nodes::health(self, request).await,
             (Route::Ready, &Method::GET) => nodes::ready(self).await,
             (Route::Version, &Method::GET) => Ok(answer::json(http::StatusCode::OK, &self.about)),
+            (Route::Figures, &Method::GET) => Ok(answer::json(http::StatusCode::OK, &self.service.figures())),
+            (Route::FiguresOf(agent), &Method::GET) => {
+                Ok(answer::json(http::StatusCode::OK, &self.service.figures_of(&agent)?))
+            }
             (Route::Metrics, &Method::GET) => Ok(answer::metrics(self.service.render_metrics())),
             _ => Err(Problem::NoMethod),
         }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use crate::contracts::Known;
-use crate::jobs::{find_version, unknown_agent};
+use crate::submit::{find_version, unknown_agent};
 use crate::{Caller, Consistency, Error, Service};
 
 /// Which versions a list of agents shows.

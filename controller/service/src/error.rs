@@ -22,6 +22,9 @@ pub enum Error {
         /// The nearest name there is.
         suggestion: Option<AgentName>,
     },
+    /// No job of an agent of that name has run here.
+    #[error("No metrics for agent: {0}")]
+    NoFigures(String),
     /// The input breaks the agent's contract.
     #[error("the input does not fit the contract of {agent} {version}")]
     InputRefused {
@@ -121,7 +124,7 @@ impl Error {
     /// The error's entry in the catalogue.
     pub fn entry(&self) -> Entry {
         match self {
-            Self::UnknownAgent { .. } => catalogue::UNKNOWN_AGENT,
+            Self::UnknownAgent { .. } | Self::NoFigures(_) => catalogue::UNKNOWN_AGENT,
             Self::InputRefused { .. } => catalogue::INPUT_REFUSED,
             Self::ContractRefused { .. } => catalogue::CONTRACT_REFUSED,
             Self::Malformed(_) => catalogue::MALFORMED,

@@ -19,6 +19,7 @@ pub(crate) async fn events(shared: Arc<Shared>) {
         match batches.recv().await {
             Ok(batch) => {
                 observe::record(&shared.metrics, &batch.events);
+                shared.stats.record(&batch.events);
                 shared.events.push(&batch.events);
                 release(&shared, &batch);
             }

@@ -1,73 +1,15 @@
-//! Jobs: submit, get, list, wait, cancel, retry.
+//! Jobs: get, list, wait, cancel, retry.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_contract::requirement::Requirement;
-use atlas_contract::{Violation, joined};
 use atlas_history::{HistoryError, JobFilter};
 use atlas_state::State;
-use atlas_types::{
-    AgentName, AgentPin, AgentVersion, CancelJob, Command, Failure, FailureKind, Job, JobId, JobStatus, Micros,
-    Outcome, PayloadBody, Rejection, Request, RequestId, RetryJob, SubmitJob, Timestamp, Verdict,
-};
-use bytes::Bytes;
-use serde_json::Value;
+use atlas_types::{AgentName, CancelJob, Command, Job, JobId, JobStatus, Outcome, PayloadBody, RetryJob, Timestamp};
 
-use crate::artifacts::digest_of;
-use crate::contracts::Known;
+use crate::submit::Submission;
 use crate::view::{Shown, View, waiting};
-use crate::{Caller, Consistency, Error, Service, json};
-
-/// A job to be.
-#[derive(Debug, Clone)]
-pub struct Submission {
-    /// The agent asked for.
-    pub agent: AgentName,
-    /// Which of its versions, in the grammar of spec §3.3; none is the highest.
-    pub version: Option<String>,
-    /// The input, a JSON text.
-    pub input: Bytes,
-    /// Higher runs first.
-    pub priority: i64,
-    /// Free-form labels.
-    pub labels: BTreeMap<String, String>,
-    /// Overrides the contract's execution timeout.
-    pub execution_timeout: Option<Micros>,
-    /// The caller's idempotency key.
-    pub request_id: Option<RequestId>,
-    /// Refuse what cannot run, instead of accepting it and letting it fail (design §3.1).
-    pub refuse: bool,
-}
-
-impl Submission {
-    /// A job with nothing but an agent and an input.
-    pub fn new(agent: AgentName, input: Bytes) -> Self {
-        Self {
-            agent,
-            version: None,
-            input,
-            priority: 0,
-            labels: BTreeMap::new(),
-            execution_timeout: None,
-            request_id: None,
-            refuse: false,
-        }
-    }
-
-    /// Tells one submission from another under the same idempotency key.
-    fn body_hash(&self) -> u64 {
-        let mut text = format!("{}\0{:?}\0{}\0{:?}\0", self.agent, self.version, self.priority, self.execution_timeout);
-        for (key, value) in &self.labels {
-            text.push_str(&format!("{key}\0{value}\0"));
-        }
-        let mut bytes = text.into_bytes();
-        bytes.extend_from_slice(&self.input);
-        let [a, b, c, d, e, f, g, h, ..] = digest_of(&bytes).0;
-        u64::from_le_bytes([a, b, c, d, e, f, g, h])
-    }
-}
+use crate::{Caller, Consistency, Error, Service};
 
 /// Which jobs are wanted.
 #[derive(Debug, Clone, Default)]
@@ -95,148 +37,8 @@ impl JobQuery {
     }
 }
 
-/// Why an input is refused, in two wordings.
-struct Refusal {
-    /// In the words of the source system, for the job's error.
-    told: Vec<Violation>,
-    /// In our own, with places and suggestions, for refusals.
-    explained: Vec<Violation>,
-}
-
-/// Inputs up to this size are checked on the door's own thread.
-const SMALL_BYTES_MAX: usize = 16 * 1024;
-/// How often a submission is repeated when the agent was replaced, or the drawn id was taken, between look-up and commit.
-const RACES_MAX: usize = 5;
-/// Labels of one job, and bytes of one.
-const LABELS_MAX: usize = 64;
-const LABEL_BYTES_MAX: usize = 1_024;
 /// Most jobs of the state that one list looks at.
 const LOOKED_AT_MAX: usize = 100_000;
-
-impl Service {
-    /// Submits a job. The answer comes when it is committed, and names an earlier job if the idempotency key was used before.
-    pub async fn submit(&self, caller: &Caller, submission: Submission) -> Result<JobId, Error> {
-        self.submit_as(caller, &submission, None).await
-    }
-
-    /// Submits a job and waits for its end, at most `timeout`: then the job as it stands.
-    pub async fn submit_and_wait(
-        &self,
-        caller: &Caller,
-        submission: Submission,
-        timeout: Duration,
-    ) -> Result<Shown, Error> {
-        // The id is drawn here, so that the place is taken before the job can end.
-        let id = JobId(self.shared.env.entropy.u64());
-        let mut waiter = self.shared.waiters.wait(id);
-        let submitted = self.submit_as(caller, &submission, Some(id)).await?;
-        if submitted != id {
-            return self.wait(caller, submitted, timeout).await;
-        }
-        tokio::select! {
-            biased;
-            ended = waiter.ended() => match ended {
-                Some(job) => self.show(job, View::Plain, None).await,
-                None => Err(Error::NoLeader),
-            },
-            () = self.shared.env.clock.sleep(timeout) => self.job(caller, id, View::Full, Consistency::Stale).await,
-        }
-    }
-
-    async fn submit_as(&self, caller: &Caller, submission: &Submission, id: Option<JobId>) -> Result<JobId, Error> {
-        check_labels(&submission.labels)?;
-        if json::too_deep(&submission.input) {
-            return Err(Error::Malformed(format!("the input nests deeper than {}", json::DEPTH_MAX)));
-        }
-        let input = self.payload(submission.input.clone()).await?;
-        let labels = Arc::new(submission.labels.clone());
-        let body_hash = if submission.request_id.is_some() { submission.body_hash() } else { 0 };
-        let mut id = id.unwrap_or_else(|| JobId(self.shared.env.entropy.u64()));
-        for _ in 0..RACES_MAX {
-            let verdict = self.verdict(caller, submission).await?;
-            let command = Command::SubmitJob(SubmitJob {
-                id,
-                agent: submission.agent.clone(),
-                verdict,
-                input: input.clone(),
-                priority: submission.priority,
-                metadata: b"{}".as_slice().into(),
-                labels: labels.clone(),
-                execution_timeout: submission.execution_timeout,
-            });
-            let mut request: Request = caller.request(command);
-            request.origin.request_id = submission.request_id.clone();
-            request.origin.body_hash = body_hash;
-            let outcomes = self.shared.handle.propose(vec![request]).await?;
-            match outcomes.into_iter().next() {
-                Some(Ok(Outcome::Submitted { job, .. })) => return Ok(job),
-                Some(Err(Rejection::StaleAgent)) => {}
-                Some(Err(Rejection::DuplicateJob { .. })) => id = JobId(self.shared.env.entropy.u64()),
-                Some(Err(rejection)) => return Err(rejection.into()),
-                Some(Ok(_)) | None => return Err(Error::OutcomeUnknown),
-            }
-        }
-        Err(Error::Overloaded)
-    }
-
-    /// Resolves the version and checks the input, off the loop.
-    async fn verdict(&self, caller: &Caller, submission: &Submission) -> Result<Verdict, Error> {
-        let Some(agent) = self.resolve(caller, submission)? else {
-            let text = format!("Pool error: Agent not found or no implementation: {}", submission.agent);
-            let failure = Failure { kind: FailureKind::NoAgent, error: text.into() };
-            return Ok(Verdict::Refused { pin: None, failure });
-        };
-        let pin = AgentPin { version: agent.version, digest: agent.digest };
-        let known = self.known(&agent).await?;
-        if !known.checks_input() {
-            return Ok(Verdict::Accepted(pin));
-        }
-        match self.check(known, &submission.input).await? {
-            Ok(()) => Ok(Verdict::Accepted(pin)),
-            Err(refusal) if submission.refuse => Err(Error::InputRefused {
-                agent: agent.name.clone(),
-                version: agent.version,
-                violations: refusal.explained,
-            }),
-            Err(refusal) => {
-                let text = format!("Input validation: {}", joined(&refusal.told));
-                let failure = Failure { kind: FailureKind::InputInvalid, error: text.into() };
-                Ok(Verdict::Refused { pin: Some(pin), failure })
-            }
-        }
-    }
-
-    /// The version to run. None if there is none and the job is to be seen failing.
-    fn resolve(&self, caller: &Caller, submission: &Submission) -> Result<Option<Arc<AgentVersion>>, Error> {
-        let state = self.shared.handle.applied();
-        let found = find_version(&state, caller, &submission.agent, submission.version.as_deref())?;
-        if found.is_none() && submission.refuse {
-            return Err(unknown_agent(&state, caller, submission.agent.as_str(), submission.version.as_deref()));
-        }
-        Ok(found)
-    }
-
-    /// Checks an input; a large one on the pool for blocking work, because a schema may take its time over it.
-    async fn check(&self, known: Arc<Known>, input: &Bytes) -> Result<Result<(), Refusal>, Error> {
-        let small = input.len() <= SMALL_BYTES_MAX;
-        let input: Value = serde_json::from_slice(input).map_err(|_| Error::Malformed("Invalid JSON".into()))?;
-        let check =
-            move || known.check_input(&input).map_err(|told| Refusal { told, explained: known.explain_input(&input) });
-        if small {
-            return Ok(check());
-        }
-        self.shared.env.spawn_blocking("check-input", check).join().await.map_err(|_| Error::Internal)
-    }
-
-    /// Reads a contract, once a package.
-    pub(crate) async fn known(&self, agent: &AgentVersion) -> Result<Arc<Known>, Error> {
-        if let Some(known) = self.shared.contracts.get(agent) {
-            return Ok(known);
-        }
-        let bytes = self.bytes(&agent.contract).await?;
-        Ok(self.shared.contracts.keep(agent.digest, &bytes))
-    }
-}
 
 /// Reading and waiting.
 impl Service {
@@ -384,44 +186,6 @@ impl Service {
             }
             Err(error) => Err(error),
         }
-    }
-}
-
-/// The highest version of an agent that meets a requirement.
-pub(crate) fn find_version(
-    state: &State,
-    caller: &Caller,
-    name: &AgentName,
-    requirement: Option<&str>,
-) -> Result<Option<Arc<AgentVersion>>, Error> {
-    let Some(text) = requirement else {
-        return Ok(state.agent_latest(&caller.namespace, name).cloned());
-    };
-    let requirement = Requirement::parse(text).map_err(|error| Error::Malformed(error.to_string()))?;
-    let mut versions = state.agent_versions(&caller.namespace, name).rev();
-    Ok(versions.find(|agent| !agent.retired && requirement.matches(&agent.version)).cloned())
-}
-
-pub(crate) fn unknown_agent(state: &State, caller: &Caller, name: &str, version: Option<&str>) -> Error {
-    let known: Vec<AgentName> = state.agents(&caller.namespace).map(|agent| agent.name.clone()).collect();
-    let nearest = atlas_contract::nearest(name, known.iter().map(AgentName::as_str));
-    Error::UnknownAgent {
-        name: name.chars().take(255).collect(),
-        version: version.map(str::to_owned),
-        suggestion: nearest.and_then(|name| AgentName::new(name).ok()),
-    }
-}
-
-fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Error> {
-    if labels.len() > LABELS_MAX {
-        return Err(Error::Malformed(format!("a job has at most {LABELS_MAX} labels")));
-    }
-    match labels.iter().find(|(key, value)| key.is_empty() || key.len().max(value.len()) > LABEL_BYTES_MAX) {
-        Some((key, _)) => {
-            let key: String = key.chars().take(64).collect();
-            Err(Error::Malformed(format!("the label \"{key}\" is empty or longer than {LABEL_BYTES_MAX} bytes")))
-        }
-        None => Ok(()),
     }
 }
 

@@ -78,6 +78,17 @@ impl Service {
         self.shared.handle.read().await.is_ok()
     }
 
+    /// Figures of all agents (spec §15.5).
+    pub fn figures(&self) -> Value {
+        self.shared.stats.all(self.shared.env.clock.wall())
+    }
+
+    /// Figures of one agent.
+    pub fn figures_of(&self, agent: &str) -> Result<Value, Error> {
+        let found = self.shared.stats.of(agent, self.shared.env.clock.wall());
+        found.ok_or_else(|| Error::NoFigures(agent.chars().take(255).collect()))
+    }
+
     /// All instruments in the OpenMetrics text form.
     pub fn render_metrics(&self) -> String {
         observe::gauges(&self.shared.metrics, &self.shared.handle.applied());

@@ -15,6 +15,7 @@ use bytes::Bytes;
 use crate::artifacts::{ArtifactError, Artifacts};
 use crate::contracts::Contracts;
 use crate::events::EventLog;
+use crate::stats::Stats;
 use crate::streams::Streams;
 use crate::waiters::Waiters;
 use crate::{Error, follow};
@@ -113,6 +114,7 @@ pub(crate) struct Shared {
     pub(crate) waiters: Waiters,
     pub(crate) events: EventLog,
     pub(crate) streams: Streams,
+    pub(crate) stats: Stats,
 }
 
 /// The tasks of a service. They end when they are dropped.
@@ -143,6 +145,7 @@ impl Service {
             waiters,
             events,
             streams: Streams::default(),
+            stats: Stats::default(),
         });
         let tasks = vec![
             env.spawn("follow-events", follow::events(shared.clone())),

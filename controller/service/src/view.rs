@@ -107,7 +107,7 @@ impl Shown {
         text(out, ",\"digest\":", &job.pin.as_ref().map(|pin| pin.digest.to_string()).unwrap_or_default());
         number(out, ",\"attempt\":", u64::from(job.attempt.0));
         number(out, ",\"max_attempts\":", job.spec.as_ref().map_or(0, |spec| u64::from(spec.max_attempts)));
-        text(out, ",\"node\":", lease.map_or("", |lease| lease.node.as_str()));
+        text(out, ",\"node\":", job.node.as_ref().map_or("", |node| node.as_str()));
         number(out, ",\"epoch\":", lease.map_or(0, |lease| lease.epoch.0));
         number(out, ",\"fencing_token\":", lease.map_or(0, |lease| lease.token.0));
         out.extend_from_slice(if job.warm { b",\"warm\":true" } else { b",\"warm\":false" });

@@ -10,6 +10,7 @@ use axum::extract::FromRequestParts;
 use axum::extract::ws::WebSocketUpgrade;
 use futures::stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use tokio::sync::watch;
 
 use super::answer::{Answer, Problem, Response, sse_frame};
 use super::request::Request;
@@ -28,6 +29,7 @@ pub(crate) struct Feed {
     /// Changes that go before what the reader gives.
     pub(crate) first: Vec<Change>,
     pub(crate) env: atlas_env::Env,
+    pub(crate) stop: watch::Receiver<bool>,
     over: bool,
 }
 
@@ -118,6 +120,7 @@ impl Feed {
             until_end: false,
             first: Vec::new(),
             env: door.env.clone(),
+            stop: door.stop.clone(),
             over: false,
         }
     }
@@ -146,6 +149,7 @@ impl Feed {
         let next = tokio::select! {
             biased;
             next = self.reader.next() => next,
+            () = async { drop(self.stop.wait_for(|stop| *stop).await) } => return Step::Over,
             () = self.env.clock.sleep(KEEP_ALIVE) => return Step::Silence,
         };
         match next {

@@ -6,6 +6,7 @@ use atlas_service::{Caller, LogReader};
 use axum::body::Body;
 use futures::stream;
 use http::StatusCode;
+use tokio::sync::watch;
 
 use super::HttpDoor;
 use super::answer::{Answer, ready_json, sse_frame};
@@ -19,7 +20,10 @@ pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, id:
         return Ok(ready_json(StatusCode::OK, door.service.logs(caller, id).await?));
     }
     match door.service.follow_logs(caller, id).await? {
-        Some(reader) => Ok(sse_response(Body::from_stream(stream::unfold(reader, next)))),
+        Some(reader) => {
+            let source = (reader, door.stop.clone());
+            Ok(sse_response(Body::from_stream(stream::unfold(source, next))))
+        }
         None => {
             let lines: Vec<Box<serde_json::value::RawValue>> =
                 serde_json::from_slice(&door.service.logs(caller, id).await?).unwrap_or_default();
@@ -29,13 +33,19 @@ pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, id:
     }
 }
 
-async fn next(mut reader: LogReader) -> Option<(Result<Vec<u8>, Infallible>, LogReader)> {
-    let lines = reader.next().await?;
+/// A reader of lines, and what ends it early.
+type Source = (LogReader, watch::Receiver<bool>);
+
+async fn next((mut reader, mut stop): Source) -> Option<(Result<Vec<u8>, Infallible>, Source)> {
+    let lines = tokio::select! {
+        lines = reader.next() => lines?,
+        () = async { drop(stop.wait_for(|stop| *stop).await) } => return None,
+    };
     let mut frames = Vec::new();
     for line in lines {
         let mut data = Vec::with_capacity(128);
         line.write(&mut data);
         frames.extend_from_slice(&sse_frame(Some(line.event.number), "log", &data));
     }
-    Some((Ok(frames), reader))
+    Some((Ok(frames), (reader, stop)))
 }

@@ -24,6 +24,8 @@ pub(crate) enum Route {
     Health,
     Ready,
     Version,
+    Figures,
+    FiguresOf(String),
     Metrics,
 }
 
@@ -56,6 +58,8 @@ impl Route {
             ["api", "health"] => Self::Health,
             ["api", "ready"] => Self::Ready,
             ["api", "version"] => Self::Version,
+            ["api", "metrics"] => Self::Figures,
+            ["api", "metrics", agent] => Self::FiguresOf(name(agent)?),
             ["metrics"] => Self::Metrics,
             _ => return None,
         })
@@ -72,6 +76,8 @@ impl Route {
                 | Self::Events
                 | Self::Health
                 | Self::Agents
+                | Self::Figures
+                | Self::FiguresOf(_)
         )
     }
 }

@@ -22,6 +22,7 @@ async fn health_and_version() {
     let reply = server.get("/api/health").await;
     assert_eq!(reply.header("content-type"), Some("application/json; charset=utf-8"));
     assert_eq!(reply.json(), json!({"status": "ok", "pending": 0, "running": 0, "capacity_remaining": 1000}));
+    assert_eq!(server.get("/api/metrics").await.json()["agents"], json!({}));
     assert_eq!(server.get("/api/version").await.json()["mode"], "production");
     assert_eq!(server.get("/api/ready").await.status, 200);
     assert!(server.get("/metrics").await.body.ends_with("# EOF\n"));
@@ -90,6 +91,22 @@ async fn a_pending_job_is_listed_waited_for_and_cancelled() {
     assert_eq!(unknown.json(), json!({"cancelled": false}));
     let health = server.get("/api/health").await.json();
     assert_eq!((health["pending"].as_u64(), health["capacity_remaining"].as_u64()), (Some(1), Some(999)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn figures_of_agents() {
+    let server = Server::start().await;
+    assert_eq!(server.get("/api/metrics/ghost").await.json(), json!({"error": "No metrics for agent: ghost"}));
+    server.post("/api/jobs?wait=10", r#"{"agent": "ghost"}"#).await;
+    let figures = server.get("/api/metrics").await.json();
+    let agent = json!({
+        "jobs_by_status": {"pending": 0, "running": 0, "completed": 0, "failed": 1, "cancelled": 0},
+        "total_jobs": 1, "throughput_per_min": 1, "latency_p50_ms": 0.0, "latency_p95_ms": 0.0, "latency_p99_ms": 0.0,
+        "error_rate": 1.0, "warm_hit_rate": 0.0, "total_retries": 0,
+    });
+    assert_eq!(figures["agents"]["ghost"], agent);
+    assert_eq!(server.get("/api/metrics/ghost").await.json(), agent);
+    assert_eq!(figures["global"]["error_rate"], 1.0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

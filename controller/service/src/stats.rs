@@ -1,0 +1,167 @@
+//! Figures per agent, from the events of jobs (spec §13.2), as `/api/metrics` shows them.
+//!
+//! A projection of this controller since it started: the counters of jobs that ended before are not in it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use atlas_types::{AgentName, Event, EventRecord, Job, JobChange, JobStatus, Timestamp};
+use serde_json::{Map, Value, json};
+
+/// Latencies kept of one agent, the latest.
+const SAMPLES_MAX: usize = 1_000;
+/// Agents that are counted apart; jobs of further ones, which can only be unknown names, are not counted.
+const AGENTS_MAX: usize = 10_000;
+/// The window of `throughput_per_min`, in microseconds.
+const WINDOW: i64 = 60_000_000;
+/// Ends remembered for the window; at a higher rate the window is the time that they span.
+const ENDS_MAX: usize = 100_000;
+
+/// The figures of all agents. Cheap to clone.
+#[derive(Clone, Default)]
+pub(crate) struct Stats {
+    agents: Arc<Mutex<BTreeMap<AgentName, Agent>>>,
+}
+
+#[derive(Default)]
+struct Agent {
+    /// By the order of [`JobStatus::ALL`].
+    by_status: [u64; 5],
+    /// Microseconds.
+    samples: VecDeque<u64>,
+    ends: VecDeque<Timestamp>,
+    warm_hits: u64,
+    retries: u64,
+}
+
+fn index(status: JobStatus) -> usize {
+    JobStatus::ALL.iter().position(|known| *known == status).unwrap_or(0)
+}
+
+impl Stats {
+    /// Takes in the events of an entry.
+    pub(crate) fn record(&self, events: &[EventRecord]) {
+        let mut agents = self.lock();
+        for event in events {
+            let Event::Job { change, old_status, job } = &event.event else { continue };
+            if *change == JobChange::Submitted || *old_status == job.status {
+                continue;
+            }
+            if !agents.contains_key(&job.agent) && agents.len() >= AGENTS_MAX {
+                continue;
+            }
+            agents.entry(job.agent.clone()).or_default().changed(*old_status, job, event.at);
+        }
+    }
+
+    /// The object of `/api/metrics`.
+    pub(crate) fn all(&self, now: Timestamp) -> Value {
+        let mut agents = self.lock();
+        let mut total = Agent::default();
+        let mut shown = Map::new();
+        for (name, agent) in agents.iter_mut() {
+            agent.forget(now);
+            shown.insert(name.to_string(), agent.show());
+            total.add(agent);
+        }
+        let global = json!({
+            "total_jobs": total.total(),
+            "error_rate": total.error_rate(),
+            "retry_rate": rounded(total.retries as f64 / total.total().max(1) as f64, 1e4),
+            "warm_hit_rate": total.warm_hit_rate(),
+            "throughput_per_min": total.ends.len(),
+            "latency_p50_ms": total.percentile(50),
+            "latency_p95_ms": total.percentile(95),
+            "latency_p99_ms": total.percentile(99),
+        });
+        json!({ "global": global, "agents": shown })
+    }
+
+    /// The figures of one agent.
+    pub(crate) fn of(&self, name: &str, now: Timestamp) -> Option<Value> {
+        let mut agents = self.lock();
+        let agent = agents.iter_mut().find(|(known, _)| known.as_str() == name).map(|(_, agent)| agent)?;
+        agent.forget(now);
+        Some(agent.show())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<AgentName, Agent>> {
+        self.agents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Agent {
+    fn changed(&mut self, old_status: JobStatus, job: &Job, at: Timestamp) {
+        let old = &mut self.by_status[index(old_status)];
+        *old = old.saturating_sub(1);
+        self.by_status[index(job.status)] += 1;
+        if !matches!(job.status, JobStatus::Completed | JobStatus::Failed) {
+            return;
+        }
+        self.warm_hits += u64::from(job.warm);
+        self.retries += u64::from(job.retry_count > 0);
+        if job.execution.0 > 0 {
+            self.samples.push_back(job.execution.0);
+            self.samples.drain(..self.samples.len().saturating_sub(SAMPLES_MAX));
+        }
+        self.ends.push_back(at);
+        self.ends.drain(..self.ends.len().saturating_sub(ENDS_MAX));
+    }
+
+    fn forget(&mut self, now: Timestamp) {
+        let gone = self.ends.partition_point(|end| end.0 < now.0 - WINDOW);
+        self.ends.drain(..gone);
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (sum, count) in self.by_status.iter_mut().zip(other.by_status) {
+            *sum += count;
+        }
+        self.samples.extend(&other.samples);
+        self.ends.extend(&other.ends);
+        self.warm_hits += other.warm_hits;
+        self.retries += other.retries;
+    }
+
+    fn total(&self) -> u64 {
+        self.by_status.iter().sum()
+    }
+
+    fn error_rate(&self) -> f64 {
+        rounded(self.by_status[index(JobStatus::Failed)] as f64 / self.total().max(1) as f64, 1e4)
+    }
+
+    fn warm_hit_rate(&self) -> f64 {
+        rounded(self.warm_hits as f64 / self.by_status[index(JobStatus::Completed)].max(1) as f64, 1e4)
+    }
+
+    /// The sample at `min(⌊n·p/100⌋, n−1)` of the sorted ones, in milliseconds.
+    fn percentile(&self, percent: usize) -> f64 {
+        let mut sorted: Vec<u64> = self.samples.iter().copied().collect();
+        sorted.sort_unstable();
+        let at = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
+        rounded(sorted.get(at).map_or(0.0, |micros| *micros as f64 / 1e3), 1e2)
+    }
+
+    fn show(&self) -> Value {
+        let by_status: Map<String, Value> = JobStatus::ALL
+            .iter()
+            .map(|status| (status.as_str().to_owned(), self.by_status[index(*status)].into()))
+            .collect();
+        json!({
+            "jobs_by_status": by_status,
+            "total_jobs": self.total(),
+            "throughput_per_min": self.ends.len(),
+            "latency_p50_ms": self.percentile(50),
+            "latency_p95_ms": self.percentile(95),
+            "latency_p99_ms": self.percentile(99),
+            "error_rate": self.error_rate(),
+            "warm_hit_rate": self.warm_hit_rate(),
+            "total_retries": self.retries,
+        })
+    }
+}
+
+fn rounded(number: f64, scale: f64) -> f64 {
+    (number * scale).round() / scale
+}
