@@ -5,6 +5,7 @@
 //! applied state before it announces the batch.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ const CANCEL_GRACE: Micros = Micros::from_secs(5);
 pub(super) struct Hub {
     service: Service,
     session_ttl: Micros,
+    /// Set once, under the lock of the seats: the controller stops.
+    closed: AtomicBool,
     seats: Mutex<HashMap<NodeId, Arc<Seat>>>,
 }
 
@@ -81,7 +84,12 @@ impl Seat {
 
 impl Hub {
     pub(super) fn new(service: &Service, session_ttl: Duration) -> Self {
-        Self { service: service.clone(), session_ttl: session_ttl.into(), seats: Mutex::default() }
+        Self {
+            service: service.clone(),
+            session_ttl: session_ttl.into(),
+            closed: AtomicBool::new(false),
+            seats: Mutex::default(),
+        }
     }
 
     /// Takes the node's seat and welcomes the worker. An older stream of the node is closed.
@@ -94,7 +102,8 @@ impl Hub {
     ) -> Result<Arc<Seat>, (Outbox, Refused)> {
         let mut seats = self.seats();
         // Under the lock: whoever empties the seats after this member stopped leading finds this one too.
-        if !matches!(*self.service.handle().leadership().borrow(), Leadership::Leader { .. }) {
+        let leads = matches!(*self.service.handle().leadership().borrow(), Leadership::Leader { .. });
+        if !leads || self.closed.load(Ordering::Relaxed) {
             return Err((out, Refused::NotLeader));
         }
         let state = self.service.handle().applied();
@@ -222,16 +231,18 @@ impl Hub {
 
     /// This member does not lead any more: workers look for who does.
     pub(super) fn hand_over(&self, leader_address: Option<&str>) {
-        self.close(&ToWorker::NotLeader { leader_address: leader_address.map(str::to_owned) });
+        let leader_address = leader_address.map(str::to_owned);
+        self.close(self.seats(), &ToWorker::NotLeader { leader_address });
     }
 
     /// The controller stops: workers go elsewhere.
     pub(super) fn shut_down(&self) {
-        self.close(&ToWorker::Shutdown);
+        let seats = self.seats();
+        self.closed.store(true, Ordering::Relaxed);
+        self.close(seats, &ToWorker::Shutdown);
     }
 
-    fn close(&self, last: &ToWorker) {
-        let mut seats = self.seats();
+    fn close(&self, mut seats: MutexGuard<'_, HashMap<NodeId, Arc<Seat>>>, last: &ToWorker) {
         for (_, seat) in seats.drain() {
             seat.out.send(last.clone());
             seat.out.finish();

@@ -100,30 +100,19 @@ impl Batch {
     /// Proposes everything and returns the acknowledgements.
     pub(super) async fn propose(mut self, service: Service, node: NodeId) -> Result<Vec<ToWorker>, NotAnswered> {
         self.check_artifacts(&service, &node).await;
-        for (index, lines) in std::mem::take(&mut self.streams) {
-            let payload = service.payload(lines.into()).await.map_err(NotAnswered::Stream)?;
-            match self.requests.get_mut(index).map(|request| &mut request.command) {
-                Some(Command::CompleteJob(CompleteJob { stream, .. }) | Command::FailJob(FailJob { stream, .. })) => {
-                    *stream = Some(payload);
-                }
-                // A lost lease takes no lines along: the next attempt has its own.
-                _ => {}
-            }
-        }
+        self.store_streams(&service).await?;
         let namespaces: Vec<_> = self.requests.iter().map(|request| request.origin.namespace.clone()).collect();
         let outcomes = service.handle().propose(self.requests).await.map_err(NotAnswered::Propose)?;
-        let mut acks = Vec::with_capacity(outcomes.len());
-        let (mut unrecorded, mut applied) = (Self::default(), 0);
+        let mut answers = Answers::default();
+        let mut unrecorded = Self::default();
         for ((reported, outcome), namespace) in self.reports.into_iter().zip(outcomes).zip(namespaces) {
             let Some(reported) = reported else { continue };
             match result(&reported, outcome) {
-                Ok(result) => {
-                    applied += u64::from(result == ReportResult::Applied);
-                    reported.acknowledge(result, &mut acks);
-                }
+                Ok(result) => answers.push(&reported, result),
                 Err(rejection) => {
                     tracing::error!(job = %reported.job, %rejection, "a report could not be recorded");
-                    let command = unrecordable(&node, reported.job, reported.token, &rejection.to_string());
+                    // Without its lines: they may be what could not be recorded.
+                    let command = unrecordable(&node, &reported, &rejection.to_string(), None);
                     unrecorded.push(namespace, command, Some(reported));
                 }
             }
@@ -132,15 +121,27 @@ impl Batch {
             let outcomes = service.handle().propose(unrecorded.requests).await.map_err(NotAnswered::Propose)?;
             for (reported, outcome) in unrecorded.reports.into_iter().flatten().zip(outcomes) {
                 // Whatever came of it: sending it again would not change it.
-                let result = outcome.map_or(ReportResult::Fenced, |_| ReportResult::Applied);
-                applied += u64::from(result == ReportResult::Applied);
-                reported.acknowledge(result, &mut acks);
+                answers.push(&reported, outcome.map_or(ReportResult::Fenced, |_| ReportResult::Applied));
             }
         }
-        let answered = acks.iter().filter(|ack| matches!(ack, ToWorker::ReportAck { .. })).count() as u64;
-        count(&service, ReportResult::Applied, applied);
-        count(&service, ReportResult::Fenced, answered - applied);
-        Ok(acks)
+        count(&service, ReportResult::Applied, answers.applied);
+        count(&service, ReportResult::Fenced, answers.fenced);
+        Ok(answers.acks)
+    }
+
+    /// Puts streams that are too large to be inline where their reports can name them.
+    async fn store_streams(&mut self, service: &Service) -> Result<(), NotAnswered> {
+        for (index, lines) in std::mem::take(&mut self.streams) {
+            let payload = service.payload(lines.into()).await.map_err(NotAnswered::Stream)?;
+            let command = self.requests.get_mut(index).map(|request| &mut request.command);
+            // A lost lease takes no lines along: the next attempt has its own.
+            if let Some(Command::CompleteJob(CompleteJob { stream, .. }) | Command::FailJob(FailJob { stream, .. })) =
+                command
+            {
+                *stream = Some(payload);
+            }
+        }
+        Ok(())
     }
 
     /// An output that is not here, or is no JSON, would end a job with a result that nobody can read: it fails instead.
@@ -160,17 +161,35 @@ impl Batch {
                 Ok(_) => "the output is not the JSON text that was announced".to_owned(),
                 Err(error) => error.to_string(),
             };
-            request.command = unrecordable(node, reported.job, reported.token, &reason);
+            let stream = match &mut request.command {
+                Command::CompleteJob(command) => command.stream.take(),
+                Command::FailJob(command) => command.stream.take(),
+                _ => None,
+            };
+            request.command = unrecordable(node, reported, &reason, stream);
         }
     }
 }
 
-impl Reported {
-    fn acknowledge(self, result: ReportResult, acks: &mut Vec<ToWorker>) {
-        let Self { number, job, stream, .. } = self;
-        acks.push(ToWorker::ReportAck { number, result });
-        if let (ReportResult::Applied, Some((attempt, number))) = (result, stream) {
-            acks.push(ToWorker::StreamAck { job, attempt, number });
+/// What a worker is told of its reports.
+#[derive(Default)]
+struct Answers {
+    acks: Vec<ToWorker>,
+    applied: u64,
+    fenced: u64,
+}
+
+impl Answers {
+    fn push(&mut self, reported: &Reported, result: ReportResult) {
+        let Reported { number, job, stream, .. } = *reported;
+        self.acks.push(ToWorker::ReportAck { number, result });
+        match result {
+            ReportResult::Fenced => self.fenced += 1,
+            ReportResult::Applied => {
+                self.applied += 1;
+                let stored = stream.map(|(attempt, number)| ToWorker::StreamAck { job, attempt, number });
+                self.acks.extend(stored);
+            }
         }
     }
 }
@@ -208,17 +227,17 @@ fn command(node: &NodeId, job: JobId, token: FencingToken, kind: ReportKind, str
 }
 
 /// Ends a job whose report cannot be recorded: otherwise it would hold its lease for ever.
-fn unrecordable(node: &NodeId, job: JobId, token: FencingToken, reason: &str) -> Command {
+fn unrecordable(node: &NodeId, reported: &Reported, reason: &str, stream: Option<Payload>) -> Command {
     let error = Arc::from(format!("the result could not be recorded: {reason}"));
     Command::FailJob(FailJob {
-        job,
+        job: reported.job,
         node: node.clone(),
-        token,
+        token: reported.token,
         failure: Failure { kind: FailureKind::Internal, error },
         output: None,
         usage: Usage::default(),
         metadata: None,
-        stream: None,
+        stream,
     })
 }
 

@@ -1,16 +1,23 @@
 //! Whole sessions: a real controller on one side, a worker that only talks on the other.
 
-#![expect(clippy::disallowed_methods, reason = "tests bound what they wait for by the machine's clock")]
-
 mod fake;
 
-use atlas_types::{Command, Digest, FencingToken, JobId, LoseLease, ReportKind};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_types::{
+    BootId, Command, Digest, FencingToken, JobId, LoseLease, NodeEpoch, Payload, PayloadBody, ReportKind, Usage,
+};
 use atlas_wire::convert::{digest_in, digest_out};
 use atlas_wire::limits::CHUNK_BYTES;
-use atlas_wire::proto::worker::v1::{FetchPayloadRequest, SessionRequest, StorePayloadRequest};
+use atlas_wire::proto::worker::v1::session_response::Kind;
+use atlas_wire::proto::worker::v1::{FetchPayloadRequest, SessionRequest, SessionResponse, StorePayloadRequest};
 use atlas_wire::session::ToLeader;
 use bytes::Bytes;
+use tokio_stream::StreamExt as _;
 
+use super::{Door, Parts, outbox};
 use fake::{Cluster, completed, hello, line, report, soon};
 
 const WELCOME: &str = "welcome epoch 1 ttl 10s leases []";
@@ -182,6 +189,61 @@ async fn a_report_of_a_lease_that_was_never_granted_is_fenced() {
 }
 
 #[tokio::test]
+async fn long_streams_are_stored_and_outputs_that_are_not_here_fail_their_job() {
+    let cluster = Cluster::start().await;
+    let mut worker = cluster.worker("n1", 1).await;
+    worker.hears().await;
+    cluster.submit(7, "plain").await;
+    worker.hears().await;
+    for number in 1..=2 {
+        worker.say(line(7, number, &"x".repeat(60_000))).await;
+    }
+    // Known by its number.
+    worker.say(line(7, 2, "again")).await;
+    let body = PayloadBody::Artifact { digest: Digest([9; 32]), size_bytes: 70_000 };
+    let output = Payload { key_id: 0, body };
+    worker.say(report(1, 7, 1, ReportKind::Completed { output, usage: Usage::default(), metadata: None })).await;
+    assert_eq!(worker.hears().await, "report 1 Applied");
+    assert_eq!(worker.hears().await, "stream of 7 attempt 1 to 2");
+    let state = cluster.controller.service().handle().applied();
+    let job = state.job(JobId(7)).expect("a job");
+    let error = &job.failure.as_ref().expect("failed").error;
+    assert!(error.starts_with("the result could not be recorded: there is no artifact sha256:0909"), "{error}");
+    let Some(Payload { body: PayloadBody::Artifact { size_bytes, .. }, .. }) = job.stream else {
+        panic!("{:?}", job.stream)
+    };
+    assert!(size_bytes > 120_000);
+}
+
+#[tokio::test]
+async fn whoever_missed_something_gets_the_whole_set() {
+    let cluster = Cluster::start().await;
+    let mut worker = cluster.worker("n1", 1).await;
+    worker.hears().await;
+    cluster.submit(7, "plain").await;
+    worker.hears().await;
+    let door = Door::new(Parts {
+        service: cluster.controller.service().clone(),
+        env: Env::system(),
+        session_ttl: Duration::from_secs(1),
+        members: BTreeMap::new(),
+    });
+    let (out, outgoing) = outbox::outbox();
+    let identity = ("n1".parse().expect("a name"), NodeEpoch(1), BootId(1));
+    let Ok(_seat) = door.hub.enter(identity, out) else { panic!("refused") };
+    door.hub.refresh();
+    door.hub.hand_over(Some("there:7401"));
+    let frames: Vec<_> = outgoing.collect().await;
+    let leases = |frame: &Result<SessionResponse, _>| match frame.as_ref().map(|frame| &frame.kind) {
+        Ok(Some(Kind::Welcome(welcome))) => welcome.leases.len(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!([leases(&frames[0]), leases(&frames[1])], [1, 1]);
+    let Ok(SessionResponse { kind: Some(Kind::NotLeader(last)) }) = &frames[2] else { panic!("{frames:?}") };
+    assert_eq!(last.leader_address, "there:7401");
+}
+
+#[tokio::test]
 async fn payloads_travel_in_chunks() {
     let cluster = Cluster::start().await;
     let mut client = cluster.client().await;
@@ -200,6 +262,6 @@ async fn payloads_travel_in_chunks() {
     }
     assert_eq!(found, bytes);
     let request = FetchPayloadRequest { digest: digest_out(Digest([9; 32])) };
-    let status = soon(client.fetch_payload(request)).await.err().expect("missing");
+    let status = soon(client.fetch_payload(request)).await.expect_err("missing");
     assert_eq!(atlas_wire::Error::from(&status).code, "E3010");
 }
