@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::{Env, Listener, Task};
-use atlas_history::{HistoryError, Progress, SqliteHistory};
+use atlas_history::{History as _, HistoryError, Progress, SqliteHistory};
 use atlas_raft::{Handle, Leadership};
 use atlas_service::{Artifacts, Caller, Followers, Parts, Service};
 use atlas_telemetry::Metrics;
@@ -83,6 +83,7 @@ impl Controller {
         let history = open_history(&options, &env, &metrics).await?;
         let raft_options = atlas_raft::Options {
             session_ttl: options.session_ttl,
+            history_from: *history.synced().borrow(),
             ..atlas_raft::Options::new(options.data_dir.clone())
         };
         let (handle, raft) = atlas_raft::start(raft_options, env.clone()).await.map_err(StartError::Raft)?;

@@ -18,9 +18,9 @@ mod socket;
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_service::{Caller, Service};
+use atlas_service::{Caller, Consistency, Service};
 use atlas_types::Door;
-use http::Method;
+use http::{HeaderName, HeaderValue, Method};
 use tokio::sync::watch;
 
 use answer::{Answer, Problem, Response};
@@ -28,6 +28,9 @@ use request::Request;
 use route::Route;
 
 pub(crate) use serve::serve;
+
+/// On an answer that may be stale: how many entries its controller has applied.
+const APPLIED: HeaderName = HeaderName::from_static("atlas-applied");
 
 /// Bounds of the door. Each is an option of the controller.
 #[derive(Debug, Clone)]
@@ -61,6 +64,7 @@ impl HttpDoor {
     /// Answers one request.
     async fn answer(&self, mut request: Request) -> Response {
         let accepts_problem = request.accepts_problem();
+        let stale = request.consistency() == Consistency::Stale;
         let answer = match Route::of(request.path()) {
             Some(route) => {
                 let ours = route.is_ours();
@@ -69,7 +73,13 @@ impl HttpDoor {
             }
             None => Err((Problem::NoRoute, false)),
         };
-        answer.unwrap_or_else(|(problem, ours)| problem.into_response(accepts_problem || ours))
+        let mut response = answer.unwrap_or_else(|(problem, ours)| problem.into_response(accepts_problem || ours));
+        if stale {
+            // What may be behind says how far it is.
+            let applied = self.service.handle().applied().seq().0;
+            response.headers_mut().insert(APPLIED, HeaderValue::from(applied));
+        }
+        response
     }
 
     async fn dispatch(&self, route: Route, request: &mut Request) -> Answer {

@@ -58,8 +58,14 @@ fn missed(shared: &Shared, state: &State) {
 /// Feeds history. When it cannot keep up the log does not wait: the gap is closed from the state, which keeps every ended job until
 /// history has it.
 pub(crate) async fn history(shared: Arc<Shared>) {
-    let mut batches = shared.handle.subscribe();
+    let (early, mut batches) = shared.handle.subscribe_from_start();
     let mut handed = *shared.history.synced().borrow();
+    for batch in early {
+        if hand(&shared, &batch, &mut handed).await.is_err() {
+            return;
+        }
+    }
+    // A state that came as a snapshot has no batches.
     let state = shared.handle.applied();
     if batches.is_empty() && state.event_seq() > handed {
         handed = state.event_seq();
@@ -68,27 +74,30 @@ pub(crate) async fn history(shared: Arc<Shared>) {
         }
     }
     loop {
-        let batch = match batches.recv().await {
-            Ok(batch) => batch,
+        match batches.recv().await {
+            Ok(batch) => {
+                if hand(&shared, &batch, &mut handed).await.is_err() {
+                    return;
+                }
+                lag(&shared, &batch);
+            }
             // What was missed shows in the numbers of what comes next.
             Err(RecvError::Lagged(entries)) => {
                 tracing::warn!(entries, "history fell behind the log, filling the gap from the state");
-                continue;
             }
             Err(RecvError::Closed) => return,
-        };
-        let before = batch.events.first().map_or(batch.state.event_seq(), |event| EventSeq(event.seq.0 - 1));
-        if before > handed && close_gap(&shared, &batch.state, before).await.is_err() {
-            return;
-        }
-        handed = handed.max(batch.state.event_seq());
-        if !batch.events.is_empty() {
-            if shared.history.append(batch.events.clone()).await.is_err() {
-                return;
-            }
-            lag(&shared, &batch);
         }
     }
+}
+
+/// Hands over one batch, and first what lies between it and what was handed over before.
+async fn hand(shared: &Shared, batch: &AppliedBatch, handed: &mut EventSeq) -> Result<(), HistoryError> {
+    let before = batch.events.first().map_or(batch.state.event_seq(), |event| EventSeq(event.seq.0 - 1));
+    if before > *handed {
+        close_gap(shared, &batch.state, before).await?;
+    }
+    *handed = batch.state.event_seq().max(*handed);
+    if batch.events.is_empty() { Ok(()) } else { shared.history.append(batch.events.clone()).await }
 }
 
 /// Gives history the ended jobs of a state, in place of events that were missed.

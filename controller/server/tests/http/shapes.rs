@@ -25,6 +25,8 @@ async fn health_and_version() {
     assert_eq!(server.get("/api/metrics").await.json()["agents"], json!({}));
     assert_eq!(server.get("/api/version").await.json()["mode"], "production");
     assert_eq!(server.get("/api/ready").await.status, 200);
+    assert_eq!(reply.header("atlas-applied"), None);
+    assert!(server.get("/api/health?consistency=stale").await.header("atlas-applied").is_some());
     assert!(server.get("/metrics").await.body.ends_with("# EOF\n"));
     server.controller.shutdown().await;
 }
@@ -131,4 +133,5 @@ async fn what_was_acknowledged_is_there_after_a_restart() {
     let server = Server::start_in(dir).await;
     assert_eq!(server.get(&format!("/api/jobs/{failed}")).await.json()["status"], "failed");
     assert_eq!(server.get(&format!("/api/jobs/{pending}")).await.json()["status"], "pending");
+    assert_eq!(server.get("/api/jobs").await.json().as_array().map(Vec::len), Some(2));
 }

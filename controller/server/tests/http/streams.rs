@@ -51,6 +51,20 @@ async fn events_are_read_again_from_a_number_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn events_are_read_again_over_a_restart() {
+    let server = Server::start().await;
+    let id = server.submit(r#"{"agent": "ghost"}"#).await;
+    let Server { controller, dir } = server;
+    controller.shutdown().await;
+    let server = Server::start_in(dir).await;
+    let mut stream = TcpStream::connect(server.addr()).await.expect("connects");
+    let request = b"GET /api/events HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\nlast-event-id: 0\r\n\r\n";
+    stream.write_all(request).await.expect("sent");
+    let events = until(&mut stream, "\"new_status\":\"failed\"").await;
+    assert!(events.contains(&id) && events.contains("\"new_status\":\"running\""), "{events}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_stream_of_an_ended_job_tells_its_life_and_ends() {
     let server = Server::start().await;
     let id = server.submit(r#"{"agent": "ghost"}"#).await;
