@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub(crate) struct Mailbox {
     letters: Mutex<Letters>,
     wake: PipeWriter,
     woken: PipeReader,
+    /// A byte is in the pipe, or about to be: spares both sides most of their system calls.
+    rung: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -39,7 +42,7 @@ impl Mailbox {
         let (woken, wake) = io::pipe()?;
         set_nonblocking(&woken)?;
         set_nonblocking(&wake)?;
-        Ok(Self { letters: Mutex::default(), wake, woken })
+        Ok(Self { letters: Mutex::default(), wake, woken, rung: AtomicBool::new(false) })
     }
 
     pub(crate) fn post(&self, order: Order) {
@@ -76,13 +79,17 @@ impl Mailbox {
     }
 
     fn ring(&self) {
-        // A full pipe wakes as well.
-        let _ = (&self.wake).write(&[1]);
+        if !self.rung.swap(true, Ordering::SeqCst) {
+            // A full pipe wakes as well.
+            let _ = (&self.wake).write(&[1]);
+        }
     }
 
     fn hush(&self) {
-        let mut bytes = [0; 64];
-        while matches!((&self.woken).read(&mut bytes), Ok(64)) {}
+        // Cleared before the letters are read: what is posted from here on rings again.
+        if self.rung.swap(false, Ordering::SeqCst) {
+            let _ = (&self.woken).read(&mut [0; 64]);
+        }
     }
 
     fn letters(&self) -> MutexGuard<'_, Letters> {

@@ -132,6 +132,9 @@ pub(crate) fn serve(slot: SlotId, mailbox: &Mailbox, shared: &Shared) {
                 break;
             }
         };
+        if program.as_deref().is_some_and(has_ended) {
+            program = None;
+        }
         let token = work.assignment.token;
         let mut control = Control {
             env: &shared.env,
@@ -150,6 +153,12 @@ pub(crate) fn serve(slot: SlotId, mailbox: &Mailbox, shared: &Shared) {
         program.stop(&shared.env);
     }
     let _ = shared.told.blocking_send(Told::Gone);
+}
+
+/// True if an idle program has ended: a job that it did not see yet gets another one.
+fn has_ended(program: &dyn Program) -> bool {
+    let fd = program.changes().map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+    fd.is_some_and(|fd| matches!(poll(&mut [fd], PollTimeout::ZERO), Ok(1)))
 }
 
 /// Waits for an order; false if the idle program ended meanwhile.

@@ -72,7 +72,7 @@ class Host:
             return
         for frame in frames:
             # Kept in an attribute: the loop itself holds tasks weakly.
-            self._task = self._loop.create_task(getattr(self, "_on_" + frame["type"])(frame))
+            self._task = _start(getattr(self, "_on_" + frame["type"])(frame), self._loop)
 
     def _end(self):
         if not self._ended.done():
@@ -128,6 +128,13 @@ class Host:
         _flush()
         self._channel.send({"type": "stopped"})
         self._end()
+
+
+def _start(coroutine, loop):
+    # Running up to the first await at once spares most jobs a turn of the loop.
+    if sys.version_info >= (3, 12):
+        return asyncio.Task(coroutine, loop=loop, eager_start=True)
+    return loop.create_task(coroutine)
 
 
 def _plain(values):

@@ -13,7 +13,7 @@ use atlas_types::{FailureKind, GpuShare, StreamKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::io_loop::{Found, Lines, Sink, Source, Wait, Woken};
+use super::io_loop::{Interest, Lines, Sink, Source, Wait, Woken};
 use super::{ATLAS, Execution, Program, Settings, json_text};
 use crate::agent::Agent;
 use crate::process::{Change, Keeper, Spawn, Tree};
@@ -48,14 +48,15 @@ impl Program for Exec {
         let limit = work.assignment.execution_timeout;
         let mut wait = Wait::until(control.now() + limit.as_duration());
         loop {
-            if process.read(control, self.settings.output_bytes_max) {
-                return too_large(self.settings.output_bytes_max);
-            }
-            if let Some(change) = process.tree.change() {
-                return process.conclude(change, work, control, self.settings.output_bytes_max);
-            }
             match process.wait(&mut wait, control) {
-                Ok(Woken::Io) => {}
+                Ok(Woken::Io { pipes, tree }) => {
+                    if process.read(pipes, control, self.settings.output_bytes_max) {
+                        return too_large(self.settings.output_bytes_max);
+                    }
+                    if let Some(change) = tree.then(|| process.tree.change()).flatten() {
+                        return process.conclude(change, work, control, self.settings.output_bytes_max);
+                    }
+                }
                 Ok(Woken::TimedOut) => return Execution::timed_out(limit),
                 Ok(Woken::Stopped) => return Execution::stopped(),
                 Err(error) => return Execution::failed(FailureKind::Internal, format!("waiting failed: {error}")),
@@ -133,21 +134,22 @@ impl Process {
         })
     }
 
-    /// Takes what is there; true once the output is too large.
-    pub(super) fn read(&mut self, control: &mut Control<'_>, output_bytes_max: usize) -> bool {
-        self.stdin.flush();
+    /// Takes a piece of what is ready; true once the output is too large.
+    pub(super) fn read(&mut self, ready: [bool; 3], control: &mut Control<'_>, output_bytes_max: usize) -> bool {
+        let [stdin, stdout, stderr] = ready;
         let mut errors = Vec::new();
-        // As many readings as there is something, but a flood on one pipe must not keep the caller from its deadline.
-        for _ in 0..16 {
-            let some = matches!(self.stdout.read(&mut self.output), Found::Bytes(_));
-            let more = matches!(self.stderr.read(&mut errors), Found::Bytes(_));
-            if self.output.len() > output_bytes_max {
-                self.tree.kill();
-                return true;
-            }
-            if !some && !more {
-                break;
-            }
+        if stdin {
+            self.stdin.flush();
+        }
+        if stdout {
+            self.stdout.read(&mut self.output);
+        }
+        if stderr {
+            self.stderr.read(&mut errors);
+        }
+        if self.output.len() > output_bytes_max {
+            self.tree.kill();
+            return true;
         }
         let room = self.complaint_bytes_max.saturating_sub(self.complaint.len());
         self.complaint.extend_from_slice(&errors[..errors.len().min(room)]);
@@ -157,22 +159,27 @@ impl Process {
         false
     }
 
-    pub(super) fn wait(&mut self, wait: &mut Wait, control: &Control<'_>) -> io::Result<Woken> {
-        let fds: Vec<_> = [self.stdin.fd(), self.stdout.fd(), self.stderr.fd()].into_iter().flatten().collect();
-        wait.next(control, &mut self.tree, &fds)
+    pub(super) fn wait(&mut self, wait: &mut Wait, control: &Control<'_>) -> io::Result<Woken<3>> {
+        let pipes: [Interest<'_>; 3] = [self.stdin.fd(), self.stdout.fd(), self.stderr.fd()];
+        wait.next(control, &mut self.tree, pipes)
+    }
+
+    /// True if a reading would find more output, or its end.
+    pub(super) fn has_more_output(&self) -> bool {
+        self.stdout.has_more()
     }
 
     /// Reads what a tree that has ended left in its pipes.
     fn drain(&mut self, control: &mut Control<'_>, output_bytes_max: usize) -> bool {
         self.tree.kill();
         loop {
-            let before = (self.output.len(), self.complaint.len());
-            if self.read(control, output_bytes_max) {
-                return true;
-            }
-            if before == (self.output.len(), self.complaint.len()) {
+            let [stdout, stderr] = [&self.stdout, &self.stderr].map(|source| source.has_more());
+            if !stdout && !stderr {
                 self.lines.finish(|line| control.say(StreamKind::Log, "error", line));
                 return false;
+            }
+            if self.read([false, stdout, stderr], control, output_bytes_max) {
+                return true;
             }
         }
     }

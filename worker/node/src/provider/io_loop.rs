@@ -10,11 +10,19 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::process::Tree;
 use crate::slot::Control;
 
+/// What to wait for at one pipe; none if there is nothing to wait for.
+pub(super) type Interest<'fd> = Option<(BorrowedFd<'fd>, PollFlags)>;
+
 /// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Woken {
-    /// A pipe or the tree has something to say.
-    Io,
+pub(super) enum Woken<const N: usize> {
+    /// Some of this is ready.
+    Io {
+        /// Which of the pipes, in the order in which they were given.
+        pipes: [bool; N],
+        /// The tree has changed.
+        tree: bool,
+    },
     /// The deadline passed; the tree is dead.
     TimedOut,
     /// A stop was asked for and its grace is over; the tree is dead.
@@ -38,13 +46,13 @@ impl Wait {
         self.kill_at.is_some()
     }
 
-    /// Waits until one of `fds` is ready, the tree changes, or it is over.
-    pub(super) fn next(
+    /// Waits until one of `pipes` is ready, the tree changes, or it is over.
+    pub(super) fn next<const N: usize>(
         &mut self,
         control: &Control<'_>,
         tree: &mut Tree,
-        fds: &[(BorrowedFd<'_>, PollFlags)],
-    ) -> io::Result<Woken> {
+        pipes: [Interest<'_>; N],
+    ) -> io::Result<Woken<N>> {
         let now = control.now();
         if let Some(grace) = control.mailbox.stop_asked() {
             if self.kill_at.is_none() && !grace.is_zero() {
@@ -62,13 +70,17 @@ impl Wait {
             return Ok(if self.stopping() { Woken::Stopped } else { Woken::TimedOut });
         }
         let until = self.kill_at.map_or(self.deadline, |at| at.min(self.deadline));
-        let mut polled: Vec<PollFd<'_>> = fds.iter().map(|&(fd, flags)| PollFd::new(fd, flags)).collect();
+        let mut polled: Vec<PollFd<'_>> = pipes.iter().flatten().map(|&(fd, flags)| PollFd::new(fd, flags)).collect();
         polled.push(PollFd::new(control.mailbox.woken(), PollFlags::POLLIN));
         polled.push(PollFd::new(tree.changes(), PollFlags::POLLIN));
         match poll(&mut polled, timeout(until - now)) {
-            Ok(_) | Err(Errno::EINTR) => Ok(Woken::Io),
-            Err(error) => Err(error.into()),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
         }
+        let mut ready = polled.iter().map(|fd| fd.any().unwrap_or(true));
+        let pipes = pipes.map(|pipe| pipe.is_some() && ready.next().unwrap_or(false));
+        let tree = ready.nth(1).unwrap_or(false);
+        Ok(Woken::Io { pipes, tree })
     }
 }
 
@@ -81,6 +93,7 @@ fn timeout(duration: Duration) -> PollTimeout {
 #[derive(Debug)]
 pub(super) struct Source {
     pipe: Option<PipeReader>,
+    buffer: Box<[u8]>,
 }
 
 /// What one reading found.
@@ -97,25 +110,30 @@ pub(super) enum Found {
 impl Source {
     pub(super) fn new(pipe: PipeReader) -> io::Result<Self> {
         crate::mailbox::set_nonblocking(&pipe)?;
-        Ok(Self { pipe: Some(pipe) })
+        // As much as a pipe holds.
+        Ok(Self { pipe: Some(pipe), buffer: vec![0; 64 << 10].into() })
     }
 
     /// What to wait for; none once it is at its end.
-    pub(super) fn fd(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
+    pub(super) fn fd(&self) -> Interest<'_> {
         self.pipe.as_ref().map(|pipe| (pipe.as_fd(), PollFlags::POLLIN))
+    }
+
+    /// True if a reading would find something now, the end of the stream included.
+    pub(super) fn has_more(&self) -> bool {
+        self.fd().is_some_and(|(fd, flags)| matches!(poll(&mut [PollFd::new(fd, flags)], PollTimeout::ZERO), Ok(1)))
     }
 
     /// Reads once, without waiting.
     pub(super) fn read(&mut self, into: &mut Vec<u8>) -> Found {
         let Some(pipe) = &mut self.pipe else { return Found::End };
-        let mut bytes = [0; 64 << 10];
-        match pipe.read(&mut bytes) {
+        match pipe.read(&mut self.buffer) {
             Ok(0) => {
                 self.pipe = None;
                 Found::End
             }
             Ok(n) => {
-                into.extend_from_slice(&bytes[..n]);
+                into.extend_from_slice(&self.buffer[..n]);
                 Found::Bytes(n)
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
@@ -158,7 +176,7 @@ impl Sink {
     }
 
     /// What to wait for; none while nothing is waiting.
-    pub(super) fn fd(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
+    pub(super) fn fd(&self) -> Interest<'_> {
         let pipe = self.pipe.as_ref().filter(|_| self.written < self.waiting.len())?;
         Some((pipe.as_fd(), PollFlags::POLLOUT))
     }

@@ -272,33 +272,41 @@ impl Host {
         output_bytes_max: usize,
     ) -> io::Result<Result<Answer, Silence>> {
         loop {
-            self.to_host.flush();
-            let found = self.from_host.read(&mut self.frames);
-            match self.take_answer(control, output_bytes_max) {
-                Ok(Some(answer)) => {
-                    self.stdout.finish(control);
-                    self.stderr.finish(control);
-                    return Ok(Ok(answer));
+            let pipes = [self.to_host.fd(), self.from_host.fd(), self.stdout.source.fd(), self.stderr.source.fd()];
+            match wait.next(control, &mut self.tree, pipes)? {
+                Woken::Io { pipes: [to_host, from_host, stdout, stderr], tree } => {
+                    if to_host {
+                        self.to_host.flush();
+                    }
+                    if stdout {
+                        self.stdout.read(control);
+                    }
+                    if stderr {
+                        self.stderr.read(control);
+                    }
+                    if from_host {
+                        self.from_host.read(&mut self.frames);
+                        match self.take_answer(control, output_bytes_max) {
+                            Ok(Some(answer)) => {
+                                self.stdout.finish(control);
+                                self.stderr.finish(control);
+                                return Ok(Ok(answer));
+                            }
+                            Ok(None) => {}
+                            Err(why) => {
+                                self.tree.kill();
+                                return Ok(Err(Silence::Broken(why)));
+                            }
+                        }
+                    }
+                    // Its last frame counts: only what it left unsaid is told by its end.
+                    if tree
+                        && !self.from_host.has_more()
+                        && let Some(change) = self.tree.change()
+                    {
+                        return Ok(Err(Silence::Broken(self.epitaph(change, control))));
+                    }
                 }
-                Ok(None) if matches!(found, Found::Bytes(_)) => continue,
-                Ok(None) => {}
-                Err(why) => {
-                    self.tree.kill();
-                    return Ok(Err(Silence::Broken(why)));
-                }
-            }
-            self.stdout.read(control);
-            self.stderr.read(control);
-            if let Some(change) = self.tree.change() {
-                return Ok(Err(Silence::Broken(self.epitaph(change, control))));
-            }
-            let fds: Vec<_> =
-                [self.to_host.fd(), self.from_host.fd(), self.stdout.source.fd(), self.stderr.source.fd()]
-                    .into_iter()
-                    .flatten()
-                    .collect();
-            match wait.next(control, &mut self.tree, &fds)? {
-                Woken::Io => {}
                 Woken::TimedOut => {
                     self.stdout.finish(control);
                     self.stderr.finish(control);

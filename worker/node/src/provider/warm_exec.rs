@@ -48,9 +48,6 @@ impl Program for WarmExec {
         let mut wait = Wait::until(control.now() + limit.as_duration());
         let mut searched = 0;
         loop {
-            if process.read(control, self.settings.output_bytes_max) {
-                return too_large(self.settings.output_bytes_max);
-            }
             if let Some(end) = process.output[searched..].iter().position(|&byte| byte == b'\n') {
                 let rest = process.output.split_off(searched + end + 1);
                 let line = std::mem::replace(&mut process.output, rest);
@@ -58,12 +55,21 @@ impl Program for WarmExec {
                 return answer(&line, process.output.is_empty() && !wait.stopping());
             }
             searched = process.output.len();
-            if let Some(change) = process.tree.change() {
-                let quiet = || Execution::failed(FailureKind::Agent, "Process ended without an answer");
-                return process.failure(change, work).unwrap_or_else(quiet);
-            }
             match process.wait(&mut wait, control) {
-                Ok(Woken::Io) => {}
+                Ok(Woken::Io { pipes, tree }) => {
+                    if process.read(pipes, control, self.settings.output_bytes_max) {
+                        return too_large(self.settings.output_bytes_max);
+                    }
+                    // Its last words count, also when it ended right after them.
+                    if tree
+                        && !process.has_more_output()
+                        && !process.output[searched..].contains(&b'\n')
+                        && let Some(change) = process.tree.change()
+                    {
+                        let quiet = || Execution::failed(FailureKind::Agent, "Process ended without an answer");
+                        return process.failure(change, work).unwrap_or_else(quiet);
+                    }
+                }
                 Ok(Woken::TimedOut) => return Execution::timed_out(limit),
                 Ok(Woken::Stopped) => return Execution::stopped(),
                 Err(error) => return Execution::failed(FailureKind::Internal, format!("waiting failed: {error}")),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use atlas_types::FailureKind;
-use atlas_wire::session::ToWorker;
+use atlas_wire::session::{ToLeader, ToWorker};
 
 use crate::support::{Controller, End, Node, shell};
 
@@ -131,7 +131,7 @@ async fn a_cancel_stops_the_process_politely_first() {
     let assignment = controller.assignment(&agent, "{}");
     session.grant(&assignment).await;
     while session.events.is_empty() {
-        if let atlas_wire::session::ToLeader::StreamEvents { events, .. } = session.next().await {
+        if let ToLeader::StreamEvents { events, .. } = session.next().await {
             session.events.extend(events);
         }
     }
@@ -157,6 +157,20 @@ async fn a_warm_process_serves_many_jobs() {
         let end = session.run(&assignment).await;
         assert_eq!(end.output(&controller), format!("{{\"n\": {n}}}"));
         assert_eq!((end.usage().warm, end.usage().idle), (n > 1, 1));
+    }
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_warm_process_that_ends_after_its_answer_is_made_anew() {
+    let mut controller = Controller::start().await;
+    let node = Node::start(&controller).await;
+    let mut session = controller.welcomed(Vec::new()).await;
+    let agent = controller.publish_owned(&shell("read -r line; echo '{\"output\": {}}'", "    mode: warm\n"));
+    for _ in 0..3 {
+        let assignment = controller.assignment(&agent, "{}");
+        assert_eq!(session.run(&assignment).await.output(&controller), "{}");
+        while !matches!(session.next().await, ToLeader::WarmChanged { idle: 0, .. }) {}
     }
     node.shutdown().await;
 }
