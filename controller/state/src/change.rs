@@ -199,9 +199,10 @@ impl Change<'_> {
         if job.retry_count >= rule.max_retries {
             return None;
         }
-        let original = job.original.unwrap_or(job.id);
         let number = u64::from(job.retry_count) + 1;
-        let mut id = original.derive(number);
+        // From the job itself, which fails once, and not from the first of its family, which may have several followers of
+        // this number when a person retried it: history keeps the ids of jobs that are gone from here.
+        let mut id = job.id.derive(number);
         while self.state.jobs.contains(id) {
             id = id.derive(number);
         }

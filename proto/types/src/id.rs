@@ -188,7 +188,7 @@ impl JobId {
     /// What a printed id starts with.
     pub const PREFIX: &'static str = "job-";
 
-    /// The id of the `n`-th retry of the job `self`.
+    /// The id of the job that follows `self`, which failed, as retry number `n`.
     ///
     /// Derived rather than drawn, so that `apply` can make one without randomness (splitmix64 over id and number).
     #[must_use]

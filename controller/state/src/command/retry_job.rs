@@ -32,6 +32,7 @@ mod tests {
     use expect_test::expect;
 
     use crate::tests::check;
+    use crate::tests::script::Run;
 
     #[test]
     fn an_ended_job_runs_again_as_a_new_one() {
@@ -60,6 +61,19 @@ mod tests {
                 j1'1 Submitted pending→pending Backoff { until: ClusterTime(1000000) }
             "#]],
         );
+    }
+
+    /// History keeps jobs by their ids after the state has dropped them, so an id is never given out again.
+    #[test]
+    fn an_automatic_retry_does_not_take_the_id_of_one_that_was_pruned() {
+        let mut run = Run::new();
+        run.prepare("agent a retries=1 backoff=0; node n1; job j1; grant j1 n1; fail j1");
+        let pruned = run.job_id("j1'1");
+        run.prepare("wake j1'1; grant j1'1 n1; complete j1'1; retry j1 j2; ack m1; prune; show j1'1");
+        assert!(run.state.job(pruned).is_none());
+        run.prepare("grant j2 n1; fail j2");
+        let again = run.state.job(run.job_id("j2")).and_then(|job| job.successor);
+        assert!(again.is_some_and(|id| id != pruned), "{again:?}");
     }
 
     #[test]

@@ -148,7 +148,7 @@ impl Run {
         writeln!(self.out, "{line}").expect("writing to a string");
     }
 
-    /// Automatic retries get their id from the first job; here they are called `j1'1`.
+    /// Automatic retries get their id from the job that failed; here they are called by the first of the family, `j1'1`.
     fn name(&mut self, id: JobId, original: Option<JobId>, retry_count: u32) -> &str {
         let first = original.and_then(|original| self.names.get(&original)).cloned().unwrap_or_default();
         self.names.entry(id).or_insert_with(|| format!("{first}'{retry_count}"))

@@ -22,7 +22,6 @@ pub(super) struct Job {
     queued_at: ClusterTime,
     attempt: u32,
     lease: Option<Lease>,
-    family: JobId,
     retries: u32,
 }
 
@@ -142,7 +141,7 @@ impl Naive {
                 let number = command.agent.as_str().as_bytes()[1] - b'0';
                 let spec = Arc::clone(&self.agents[usize::from(number)]);
                 !self.jobs.contains_key(&command.id)
-                    && self.add(command.id, number, spec, command.priority, Reason::Queued, command.id, 0)
+                    && self.add(command.id, number, spec, command.priority, Reason::Queued, 0)
             }
             Command::GrantLease(command) => self.grant(command.job, &command.node, command.epoch),
             Command::StartJob(command) => {
@@ -182,7 +181,7 @@ impl Naive {
                 let Some(job) = self.jobs.get(&command.job).cloned() else { return false };
                 job.status.is_terminal()
                     && !self.jobs.contains_key(&command.id)
-                    && self.add(command.id, job.agent, job.spec, job.priority, Reason::Queued, job.family, job.retries)
+                    && self.add(command.id, job.agent, job.spec, job.priority, Reason::Queued, job.retries)
             }
             Command::SinkAck(_) => {
                 self.synced = self.ended.len();
@@ -244,21 +243,11 @@ impl Naive {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a job's facts, all of them needed")]
-    fn add(
-        &mut self,
-        id: JobId,
-        agent: u8,
-        spec: Arc<RunSpec>,
-        priority: i64,
-        reason: Reason,
-        family: JobId,
-        retries: u32,
-    ) -> bool {
+    fn add(&mut self, id: JobId, agent: u8, spec: Arc<RunSpec>, priority: i64, reason: Reason, retries: u32) -> bool {
         self.created += 1;
         let (created, queued_at, status) = (self.created, self.clock, JobStatus::Pending);
         let (attempt, lease) = (0, None);
-        let job = Job { agent, spec, status, reason, priority, created, queued_at, attempt, lease, family, retries };
+        let job = Job { agent, spec, status, reason, priority, created, queued_at, attempt, lease, retries };
         self.jobs.insert(id, job);
         true
     }
@@ -351,13 +340,13 @@ impl Naive {
         let rule = job.spec.retry;
         if status == JobStatus::Failed && job.retries < rule.max_retries {
             let number = u64::from(job.retries) + 1;
-            let mut next = job.family.derive(number);
+            let mut next = id.derive(number);
             while self.jobs.contains_key(&next) {
                 next = next.derive(number);
             }
             let until = self.clock.plus(Micros(rule.backoff_base.0 << job.retries));
             let reason = Reason::Backoff { until };
-            self.add(next, job.agent, job.spec, job.priority, reason, job.family, job.retries + 1);
+            self.add(next, job.agent, job.spec, job.priority, reason, job.retries + 1);
         }
     }
 }
