@@ -63,4 +63,8 @@ impl Cluster for View<'_> {
     fn nodes(&self) -> impl Iterator<Item = NodeView<'_>> {
         self.0.nodes().map(node_view)
     }
+
+    fn capable<'a>(&'a self, demand: &'a Demand) -> impl Iterator<Item = NodeView<'a>> + 'a {
+        self.0.capable_nodes(demand).map(node_view)
+    }
 }

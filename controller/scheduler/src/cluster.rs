@@ -33,15 +33,18 @@ pub trait Cluster {
     /// One node by name.
     fn node(&self, id: &NodeId) -> Option<NodeView<'_>>;
 
-    /// All registered nodes, those that are down included. A plan reads it only for a demand that found no room,
-    /// and up to the first node that could ever meet it.
+    /// All registered nodes, those that are down included. A plan only asks whether there is one.
     fn nodes(&self) -> impl Iterator<Item = NodeView<'_>>;
+
+    /// Every node, also one that is down, that could meet `demand` if it held nothing, and perhaps others. A plan reads it for
+    /// a demand that found no room, up to the first node that could.
+    fn capable<'a>(&'a self, demand: &'a Demand) -> impl Iterator<Item = NodeView<'a>> + 'a;
 
     /// Whether some registered node, ready or down, could run `demand` if it held nothing.
     fn could_ever(&self, demand: &Demand) -> bool {
         match &demand.node {
             Some(pinned) => self.node(pinned).is_some_and(|view| could_ever(demand, view.node)),
-            None => self.nodes().any(|view| could_ever(demand, view.node)),
+            None => self.capable(demand).any(|view| could_ever(demand, view.node)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use atlas_types::{Allocation, Demand, Free, GpuFree, Node, NodeHealth};
+use atlas_types::{Allocation, Demand, Free, Node, NodeHealth};
 
 use crate::cluster::NodeView;
 use crate::describe::{architecture, gigabytes};
@@ -87,18 +87,10 @@ pub fn allocate(demand: &Demand, view: NodeView<'_>) -> Option<Allocation> {
     if suits { free.fit(&node.inventory, demand) } else { None }
 }
 
-/// True if `node` could run `demand` with all its leases gone, up and open for new ones.
+/// True if `node` could run `demand` with all its leases gone, its GPUs whole, up and open for new ones.
 pub fn could_ever(demand: &Demand, node: &Node) -> bool {
-    let mut empty = Free::of(&node.inventory);
-    // A GPU that is broken today may be repaired, and a job must not fail for a passing fault.
-    let broken = node.inventory.gpus.iter().filter(|gpu| !gpu.healthy);
-    empty.gpus.extend(broken.map(|gpu| GpuFree {
-        index: gpu.index,
-        total_bytes: gpu.memory_bytes,
-        free_bytes: gpu.memory_bytes,
-        holders: 0,
-    }));
-    demand.suits(&node.id, &node.inventory) && empty.fit(&node.inventory, demand).is_some()
+    let inventory = &node.inventory;
+    demand.suits(&node.id, inventory) && Free::at_best(inventory).fit(inventory, demand).is_some()
 }
 
 fn takes_leases(node: &Node) -> bool {

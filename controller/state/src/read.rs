@@ -222,18 +222,10 @@ impl State {
         nodes.filter(|node| node.takes_leases())
     }
 
-    /// Whether some registered node, ready or down, could run a job with this demand if it held nothing else.
-    ///
-    /// Stops at the first such node, so only a demand that few nodes can meet looks at many.
-    pub fn could_ever_run(&self, demand: &Demand) -> bool {
-        let could = |node: &Arc<NodeState>| {
-            let inventory = &node.node.inventory;
-            demand.suits(&node.node.id, inventory) && Free::of(inventory).fit(inventory, demand).is_some()
-        };
-        match &demand.node {
-            Some(id) => self.nodes.get(id).is_some_and(could),
-            None => self.nodes().any(could),
-        }
+    /// Nodes, ready or down, that may be large enough for `demand` with nothing else on them: all that are, and some that are
+    /// only about as large. Whether one is of the right sort is not looked at.
+    pub fn capable_nodes(&self, demand: &Demand) -> impl Iterator<Item = &Arc<NodeState>> {
+        self.index.rooms.capable(demand).filter_map(|id| self.nodes.get(id))
     }
 }
 

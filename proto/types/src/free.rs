@@ -62,6 +62,15 @@ impl Free {
         }
     }
 
+    /// All that a node with this inventory has while it holds no lease and none of its GPUs is broken: a GPU that is broken
+    /// today may be repaired, and a job must not fail for a passing fault.
+    pub fn at_best(inventory: &Inventory) -> Self {
+        let mut gpus: Vec<_> = inventory.gpus.iter().map(GpuFree::of).collect();
+        gpus.sort_unstable();
+        gpus.dedup_by_key(|gpu| gpu.index);
+        Self { gpus, ..Self::of(inventory) }
+    }
+
     /// Takes one place and what `allocation` holds. Stops at zero, since an inventory may shrink under its leases: false says
     /// that it did.
     pub fn take(&mut self, allocation: &Allocation) -> bool {

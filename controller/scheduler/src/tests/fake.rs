@@ -155,6 +155,10 @@ impl Cluster for Fake {
     fn nodes(&self) -> impl Iterator<Item = NodeView<'_>> {
         self.nodes.values().map(|(node, free)| NodeView { node, free })
     }
+
+    fn capable<'a>(&'a self, _demand: &'a Demand) -> impl Iterator<Item = NodeView<'a>> + 'a {
+        self.nodes()
+    }
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> T {

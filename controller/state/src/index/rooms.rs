@@ -3,6 +3,8 @@
 //! Rooms with about the same amounts share a bucket (amounts are rounded down to a power of two), so a heavy demand skips
 //! all the buckets where it cannot fit and meets a node in vain only in those on its own boundary. Within a bucket, and over
 //! all that match, the nodes with the fewest free places come first: that is the order of `bin_pack`.
+//!
+//! In the same buckets all nodes are found by what they have at best, for the question whether a job could ever run.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -67,12 +69,14 @@ pub(crate) type Place = (Bucket, Room);
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Rooms {
     buckets: Map<Bucket, Set<Room>>,
+    capacity: Map<Bucket, Set<NodeId>>,
     warm: Map<Digest, Set<NodeId>>,
 }
 
 impl Rooms {
     pub(crate) fn change(&mut self, old: Option<&NodeState>, new: Option<&NodeState>) {
         self.move_node(old.and_then(place), new.and_then(place));
+        self.change_capacity(old, new);
         let has = |node: Option<&NodeState>, digest| node.is_some_and(|node| node.node.warm.contains_key(digest));
         if let Some(state) = old {
             for digest in state.node.warm.keys().filter(|digest| !has(new, digest)) {
@@ -99,6 +103,20 @@ impl Rooms {
         }
     }
 
+    fn change_capacity(&mut self, old: Option<&NodeState>, new: Option<&NodeState>) {
+        let inventory = |node: Option<&NodeState>| node.map(|state| Bucket::of(&Free::at_best(&state.node.inventory)));
+        let (was, is) = (inventory(old), inventory(new));
+        if was == is {
+            return;
+        }
+        if let (Some(bucket), Some(state)) = (was, old) {
+            remove(&mut self.capacity, &bucket, &state.node.id);
+        }
+        if let (Some(bucket), Some(state)) = (is, new) {
+            self.capacity.entry(bucket).or_default().insert(state.node.id.clone());
+        }
+    }
+
     /// A node has its first idle warm slot of a package, or none any more.
     pub(crate) fn change_warm(&mut self, digest: Digest, node: &NodeId, is_warm: bool) {
         if is_warm {
@@ -122,6 +140,11 @@ impl Rooms {
             }
             Some(&room.1)
         })
+    }
+
+    /// Names of nodes that may be large enough for `demand` if they held nothing.
+    pub(crate) fn capable(&self, demand: &Demand) -> impl Iterator<Item = &NodeId> {
+        self.capacity.iter().filter(|(bucket, _)| bucket.may_have_room(demand)).flat_map(|(_, nodes)| nodes.iter())
     }
 
     /// Names of nodes with an idle warm slot of a package.

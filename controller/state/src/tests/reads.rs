@@ -43,7 +43,6 @@ fn the_fullest_node_with_room_comes_first() {
     let pinned = |name| Demand { node: NodeId::new(name).ok(), ..Demand::default() };
     assert_eq!(names(state.nodes_with_room(&pinned("n1"))), ["n1"]);
     assert_eq!(names(state.nodes_with_room(&pinned("n4"))), Vec::<String>::new());
-    assert!(state.could_ever_run(&pinned("n4")) && !state.could_ever_run(&pinned("n9")));
 }
 
 #[test]
@@ -58,7 +57,20 @@ fn gpus_are_found_by_what_is_free_on_one_device() {
     assert_eq!(names(state.nodes_with_room(&vram(1, 0))), ["n2", "n3", "n4"]);
     assert_eq!(names(state.nodes_with_room(&vram(2, 24))), ["n2", "n3"]);
     assert_eq!(names(state.nodes_with_room(&vram(2, 0))), ["n2"]);
-    assert!(state.could_ever_run(&vram(2, 80)) && !state.could_ever_run(&vram(3, 1)));
+}
+
+#[test]
+fn nodes_are_found_by_what_they_have_at_best() {
+    let state = state(
+        "agent a; node n1 cores=2; node n2 cores=64 gpus=80; node n3 cores=16; node n4 cores=8; lose-node n2; job j1; grant j1 n3;
+        node n4 cores=32",
+    );
+    let cores = |cores| Demand { cores, ..Demand::default() };
+    assert_eq!(names(state.capable_nodes(&cores(1))), ["n1", "n3", "n4", "n2"]);
+    assert_eq!(names(state.capable_nodes(&cores(20))), ["n3", "n4", "n2"]);
+    assert_eq!(names(state.capable_nodes(&cores(32))), ["n4", "n2"]);
+    assert_eq!(names(state.capable_nodes(&Demand { gpus: 1, ..Demand::default() })), ["n2"]);
+    assert_eq!(names(state.capable_nodes(&cores(200))), Vec::<String>::new());
 }
 
 #[test]
