@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentName, AgentVersion, ClusterConfig, ClusterTime, Demand, Digest, EventSeq, FencingToken, Free, Job, JobId,
-    JobStatus, Lease, Level, MemberId, Namespace, NodeId, Seq, Timestamp, Version,
+    JobStatus, Lease, Level, MemberId, Namespace, NodeId, Origin, Outcome, Rejection, Seq, Timestamp, Version,
 };
 
 use crate::index::{self, Class, Timer};
@@ -86,6 +86,13 @@ impl State {
     /// Remembered requests.
     pub fn requests_remembered(&self) -> u64 {
         self.dedupe.len()
+    }
+
+    /// What a request that was accepted before is answered, or that its name is taken by another; none if it is not remembered.
+    ///
+    /// [`State::apply`] looks here first. A door asks as well, before it judges a repeat by what has changed since.
+    pub fn remembered(&self, origin: &Origin) -> Option<Result<Outcome, Rejection>> {
+        self.dedupe.answer(origin)
     }
 
     /// What a member's history has confirmed.

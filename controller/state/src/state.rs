@@ -175,7 +175,7 @@ impl State {
         clock: ClusterTime,
         events: &mut Vec<EventRecord>,
     ) -> Result<Outcome, Rejection> {
-        if let Some(answer) = self.dedupe.answer(&request.origin) {
+        if let Some(answer) = self.remembered(&request.origin) {
             return answer;
         }
         let mut change = Change { state: self, origin: &request.origin, at, clock, events };

@@ -1,9 +1,12 @@
 //! Rules of an entry's header and of remembered requests.
 
-use atlas_types::{ClusterTime, Entry, Level, Parent, Timestamp};
+use atlas_types::{
+    ClusterTime, Door, Entry, Level, Namespace, Origin, Outcome, Parent, Principal, Rejection, RequestId, Timestamp,
+};
 use expect_test::expect;
 
 use super::check;
+use super::script::Run;
 use crate::{Applied, Halt, State};
 
 fn entry(state: &State) -> Entry {
@@ -122,4 +125,22 @@ fn the_oldest_requests_make_room() {
         j3 Submitted pending→pending Queued
     "#]],
     );
+}
+
+#[test]
+fn a_repeat_is_recognised_before_it_is_judged() {
+    let mut run = Run::new();
+    run.prepare("agent a; job j1 key=k body=1; retire a");
+    let origin = |body_hash| Origin {
+        namespace: Namespace::default_namespace(),
+        principal: Principal::local(),
+        door: Door::Http,
+        request_id: RequestId::new("k").ok(),
+        body_hash,
+        trace: None,
+    };
+    let job = run.job_id("j1");
+    assert_eq!(run.state.remembered(&origin(1)), Some(Ok(Outcome::Submitted { job, repeated: true })));
+    assert_eq!(run.state.remembered(&origin(2)), Some(Err(Rejection::RequestConflict)));
+    assert_eq!(run.state.remembered(&Origin { request_id: None, ..origin(1) }), None);
 }
