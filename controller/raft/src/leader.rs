@@ -12,6 +12,7 @@ pub(crate) mod machine;
 mod queue;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_state::State;
@@ -33,6 +34,9 @@ pub(crate) type Raft = openraft::Raft<Types, MachineStore<StateMachine>>;
 
 /// Inputs taken at once.
 const INPUTS_MAX: usize = 1_024;
+
+/// How long callers wait for a take-over before they are refused.
+const TAKE_OVER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What the loop works with.
 pub(crate) struct LeaderLoop {
@@ -71,10 +75,21 @@ impl LeaderLoop {
                 }
                 continue;
             };
-            let taken = tokio::select! {
-                biased;
-                _ = &mut shutdown => return,
-                taken = self.take_over(leader) => taken,
+            let taking = take_over(self.raft.clone(), self.applied.clone(), leader);
+            let mut taking = std::pin::pin!(taking);
+            let taken = loop {
+                tokio::select! {
+                    biased;
+                    _ = &mut shutdown => return,
+                    taken = &mut taking => break taken,
+                    // Without a quorum it takes for ever: nobody shall wait for it that long.
+                    () = self.env.clock.sleep(TAKE_OVER_PATIENCE) => {
+                        self.leadership.send_replace(Leadership::Follower { leader: None });
+                        while let Ok(input) = self.inputs.try_recv() {
+                            refuse(input, None);
+                        }
+                    }
+                }
             };
             match taken {
                 TakeOver::Complete(state) => {
@@ -86,7 +101,7 @@ impl LeaderLoop {
                         End::Shutdown => return,
                     }
                 }
-                // As when a new group shows itself as led before its first vote: what has to change will be announced.
+                // What has to change will be announced.
                 TakeOver::NotYet => tokio::select! {
                     _ = metrics.changed() => {}
                     () = self.env.clock.sleep(lead::TICK) => {}
@@ -96,26 +111,9 @@ impl LeaderLoop {
         }
     }
 
-    /// Rule 3: the state is complete when an entry written after leadership began is applied, and leadership did not change.
-    async fn take_over(&self, leader: LeaderId) -> TakeOver {
-        let written = tokio::select! {
-            written = self.raft.write_blank() => written,
-            stopped = lead::lost(self.raft.clone(), leader) => {
-                return if stopped { TakeOver::Failed } else { TakeOver::NotYet };
-            }
-        };
-        match written {
-            Ok(written) if written.log_id.leader_id == leader && self.leader_id() == Some(leader) => {
-                TakeOver::Complete(Box::new(self.applied.borrow().clone()))
-            }
-            Err(error) if error.fatal().is_some() => TakeOver::Failed,
-            Ok(_) | Err(_) => TakeOver::NotYet,
-        }
-    }
-
     /// This member's leader id, if it leads.
     fn leader_id(&self) -> Option<LeaderId> {
-        self.raft.as_leader().ok().map(|leader| *leader.leader_id()).filter(|leader| leader.term > 0)
+        leader_id(&self.raft)
     }
 
     /// Whom this member follows.
@@ -148,6 +146,28 @@ impl LeaderLoop {
         let reason = self.log.poison().or(raft).unwrap_or_else(|| "raft stopped".to_owned());
         tracing::error!(%reason, "this member stops");
         self.leadership.send_replace(Leadership::Stopped { reason: Arc::from(reason) });
+    }
+}
+
+fn leader_id(raft: &Raft) -> Option<LeaderId> {
+    // A new group shows itself as led in term 0 before its first vote.
+    raft.as_leader().ok().map(|leader| *leader.leader_id()).filter(|leader| leader.term > 0)
+}
+
+/// Rule 3: the state is complete when an entry written after leadership began is applied, and leadership did not change.
+async fn take_over(raft: Raft, applied: watch::Receiver<State>, leader: LeaderId) -> TakeOver {
+    let written = tokio::select! {
+        written = raft.write_blank() => written,
+        stopped = lead::lost(raft.clone(), leader) => {
+            return if stopped { TakeOver::Failed } else { TakeOver::NotYet };
+        }
+    };
+    match written {
+        Ok(written) if written.log_id.leader_id == leader && leader_id(&raft) == Some(leader) => {
+            TakeOver::Complete(Box::new(applied.borrow().clone()))
+        }
+        Err(error) if error.fatal().is_some() => TakeOver::Failed,
+        Ok(_) | Err(_) => TakeOver::NotYet,
     }
 }
 

@@ -15,7 +15,7 @@ use atlas_types::{
 use openraft::async_runtime::WatchReceiver;
 use tokio::net::TcpListener;
 
-use crate::error::Leadership;
+use crate::error::{Leadership, ReadError};
 use crate::handle::Handle;
 use crate::log::sim::SimDisk;
 use crate::log::{Limits, Log};
@@ -432,7 +432,12 @@ async fn three_members_replicate_and_survive_the_loss_of_their_leader() {
     let leader = leader_of(&thirds).await;
     let state = soon(thirds[leader].handle.read()).await.expect("a quorum confirms");
     assert_eq!(state.config().agents_max, 40);
+
+    let last = thirds.swap_remove(leader);
     for third in thirds {
         third.stop().await;
     }
+    let refused = soon(last.handle.read()).await;
+    assert!(matches!(refused, Err(ReadError::NotLeader { .. })), "one of three confirms nothing: {refused:?}");
+    last.stop().await;
 }
