@@ -1,0 +1,38 @@
+//! What all rows share: the mock agents, the programs, our own agents.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::agents::{self, Prepared};
+use crate::program::{Programs, build};
+use crate::verdict::Stop;
+
+/// What all rows share.
+#[derive(Debug)]
+pub struct Bench {
+    mocks: PathBuf,
+    programs: OnceLock<Result<Programs, String>>,
+    bundled: OnceLock<Result<Vec<Prepared>, String>>,
+}
+
+impl Bench {
+    /// With the folder of the programs that stand for agents.
+    pub fn new(mocks: PathBuf) -> Self {
+        Self { mocks, programs: OnceLock::new(), bundled: OnceLock::new() }
+    }
+
+    pub(crate) fn mocks(&self) -> &Path {
+        &self.mocks
+    }
+
+    /// The programs to start; the first row that needs them builds them.
+    pub(crate) fn programs(&self) -> Result<&Programs, Stop> {
+        self.programs.get_or_init(build).as_ref().map_err(|error| Stop::fail(error.clone()))
+    }
+
+    /// The agents that Atlas carries, packed.
+    pub(crate) fn bundled(&self) -> Result<&[Prepared], Stop> {
+        let packed = self.bundled.get_or_init(agents::bundled);
+        packed.as_deref().map_err(|error| Stop::fail(error.clone()))
+    }
+}

@@ -1,0 +1,143 @@
+//! The server of a row: a controller and a worker as processes on loopback, in a folder of their own.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use atlas_env::Env;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::agents::Prepared;
+use crate::http::Http;
+use crate::program::Programs;
+use crate::setup::Setup;
+use crate::verdict::{Judged, Stop};
+
+/// Longer than a start takes on a loaded machine.
+const START_MAX: Duration = Duration::from_secs(60);
+
+/// How long the worker may take to end its agents.
+const STOP_MAX: Duration = Duration::from_secs(5);
+
+/// How often a wait looks.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A running cluster; dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    // In the order in which they end: the worker reports its last attempts to a controller that still listens.
+    worker: Process,
+    controller: Process,
+    address: String,
+    /// Its HTTP door.
+    pub(crate) http: Http,
+}
+
+impl Cluster {
+    /// Starts both programs in `folder` and waits until the worker is ready.
+    pub(crate) fn start(programs: &Programs, setup: &Setup, folder: &Path) -> Result<Self, Stop> {
+        let log = folder.join("controller.log");
+        let mut controller = Command::new(&programs.controller);
+        controller.arg("--data-dir").arg(folder.join("controller")).args(["--log", "info", "--http-listen"]);
+        controller.args(["127.0.0.1:0", "--worker-listen", "127.0.0.1:0"]).args(&setup.controller);
+        let mut controller = Process::start(controller, folder, &log)?;
+        let (address, workers) = eventually(&mut controller, &log, || addresses(&log))?;
+        let log = folder.join("worker.log");
+        let mut worker = Command::new(&programs.worker);
+        worker.args(["--log", "info", "--node", "local", "--drain-timeout", "0s", "--controller", &workers]);
+        worker.arg("--data-dir").arg(folder.join("worker")).args(&setup.worker);
+        let mut worker = Process::start(worker, folder, &log)?;
+        let http = Http::new(&address)?;
+        let ready = || {
+            let nodes = http.get("/api/nodes").ok()?;
+            nodes.as_array()?.iter().any(|node| node["health"] == "ready").then_some(())
+        };
+        eventually(&mut worker, &log, ready)?;
+        Ok(Self { worker, controller, address, http })
+    }
+
+    /// Registers agents.
+    pub(crate) fn register<'a>(&self, agents: impl IntoIterator<Item = &'a Prepared>) -> Judged {
+        for agent in agents {
+            let answer = self.http.send("POST", "/api/agents", &[], Some(agent.archive.clone()))?;
+            answer.success(&format!("the registration of \"{}\"", agent.name))?;
+        }
+        Ok(())
+    }
+
+    /// Where HTTP listens.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // What is left after this is killed with its process.
+        self.worker.end(Signal::SIGTERM, STOP_MAX);
+        self.controller.end(Signal::SIGKILL, STOP_MAX);
+    }
+}
+
+/// A child that does not outlive its owner.
+#[derive(Debug)]
+struct Process(Child);
+
+impl Process {
+    fn start(mut command: Command, folder: &Path, log: &Path) -> Result<Self, Stop> {
+        let log = File::create(log).map_err(|error| Stop::system("write a log", error))?;
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"ATLAS_")) {
+            command.env_remove(name);
+        }
+        command.current_dir(folder).env("NO_COLOR", "1").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        command.spawn().map(Self).map_err(|error| Stop::system("start a program", error))
+    }
+
+    fn ended(&mut self) -> bool {
+        !matches!(self.0.try_wait(), Ok(None))
+    }
+
+    fn end(&mut self, signal: Signal, within: Duration) {
+        let Ok(id) = i32::try_from(self.0.id()) else { return };
+        // A process that has ended already is what is wanted.
+        let _ = kill(Pid::from_raw(id), signal);
+        let clock = Env::system().clock;
+        let deadline = clock.monotonic() + within;
+        while !self.ended() && clock.monotonic() < deadline {
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Where HTTP and workers are served, from the line that says so.
+fn addresses(log: &Path) -> Option<(String, String)> {
+    let text = fs::read_to_string(log).ok()?;
+    let line = text.lines().find(|line| line.contains("controller started"))?;
+    let word = |name: &str| line.split_whitespace().find_map(|word| word.strip_prefix(name)).map(str::to_owned);
+    Some((word("http=")?, word("workers=")?))
+}
+
+fn eventually<T>(process: &mut Process, log: &Path, mut probe: impl FnMut() -> Option<T>) -> Result<T, Stop> {
+    let clock = Env::system().clock;
+    let deadline = clock.monotonic() + START_MAX;
+    loop {
+        if let Some(found) = probe() {
+            return Ok(found);
+        }
+        if process.ended() || clock.monotonic() > deadline {
+            let text = fs::read_to_string(log).unwrap_or_default();
+            let last = text.lines().next_back().unwrap_or("without a word");
+            return Err(Stop::fail(format!("a program did not start: {last}")));
+        }
+        std::thread::sleep(LOOK);
+    }
+}

@@ -1,0 +1,108 @@
+//! Hardware: what fits, what is taken and given back, and the words for it.
+
+use std::collections::BTreeMap;
+
+use atlas_inventory::{Declared, architecture};
+use atlas_types::{Allocation, Demand, Free, Inventory, NodeId};
+use serde_json::{Value, json};
+
+use crate::matcher::Captures;
+use crate::row::{Row, items, text};
+use crate::verdict::{Judged, Stop, compare};
+
+const GB: u64 = 1 << 30;
+
+/// Operations on one inventory, in order.
+pub(super) fn sequence(row: &Row) -> Judged {
+    let inventory = inventory(&row.input["inventory"])?;
+    let node = NodeId::new("local").map_err(|error| Stop::system("name a node", error))?;
+    let mut free = Free::of(&inventory);
+    let mut slots: BTreeMap<&str, Allocation> = BTreeMap::new();
+    let mut results = Vec::new();
+    for operation in items(&row.input, "ops") {
+        let slot = text(operation, "slot");
+        results.push(match text(operation, "op") {
+            "can" => json!(fits(&free, &inventory, &node, &operation["spec"])?.is_some()),
+            "allocate" => match fits(&free, &inventory, &node, &operation["spec"])? {
+                Some(allocation) => {
+                    free.take(&allocation);
+                    let shown = shown(&allocation);
+                    slots.insert(slot, allocation);
+                    shown
+                }
+                None => json!("unavailable"),
+            },
+            "release" => {
+                if let Some(allocation) = slots.remove(slot) {
+                    free.give(&allocation);
+                }
+                Value::Null
+            }
+            other => return Err(Stop::skip(format!("the operation \"{other}\" on hardware"))),
+        });
+    }
+    let answer = json!({"results": results, "status": status(&inventory, &free)});
+    compare(&row.expect, &answer, &Captures::new())
+}
+
+/// A demand in words.
+pub(super) fn describe(row: &Row) -> Judged {
+    let answer = json!({"text": atlas_scheduler::describe(&demand(&row.input["spec"])?)});
+    compare(&row.expect, &answer, &Captures::new())
+}
+
+fn fits(free: &Free, inventory: &Inventory, node: &NodeId, spec: &Value) -> Result<Option<Allocation>, Stop> {
+    let demand = demand(spec)?;
+    Ok(if demand.suits(node, inventory) { free.fit(inventory, &demand) } else { None })
+}
+
+/// What a contract with this hardware asks for.
+fn demand(spec: &Value) -> Result<Demand, Stop> {
+    let contract = json!({"agent": {"name": "a", "version": "1.0.0", "hardware": spec}}).to_string();
+    let contract = atlas_contract::parse(contract.as_bytes());
+    Ok(contract.map_err(|error| Stop::fail(format!("the contract is refused: {error}")))?.hardware.demand())
+}
+
+/// The inventory that the flags of these amounts declare. Rows count no places.
+fn inventory(given: &Value) -> Result<Inventory, Stop> {
+    let amount = |member| given.get(member).and_then(Value::as_u64).unwrap_or(0);
+    let small = |member| u32::try_from(amount(member)).unwrap_or(u32::MAX);
+    let architecture = match text(given, "architecture") {
+        "" | "any" => None,
+        word => Some(architecture(word).ok_or_else(|| Stop::skip(format!("the architecture \"{word}\"")))?),
+    };
+    let declared = Declared {
+        gpus: Some(small("total_gpus")),
+        gpu_vram_gb: items(given, "gpu_vram_gb").filter_map(Value::as_u64).collect(),
+        memory_gb: Some(amount("total_memory_gb")),
+        cores: Some(small("total_cpu_cores")),
+        architecture,
+        devices: items(given, "available_devices").filter_map(Value::as_str).map(str::to_owned).collect(),
+    };
+    let inventory = declared.inventory().ok_or_else(|| Stop::fail("the flags declare no inventory"))?;
+    Ok(Inventory { places: u32::MAX, ..inventory })
+}
+
+fn shown(allocation: &Allocation) -> Value {
+    json!({
+        "gpu_devices": allocation.gpus.iter().map(|gpu| gpu.index).collect::<Vec<_>>(),
+        "memory_gb": allocation.memory_bytes / GB,
+        "cpu_cores": allocation.cores,
+    })
+}
+
+fn status(inventory: &Inventory, free: &Free) -> Value {
+    let vram = inventory.gpus.iter().map(|gpu| gpu.memory_bytes / GB).filter(|&gb| gb > 0);
+    // What is not tracked has no free amount.
+    let (memory, cores) = (inventory.memory_bytes.min(free.memory_bytes), inventory.cores.min(free.cores));
+    json!({
+        "total_gpus": inventory.gpus.len(),
+        "free_gpus": free.gpus.iter().filter(|gpu| gpu.holders == 0).count(),
+        "gpu_vram_gb": vram.collect::<Vec<_>>(),
+        "total_memory_gb": inventory.memory_bytes / GB,
+        "free_memory_gb": memory / GB,
+        "total_cpu_cores": inventory.cores,
+        "free_cpu_cores": cores,
+        "architecture": inventory.architecture.map_or("any", |architecture| architecture.as_str()),
+    })
+}

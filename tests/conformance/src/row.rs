@@ -1,0 +1,132 @@
+//! Rows: one JSON object a line.
+
+use serde_json::{Map, Value, json};
+
+/// One row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Its name in the output.
+    pub id: String,
+    /// Which behaviour it is about.
+    pub kind: String,
+    /// What is given.
+    pub input: Value,
+    /// What must come, as a pattern: without what is informative only, prefixes as patterns.
+    pub expect: Value,
+}
+
+/// Why a text is no row.
+#[derive(Debug, thiserror::Error)]
+pub enum RowError {
+    /// A line is not JSON.
+    #[error("line {line} is not JSON")]
+    Json {
+        /// Its number, from 1.
+        line: usize,
+        /// What the parser says.
+        source: serde_json::Error,
+    },
+    /// A member is missing.
+    #[error("line {line} has no \"{member}\"")]
+    Member {
+        /// Its number, from 1.
+        line: usize,
+        /// Which member.
+        member: &'static str,
+    },
+}
+
+impl Row {
+    /// Reads the rows of a file; empty lines are none.
+    pub fn read_all(text: &str) -> Result<Vec<Self>, RowError> {
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        lines.map(|(index, line)| Self::read(index + 1, line)).collect()
+    }
+
+    fn read(line: usize, text: &str) -> Result<Self, RowError> {
+        let mut row: Value = serde_json::from_str(text).map_err(|source| RowError::Json { line, source })?;
+        let mut take =
+            |member: &'static str| row.get_mut(member).map(Value::take).ok_or(RowError::Member { line, member });
+        let text = |value: Value, member| match value {
+            Value::String(text) => Ok(text),
+            _ => Err(RowError::Member { line, member }),
+        };
+        Ok(Self {
+            id: text(take("id")?, "id")?,
+            kind: text(take("kind")?, "kind")?,
+            input: take("in")?,
+            expect: pattern(take("expect")?),
+        })
+    }
+
+    /// A text of the input; empty if it is none.
+    pub(crate) fn text(&self, member: &str) -> &str {
+        text(&self.input, member)
+    }
+}
+
+/// A text member of an object; empty if it is none.
+pub(crate) fn text<'a>(value: &'a Value, member: &str) -> &'a str {
+    value.get(member).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The members of an object; none of anything else.
+pub(crate) fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flatten()
+}
+
+/// The items of an array; none of anything else.
+pub(crate) fn items<'a>(value: &'a Value, member: &str) -> impl Iterator<Item = &'a Value> {
+    value.get(member).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The first member whose name is not among `known`.
+pub(crate) fn unknown<'a>(value: &'a Value, known: &[&str]) -> Option<&'a str> {
+    members(value).map(|(name, _)| name.as_str()).find(|name| !known.contains(name))
+}
+
+/// Takes out what is informative and writes prefixes as patterns.
+fn pattern(expect: Value) -> Value {
+    const PREFIXES: [(&str, &str); 3] =
+        [("error_prefix", "error"), ("text_prefix", "text"), ("stderr_prefix", "stderr")];
+    match expect {
+        Value::Array(items) => items.into_iter().map(pattern).collect(),
+        Value::Object(members) => {
+            let mut out = Map::new();
+            for (name, value) in members {
+                let prefix = PREFIXES.iter().find(|(prefix, _)| *prefix == name).zip(value.as_str());
+                match prefix {
+                    _ if name == "informative" => {}
+                    Some(((_, whole), prefix)) => {
+                        out.insert((*whole).to_owned(), json!({"$regex": format!("^{}", regex::escape(prefix))}));
+                    }
+                    None => {
+                        out.insert(name, pattern(value));
+                    }
+                }
+            }
+            Value::Object(out)
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_informative_goes_and_prefixes_become_patterns() {
+        let text =
+            r#"{"id": "a", "kind": "k", "in": {}, "expect": {"jobs": [{"error_prefix": "Out: ", "informative": 1}]}}"#;
+        let rows = Row::read_all(&format!("{text}\n\n")).expect("rows");
+        assert_eq!(rows[0].expect, json!({"jobs": [{"error": {"$regex": "^Out: "}}]}));
+    }
+
+    #[test]
+    fn a_broken_line_is_named() {
+        let error = |text| Row::read_all(text).map_err(|error| error.to_string());
+        assert_eq!(error("\n{"), Err("line 2 is not JSON".to_owned()));
+        assert_eq!(error(r#"{"id": "a", "in": {}}"#), Err("line 1 has no \"kind\"".to_owned()));
+    }
+}

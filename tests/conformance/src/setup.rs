@@ -1,0 +1,109 @@
+//! How the server of a row is set up: its flags and pool, in our options.
+
+use serde_json::Value;
+
+use crate::row::{members, unknown};
+use crate::verdict::{Judged, Stop};
+
+/// How a cluster is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setup {
+    /// Flags of the controller.
+    pub(crate) controller: Vec<String>,
+    /// Flags of the worker.
+    pub(crate) worker: Vec<String>,
+    /// The folder of agents; none are those that Atlas carries.
+    pub(crate) agents: Option<String>,
+}
+
+impl Setup {
+    /// The defaults of the source (spec §26): four places and two warm slots whatever the machine; a queue of 1000 is ours as well.
+    pub(crate) fn new() -> Self {
+        let mut setup = Self { controller: Vec::new(), worker: Vec::new(), agents: None };
+        setup.set("--places", "4");
+        setup.set("--warm-pool-size", "2");
+        setup
+    }
+
+    /// Takes the members of a row's `pool`.
+    pub(crate) fn with_pool(mut self, pool: &Value) -> Result<Self, Stop> {
+        for (name, value) in members(pool) {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            match name.as_str() {
+                "max_concurrent" => self.set("--places", &value),
+                "warm_pool_size" => self.set("--warm-pool-size", &value),
+                "idle_timeout" => self.set("--idle-timeout", &format!("{value}s")),
+                "max_size" => self.controller.extend(["--queue-max-size".to_owned(), value]),
+                other => return Err(Stop::skip(format!("pools with \"{other}\""))),
+            }
+        }
+        Ok(self)
+    }
+
+    /// Takes the flags of the source's `serve` (spec §17.2); `dir` is the row's folder.
+    pub(crate) fn with_flags(mut self, flags: &Value, dir: &str) -> Result<Self, Stop> {
+        let mut flags = flags.as_array().into_iter().flatten().filter_map(Value::as_str);
+        while let Some(flag) = flags.next() {
+            let value = flags.next().ok_or_else(|| Stop::skip(format!("the server's flag {flag} without a value")))?;
+            let value = value.replace("{dir}", dir);
+            match flag {
+                // Everything is kept in a folder of the row, at an address of its own.
+                "--db" | "--host" | "--port" => {}
+                "--agents-path" => self.agents = Some(value).filter(|path| path != "{examples}"),
+                "--max-concurrent" => self.set("--places", &value),
+                "--warm-pool-size" => self.set("--warm-pool-size", &value),
+                "--gpus" | "--gpu-vram" | "--pool-memory" | "--pool-cpus" | "--pool-arch" | "--pool-device" => {
+                    self.worker.extend([flag.to_owned(), value]);
+                }
+                other => return Err(Stop::skip(format!("the server's flag {other}"))),
+            }
+        }
+        Ok(self)
+    }
+
+    /// Sets a flag of the worker that may be given once.
+    fn set(&mut self, flag: &str, value: &str) {
+        match self.worker.iter().position(|known| known == flag) {
+            Some(index) => value.clone_into(&mut self.worker[index + 1]),
+            None => self.worker.extend([flag.to_owned(), value.to_owned()]),
+        }
+    }
+}
+
+/// Refuses a row whose input has members beyond `known`.
+pub(crate) fn only(input: &Value, known: &[&str]) -> Judged {
+    // A registry of skills that is empty is what there is.
+    let empty = |member: &str| input.get(member).and_then(Value::as_array).is_some_and(Vec::is_empty);
+    match unknown(input, known) {
+        Some("skills") if empty("skills") => Ok(()),
+        Some(member) => Err(Stop::skip(format!("rows with \"{member}\""))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn flags_and_pools_become_options() {
+        let pool = json!({"max_concurrent": 8, "idle_timeout": 0.5, "max_size": 2});
+        let setup = Setup::new().with_pool(&pool).expect("known");
+        assert_eq!(setup.worker.join(" "), "--places 8 --warm-pool-size 2 --idle-timeout 0.5s");
+        assert_eq!(setup.controller.join(" "), "--queue-max-size 2");
+        let flags = json!(["--db", "{dir}/x", "--gpus", "2", "--pool-device", "/dev/a", "--agents-path", "{dir}/a"]);
+        let setup = Setup::new().with_flags(&flags, "/tmp/r").expect("known");
+        assert_eq!(setup.worker.join(" "), "--places 4 --warm-pool-size 2 --gpus 2 --pool-device /dev/a");
+        assert_eq!(setup.agents.as_deref(), Some("/tmp/r/a"));
+    }
+
+    #[test]
+    fn what_is_unknown_is_not_covered() {
+        let flags = json!(["--mcp-port", "0"]);
+        assert_eq!(Setup::new().with_flags(&flags, ""), Err(Stop::skip("the server's flag --mcp-port")));
+        assert_eq!(only(&json!({"jobs": [], "skills": []}), &["jobs"]), Ok(()));
+        assert_eq!(only(&json!({"skills": ["x"]}), &["jobs"]), Err(Stop::skip("rows with \"skills\"")));
+    }
+}

@@ -1,0 +1,62 @@
+//! The sample rows: none may fail.
+
+#![cfg(test)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+
+use atlas_conformance::{Bench, Row, Tally, Verdict, run};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+}
+
+fn rows(files: &[&str]) -> Vec<Row> {
+    let read = |file: &&str| {
+        let text = std::fs::read_to_string(folder().join("rows").join(file)).expect("a sample file");
+        Row::read_all(&text).expect("rows")
+    };
+    files.iter().flat_map(read).collect()
+}
+
+fn check(rows: &[Row], at_once: usize) -> Tally {
+    let failed = Mutex::new(Vec::new());
+    let bench = Bench::new(folder().join("mocks"));
+    let tally = run(&bench, rows, at_once, &|row, verdict| {
+        if matches!(verdict, Verdict::Fail(_)) {
+            failed.lock().expect("no panic").push(verdict.line(&row.id));
+        }
+    });
+    let failed = failed.into_inner().expect("no panic");
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    tally
+}
+
+#[test]
+fn pure_rules() {
+    let files = ["contracts.jsonl", "skills.jsonl", "schema.jsonl", "semver.jsonl", "hardware.jsonl"];
+    assert_eq!(check(&rows(&files), 1), Tally { passed: 39, failed: 0, skipped: 0 });
+}
+
+#[test]
+fn what_is_not_covered_is_skipped() {
+    let files = ["chains.jsonl", "cli.jsonl", "cron.jsonl", "mcp.jsonl", "mediation.jsonl", "triggers.jsonl"];
+    let rows = rows(&files);
+    assert_eq!(check(&rows, 1), Tally { skipped: rows.len(), ..Tally::default() });
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
+fn processes() {
+    let python = Command::new("python3").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !python.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: the rows of jobs, rest and ws need python3, which is not here");
+        return;
+    }
+    // Those that differ most in what they need; the command runs all of them.
+    let wanted = ["jobs-001", "jobs-008", "jobs-012", "jobs-038", "rest-005", "rest-046", "ws-002"];
+    let mut rows = rows(&["jobs.jsonl", "rest.jsonl", "ws.jsonl"]);
+    rows.retain(|row| wanted.contains(&row.id.as_str()));
+    assert_eq!(check(&rows, 4), Tally { passed: wanted.len(), ..Tally::default() });
+}
