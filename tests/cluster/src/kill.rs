@@ -3,8 +3,12 @@
 use std::fs;
 use std::time::Duration;
 
+use atlas_package::pack;
 use serde_json::{Value, json};
 
+use crate::api::Api;
+use crate::pair::{Controller, worker};
+use crate::patience::eventually_async;
 use crate::{Agent, Dev, LONG, eventually, write_agent};
 
 /// Answers at once.
@@ -43,7 +47,7 @@ async fn every_acknowledged_job_survives_the_death_of_everything() {
     write_agent(&agents, &GATED);
     let gate = folder.path().join("gate");
     let dev = Dev::start(folder.path(), ["--agents", "./agents"]);
-    let api = Api::new(&dev);
+    let api = Api::new(dev.server());
     let mut ended = Vec::new();
     for _ in 0..20 {
         let id = api.submit("quick", json!({})).await;
@@ -57,7 +61,7 @@ async fn every_acknowledged_job_survives_the_death_of_everything() {
     }
     dev.kill();
     let dev = Dev::start(folder.path(), ["--agents", "./agents"]);
-    let api = Api::new(&dev);
+    let api = Api::new(dev.server());
     for (id, job) in &ended {
         assert_eq!(&api.job(id).await, job, "an acknowledged result reads as before");
     }
@@ -80,60 +84,63 @@ async fn children_die_with_their_worker_and_the_job_runs_again() {
     let three = || Some(()).filter(|()| processes(&mark) == 3);
     let none = || Some(()).filter(|()| processes(&mark) == 0);
     let dev = Dev::start(folder.path(), ["--agents", "./agents"]);
-    let id = Api::new(&dev).submit("forking", json!({"mark": mark})).await;
+    let id = Api::new(dev.server()).submit("forking", json!({"mark": mark})).await;
     eventually("three processes", LONG, three);
     dev.kill();
     eventually("all children are dead", Duration::from_secs(2), none);
     let dev = Dev::start(folder.path(), ["--agents", "./agents"]);
     eventually("three processes of the next attempt", LONG, three);
-    let api = Api::new(&dev);
-    let job = api.get(&format!("/api/jobs/{id}?view=full")).await;
+    let api = Api::new(dev.server());
+    let job = api.job(&id).await;
     assert_eq!((&job["status"], &job["attempt"]), (&json!("running"), &json!(2)), "{job}");
     api.post(&format!("/api/jobs/{id}/cancel"), json!({})).await;
     assert_eq!(api.wait(&id).await["status"], json!("cancelled"));
     eventually("the cancel reached the whole tree", LONG, none);
 }
 
+#[tokio::test]
+async fn controller_and_worker_die_apart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write_agent(folder.path(), &GATED);
+    let gate = folder.path().join("gate");
+    let controller = Controller::start(folder.path());
+    let api = Api::new(&controller.http.to_string());
+    api.register(pack(&folder.path().join("gated")).expect("a package").bytes).await;
+    let first = worker(folder.path(), &controller);
+    let id = api.submit("gated", json!({"gate": gate})).await;
+    let attempt = |job: &Value| (job["status"].clone(), job["attempt"].clone());
+    running(&api, &id, 1).await;
+    // A controller that dies and comes back finds the worker still at it: the attempt goes on.
+    let controller = controller.kill_and_restart(folder.path());
+    let job = running(&api, &id, 1).await;
+    assert_eq!(attempt(&job), (json!("running"), json!(1)), "{job}");
+    // A worker that dies takes its attempt with it; its next life runs the next one.
+    first.kill();
+    let second = worker(folder.path(), &controller);
+    let job = running(&api, &id, 2).await;
+    assert_eq!(attempt(&job), (json!("running"), json!(2)), "{job}");
+    // Both at once, with the gate open before the controller is back: the result is reported to it.
+    let controller = controller.kill_and_restart(folder.path());
+    fs::write(&gate, "").expect("opened");
+    let job = api.wait(&id).await;
+    assert_eq!(attempt(&job), (json!("completed"), json!(2)), "{job}");
+    assert_eq!(job["output_data"], json!({"passed": true}));
+    assert_eq!(second.end(nix::sys::signal::Signal::SIGTERM), Some(0));
+    drop(controller);
+}
+
+/// The job, once it runs in at least that attempt.
+async fn running(api: &Api, id: &str, attempt: u64) -> Value {
+    let runs = |job: &Value| job["status"] == "running" && job["attempt"].as_u64() >= Some(attempt);
+    eventually_async("the job runs", async || {
+        let job = api.job(id).await;
+        if runs(&job) { Ok(job) } else { Err(job.to_string()) }
+    })
+    .await
+}
+
 /// How many processes of this machine have the mark in their command line; a dead one that its parent has not looked at has none.
 fn processes(mark: &str) -> usize {
     let commands = fs::read_dir("/proc").expect("/proc").flatten().map(|entry| entry.path().join("cmdline"));
     commands.filter_map(|path| fs::read(path).ok()).filter(|line| String::from_utf8_lossy(line).contains(mark)).count()
-}
-
-/// The HTTP API as these tests use it; whatever is no success fails the test.
-struct Api {
-    server: String,
-    client: reqwest::Client,
-}
-
-impl Api {
-    fn new(dev: &Dev) -> Self {
-        let client = reqwest::Client::builder().no_proxy().build().expect("a client");
-        Self { server: dev.server().to_owned(), client }
-    }
-
-    async fn get(&self, path: &str) -> Value {
-        let answer = self.client.get(format!("{}{path}", self.server)).send().await.expect("an answer");
-        answer.error_for_status().expect("a success").json().await.expect("JSON")
-    }
-
-    async fn post(&self, path: &str, body: Value) -> Value {
-        let answer = self.client.post(format!("{}{path}", self.server)).json(&body).send().await.expect("an answer");
-        answer.error_for_status().expect("a success").json().await.expect("JSON")
-    }
-
-    async fn submit(&self, agent: &str, input: Value) -> String {
-        let answer = self.post("/api/jobs", json!({"agent": agent, "input": input})).await;
-        answer["id"].as_str().expect("an id").to_owned()
-    }
-
-    async fn job(&self, id: &str) -> Value {
-        self.get(&format!("/api/jobs/{id}")).await
-    }
-
-    async fn wait(&self, id: &str) -> Value {
-        let job = self.get(&format!("/api/jobs/{id}/wait?timeout={}", LONG.as_secs())).await;
-        assert!(["completed", "failed", "cancelled"].contains(&job["status"].as_str().expect("text")), "{job}");
-        job
-    }
 }

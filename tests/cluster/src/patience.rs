@@ -20,3 +20,17 @@ pub fn eventually<T>(what: &str, within: Duration, mut probe: impl FnMut() -> Op
         std::thread::sleep(Duration::from_millis(10));
     }
 }
+
+/// The same for a probe that must wait for its answer; what it saw last is told when the time is up.
+#[cfg(test)]
+pub(crate) async fn eventually_async<T>(what: &str, probe: impl AsyncFn() -> Result<T, String>) -> T {
+    let clock = Env::system().clock;
+    let deadline = clock.monotonic() + LONG;
+    loop {
+        match probe().await {
+            Ok(found) => return found,
+            Err(last) => assert!(clock.monotonic() < deadline, "not within {LONG:?}: {what}: {last}"),
+        }
+        clock.sleep(Duration::from_millis(10)).await;
+    }
+}

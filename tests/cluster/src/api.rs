@@ -1,0 +1,52 @@
+//! The HTTP API as these tests use it; whatever is no success fails the test.
+
+use serde_json::{Value, json};
+
+use crate::LONG;
+
+pub(crate) struct Api {
+    server: String,
+    client: reqwest::Client,
+}
+
+impl Api {
+    /// The API at an address, with or without `http://`.
+    pub(crate) fn new(server: &str) -> Self {
+        // A connection to a controller that was killed must not be used again.
+        let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().expect("a client");
+        Self { server: format!("http://{}", server.trim_start_matches("http://")), client }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        let answer = self.client.get(format!("{}{path}", self.server)).send().await.expect("an answer");
+        answer.error_for_status().expect("a success").json().await.expect("JSON")
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Value {
+        let answer = self.client.post(format!("{}{path}", self.server)).json(&body).send().await.expect("an answer");
+        answer.error_for_status().expect("a success").json().await.expect("JSON")
+    }
+
+    /// Registers a package.
+    pub(crate) async fn register(&self, package: Vec<u8>) {
+        let answer = self.client.post(format!("{}/api/agents", self.server)).body(package).send().await;
+        answer.expect("an answer").error_for_status().expect("a success");
+    }
+
+    pub(crate) async fn submit(&self, agent: &str, input: Value) -> String {
+        let answer = self.post("/api/jobs", json!({"agent": agent, "input": input})).await;
+        answer["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// The job with our members.
+    pub(crate) async fn job(&self, id: &str) -> Value {
+        self.get(&format!("/api/jobs/{id}?view=full")).await
+    }
+
+    /// The job once it has ended.
+    pub(crate) async fn wait(&self, id: &str) -> Value {
+        let job = self.get(&format!("/api/jobs/{id}/wait?timeout={}&view=full", LONG.as_secs())).await;
+        assert!(["completed", "failed", "cancelled"].contains(&job["status"].as_str().expect("text")), "{job}");
+        job
+    }
+}

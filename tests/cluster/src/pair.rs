@@ -1,0 +1,52 @@
+//! `atlas-controller` and `atlas-worker` as two processes of a test: each can die alone.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+
+use crate::process::Process;
+use crate::program::program;
+
+/// A controller process that keeps its ports over restarts.
+#[derive(Debug)]
+pub(crate) struct Controller {
+    process: Process,
+    pub(crate) http: SocketAddr,
+    pub(crate) workers: SocketAddr,
+}
+
+impl Controller {
+    /// Starts one on free ports with its data under `folder`.
+    pub(crate) fn start(folder: &Path) -> Self {
+        let free = SocketAddr::from(([127, 0, 0, 1], 0));
+        Self::start_at(folder, free, free)
+    }
+
+    /// Kills it with -9 and starts another with the same data and ports.
+    pub(crate) fn kill_and_restart(self, folder: &Path) -> Self {
+        let (http, workers) = (self.http, self.workers);
+        self.process.kill();
+        Self::start_at(folder, http, workers)
+    }
+
+    fn start_at(folder: &Path, http: SocketAddr, workers: SocketAddr) -> Self {
+        let mut command = Command::new(program("atlas-controller"));
+        command.arg("--data-dir").arg(folder.join("controller")).args(["--log", "info"]);
+        command.args(["--http-listen", &http.to_string(), "--worker-listen", &workers.to_string()]);
+        let mut process = Process::start(&mut command);
+        let (http, workers) = process.says("the controller has started", |text| {
+            let line = text.lines().find(|line| line.contains("controller started"))?;
+            let field = |name: &str| line.split_whitespace().find_map(|word| word.strip_prefix(name)?.parse().ok());
+            Some((field("http=")?, field("workers=")?))
+        });
+        Self { process, http, workers }
+    }
+}
+
+/// Starts a worker with its data under `folder`.
+pub(crate) fn worker(folder: &Path, controller: &Controller) -> Process {
+    let mut command = Command::new(program("atlas-worker"));
+    command.args(["--node", "w1", "--controller", &controller.workers.to_string()]);
+    command.arg("--data-dir").arg(folder.join("worker"));
+    Process::start(&mut command)
+}

@@ -1,0 +1,75 @@
+//! A program of a test: its stderr is read for as long as it lives, and it is killed at the end.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::patience::{LONG, eventually};
+
+/// A running program.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Process {
+    /// Starts a program without input; its stdout goes nowhere.
+    pub fn start(command: &mut Command) -> Self {
+        command.env("NO_COLOR", "1").env_remove("ATLAS_SERVER").env_remove("ATLAS_LOG");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let stderr = BufReader::new(child.stderr.take().expect("piped"));
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&lines);
+        let read = move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                sink.lock().expect("not poisoned").push(line);
+            }
+        };
+        thread::Builder::new().name("stderr".to_owned()).spawn(read).expect("a thread");
+        Self { child, lines }
+    }
+
+    /// Waits until `find` finds what it looks for in what the program wrote to stderr.
+    #[track_caller]
+    pub fn says<T>(&mut self, what: &str, mut find: impl FnMut(&str) -> Option<T>) -> T {
+        eventually(what, LONG, || {
+            let ended = self.child.try_wait().expect("waitable");
+            let text = self.text();
+            let found = find(&text);
+            assert!(found.is_some() || ended.is_none(), "{what}: it ended with {ended:?}:\n{text}");
+            found
+        })
+    }
+
+    /// What it wrote to stderr so far.
+    pub fn text(&self) -> String {
+        self.lines.lock().expect("not poisoned").iter().map(|line| format!("{line}\n")).collect()
+    }
+
+    /// `kill -9`: no destructor runs, nothing is flushed.
+    pub fn kill(mut self) {
+        self.child.kill().expect("killable");
+        self.child.wait().expect("waitable");
+    }
+
+    /// Sends a signal that asks it to end; returns the exit code.
+    pub fn end(mut self, signal: Signal) -> Option<i32> {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("a pid"));
+        kill(pid, signal).expect("signalled");
+        eventually("it ends after a signal", LONG, || self.child.try_wait().expect("waitable")).code()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
