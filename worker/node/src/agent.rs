@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use atlas_contract::schema::Validator;
-use atlas_contract::{Contract, ContractError};
-use atlas_types::Digest;
+use atlas_contract::{Contract, ContractError, joined};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -13,7 +12,6 @@ use crate::provider::NOOP;
 /// An agent version on this node. Shared by all its slots.
 #[derive(Debug)]
 pub(crate) struct Agent {
-    pub(crate) digest: Digest,
     /// Where its package is unpacked.
     pub(crate) directory: PathBuf,
     pub(crate) contract: Contract,
@@ -21,6 +19,34 @@ pub(crate) struct Agent {
     output: Option<Validator>,
     /// Answers with its input, in this process.
     pub(crate) noop: bool,
+}
+
+/// What is wrong with an output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OutputFault {
+    /// It breaks the contract and is kept for people to see; the messages of all violations, joined.
+    Violations(String),
+    /// No controller would take it; why.
+    Unusable(String),
+}
+
+/// How deep an output may nest: what controllers take.
+const DEPTH_MAX: usize = 100;
+
+/// True if a well-formed JSON text nests deeper than [`DEPTH_MAX`].
+fn too_deep(json: &str) -> bool {
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    json.bytes().any(|byte| {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => depth += 1,
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > DEPTH_MAX
+    })
 }
 
 /// Why an unpacked package is not an agent.
@@ -37,23 +63,26 @@ impl Agent {
     const CONTRACT_BYTES_MAX: u64 = 1 << 20;
 
     /// Reads the contract in `directory`. `noop` permits the in-process agent.
-    pub(crate) fn load(digest: Digest, directory: &Path, noop: bool) -> Result<Self, AgentError> {
+    pub(crate) fn load(directory: &Path, noop: bool) -> Result<Self, AgentError> {
         let text = read_bounded(&directory.join("agent.yaml"), Self::CONTRACT_BYTES_MAX)
             .map_err(|source| AgentError::Read { source })?;
         let contract = atlas_contract::parse(&text).map_err(|source| AgentError::Contract { source })?;
         let (_, output) = contract.check_schemas().map_err(|source| AgentError::Contract { source })?;
         let output = (contract.output_schema != json!({"type": "object"})).then_some(output);
         let noop = noop && contract.provider.command == [NOOP];
-        Ok(Self { digest, directory: directory.to_owned(), contract, output, noop })
+        Ok(Self { directory: directory.to_owned(), contract, output, noop })
     }
 
-    /// Checks an output; the messages of all violations, joined.
-    pub(crate) fn check_output(&self, output: &RawValue) -> Result<(), String> {
+    /// Checks an output.
+    pub(crate) fn check_output(&self, output: &RawValue) -> Result<(), OutputFault> {
+        if too_deep(output.get()) {
+            return Err(OutputFault::Unusable(format!("the output nests deeper than {DEPTH_MAX} levels")));
+        }
+        // Read whole even if there is nothing to check: half of a surrogate pair is JSON, and no text that could be passed on.
+        let value: Value = serde_json::from_str(output.get())
+            .map_err(|error| OutputFault::Unusable(format!("the output cannot be passed on: {error}")))?;
         let Some(validator) = &self.output else { return Ok(()) };
-        let value: Value = serde_json::from_str(output.get()).map_err(|error| error.to_string())?;
-        validator.validate(&value).map_err(|violations| {
-            violations.iter().map(|violation| violation.message.as_str()).collect::<Vec<_>>().join("; ")
-        })
+        validator.validate(&value).map_err(|violations| OutputFault::Violations(joined(&violations)))
     }
 }
 
@@ -62,4 +91,15 @@ fn read_bounded(path: &Path, bytes_max: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     std::fs::File::open(path)?.take(bytes_max).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_is_counted_outside_of_texts() {
+        assert!(too_deep(&"[".repeat(101)) && !too_deep(&"[".repeat(100)));
+        assert!(!too_deep(&"[]".repeat(1_000)) && !too_deep(&format!("\"{}\\\"[\"", "[".repeat(200))));
+    }
 }

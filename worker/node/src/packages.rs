@@ -39,6 +39,8 @@ pub(crate) struct Packages {
 #[derive(Default)]
 struct Loaded {
     agents: BTreeMap<Digest, Entry>,
+    /// Left by an earlier process and not used by this one: directories and their sizes.
+    unloaded: BTreeMap<PathBuf, u64>,
     uses: u64,
 }
 
@@ -51,7 +53,9 @@ struct Entry {
 impl Packages {
     pub(crate) fn new(data_dir: &Path, bytes_max: u64, noop: bool, transfers: Transfers) -> Self {
         let directory = data_dir.join("packages");
-        Self { directory, bytes_max, noop, transfers, loaded: Arc::default(), fetching: Arc::default() }
+        let loaded = Loaded { unloaded: unpacked(&directory), ..Loaded::default() };
+        let (loaded, fetching) = (Arc::new(Mutex::new(loaded)), Arc::default());
+        Self { directory, bytes_max, noop, transfers, loaded, fetching }
     }
 
     /// The agent, if it is ready.
@@ -79,19 +83,19 @@ impl Packages {
             self.blocking(move || atlas_package::unpack(&archive, &to, &limits).map_err(PackageError::Unpack)).await?;
         }
         let noop = self.noop;
-        let (agent, bytes) =
-            self.blocking(move || Ok((Agent::load(digest, &directory, noop)?, size_of(&directory)))).await?;
+        let (agent, bytes) = self.blocking(move || Ok((Agent::load(&directory, noop)?, size_of(&directory)))).await?;
         let agent = Arc::new(agent);
         let dropped = {
             let mut loaded = self.loaded();
             loaded.uses += 1;
             let last_use = loaded.uses;
+            loaded.unloaded.remove(&agent.directory);
             loaded.agents.insert(digest, Entry { agent: Arc::clone(&agent), bytes, last_use });
             loaded.make_room(self.bytes_max)
         };
-        for agent in dropped {
-            debug!(digest = %agent.digest, "package dropped from the cache");
-            let removed = self.blocking(move || Ok(std::fs::remove_dir_all(&agent.directory))).await?;
+        for directory in dropped {
+            debug!(package = %directory.display(), "package dropped from the cache");
+            let removed = self.blocking(move || Ok(std::fs::remove_dir_all(directory))).await?;
             if let Err(error) = removed {
                 warn!(%error, "could not remove a package from the cache");
             }
@@ -113,16 +117,30 @@ impl Packages {
 }
 
 impl Loaded {
-    /// Takes out the agents used longest ago that nobody uses now, until the rest fits.
-    fn make_room(&mut self, bytes_max: u64) -> Vec<Arc<Agent>> {
+    /// Takes out what was not used yet, then what was used longest ago and nobody uses now, until the rest fits.
+    fn make_room(&mut self, bytes_max: u64) -> Vec<PathBuf> {
         let mut dropped = Vec::new();
-        while self.agents.values().map(|entry| entry.bytes).sum::<u64>() > bytes_max {
+        while self.bytes() > bytes_max {
+            if let Some((directory, _)) = self.unloaded.pop_first() {
+                dropped.push(directory);
+                continue;
+            }
             let unused = self.agents.iter().filter(|(_, entry)| Arc::strong_count(&entry.agent) == 1);
             let Some((&digest, _)) = unused.min_by_key(|(_, entry)| entry.last_use) else { break };
-            dropped.extend(self.agents.remove(&digest).map(|entry| entry.agent));
+            dropped.extend(self.agents.remove(&digest).map(|entry| entry.agent.directory.clone()));
         }
         dropped
     }
+
+    fn bytes(&self) -> u64 {
+        self.agents.values().map(|entry| entry.bytes).chain(self.unloaded.values().copied()).sum()
+    }
+}
+
+/// What is in the cache's directory, with sizes.
+fn unpacked(directory: &Path) -> BTreeMap<PathBuf, u64> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_dir()).map(|path| (path.clone(), size_of(&path))).collect()
 }
 
 /// Bytes of all files below `directory`; what cannot be read counts as nothing.

@@ -10,13 +10,13 @@ use atlas_types::{
     Assignment, BootId, Failure, FailureKind, FencingToken, Inventory, Level, Micros, NodeId, PayloadBody, ReportKind,
     Usage,
 };
-use atlas_wire::limits::STREAM_EVENTS_MAX;
+use atlas_wire::limits::{STREAM_EVENTS_MAX, WORKER_FRAME_BYTES_MAX};
 use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, OutputFault};
 use crate::link::{LinkEvent, Stream};
 use crate::mailbox::{Mailbox, Order};
 use crate::packages::Packages;
@@ -26,7 +26,10 @@ use crate::slot::{self, Ended, Shared, Told, Work};
 
 /// Stream events in one frame.
 const EVENTS_PER_FRAME: usize = 256;
-const _: () = assert!(EVENTS_PER_FRAME <= STREAM_EVENTS_MAX);
+/// Bytes of their text.
+const EVENT_BYTES_PER_FRAME: usize = 256 << 10;
+
+const _: () = assert!(EVENTS_PER_FRAME <= STREAM_EVENTS_MAX && EVENT_BYTES_PER_FRAME * 2 <= WORKER_FRAME_BYTES_MAX);
 
 /// How long stream events wait when the stream does not keep up.
 const EVENTS_PAUSE: Duration = Duration::from_millis(5);
@@ -227,12 +230,18 @@ impl Pump {
         match told {
             Told::Event { token, event } => self.spool.push(token, event),
             Told::Ended { token, end } => self.ended(token, end),
-            Told::Died { slot } => match self.threads.remove(&slot).and_then(|mailbox| mailbox.take()) {
-                // The slot was handed out while its program was ending: it gets another one.
-                Some(Order::Run(work)) => self.begin(Place { slot, warm: false }, work),
-                _ => self.step(Input::SlotDied { slot }),
-            },
+            Told::Died { slot } => self.on_died(slot),
             Told::Gone => self.threads_alive -= 1,
+        }
+    }
+
+    /// A slot's idle program ended. If the slot was handed out meanwhile, it gets another program.
+    fn on_died(&mut self, slot: SlotId) {
+        let Some(mailbox) = self.threads.remove(&slot) else { return };
+        let Some(Order::Run(work)) = mailbox.take() else { return self.step(Input::SlotDied { slot }) };
+        self.begin(Place { slot, warm: false }, work);
+        if let (Some(grace), Some(next)) = (mailbox.stop_asked(), self.threads.get(&slot)) {
+            next.stop(grace);
         }
     }
 
@@ -353,7 +362,7 @@ impl Pump {
 
     /// Sends one frame for each attempt that has something to say; false if none has.
     fn send_some_events(&mut self) -> bool {
-        let batches = self.spool.take_unsent(EVENTS_PER_FRAME);
+        let batches = self.spool.take_unsent(EVENTS_PER_FRAME, EVENT_BYTES_PER_FRAME);
         let some = !batches.is_empty();
         for batch in batches {
             self.send(ToLeader::StreamEvents { job: batch.job, attempt: batch.attempt, events: batch.events });
@@ -467,16 +476,19 @@ impl Pump {
 /// The in-process agent's answer: its input.
 fn echo(input: &Arc<[u8]>, agent: &Agent, warm: bool) -> AttemptEnd {
     let text = String::from_utf8_lossy(input).into_owned();
-    let checked = RawValue::from_string(text).map_err(|error| error.to_string());
-    match checked.and_then(|output| agent.check_output(&output)) {
+    let checked = match RawValue::from_string(text) {
+        Ok(output) => agent.check_output(&output),
+        Err(error) => Err(OutputFault::Unusable(error.to_string())),
+    };
+    match checked {
         Ok(()) => {
             let output = atlas_types::Payload { key_id: 0, body: PayloadBody::Inline(Arc::clone(input)) };
             let warmup = if warm { Micros(0) } else { Micros(1) };
             let usage = Usage { warm, warmup, ..Usage::default() };
             AttemptEnd { report: ReportKind::Completed { output, usage, metadata: None }, slot_usable: true }
         }
-        Err(messages) => {
-            let error = bounded(format!("Output validation: {messages}"));
+        Err(OutputFault::Violations(why) | OutputFault::Unusable(why)) => {
+            let error = bounded(format!("Output validation: {why}"));
             Ended::failed(Failure { kind: FailureKind::OutputInvalid, error: error.into() }).into_end(None)
         }
     }

@@ -1,10 +1,12 @@
 //! Python on this node: which interpreter, and where our `atlas` package is.
 
-use std::io;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
+use nix::poll::{PollFd, PollFlags, poll};
 use rust_embed::RustEmbed;
 use sha2::{Digest as _, Sha256};
 
@@ -16,6 +18,9 @@ const NAMES: [&str; 4] = ["python3.13", "python3.12", "python3.11", "python3"];
 
 /// Prints version and path of the interpreter: the path skips version managers' slow shims from then on.
 const PROBE: &str = "import sys; print(*sys.version_info[:2], sys.executable)";
+
+/// How long an interpreter may be silent, in milliseconds.
+const PROBE_PATIENCE: u16 = 5_000;
 
 /// An interpreter that is new enough.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,20 +40,45 @@ impl Python {
             None => NAMES.iter().map(PathBuf::from).collect(),
         };
         // All at once: most of the time is the interpreters' start.
-        let probes: Vec<_> = names.iter().map(|name| probe(name)).collect();
-        let found = probes.into_iter().flatten().filter_map(|child| read(&child.wait_with_output().ok()?.stdout));
-        let mut usable = found.filter(|python| python.version >= OLDEST);
-        usable.next().ok_or_else(|| {
+        let mut probes: Vec<Child> = names.iter().filter_map(|name| probe(name)).collect();
+        let mut found = probes.iter_mut().filter_map(answer).filter(|python| python.version >= OLDEST);
+        let first = found.next();
+        for mut probe in probes {
+            // Those that were not needed, or hang.
+            let _ = probe.kill();
+            let _ = probe.wait();
+        }
+        first.ok_or_else(|| {
             let names: Vec<_> = names.iter().map(|name| name.display().to_string()).collect();
             format!("this node has no Python {}.{} or newer (tried {})", OLDEST.0, OLDEST.1, names.join(", "))
         })
     }
 }
 
-fn probe(program: &Path) -> Option<std::process::Child> {
+fn probe(program: &Path) -> Option<Child> {
     let mut command = Command::new(program);
     command.args(["-I", "-S", "-c", PROBE]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()
+}
+
+/// What a probe prints, if it does within its time.
+fn answer(probe: &mut Child) -> Option<Python> {
+    let mut stdout = probe.stdout.take()?;
+    let mut printed = Vec::new();
+    loop {
+        let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::POLLIN)];
+        if !matches!(poll(&mut fds, PROBE_PATIENCE), Ok(1)) {
+            return None;
+        }
+        let mut bytes = [0; 512];
+        match stdout.read(&mut bytes) {
+            Ok(0) => return read(&printed),
+            // A path is not that long: this is no interpreter.
+            Ok(_) if printed.len() > 8 << 10 => return None,
+            Ok(n) => printed.extend_from_slice(&bytes[..n]),
+            Err(_) => return None,
+        }
+    }
 }
 
 fn read(printed: &[u8]) -> Option<Python> {

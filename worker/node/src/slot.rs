@@ -10,7 +10,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
-use crate::agent::Agent;
+use crate::agent::{Agent, OutputFault};
 use crate::mailbox::{Mailbox, Order};
 use crate::metadata;
 use crate::process::Keeper;
@@ -109,7 +109,7 @@ impl Control<'_> {
             ("warning", "the attempt's allowance of log bytes is used up; further lines are dropped".to_owned())
         } else {
             self.log_bytes_left -= text.len();
-            (level, text)
+            (level, provider::bounded(text))
         };
         let event = StreamEvent { number: 0, at: self.env.clock.wall(), kind, level: level.to_owned(), text };
         // A pump that is gone listens to nothing any more.
@@ -195,12 +195,17 @@ fn run(program: &mut Option<Box<dyn Program>>, work: &Work, shared: &Shared, con
 fn conclude(execution: Execution, work: &Work, usage: Usage) -> Ended {
     match execution {
         Execution::Output { output, metadata, usable } => {
-            let failure = work.agent.check_output(&output).err().map(|messages| Failure {
-                kind: FailureKind::OutputInvalid,
-                error: format!("Output validation: {messages}").into(),
-            });
             let metadata = metadata::merged(&work.assignment.metadata, &metadata);
-            Ended { output: Some(output), failure, usage, metadata, slot_usable: usable }
+            let (output, why) = match work.agent.check_output(&output) {
+                Ok(()) => (Some(output), None),
+                Err(OutputFault::Violations(messages)) => (Some(output), Some(messages)),
+                Err(OutputFault::Unusable(why)) => (None, Some(why)),
+            };
+            let failure = why.map(|why| Failure {
+                kind: FailureKind::OutputInvalid,
+                error: provider::bounded(format!("Output validation: {why}")).into(),
+            });
+            Ended { output, failure, usage, metadata, slot_usable: usable }
         }
         Execution::Failed { failure, metadata, usable } => {
             let metadata = metadata::merged(&work.assignment.metadata, &metadata);

@@ -65,12 +65,19 @@ impl Spool {
         }
     }
 
-    /// What was not sent on this connection, at most `events_max` events for each attempt.
-    pub fn take_unsent(&mut self, events_max: usize) -> Vec<Batch> {
+    /// What was not sent on this connection, for each attempt at most `events_max` events and, but for the first, `bytes_max` bytes.
+    pub fn take_unsent(&mut self, events_max: usize, bytes_max: usize) -> Vec<Batch> {
         let mut batches = Vec::new();
         for spooled in self.attempts.values_mut() {
-            let unsent = spooled.events.iter().filter(|event| event.number >= spooled.unsent);
-            let events: Vec<StreamEvent> = unsent.take(events_max).cloned().collect();
+            // Numbers rise, so that what was sent is a prefix.
+            let sent = spooled.events.partition_point(|event| event.number < spooled.unsent);
+            let mut bytes = 0;
+            let fits = |event: &&StreamEvent| {
+                bytes += event.text.len();
+                bytes <= bytes_max || bytes == event.text.len()
+            };
+            let unsent = spooled.events.range(sent..).take(events_max).take_while(fits);
+            let events: Vec<StreamEvent> = unsent.cloned().collect();
             if let Some(last) = events.last() {
                 spooled.unsent = last.number + 1;
                 batches.push(Batch { job: spooled.job, attempt: spooled.attempt, events });
@@ -150,15 +157,27 @@ mod tests {
         spool.open(JobId(1), Attempt(1), FencingToken(7));
         spool.push(FencingToken(7), line("a"));
         spool.push(FencingToken(7), line("b"));
-        assert_eq!(numbers(&spool.take_unsent(10)), [1, 2]);
-        assert_eq!(numbers(&spool.take_unsent(10)), [0; 0]);
+        assert_eq!(numbers(&spool.take_unsent(10, 100)), [1, 2]);
+        assert_eq!(numbers(&spool.take_unsent(10, 100)), [0; 0]);
         spool.acknowledge(JobId(1), Attempt(1), 1);
         spool.resend();
-        assert_eq!(numbers(&spool.take_unsent(10)), [2]);
+        assert_eq!(numbers(&spool.take_unsent(10, 100)), [2]);
         spool.close(FencingToken(7));
         assert_eq!(spool.len(), 1);
         spool.acknowledge(JobId(1), Attempt(1), 2);
         assert!(spool.is_empty());
+    }
+
+    #[test]
+    fn a_batch_is_bounded_but_never_empty() {
+        let mut spool = Spool::new(10, 1_000);
+        spool.open(JobId(1), Attempt(1), FencingToken(7));
+        for _ in 0..4 {
+            spool.push(FencingToken(7), line("four"));
+        }
+        assert_eq!(numbers(&spool.take_unsent(10, 9)), [1, 2]);
+        assert_eq!(numbers(&spool.take_unsent(10, 1)), [3]);
+        assert_eq!(numbers(&spool.take_unsent(1, 100)), [4]);
     }
 
     #[test]
@@ -168,12 +187,12 @@ mod tests {
         for _ in 0..10 {
             spool.push(FencingToken(7), line("x"));
         }
-        assert_eq!(numbers(&spool.take_unsent(10)), [8, 9, 10]);
+        assert_eq!(numbers(&spool.take_unsent(10, 100)), [8, 9, 10]);
         let mut spool = Spool::new(100, 10);
         spool.open(JobId(1), Attempt(1), FencingToken(7));
         for _ in 0..10 {
             spool.push(FencingToken(7), line("four"));
         }
-        assert_eq!(numbers(&spool.take_unsent(10)), [9, 10]);
+        assert_eq!(numbers(&spool.take_unsent(10, 100)), [9, 10]);
     }
 }

@@ -3,15 +3,16 @@
 Frames go over two descriptors of their own: four bytes of length, most significant first, then JSON. What the agent prints
 goes to stdout and stderr, which the worker reads as log lines, so that no print can break the framing.
 
-    worker: start {contract, directory}   run {input, context}   shutdown
-    host:   ready   failed {stage, error}   result {output, execution_metadata}   error {error, execution_metadata}
-            log {level, text}   progress {text}   stopped
+    worker: start {contract, directory}   run {number, input, context}   shutdown
+    host:   ready   failed {stage, error}   result {number, output, execution_metadata}
+            error {number, error, execution_metadata}   log {level, text}   progress {text}   stopped
 """
 
 import asyncio
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 
 _HEADER = 4
@@ -26,6 +27,9 @@ class Channel:
         self.read_fd = read_fd
         self._write_fd = write_fd
         self._buffer = bytearray()
+        self._pid = os.getpid()
+        # Threads log while a job answers. Reentrant: a signal's handler may log as well.
+        self._lock = threading.RLock()
 
     def receive(self):
         """The frames that are there; none at the end of the stream."""
@@ -44,10 +48,13 @@ class Channel:
 
     def send(self, frame):
         """Writes one frame whole. What JSON cannot hold raises before a byte is written."""
+        if os.getpid() != self._pid:
+            os._exit(70)  # a child that the agent forked: the frames are its parent's
         body = json.dumps(frame, allow_nan=False, separators=(",", ":")).encode()
         rest = memoryview(len(body).to_bytes(_HEADER, "big") + body)
-        while rest:
-            rest = rest[os.write(self._write_fd, rest) :]
+        with self._lock:
+            while rest:
+                rest = rest[os.write(self._write_fd, rest) :]
 
 
 class Host:
@@ -88,36 +95,38 @@ class Host:
         except NoImplementation as error:
             if error.__cause__ is not None:
                 _print_exception(error.__cause__)
-            self._channel.send({"type": "failed", "stage": "load", "error": str(error)})
+            self._channel.send({"type": "failed", "stage": "load", "error": _text(error)})
             return
         try:
             contract = AgentContract.from_dict(frame["contract"])
             context = AgentContext(permissions=contract.permissions)
-            context._progress = lambda text: self._channel.send({"type": "progress", "text": text})
+            context._progress = lambda text: self._channel.send({"type": "progress", "text": _sound(text)})
             agent = cls(contract, context)
             await agent.on_startup()
         except BaseException as error:
             _print_exception(error)
-            self._channel.send({"type": "failed", "stage": "startup", "error": str(error)})
+            self._channel.send({"type": "failed", "stage": "startup", "error": _text(error)})
             return
         self._agent = agent
         _flush()
         self._channel.send({"type": "ready"})
 
     async def _on_run(self, frame):
+        number = frame["number"]
         context = self._agent.context
-        context._begin(frame["context"])
         try:
+            context._begin(frame["context"])
             output = await self._agent.execute(frame["input"])
-            answer = {"type": "result", "output": output}
+            answer = {"type": "result", "number": number, "output": output}
         except BaseException as error:
             _print_exception(error)
-            answer = {"type": "error", "error": str(error)}
+            answer = {"type": "error", "number": number, "error": _text(error)}
         _flush()
+        # Whatever goes wrong from here on: a job must have an answer.
         try:
             self._channel.send({**answer, "execution_metadata": _plain(context.execution_metadata)})
-        except (TypeError, ValueError) as error:
-            self._channel.send({"type": "error", "error": str(error), "execution_metadata": {}})
+        except BaseException as error:
+            self._channel.send({"type": "error", "number": number, "error": _text(error)})
 
     async def _on_shutdown(self, _frame):
         try:
@@ -139,7 +148,22 @@ def _start(coroutine, loop):
 
 def _plain(values):
     """The part of a mapping that JSON holds."""
-    return {str(k): v for k, v in values.items() if v is None or isinstance(v, (str, int, float, bool))}
+    if not isinstance(values, dict):
+        return {}
+    return {_sound(str(k)): _sound(v) for k, v in values.items() if v is None or isinstance(v, (str, int, float, bool))}
+
+
+def _sound(value):
+    """Text without halves of surrogate pairs, which JSON can write and few can read."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def _text(error):
+    """What an exception says of itself, also if it cannot."""
+    try:
+        return _sound(str(error))
+    except BaseException:
+        return type(error).__name__
 
 
 def _flush():
@@ -147,14 +171,17 @@ def _flush():
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError):
-            pass  # the agent closed it
+        except Exception:
+            pass  # the agent closed it, or put something else in its place
 
 
 def _print_exception(error):
     import traceback
 
-    traceback.print_exception(error, file=sys.stderr)
+    try:
+        traceback.print_exception(error, file=sys.stderr)
+    except Exception:
+        pass  # the same
 
 
 class _LogHandler:
@@ -168,7 +195,7 @@ class _LogHandler:
             def emit(self, record):
                 try:
                     level = record.levelname.lower()
-                    channel.send({"type": "log", "level": level, "text": self.format(record)})
+                    channel.send({"type": "log", "level": level, "text": _sound(self.format(record))})
                 except Exception:
                     self.handleError(record)
 

@@ -48,6 +48,9 @@ struct Frame<'a> {
     text: String,
     #[serde(default)]
     execution_metadata: Map<String, Value>,
+    /// Which run it answers.
+    #[serde(default)]
+    number: u64,
 }
 
 /// Why there is no frame to answer with.
@@ -112,6 +115,10 @@ impl Program for PythonProgram {
         let Some(frame) = answer.frame() else {
             return Execution::failed(FailureKind::Agent, "the agent's host sent what is no frame");
         };
+        // A process that was forked while it ran a job may answer as well; what is left over would meet the next job.
+        if frame.number != self.host.runs || !self.host.frames.is_empty() {
+            return Execution::failed(FailureKind::Agent, "the agent's host answered twice");
+        }
         match (frame.kind, frame.output) {
             ("result", Some(output)) => Execution::Output {
                 output: output.to_owned(),
@@ -161,6 +168,8 @@ struct Host {
     to_host: Sink,
     from_host: Source,
     frames: Vec<u8>,
+    /// Jobs so far: an answer to another one is refused.
+    runs: u64,
     stdout: Printed,
     stderr: Printed,
 }
@@ -233,6 +242,7 @@ impl Host {
             to_host: Sink::new(we_write)?,
             from_host: Source::new(we_read)?,
             frames: Vec::new(),
+            runs: 0,
             stdout: Printed::new(stdout, "info")?,
             stderr: Printed::new(stderr, "error")?,
         })
@@ -253,7 +263,8 @@ impl Host {
         });
         let mut body = b"{\"type\": \"run\", \"input\": ".to_vec();
         body.extend_from_slice(&work.input);
-        body.extend_from_slice(format!(", \"context\": {context}}}").as_bytes());
+        self.runs += 1;
+        body.extend_from_slice(format!(", \"number\": {}, \"context\": {context}}}", self.runs).as_bytes());
         self.send_body(&body);
     }
 

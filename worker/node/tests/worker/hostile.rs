@@ -123,6 +123,39 @@ async fn python_that_breaks_the_framing() {
 }
 
 #[tokio::test]
+async fn python_that_forks_while_it_runs_a_job() {
+    if without_python() {
+        return;
+    }
+    let mut controller = Controller::start().await;
+    let node = Node::start(&controller).await;
+    let mut session = controller.welcomed(Vec::new()).await;
+    let code = "import os, time\nfrom atlas.runtime.base import AgentBase\nclass A(AgentBase):\n    async def execute(self, d):\n        n = d['n']\n        if n == 1 and os.fork() == 0:\n            return {'n': 'of the child'}\n        time.sleep(0.2)\n        return {'n': n}\n";
+    let agent = controller.publish_owned(&python(code, ""));
+    for n in 1..=3 {
+        let assignment = controller.assignment(&agent, &format!("{{\"n\": {n}}}"));
+        assert_eq!(session.run(&assignment).await.output(&controller), format!("{{\"n\":{n}}}"));
+    }
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn python_whose_answer_cannot_be_written() {
+    if without_python() {
+        return;
+    }
+    let deep = "x = []\n        for _ in range(500): x = [x]\n        return {'x': x}";
+    assert_eq!(py(deep).await, "Output validation: the output nests deeper than 100 levels");
+    let endless = "x = []; x.append(x)\n        return {'x': x}";
+    assert_eq!(py(endless).await, "Circular reference detected");
+    assert!(py("return {'x': '\\ud800'}").await.starts_with("Output validation: the output cannot be passed on"));
+    assert_eq!(py("self.context.execution_metadata = None; raise KeyError('k')").await, "'k'");
+    let mute = "\n        class E(Exception):\n            def __str__(self): raise ValueError()\n        raise E()";
+    assert_eq!(py(mute).await, "E");
+    assert_eq!(py("sys.stderr.close(); sys.stdout = None; raise ValueError('quiet')").await, "quiet");
+}
+
+#[tokio::test]
 async fn python_that_floods_its_output() {
     if without_python() {
         return;
