@@ -37,26 +37,33 @@ pub(crate) struct Snapshots {
 }
 
 impl Snapshots {
-    /// Opens the directory and finds the newest snapshot that reads back; half-written ones are removed.
+    /// Opens the directory and reads the newest snapshot; older ones and half-written ones are removed.
     pub(crate) fn open(dir: PathBuf) -> io::Result<Self> {
         fs::create_dir_all(&dir)?;
-        let mut found: Option<(RaftSnapshotMeta, SnapshotFile)> = None;
+        if let Some(parent) = dir.parent() {
+            File::open(parent)?.sync_all()?;
+        }
+        let mut found = Vec::new();
         for entry in fs::read_dir(&dir)? {
             let path = entry?.path();
             match path.extension().and_then(|extension| extension.to_str()) {
                 Some("tmp") => fs::remove_file(&path)?,
-                Some("snap") => {
-                    let file = SnapshotFile::open(&path)?;
-                    // A damaged one is an error: the log behind it may be purged.
-                    let meta = file.read(|_| Ok(()))?.0;
-                    if found.as_ref().is_none_or(|(newest, _)| meta.last_log_id > newest.last_log_id) {
-                        found = Some((meta, file));
-                    }
-                }
+                Some("snap") => found.push(path),
                 _ => {}
             }
         }
-        Ok(Self { dir, current: Arc::new(Mutex::new(found)) })
+        // The names sort by index.
+        found.sort();
+        let mut current = None;
+        if let Some(newest) = found.pop() {
+            let file = SnapshotFile::open(&newest)?;
+            // A damaged one is an error: the log behind it may be purged.
+            let (meta, ()) = file.read(|_| Ok(()))?;
+            current = Some((meta, file));
+        }
+        // Left over when a crash came between two steps of replacing one.
+        found.iter().try_for_each(fs::remove_file)?;
+        Ok(Self { dir, current: Arc::new(Mutex::new(current)) })
     }
 
     /// The newest snapshot.

@@ -22,10 +22,8 @@ impl Duties<'_> {
         commands.extend(atlas_duty::lose(state, self.sessions.ended(), left(&commands)));
         commands.extend(atlas_duty::expire(state, self.now, left(&commands)));
         commands.extend(atlas_duty::prune(state, self.voters, left(&commands)));
-        if commands.is_empty() {
-            // Alone, so that it plans on what the others did.
-            commands = atlas_duty::schedule(state, self.strategy, budget);
-        }
+        // Planned beside the others: a placement that they make stale is refused and planned again.
+        commands.extend(atlas_duty::schedule(state, self.strategy, left(&commands)));
         commands
     }
 

@@ -31,6 +31,8 @@ use crate::options::Options;
 pub(super) const TICK: Duration = Duration::from_millis(50);
 /// History's progress is acknowledged at most so often.
 const SINK_ACK_EVERY: Duration = Duration::from_millis(200);
+/// An entry that is in flight for so long has no quorum: its callers are told, and the head is built anew.
+const IN_FLIGHT_MAX: Duration = Duration::from_secs(5);
 /// Requests in one plan: what an entry can hold.
 const PLAN_REQUESTS_MAX: usize = 512;
 
@@ -49,6 +51,7 @@ struct InFlight {
     outcome:
         <openraft::alias::OneshotOf<Types> as openraft::async_runtime::Oneshot>::Receiver<ClientWriteResult<Types>>,
     tickets: Vec<Ticket>,
+    since: Duration,
 }
 
 /// A question to the quorum in flight, and who waits for it.
@@ -148,6 +151,11 @@ impl<'l> Lead<'l> {
             // Not where the timer completes: under load something else always comes first there.
             if self.clock.monotonic().saturating_sub(self.ticked_at) >= TICK {
                 self.tick();
+                let late = |sent: &InFlight| self.ticked_at.saturating_sub(sent.since) > IN_FLIGHT_MAX;
+                if self.in_flight.as_ref().is_some_and(late) {
+                    tracing::warn!("an entry found no quorum in time");
+                    return End::Lost;
+                }
             }
             if self.in_flight.is_none()
                 && (self.due || !self.queue.is_empty())
@@ -182,7 +190,13 @@ impl<'l> Lead<'l> {
         match input {
             Input::Propose { requests, answer } => self.queue.push(requests, answer),
             Input::Read { answer } => self.waiting.reads.push(answer),
-            Input::Hello { node, epoch } => self.sessions.hello(&node, epoch, self.clock.monotonic()),
+            Input::Hello { node, epoch } => {
+                // The head knows of a loss that is in flight: a session of that epoch must not live again by a late hello.
+                let found = self.head.state().node(&node).map(|found| &found.node);
+                if found.is_some_and(|node| node.epoch == epoch && node.health == NodeHealth::Ready) {
+                    self.sessions.hello(&node, epoch, self.clock.monotonic());
+                }
+            }
             Input::Renew { node, epoch, number, answer } => {
                 match self.sessions.renew(&node, epoch, number, self.clock.monotonic()) {
                     Ok(()) => self.waiting.renewals.push(Renewal { node, epoch, number, answer }),
@@ -237,7 +251,7 @@ impl<'l> Lead<'l> {
         self.base.slot.put(self.leader, Arc::new(planned));
         let (responder, outcome) = ProgressResponder::complete_only();
         let write = self.base.raft.write(Proposal::new(entry)).with_leader(self.leader).responder(responder);
-        self.in_flight = Some(InFlight { outcome, tickets });
+        self.in_flight = Some(InFlight { outcome, tickets, since: self.clock.monotonic() });
         write.await.map_err(|_| End::Failed)
     }
 

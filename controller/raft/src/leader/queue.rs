@@ -16,6 +16,8 @@ pub(super) struct Ticket {
     answer: Answer,
     wanted: usize,
     outcomes: Answers,
+    /// True once an entry with a part of its requests may be applied.
+    begun: bool,
 }
 
 impl Ticket {
@@ -27,7 +29,8 @@ impl Ticket {
 
     /// Tells the caller that this came to nothing, or to nobody knows what.
     pub(super) fn fail(self, error: ProposeError) {
-        let _ = self.answer.send(Err(error));
+        let written = self.begun && matches!(error, ProposeError::NotLeader { .. });
+        let _ = self.answer.send(Err(if written { ProposeError::Unknown } else { error }));
     }
 }
 
@@ -52,7 +55,8 @@ impl Queue {
 
     /// Adds a proposal.
     pub(super) fn push(&mut self, requests: Vec<Request>, answer: Answer) {
-        let ticket = Ticket { answer, wanted: requests.len(), outcomes: Vec::with_capacity(requests.len()) };
+        let ticket =
+            Ticket { answer, wanted: requests.len(), outcomes: Vec::with_capacity(requests.len()), begun: false };
         if ticket.wanted == 0 {
             return ticket.release();
         }
@@ -71,6 +75,10 @@ impl Queue {
     pub(super) fn decide(&mut self, outcomes: Answers, leftover: Vec<Request>) -> Vec<Ticket> {
         for request in leftover.into_iter().rev() {
             self.requests.push_front(request);
+        }
+        // What was decided of the first before was in an earlier entry.
+        if let Some(first) = self.tickets.front_mut() {
+            first.begun = !first.outcomes.is_empty();
         }
         let mut whole = Vec::new();
         for outcome in outcomes {
@@ -148,6 +156,20 @@ mod tests {
         assert!(queue.is_empty());
         assert_eq!(one.try_recv(), Ok(Err(ProposeError::Unknown)));
         assert_eq!(two.try_recv(), Ok(Err(ProposeError::NotLeader { leader: None })));
+    }
+
+    #[test]
+    fn a_proposal_whose_last_part_is_not_written_ends_unknown() {
+        let mut queue = Queue::default();
+        let (answer, mut answered) = oneshot::channel();
+        queue.push(requests(3), answer);
+        let first = queue.take(2).len();
+        queue.decide(done(first), Vec::new());
+        let last = queue.take(2).len();
+        for ticket in queue.decide(done(last), Vec::new()) {
+            ticket.fail(ProposeError::NotLeader { leader: None });
+        }
+        assert_eq!(answered.try_recv(), Ok(Err(ProposeError::Unknown)));
     }
 
     #[test]

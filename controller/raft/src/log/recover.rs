@@ -95,17 +95,11 @@ impl Reader {
             }
             HeaderRead::Header(header) if header.sequence == sequence => header,
             // A recycled file keeps the header of its earlier life until the first write.
+            HeaderRead::Header(_) | HeaderRead::Unreadable if last => {
+                return self.not_begun(sequence, bytes, file, |group| group.sequence == sequence);
+            }
             HeaderRead::Header(_) | HeaderRead::Unreadable => {
-                let proof = |group: &GroupHeader| group.sequence == sequence && group.group > self.core.group;
-                if !last || behind(bytes, BLOCK_BYTES, proof) {
-                    return Err(damaged(0, "the header does not read back"));
-                }
-                if !self.started && sequence != 1 {
-                    return Err(damaged(0, "the header of the only segment does not read back"));
-                }
-                self.torn = true;
-                self.core.next_sequence = sequence;
-                return Ok(false);
+                return Err(damaged(0, "the header does not read back"));
             }
         };
         if let Some(expected) = self.cluster_id.or(self.started.then_some(self.core.cluster_id))
@@ -118,6 +112,13 @@ impl Reader {
             let what = "the next segment does not continue here";
             return Err(LogError::Damaged { file: before.unwrap_or_default(), offset, what });
         }
+        if !self.started {
+            (self.core.group, self.core.chain) = (header.group, header.chain);
+        }
+        // The first group repeats the vote and the marks, and is written with the header: without it the segment is not begun.
+        if last && self.group(&header, bytes, BLOCK_BYTES).is_none() {
+            return self.not_begun(sequence, bytes, file, |group| own(&header, group));
+        }
         if self.started {
             self.core
                 .finished
@@ -125,13 +126,35 @@ impl Reader {
         }
         self.started = true;
         self.core.cluster_id = header.cluster_id;
-        self.core.group = header.group;
-        self.core.chain = header.chain;
         let end = self.groups(&header, bytes, file)?;
         self.last_end = (sequence, end as u64);
         self.core.next_sequence = sequence + 1;
         self.core.active = Some(Active { sequence, salt: header.salt, size: bytes.len() as u64, position: end as u64 });
         Ok(true)
+    }
+
+    /// Drops the last segment, whose first group is not there, unless a later group of it `is_own`.
+    fn not_begun(
+        &mut self,
+        sequence: u64,
+        bytes: &[u8],
+        file: &str,
+        is_own: impl Fn(&GroupHeader) -> bool,
+    ) -> Result<bool, LogError> {
+        let damaged = |what| Err(LogError::Damaged { file: file.to_owned(), offset: 0, what });
+        let expected = self.core.group;
+        if behind(bytes, BLOCK_BYTES, |group| is_own(group) && group.group > expected) {
+            return damaged("its beginning does not read back, and a group that was written after it does");
+        }
+        if !self.started && sequence != 1 {
+            return damaged("the beginning of the only segment does not read back");
+        }
+        if !self.started {
+            (self.core.group, self.core.chain) = (1, 0);
+        }
+        self.torn = true;
+        self.core.next_sequence = sequence;
+        Ok(false)
     }
 
     /// Reads the groups of a segment and returns the offset behind the last good one.
@@ -152,14 +175,13 @@ impl Reader {
             self.index.trim(self.cache_bytes);
             at += padded;
         }
-        let own = |group: &GroupHeader| group.sequence == header.sequence && group.salt == header.salt;
         let expected = self.core.group;
-        if behind(bytes, at, |group| own(group) && group.group > expected) {
+        if behind(bytes, at, |group| own(header, group) && group.group > expected) {
             let what = "a group does not read back, and one that was written after it does";
             return Err(LogError::Damaged { file: file.to_owned(), offset: at as u64, what });
         }
         let rest = bytes.get(at..).unwrap_or_default();
-        if GroupHeader::decode(rest).is_some_and(|group| own(&group)) {
+        if GroupHeader::decode(rest).is_some_and(|group| own(header, &group)) {
             self.torn = true;
         }
         Ok(at)
@@ -168,8 +190,7 @@ impl Reader {
     /// Reads the group at `at`; none unless all of it is good.
     fn group(&self, segment: &Header, bytes: &[u8], at: usize) -> Option<Records> {
         let header = GroupHeader::decode(&bytes[at..])?;
-        let own = header.sequence == segment.sequence && header.salt == segment.salt;
-        if !own || header.group != self.core.group || header.chain != self.core.chain {
+        if !own(segment, &header) || header.group != self.core.group || header.chain != self.core.chain {
             return None;
         }
         let start = at + GROUP_HEADER_BYTES;
@@ -230,6 +251,11 @@ struct Records {
     all: Vec<(Record, Place)>,
     chain: u32,
     len: usize,
+}
+
+/// True if a group was written into this life of the segment.
+fn own(segment: &Header, group: &GroupHeader) -> bool {
+    group.sequence == segment.sequence && group.salt == segment.salt
 }
 
 /// True if a block at or behind `from` begins with a group that `matches`.
