@@ -11,6 +11,7 @@ use atlas_wire::proto::worker::v1::{FetchPackageRequest, FetchPayloadRequest, St
 use bytes::Bytes;
 use tokio::sync::watch;
 use tokio_stream::{Stream, StreamExt};
+use tonic::{Code, Status};
 
 use crate::link::Client;
 
@@ -19,14 +20,25 @@ use crate::link::Client;
 pub(crate) enum TransferError {
     #[error("no controller could be reached")]
     Unreachable,
+    /// It would answer the same again.
     #[error("the controller answered: {0}")]
     Refused(String),
+    /// The connection broke, or the controller was busy or leaving: worth another try.
+    #[error("the transfer broke: {0}")]
+    Broken(String),
     #[error("the controller sent more than {0} bytes")]
     TooLarge(u64),
     #[error("the controller sent other bytes than {0}")]
     WrongBytes(Digest),
     #[error("the transfer took too long")]
     TooSlow,
+}
+
+impl TransferError {
+    /// True if another node may well do better.
+    pub(crate) fn is_nodes_own(&self) -> bool {
+        matches!(self, Self::Unreachable | Self::Broken(_) | Self::TooSlow)
+    }
 }
 
 /// Carries bytes over whatever connection there is.
@@ -40,9 +52,12 @@ impl Transfers {
     /// How long one transfer may take, reconnects included.
     const LONGEST: Duration = Duration::from_secs(60);
 
+    /// Between two tries.
+    const PAUSE: Duration = Duration::from_millis(100);
+
     /// A package's bytes, verified.
     pub(crate) async fn package(&self, digest: Digest, bytes_max: u64) -> Result<Vec<u8>, TransferError> {
-        self.in_time(async {
+        self.persist(|| async move {
             let request = FetchPackageRequest { digest: digest_out(digest) };
             let chunks = self.client().await?.fetch_package(request).await.map_err(refused)?.into_inner();
             verified(digest, bytes_max, chunks.map(|chunk| chunk.map(|chunk| chunk.chunk))).await
@@ -56,7 +71,7 @@ impl Transfers {
             PayloadBody::Inline(bytes) => return Ok(Arc::clone(bytes)),
             PayloadBody::Artifact { digest, size_bytes } => (*digest, *size_bytes),
         };
-        self.in_time(async {
+        self.persist(|| async move {
             let request = FetchPayloadRequest { digest: digest_out(digest) };
             let chunks = self.client().await?.fetch_payload(request).await.map_err(refused)?.into_inner();
             let bytes = verified(digest, size_bytes, chunks.map(|chunk| chunk.map(|chunk| chunk.chunk))).await?;
@@ -70,16 +85,17 @@ impl Transfers {
         if bytes.len() <= INLINE_BYTES_MAX {
             return Ok(Payload::inline(&bytes));
         }
-        self.in_time(async {
-            let bytes = Bytes::from(bytes);
-            let size_bytes = bytes.len() as u64;
-            let at = (0..bytes.len()).step_by(CHUNK_BYTES);
-            let chunks: Vec<_> = at.map(|from| bytes.slice(from..bytes.len().min(from + CHUNK_BYTES))).collect();
-            let requests = tokio_stream::iter(chunks.into_iter().map(|chunk| StorePayloadRequest { chunk }));
-            let stored = self.client().await?.store_payload(requests).await.map_err(refused)?.into_inner();
-            let digest =
-                digest_in("digest", &stored.digest).map_err(|error| TransferError::Refused(error.to_string()))?;
-            Ok(Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes } })
+        let bytes = Bytes::from(bytes);
+        let at = (0..bytes.len()).step_by(CHUNK_BYTES);
+        let chunks: Vec<_> = at.map(|from| bytes.slice(from..bytes.len().min(from + CHUNK_BYTES))).collect();
+        self.persist(|| {
+            let requests = tokio_stream::iter(chunks.clone()).map(|chunk| StorePayloadRequest { chunk });
+            async move {
+                let stored = self.client().await?.store_payload(requests).await.map_err(refused)?.into_inner();
+                let digest = digest_in("digest", &stored.digest);
+                let digest = digest.map_err(|error| TransferError::Refused(error.to_string()))?;
+                Ok(Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes: stored.size_bytes } })
+            }
         })
         .await
     }
@@ -90,9 +106,21 @@ impl Transfers {
         connected.clone().ok_or(TransferError::Unreachable)
     }
 
-    async fn in_time<T>(&self, transfer: impl Future<Output = Result<T, TransferError>>) -> Result<T, TransferError> {
+    /// Tries again over whatever connection there is by then, as long as the transfer may take.
+    async fn persist<T, F>(&self, transfer: impl Fn() -> F) -> Result<T, TransferError>
+    where
+        F: Future<Output = Result<T, TransferError>>,
+    {
+        let trying = async {
+            loop {
+                match transfer().await {
+                    Err(TransferError::Broken(_)) => self.env.clock.sleep(Self::PAUSE).await,
+                    end => return end,
+                }
+            }
+        };
         tokio::select! {
-            result = transfer => result,
+            end = trying => end,
             () = self.env.clock.sleep(Self::LONGEST) => Err(TransferError::TooSlow),
         }
     }
@@ -101,7 +129,7 @@ impl Transfers {
 async fn verified(
     digest: Digest,
     bytes_max: u64,
-    mut chunks: impl Stream<Item = Result<Bytes, tonic::Status>> + Unpin,
+    mut chunks: impl Stream<Item = Result<Bytes, Status>> + Unpin,
 ) -> Result<Vec<u8>, TransferError> {
     let mut bytes = Vec::new();
     while let Some(chunk) = chunks.next().await {
@@ -117,6 +145,16 @@ async fn verified(
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
-fn refused(status: tonic::Status) -> TransferError {
-    TransferError::Refused(status.message().to_owned())
+fn refused(status: Status) -> TransferError {
+    let text = status.message().to_owned();
+    match status.code() {
+        Code::Unavailable
+        | Code::Unknown
+        | Code::Internal
+        | Code::Cancelled
+        | Code::Aborted
+        | Code::DeadlineExceeded
+        | Code::ResourceExhausted => TransferError::Broken(text),
+        _ => TransferError::Refused(text),
+    }
 }

@@ -19,7 +19,7 @@ use tracing::{debug, info, warn};
 use crate::agent::{Agent, OutputFault};
 use crate::link::{LinkEvent, Stream};
 use crate::mailbox::{Mailbox, Order};
-use crate::packages::Packages;
+use crate::packages::{PackageError, Packages};
 use crate::payloads::Transfers;
 use crate::provider::bounded;
 use crate::slot::{self, Ended, Shared, Told, Work};
@@ -34,13 +34,21 @@ const _: () = assert!(EVENTS_PER_FRAME <= STREAM_EVENTS_MAX && EVENT_BYTES_PER_F
 /// How long stream events wait when the stream does not keep up.
 const EVENTS_PAUSE: Duration = Duration::from_millis(5);
 
+/// Why an attempt could not begin.
+pub(crate) enum Unprepared {
+    /// It is the job's failure, here and anywhere.
+    Failed(Failure),
+    /// It is this node's: the lease is given back.
+    GiveBack,
+}
+
 /// How long a worker that leaves waits for the answers to its last reports.
 const ANSWERS_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What tasks of the pump's own tell it.
 pub(crate) enum News {
     /// An attempt's package and input are here, or why not.
-    Prepared { token: FencingToken, work: Result<Box<Work>, Failure> },
+    Prepared { token: FencingToken, work: Result<Box<Work>, Unprepared> },
     /// An attempt's large output has its place.
     Stored { token: FencingToken, end: AttemptEnd },
     /// Stop: let attempts end, then leave.
@@ -215,7 +223,12 @@ impl Pump {
         match news {
             News::Prepared { token, work } => match (self.attempts.get(&token).copied(), work) {
                 (Some(place), Ok(work)) => self.begin(place, work),
-                (Some(_), Err(failure)) => self.ended(token, Ended::failed(failure)),
+                (Some(_), Err(Unprepared::Failed(failure))) => self.ended(token, Ended::failed(failure)),
+                (Some(_), Err(Unprepared::GiveBack)) => {
+                    self.attempts.remove(&token);
+                    let end = AttemptEnd { report: ReportKind::NotHeld, slot_usable: false };
+                    self.step(Input::Ended { token, end });
+                }
                 // Stopped meanwhile, and told so.
                 (None, _) => {}
             },
@@ -498,14 +511,26 @@ async fn prepare(
     assignment: Box<Assignment>,
     packages: &Packages,
     transfers: &Transfers,
-) -> Result<Box<Work>, Failure> {
-    let fault = |what: &str, error: &dyn std::error::Error| {
-        let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-        Failure { kind: FailureKind::Internal, error: bounded(format!("{what}: {error}{cause}")).into() }
-    };
-    let agent = packages.get(assignment.digest, assignment.package_bytes).await;
-    let agent = agent.map_err(|error| fault("Pool error", &error))?;
-    let input = transfers.load(&assignment.input).await;
-    let input = input.map_err(|error| fault("the input could not be fetched", &error))?;
+) -> Result<Box<Work>, Unprepared> {
+    let agent = packages.get(assignment.digest, assignment.package_bytes).await.map_err(|error| match &error {
+        PackageError::Fetch(cause) if cause.is_nodes_own() => give_back(cause),
+        PackageError::CutShort => give_back(&error),
+        _ => failed("Pool error", &error),
+    })?;
+    let input = transfers.load(&assignment.input).await.map_err(|error| match error {
+        error if error.is_nodes_own() => give_back(&error),
+        error => failed("the input could not be fetched", &error),
+    })?;
     Ok(Box::new(Work { assignment, input, agent }))
+}
+
+fn give_back(error: &dyn std::error::Error) -> Unprepared {
+    warn!(%error, "an attempt could not be prepared, its lease is given back");
+    Unprepared::GiveBack
+}
+
+fn failed(what: &str, error: &dyn std::error::Error) -> Unprepared {
+    let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+    let error = bounded(format!("{what}: {error}{cause}")).into();
+    Unprepared::Failed(Failure { kind: FailureKind::Internal, error })
 }

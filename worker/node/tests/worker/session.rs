@@ -1,5 +1,6 @@
 //! Sessions: resume, redirection, fencing, time to live, drain.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use atlas_types::{ReportKind, ReportResult};
@@ -72,6 +73,18 @@ async fn a_grant_that_was_lost_comes_with_the_welcome() {
     let assignment = controller.assignment(&agent, "{}");
     let mut session = controller.welcomed(vec![assignment.clone()]).await;
     assert_eq!(session.end().await.0, assignment.token);
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_transfer_that_breaks_is_tried_again() {
+    let mut controller = Controller::start().await;
+    let node = Node::start(&controller).await;
+    let mut session = controller.welcomed(Vec::new()).await;
+    let agent = controller.publish_owned(&shell("cat", ""));
+    let assignment = controller.assignment(&agent, &format!("{{\"text\": \"{}\"}}", "x".repeat(100_000)));
+    controller.broken.store(3, Ordering::SeqCst);
+    assert!(session.run(&assignment).await.output(&controller).len() > 100_000);
     node.shutdown().await;
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -34,6 +35,8 @@ type Chunks<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 struct Door {
     artifacts: Arc<Mutex<BTreeMap<Digest, Vec<u8>>>>,
     sessions: mpsc::Sender<Session>,
+    /// So many transfers break before one succeeds.
+    broken: Arc<AtomicU32>,
 }
 
 #[tonic::async_trait]
@@ -85,6 +88,9 @@ impl WorkerService for Door {
 
 impl Door {
     fn chunks(&self, digest: &[u8]) -> Result<Vec<bytes::Bytes>, Status> {
+        if self.broken.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
+            return Err(Status::unavailable("transport error"));
+        }
         let digest = digest_in("digest", digest).map_err(|error| Status::invalid_argument(error.to_string()))?;
         let artifacts = self.artifacts.lock().expect("not poisoned");
         let bytes = artifacts.get(&digest).ok_or_else(|| Status::not_found("no such artifact"))?;
@@ -97,6 +103,8 @@ pub(crate) struct Controller {
     pub(crate) address: SocketAddr,
     artifacts: Arc<Mutex<BTreeMap<Digest, Vec<u8>>>>,
     sessions: mpsc::Receiver<Session>,
+    /// So many transfers break before one succeeds.
+    pub(crate) broken: Arc<AtomicU32>,
     server: tokio::task::AbortHandle,
     next_token: u64,
 }
@@ -114,13 +122,14 @@ impl Controller {
         let address = listener.local_addr().expect("bound");
         let artifacts = Arc::default();
         let (sender, sessions) = mpsc::channel(8);
-        let door = Door { artifacts: Arc::clone(&artifacts), sessions: sender };
+        let broken = Arc::<AtomicU32>::default();
+        let door = Door { artifacts: Arc::clone(&artifacts), sessions: sender, broken: Arc::clone(&broken) };
         let service = WorkerServiceServer::new(door).max_decoding_message_size(8 << 20);
         let serving = tonic::transport::Server::builder()
             .add_service(service)
             .serve_with_incoming(TcpListenerStream::new(listener));
         let server = tokio::spawn(serving).abort_handle();
-        Self { address, artifacts, sessions, server, next_token: 0 }
+        Self { address, artifacts, sessions, broken, server, next_token: 0 }
     }
 
     /// The next session that a worker opens.
