@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use atlas_contract::{ExecMode, ProviderKind};
 use atlas_env::Env;
-use atlas_types::{Failure, FailureKind, Micros};
+use atlas_types::{Failure, FailureKind, Micros, StreamKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -46,6 +46,8 @@ pub(crate) struct Settings {
     pub(crate) sdk: PathBuf,
     /// The environment that every agent gets.
     pub(crate) environment: Vec<(OsString, OsString)>,
+    /// The operator declared the hardware, so that jobs tell what they held.
+    pub(crate) declared: bool,
     /// The unique ids of GPU slices by their number in the inventory.
     pub(crate) slices: BTreeMap<u32, String>,
 }
@@ -103,9 +105,9 @@ impl Execution {
 /// Why a program did not start. The texts follow `Pool error: ` and are those of spec §7.1.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
-    /// No class, no `agent.py`, or a kind of agent that this worker does not know.
-    #[error("Agent not found or no implementation: {agent}{why}")]
-    NoImplementation { agent: String, why: String },
+    /// No class, no `agent.py`, or a kind of agent that this worker does not know; the attempt's log lines say which.
+    #[error("Agent not found or no implementation: {agent}")]
+    NoImplementation { agent: String },
     #[error("Agent {agent} startup timed out ({limit}s)")]
     TimedOut { agent: String, limit: String },
     /// `on_startup` raised.
@@ -128,10 +130,10 @@ pub(crate) fn start(work: &Work, shared: &Shared, control: &mut Control<'_>) -> 
         (ProviderKind::Python, _) => Ok(Box::new(python::PythonProgram::start(work, shared, control)?)),
         (ProviderKind::Exec, Some(ExecMode::Warm)) => Ok(Box::new(warm_exec::WarmExec::start(work, shared)?)),
         (ProviderKind::Exec, _) => Ok(Box::new(exec::Exec::new(shared))),
-        (ProviderKind::Llm, _) => Err(StartError::NoImplementation {
-            agent: work.agent.contract.name.to_string(),
-            why: " (this worker has no llm provider)".to_owned(),
-        }),
+        (ProviderKind::Llm, _) => {
+            control.say(StreamKind::Log, "error", "this worker has no llm provider".to_owned());
+            Err(StartError::NoImplementation { agent: work.agent.contract.name.to_string() })
+        }
     }
 }
 

@@ -188,14 +188,15 @@ fn run(program: &mut Option<Box<dyn Program>>, work: &Work, shared: &Shared, con
     let began = control.now();
     let execution = program.execute(work, control);
     usage.execution = Micros::from(control.now().saturating_sub(began));
-    conclude(execution, work, usage)
+    conclude(execution, work, usage, shared.settings.declared)
 }
 
 /// Validates the output (spec §7.1, step 15): a wrong one is kept, and so is the slot.
-fn conclude(execution: Execution, work: &Work, usage: Usage) -> Ended {
+fn conclude(execution: Execution, work: &Work, usage: Usage, declared: bool) -> Ended {
+    let held = declared.then_some(&work.assignment.allocation);
     match execution {
         Execution::Output { output, metadata, usable } => {
-            let metadata = metadata::merged(&work.assignment.metadata, &metadata);
+            let metadata = metadata::merged(&work.assignment.metadata, &metadata, held);
             let (output, why) = match work.agent.check_output(&output) {
                 Ok(()) => (Some(output), None),
                 Err(OutputFault::Violations(messages)) => (Some(output), Some(messages)),
@@ -208,7 +209,7 @@ fn conclude(execution: Execution, work: &Work, usage: Usage) -> Ended {
             Ended { output, failure, usage, metadata, slot_usable: usable }
         }
         Execution::Failed { failure, metadata, usable } => {
-            let metadata = metadata::merged(&work.assignment.metadata, &metadata);
+            let metadata = metadata::merged(&work.assignment.metadata, &metadata, held);
             Ended { output: None, failure: Some(failure), usage, metadata, slot_usable: usable }
         }
     }

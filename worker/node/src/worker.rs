@@ -136,6 +136,7 @@ fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>,
         python: Finder::new(options.python.clone()),
         sdk,
         environment: environment(&options.agent_environment),
+        declared: inventory.declared,
         slices: slices(&inventory),
     });
     // In the background: where a version manager answers, it takes longer than everything else here together.

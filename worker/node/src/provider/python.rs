@@ -70,7 +70,8 @@ impl PythonProgram {
             return Err(StartError::Raised("Agent requires skills but no SkillResolver configured".to_owned()));
         }
         if !work.agent.directory.join("agent.py").is_file() {
-            return Err(StartError::NoImplementation { agent: agent(), why: String::new() });
+            control.say(StreamKind::Log, "error", "there is no agent.py in the package".to_owned());
+            return Err(StartError::NoImplementation { agent: agent() });
         }
         let host = Host::spawn(work, &shared.keeper, &settings).map_err(|error| match error {
             HostError::NoPython(why) => StartError::NodeLacks(why),
@@ -91,8 +92,9 @@ impl PythonProgram {
         match answer.frame() {
             Some(frame) if frame.kind == "ready" => Ok(program),
             Some(frame) if frame.kind == "failed" && frame.stage == "load" => {
-                let why = if frame.error.is_empty() { String::new() } else { format!(" ({})", frame.error) };
-                Err(StartError::NoImplementation { agent: agent(), why })
+                let why = if frame.error.is_empty() { "agent.py defines no agent class" } else { &frame.error };
+                control.say(StreamKind::Log, "error", why.to_owned());
+                Err(StartError::NoImplementation { agent: agent() })
             }
             Some(frame) => Err(StartError::Raised(frame.error)),
             None => Err(StartError::Raised("the agent's host sent what is no frame".to_owned())),
@@ -119,9 +121,10 @@ impl Program for PythonProgram {
         if frame.number != self.host.runs || !self.host.frames.is_empty() {
             return Execution::failed(FailureKind::Agent, "the agent's host answered twice");
         }
-        match (frame.kind, frame.output) {
-            ("result", Some(output)) => Execution::Output {
-                output: output.to_owned(),
+        match frame.kind {
+            "result" => Execution::Output {
+                // An agent that returns nothing returns null.
+                output: frame.output.unwrap_or(RawValue::NULL).to_owned(),
                 metadata: frame.execution_metadata,
                 usable: !wait.stopping(),
             },

@@ -140,10 +140,23 @@ async fn no_agent_class_says_so_and_an_import_error_says_why() {
         return;
     }
     assert_eq!(fails("", "").await, "Pool error: Agent not found or no implementation: py");
-    assert_eq!(
-        fails("import no_such_module", "").await,
-        "Pool error: Agent not found or no implementation: py (agent.py: ModuleNotFoundError: No module named 'no_such_module')"
-    );
+    let mut stage = Stage::set().await;
+    let ends = stage.run("import no_such_module", "", &["{}"]).await;
+    assert_eq!(ends[0].error(), "Pool error: Agent not found or no implementation: py");
+    let why = "agent.py: ModuleNotFoundError: No module named 'no_such_module'";
+    assert!(stage.session.events.iter().any(|event| event.text == why), "{:?}", stage.session.events);
+    stage.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_returns_nothing_completes_with_null() {
+    if without_python() {
+        return;
+    }
+    let mut stage = Stage::set().await;
+    let ends = stage.run("class A(AgentBase):\n    async def execute(self, d):\n        pass\n", "", &["{}"]).await;
+    assert_eq!(ends[0].output(&stage.controller), "null");
+    stage.node.shutdown().await;
 }
 
 #[tokio::test]
@@ -198,7 +211,7 @@ class A(AgentBase):
         r#"{"x":7,"data":"d","spawn":"Agent does not have spawn_agents permission","memory":"","timeout":60.0,"name":"py"}"#
     );
     let End::Completed { metadata, .. } = end else { panic!("{end:?}") };
-    assert_eq!(metadata.as_deref(), Some(r#"{"team":"a","input_tokens":3}"#));
+    assert_eq!(metadata.as_deref(), Some(r#"{"team":"a","_trace_input_tokens":3}"#));
     stage.node.shutdown().await;
 }
 
@@ -257,7 +270,10 @@ class Shout(LLMAgent):
         r#"{"text":"HI","fast":"gpt-4o-mini","other":"claude-sonnet-4-20250514","provider":true,"route":"execute","registry":1,"required":["text"],"read":["read"],"knowledge":false}"#
     );
     let End::Completed { metadata, .. } = &ends[0] else { panic!("{ends:?}") };
-    assert_eq!(metadata.as_deref(), Some(r#"{"team":"a","input_tokens":3,"output_tokens":5,"model":"fake"}"#));
+    assert_eq!(
+        metadata.as_deref(),
+        Some(r#"{"team":"a","_trace_input_tokens":3,"_trace_output_tokens":5,"_trace_model":"fake"}"#)
+    );
     stage.node.shutdown().await;
 }
 

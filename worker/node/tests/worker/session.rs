@@ -130,9 +130,10 @@ async fn without_acknowledged_renewals_the_attempt_dies_before_its_time() {
     let agent = controller.publish_owned(&shell("echo up >&2; exec sleep 86311", ""));
     let assignment = controller.assignment(&agent, "{}");
     session.renewals = false;
-    session.welcome_for(Duration::from_millis(1_500), vec![assignment.clone()]).await;
-    until("the agent runs", Duration::from_secs(1), || processes("86311") == 1).await;
-    until("the agent is dead", Duration::from_millis(1_500), || processes("86311") == 0).await;
+    let ttl = Duration::from_secs(6);
+    session.welcome_for(ttl, vec![assignment.clone()]).await;
+    until("the agent runs", ttl * 2 / 3, || processes("86311") == 1).await;
+    until("the agent is dead", ttl, || processes("86311") == 0).await;
     // It comes back by itself, and says that it has given the lease up.
     let mut session = controller.welcomed(vec![assignment]).await;
     assert!(matches!(session.end().await.1, End::NotHeld));
