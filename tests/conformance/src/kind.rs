@@ -4,28 +4,44 @@ mod contract;
 mod hardware;
 mod jobs;
 mod rest;
+mod retry;
 mod schema;
 mod versions;
 mod websocket;
 
 use crate::bench::Bench;
 use crate::row::Row;
-use crate::verdict::{Stop, Verdict};
+use crate::verdict::{Judged, Stop, Verdict};
+
+type Judge = fn(&Row, &Bench) -> Judged;
+
+/// The kinds that are covered, with the members that a row must have: files for different features use the same words.
+const KINDS: [(&str, &[&str], Judge); 16] = [
+    ("contract", &["yaml"], |row, _| contract::contract(row)),
+    ("skill", &["yaml"], |row, _| contract::skill(row)),
+    ("validate", &["schema", "data"], |row, _| schema::judge(row)),
+    ("latest", &["versions"], |row, _| versions::judge(row)),
+    ("exact", &["versions", "version"], |row, _| versions::judge(row)),
+    ("range", &["versions", "range"], |row, _| versions::judge(row)),
+    ("best", &["published", "required"], |row, _| versions::judge(row)),
+    ("matches", &["available", "required"], |row, _| versions::judge(row)),
+    ("missing", &["requires_agents", "registered"], |row, _| versions::judge(row)),
+    ("sequence", &["inventory", "ops"], |row, _| hardware::sequence(row)),
+    ("describe", &["spec"], |row, _| hardware::describe(row)),
+    ("retry", &["job", "new_status"], |row, _| retry::judge(row)),
+    ("jobs", &["jobs"], jobs::judge),
+    ("http", &["steps"], rest::judge),
+    ("websocket", &["path"], websocket::judge),
+    ("cli", &["args"], |_, _| Err(Stop::skip("the program \"atlas\" of the source's command line"))),
+];
 
 /// Judges one row.
 pub(crate) fn judge(row: &Row, bench: &Bench) -> Verdict {
-    let judged = match row.kind.as_str() {
-        "contract" => contract::contract(row),
-        "skill" => contract::skill(row),
-        "validate" => schema::judge(row),
-        "latest" | "exact" | "range" | "best" | "matches" | "missing" => versions::judge(row),
-        "sequence" => hardware::sequence(row),
-        "describe" => hardware::describe(row),
-        "jobs" => jobs::judge(row, bench),
-        "http" => rest::judge(row, bench),
-        "websocket" => websocket::judge(row, bench),
-        "cli" => Err(Stop::skip("the program \"atlas\" of the source's command line")),
-        other => Err(Stop::skip(format!("rows of kind \"{other}\""))),
+    let fits = |(kind, members, _): &&(&str, &[&str], Judge)| {
+        row.kind == *kind && members.iter().all(|member| row.input.get(member).is_some())
     };
-    judged.into()
+    match KINDS.iter().find(fits) {
+        Some((_, _, judge)) => judge(row, bench).into(),
+        None => Verdict::Skip(format!("rows of kind \"{}\" with {}", row.kind, row.members())),
+    }
 }

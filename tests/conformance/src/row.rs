@@ -59,6 +59,11 @@ impl Row {
         })
     }
 
+    /// The names of the input's members, for people.
+    pub(crate) fn members(&self) -> String {
+        members(&self.input).map(|(name, _)| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+    }
+
     /// A text of the input; empty if it is none.
     pub(crate) fn text(&self, member: &str) -> &str {
         text(&self.input, member)

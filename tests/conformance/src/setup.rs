@@ -14,12 +14,14 @@ pub(crate) struct Setup {
     pub(crate) worker: Vec<String>,
     /// The folder of agents; none are those that Atlas carries.
     pub(crate) agents: Option<String>,
+    /// Whether the row declares hardware, so that demands are checked against it.
+    pub(crate) checked: bool,
 }
 
 impl Setup {
     /// The defaults of the source (spec §26): four places and two warm slots whatever the machine; a queue of 1000 is ours as well.
     pub(crate) fn new() -> Self {
-        let mut setup = Self { controller: Vec::new(), worker: Vec::new(), agents: None };
+        let mut setup = Self { controller: Vec::new(), worker: Vec::new(), agents: None, checked: false };
         setup.set("--places", "4");
         setup.set("--warm-pool-size", "2");
         setup
@@ -53,6 +55,7 @@ impl Setup {
                 "--max-concurrent" => self.set("--places", &value),
                 "--warm-pool-size" => self.set("--warm-pool-size", &value),
                 "--gpus" | "--gpu-vram" | "--pool-memory" | "--pool-cpus" | "--pool-arch" | "--pool-device" => {
+                    self.checked = true;
                     self.worker.extend([flag.to_owned(), value]);
                 }
                 other => return Err(Stop::skip(format!("the server's flag {other}"))),

@@ -33,7 +33,7 @@ pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
     }
     let setup = Setup::new().with_pool(row.input.get("pool").unwrap_or(&Value::Null))?;
     let folder = tempfile::tempdir().map_err(|error| Stop::system("make a folder", error))?;
-    let own = agents::of_row(&row.input, &folder.path().join("agents"), bench.mocks())?;
+    let own = agents::of_row(&row.input, setup.checked, &folder.path().join("agents"), bench.mocks())?;
     let cluster = Cluster::start(bench.programs()?, &setup, folder.path())?;
     cluster.register(bench.bundled()?.iter().chain(&own))?;
     let mut socket = match Socket::open(cluster.address(), "/api/events")? {
