@@ -18,7 +18,7 @@ pub struct Budget {
     pub depth_max: usize,
     /// Most values, each alias counted with all that it stands for.
     pub nodes_max: usize,
-    /// Most bytes of text in all values, each alias counted with all that it stands for.
+    /// Most bytes of text in all values and in the pointers to foreign ones, each alias counted with all that it stands for.
     pub text_bytes_max: usize,
 }
 

@@ -285,7 +285,7 @@ impl Expand {
         }
         match &node.kind {
             Kind::Scalar(scalar) => self.scalar(scalar, node.place),
-            Kind::Set => Ok(self.foreign(Foreign::Tagged("!!set"))),
+            Kind::Set => self.foreign(Foreign::Tagged("!!set")),
             Kind::Sequence(items) => {
                 let mut array = Vec::with_capacity(items.len());
                 for (index, item) in items.iter().enumerate() {
@@ -294,26 +294,24 @@ impl Expand {
                 Ok(Value::Array(array))
             }
             Kind::Mapping(pairs) => {
-                let mut object = Map::new();
-                for (key, value) in pairs {
+                let mut keys = Vec::with_capacity(pairs.len());
+                for (key, _) in pairs {
                     let key = key_text(key)?;
                     self.text(key.len())?;
-                    if object.contains_key(&key) {
-                        self.forget(&key);
+                    keys.push(key);
+                }
+                // Of duplicates the last value counts, in the place of the first; the others are not written out.
+                let values = pairs.iter().map(|(_, value)| value);
+                let mut last: HashMap<&str, _> = keys.iter().map(String::as_str).zip(values).collect();
+                let mut object = Map::new();
+                for key in &keys {
+                    if let Some(value) = last.remove(key.as_str()) {
+                        object.insert(key.clone(), self.child(key, value, depth)?);
                     }
-                    let value = self.child(&key, value, depth)?;
-                    object.insert(key, value);
                 }
                 Ok(Value::Object(object))
             }
         }
-    }
-
-    /// A later duplicate replaces the value, and with it what was foreign in it.
-    fn forget(&mut self, key: &str) {
-        let own = format!("{}/{}", self.pointer, escaped(key));
-        let below = format!("{own}/");
-        self.foreign.retain(|(pointer, _)| *pointer != own && !pointer.starts_with(&below));
     }
 
     fn child(&mut self, name: &str, node: &Node, depth: usize) -> Result<Value, YamlError> {
@@ -331,19 +329,21 @@ impl Expand {
                 self.text(value.as_str().map_or(0, str::len))?;
                 Ok(value.clone())
             }
-            Scalar::Foreign(foreign) => Ok(self.foreign(foreign.clone())),
+            Scalar::Foreign(foreign) => self.foreign(foreign.clone()),
             Scalar::Merge => Err(meaning(place, "a plain << stands only for a key; quote it")),
             Scalar::Default => Err(meaning(place, "a plain = stands only for a key; quote it")),
         }
     }
 
-    fn foreign(&mut self, foreign: Foreign) -> Value {
+    fn foreign(&mut self, foreign: Foreign) -> Result<Value, YamlError> {
+        // The pointer is text that we write out as well: short values below a long key would multiply it.
+        self.text(self.pointer.len())?;
         let value = match &foreign {
             Foreign::Date(iso) => Value::from(iso.as_str()),
             Foreign::NonFinite(_) | Foreign::Tagged(_) => Value::Null,
         };
         self.foreign.push((self.pointer.clone(), foreign));
-        value
+        Ok(value)
     }
 
     fn text(&mut self, bytes: usize) -> Result<(), YamlError> {

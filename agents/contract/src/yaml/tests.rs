@@ -141,6 +141,16 @@ fn a_deep_key_and_many_small_values_take_no_time() {
     assert_eq!(document.foreign.len(), 90_000);
 }
 
+#[test]
+fn dates_under_long_keys_and_repeated_keys_end_at_the_budget_or_soon() {
+    // Each of the dates has a pointer as long as the key above it.
+    let key = "k".repeat(400_000);
+    let pointers = format!("? {key}\n: [{}]", vec!["2024-01-01"; 50_000].join(","));
+    check(&pointers, &expect!["error: the document has more than 8388608 bytes of text"]);
+    let repeated = format!("a: [{}]\n{}", vec!["2024-01-01"; 33_000].join(","), "x: 1\n".repeat(33_000));
+    assert_eq!(load(repeated.as_bytes(), Budget::default()).expect("within the budget")["x"], 1);
+}
+
 proptest! {
     #[test]
     fn any_bytes_give_a_value_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
