@@ -130,6 +130,11 @@ impl Core {
         self.cluster_id
     }
 
+    /// The segment that is being filled.
+    pub(super) fn active(&self) -> Option<Active> {
+        self.active
+    }
+
     /// The vote and marks as of the last planned group.
     pub fn marks(&self) -> &Marks {
         &self.marks
@@ -166,8 +171,10 @@ impl Core {
             sequence: active.sequence,
             salt: active.salt,
             group: self.group,
+            life: self.salt,
             chain: self.chain,
         };
+        self.chain = group.seed();
         group.encode(&mut bytes[header_bytes..]);
         let offset = if create.is_some() { 0 } else { active.position };
         let mut at = header_bytes + GROUP_HEADER_BYTES;
@@ -249,7 +256,7 @@ mod tests {
         let plan = core.plan(&[entry(2, 5000), entry(3, 1)], &mut block, &mut places);
         assert_eq!(plan, Plan { create: None, sequence: 1, offset: 8192 });
         assert_eq!(block.as_ref().len(), 8192);
-        assert_eq!(places.iter().map(|place| place.offset).collect::<Vec<_>>(), [4136, 8232, 8232 + 33 + 5000]);
+        assert_eq!(places.iter().map(|place| place.offset).collect::<Vec<_>>(), [4144, 8240, 8240 + 33 + 5000]);
     }
 
     #[test]

@@ -196,7 +196,7 @@ impl Reader {
         let start = at + GROUP_HEADER_BYTES;
         let end = start.checked_add(header.len as usize)?;
         bytes.get(start..end)?;
-        let mut records = Records { all: Vec::new(), chain: header.chain, len: header.len as usize };
+        let mut records = Records { all: Vec::new(), chain: header.seed(), len: header.len as usize };
         let mut offset = start;
         while offset < end {
             let seed = records.chain;

@@ -13,7 +13,7 @@ const SEGMENT_MAGIC: [u8; 8] = *b"ATLASLOG";
 const GROUP_MAGIC: [u8; 4] = *b"AGRP";
 const HEADER_BYTES: usize = 64;
 /// Bytes of a group before its records.
-pub const GROUP_HEADER_BYTES: usize = 40;
+pub const GROUP_HEADER_BYTES: usize = 48;
 
 /// The first block of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,11 +90,18 @@ pub struct GroupHeader {
     pub salt: u64,
     /// The group's number, counted over the whole log.
     pub group: u64,
+    /// Drawn per start of the program: sectors of a torn group never complete one that is written over it later.
+    pub life: u64,
     /// The checksum of the last record before.
     pub chain: u32,
 }
 
 impl GroupHeader {
+    /// The seed of the group's first record.
+    pub fn seed(&self) -> u32 {
+        crc32c::crc32c_append(self.chain, &self.life.to_le_bytes())
+    }
+
     /// Writes the header at the start of `out`.
     pub fn encode(&self, out: &mut [u8]) {
         out[..4].copy_from_slice(&GROUP_MAGIC);
@@ -102,7 +109,8 @@ impl GroupHeader {
         out[8..16].copy_from_slice(&self.sequence.to_le_bytes());
         out[16..24].copy_from_slice(&self.salt.to_le_bytes());
         out[24..32].copy_from_slice(&self.group.to_le_bytes());
-        out[32..36].copy_from_slice(&self.chain.to_le_bytes());
+        out[32..40].copy_from_slice(&self.life.to_le_bytes());
+        out[40..44].copy_from_slice(&self.chain.to_le_bytes());
         let crc = crc32c::crc32c(&out[..GROUP_HEADER_BYTES - 4]);
         out[GROUP_HEADER_BYTES - 4..GROUP_HEADER_BYTES].copy_from_slice(&crc.to_le_bytes());
     }
@@ -118,7 +126,8 @@ impl GroupHeader {
             sequence: u64_at(bytes, 8)?,
             salt: u64_at(bytes, 16)?,
             group: u64_at(bytes, 24)?,
-            chain: u32_at(bytes, 32)?,
+            life: u64_at(bytes, 32)?,
+            chain: u32_at(bytes, 40)?,
         })
     }
 
@@ -138,7 +147,7 @@ mod tests {
         let mut bytes = vec![0; BLOCK_BYTES];
         header.encode(&mut bytes);
         assert_eq!(Header::decode(&bytes), HeaderRead::Header(header));
-        let group = GroupHeader { len: 5000, sequence: 3, salt: 9, group: 41, chain: 6 };
+        let group = GroupHeader { len: 5000, sequence: 3, salt: 9, group: 41, life: 2, chain: 6 };
         group.encode(&mut bytes);
         assert_eq!(GroupHeader::decode(&bytes), Some(group));
         assert_eq!(group.padded_len(), 2 * BLOCK_BYTES);

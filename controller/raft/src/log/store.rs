@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use atlas_env::Env;
 use bytes::Bytes;
 
-use super::block::Block;
+use super::block::{BLOCK_BYTES, Block};
 use super::core::{Core, Marks, Place};
 use super::driver::{Driver, Segment};
 use super::error::LogError;
@@ -100,8 +100,10 @@ impl Log {
         let drawn = env.entropy.u128();
         let recovered = recover(driver.as_mut(), cluster_id, drawn, env.entropy.u64(), &limits)?;
         let Recovered { core, index, segments, torn } = recovered;
+        let mut block = Block::default();
         if torn {
-            tracing::info!("cut off the log's tail, which was never acknowledged");
+            tracing::info!("cutting off the log's tail, which was never acknowledged");
+            cut(&core, &segments, driver.as_ref(), &mut block)?;
         }
         let cluster_id = core.cluster_id();
         let view = View {
@@ -116,7 +118,7 @@ impl Log {
             segments,
         };
         let active = view.segments.values().next_back().cloned();
-        let writer = Writer { core, driver, block: Block::default(), places: Vec::new(), active };
+        let writer = Writer { core, driver, block, places: Vec::new(), active };
         let shared = Arc::new(Shared {
             writer: Mutex::new(writer),
             view: Mutex::new(view),
@@ -479,6 +481,25 @@ impl Drop for Closer {
             let _ = self.shared.write_group(&mut writer, &[]);
         }
     }
+}
+
+/// Removes the beginning of a torn group for good, so that what is written over it later can never complete it.
+fn cut(
+    core: &Core,
+    segments: &BTreeMap<u64, Arc<dyn Segment>>,
+    driver: &dyn Driver,
+    block: &mut Block,
+) -> Result<(), LogError> {
+    let Some((active, segment)) = core.active().and_then(|active| Some((active, segments.get(&active.sequence)?)))
+    else {
+        return Ok(());
+    };
+    block.clear(BLOCK_BYTES);
+    if active.position + BLOCK_BYTES as u64 > active.size {
+        return Ok(());
+    }
+    let done = segment.write_at(active.position, block.as_ref()).and_then(|()| segment.sync());
+    done.map_err(|source| LogError::Io { what: "cut", file: driver.name(active.sequence), source })
 }
 
 /// An error and its causes in one line.

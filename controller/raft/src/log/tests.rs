@@ -219,7 +219,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     /// Against a model: what was acknowledged is there after every restart, in order, and at most one unacknowledged group more.
     #[test]
