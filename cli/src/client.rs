@@ -166,13 +166,23 @@ fn refusal(status: StatusCode, code: Option<String>, body: &[u8]) -> Failure {
         let pointer = if place.pointer.is_empty() { "/".to_owned() } else { place.pointer };
         (pointer, place.message)
     };
+    let code = Some(problem.code).filter(|code| !code.is_empty()).or(code);
     Failure {
-        code: Some(problem.code).filter(|code| !code.is_empty()).or(code),
+        next: Some(problem.hint).filter(|hint| !hint.is_empty()).or_else(|| next(code.as_deref()?)),
+        code,
         message,
         places: problem.errors.into_iter().map(place).collect(),
-        next: Some(problem.hint).filter(|hint| !hint.is_empty()),
         exit: Exit::of_http(status.as_u16()),
     }
+}
+
+/// A command to try where the server, which does not know that it talks to this program, names none.
+fn next(code: &str) -> Option<String> {
+    Some(match code {
+        "E3001" | "E3002" => "list them: atlasctl job list".to_owned(),
+        "E5001" => "list them: atlasctl node list".to_owned(),
+        code => format!("what it means: atlasctl explain-error {code}"),
+    })
 }
 
 #[cfg(test)]
@@ -198,7 +208,10 @@ mod tests {
     #[test]
     fn the_short_body_and_its_header_are_enough() {
         let failure = refusal(StatusCode::NOT_FOUND, Some("E3001".to_owned()), br#"{"error": "Job not found"}"#);
-        expect!["error[E3001]: Job not found"].assert_eq(&failure.to_string());
+        expect![[r#"
+            error[E3001]: Job not found
+            list them: atlasctl job list"#]]
+        .assert_eq(&failure.to_string());
         assert_eq!(failure.exit, Exit::NotFound);
         let failure = refusal(StatusCode::BAD_GATEWAY, None, b"<html>");
         expect!["error: the server answered 502 Bad Gateway"].assert_eq(&failure.to_string());
@@ -211,5 +224,6 @@ mod tests {
         let url = request.build().expect("a request").url().to_string();
         assert_eq!(url, "http://127.0.0.1:7400/api/jobs/..%2Fa%20b%3F");
         assert!(Client::new("http://a b").is_err());
+        assert!(Client::new("https://127.0.0.1").is_err());
     }
 }

@@ -6,7 +6,7 @@ use crate::arguments::Arguments;
 use crate::client::Client;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Form, Shown};
+use crate::output::{Form, Shown, visible};
 
 /// The surroundings of one command.
 pub(crate) struct Context {
@@ -37,9 +37,10 @@ impl Context {
         self.print(&self.form.render(shown))
     }
 
-    /// Prints text to stdout as it is; a reader that went away (`| head`) ends the program in silence.
+    /// Prints text to stdout; a reader that went away (`| head`) ends the program in silence.
     pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
         let mut stdout = std::io::stdout().lock();
+        let text = if stdout.is_terminal() { visible(text) } else { text.into() };
         let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
         match written {
             Ok(()) => Ok(()),
@@ -50,21 +51,28 @@ impl Context {
 
     /// Tells people something beside the result.
     pub(crate) fn note(&self, line: &str) {
-        // A terminal that went away must not fail the command.
-        let _ = writeln!(std::io::stderr(), "{line}");
+        self.tell("", line, "");
     }
 
     /// A command to try next, dimmed on a terminal.
     pub(crate) fn next(&self, line: &str) {
-        if self.colour { self.note(&format!("\u{1b}[2m{line}\u{1b}[0m")) } else { self.note(line) }
+        self.tell("\u{1b}[2m", line, "");
     }
 
-    /// Prints an error.
+    /// Prints an error, its head in colour.
     pub(crate) fn report(&self, failure: &Failure) {
         let text = failure.to_string();
-        match text.split_once(':').filter(|_| self.colour) {
-            Some((head, rest)) => self.note(&format!("\u{1b}[1;31m{head}\u{1b}[0m:{rest}")),
-            None => self.note(&text),
-        }
+        let (head, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
+        self.tell("\u{1b}[1;31m", head, rest);
+    }
+
+    /// One or more lines on stderr: `head` in colour where there is any, `rest` not.
+    fn tell(&self, colour: &str, head: &str, rest: &str) {
+        let mut stderr = std::io::stderr().lock();
+        let terminal = stderr.is_terminal();
+        let shown = |text| if terminal { visible(text) } else { std::borrow::Cow::Borrowed(text) };
+        let (on, off) = if self.colour && !colour.is_empty() { (colour, "\u{1b}[0m") } else { ("", "") };
+        // A terminal that went away must not fail the command.
+        let _ = writeln!(stderr, "{on}{}{off}{}", shown(head), shown(rest));
     }
 }

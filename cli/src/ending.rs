@@ -64,7 +64,10 @@ pub(crate) fn conclude(context: &Context, job: &Job) -> Result<Exit, Failure> {
             context.print(&format!("{}\n", job.output_data.clone().unwrap_or_default()))?;
             return Ok(exit);
         }
-        Exit::JobFailed => ("E3101", job.error.clone(), format!("what it logged: atlasctl job logs {id}")),
+        Exit::JobFailed => {
+            let why = if job.error.is_empty() { "the agent gave no message" } else { &job.error };
+            ("E3101", why.to_owned(), format!("what it logged: atlasctl job logs {id}"))
+        }
         Exit::JobCancelled => {
             ("E3102", format!("{id} was cancelled"), format!("what happened: atlasctl job events {id}"))
         }

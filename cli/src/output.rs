@@ -3,6 +3,8 @@
 mod table;
 mod yaml;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 pub(crate) use table::Table;
@@ -45,6 +47,16 @@ impl Form {
         };
         renderer.render(shown)
     }
+}
+
+/// The text as a terminal may see it: what an agent or a server wrote must not move the cursor or set colours and titles.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| if steers(c) { format!("\\x{:02x}", u32::from(c)) } else { c.to_string() };
+    Cow::Owned(text.chars().map(shown).collect())
 }
 
 trait Render {
@@ -95,6 +107,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_steers_a_terminal_is_shown() {
+        assert_eq!(visible("a\tb\nc"), "a\tb\nc");
+        assert_eq!(visible("\u{1b}]0;owned\u{7}\u{9b}31m\r"), r"\x1b]0;owned\x07\x9b31m\x0d");
+    }
 
     #[test]
     fn every_form_has_its_renderer() {

@@ -4,13 +4,17 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use atlas_controller::Controller;
 use atlas_env::Env;
-use atlas_types::{IdError, NodeId};
+use atlas_types::{IdError, NodeEpoch, NodeId};
 use atlas_worker::Worker;
 
 use crate::{DataDir, DataError, Ports};
+
+/// Longest time until the own worker must be registered.
+const REGISTERED_WITHIN: Duration = Duration::from_secs(30);
 
 /// What to start.
 #[derive(Debug, Clone)]
@@ -49,6 +53,12 @@ pub enum StartError {
     /// The worker.
     #[error("could not start the worker")]
     Worker(#[source] atlas_worker::StartError),
+    /// The worker runs and the controller does not know it.
+    #[error("the worker did not register within {within:?}")]
+    NotRegistered {
+        /// How long it was waited for.
+        within: Duration,
+    },
 }
 
 /// A controller and a worker that run.
@@ -72,17 +82,40 @@ impl Cluster {
         controller.mode = atlas_controller::Mode::Dev;
         let controller = Controller::start(controller, env.clone()).await.map_err(StartError::Controller)?;
         let address = controller.grpc_addr().to_string();
+        let before = epoch(&controller, &node);
         let mut worker = atlas_worker::Options::new(node, vec![address], data.path().join("worker"));
         worker.noop = options.noop;
         worker.places = options.places.or(worker.places);
-        let worker = match Worker::start(worker, env).await {
+        let worker = match Worker::start(worker, env.clone()).await {
             Ok(worker) => worker,
             Err(error) => {
                 controller.shutdown().await;
                 return Err(StartError::Worker(error));
             }
         };
-        Ok(Self { controller, worker, data })
+        let cluster = Self { controller, worker, data };
+        if !cluster.registered(before, &env).await {
+            cluster.shutdown().await;
+            return Err(StartError::NotRegistered { within: REGISTERED_WITHIN });
+        }
+        Ok(cluster)
+    }
+
+    /// Waits until this process's worker is the node's latest incarnation: data that was kept has an older one.
+    async fn registered(&self, before: Option<NodeEpoch>, env: &Env) -> bool {
+        let deadline = env.clock.monotonic() + REGISTERED_WITHIN;
+        while epoch(&self.controller, self.worker.node()) == before {
+            if env.clock.monotonic() > deadline {
+                return false;
+            }
+            env.clock.sleep(Duration::from_millis(1)).await;
+        }
+        true
+    }
+
+    /// The node's name.
+    pub fn node(&self) -> &NodeId {
+        self.worker.node()
     }
 
     /// Where HTTP listens.
@@ -110,6 +143,11 @@ impl Cluster {
         self.worker.shutdown().await;
         self.controller.shutdown().await;
     }
+}
+
+/// Which incarnation of the node this controller has applied.
+fn epoch(controller: &Controller, node: &NodeId) -> Option<NodeEpoch> {
+    controller.service().handle().applied().node(node).map(|known| known.node.epoch)
 }
 
 /// The async runtime of a development cluster: doors and worker; the log has a thread of its own.

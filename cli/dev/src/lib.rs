@@ -9,7 +9,7 @@ mod data;
 mod port;
 
 pub use atlas_telemetry::start_log;
-pub use atlas_worker::run_if_asked;
+pub use atlas_worker::{Python, run_if_asked};
 pub use cluster::{Cluster, Options, StartError, chain, runtime};
 pub use data::{DataDir, DataError};
 pub use port::{PortError, Ports};

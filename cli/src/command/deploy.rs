@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use atlas_package::{PackError, Package};
+use atlas_contract::{ContractError, Violation};
+use atlas_package::{PackError, Package, Skipped};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -14,7 +15,7 @@ use crate::words;
 /// What to deploy.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Folders that hold an agent.yaml.
+    /// Folders that hold an agent.yaml, or folders of such folders.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Checks and packs, and sends nothing.
@@ -27,7 +28,13 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let mut answers = Vec::new();
     let mut names = Vec::new();
     // All are packed before the first is sent: a mistake in the last one leaves nothing half done.
-    let packages = options.paths.iter().map(|path| pack(path)).collect::<Result<Vec<_>, _>>()?;
+    let mut packages = Vec::new();
+    for path in &options.paths {
+        for folder in folders(path)? {
+            packages.push(pack(&folder)?);
+        }
+    }
+    let mut next = None;
     for package in packages {
         let agent = format!("{} {}", package.contract.name, package.contract.version);
         let digest = package.digest.to_string();
@@ -35,39 +42,81 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         context.note(&format!("{agent}   checked    contract valid"));
         context.note(&format!("{agent}   packed     {files}, {size}, {}", digest.get(..15).unwrap_or(&digest)));
         names.push(format!("agent/{}", package.contract.name));
+        let input = example(&package.contract.input_schema);
+        next = Some(format!("next: atlasctl run {} --input '{input}'", package.contract.name));
         if options.dry_run {
             let (name, version) = (package.contract.name.to_string(), package.contract.version.to_string());
             answers.push(json!({"name": name, "version": version, "digest": digest}));
             continue;
         }
         answers.push(client.upload(&["api", "agents"], package.bytes).await?);
-        context.note(&format!("{agent}   live       {} → {}", package.contract.name, package.contract.version));
+        context.note(&format!("{agent}   live       default/{} → {}", package.contract.name, package.contract.version));
     }
-    if let (Some(name), false) = (names.last(), options.dry_run) {
-        let name = name.trim_start_matches("agent/");
-        context.next(&format!("next: atlasctl agent schema {name}   or: atlasctl run {name} key=value"));
+    if let (Some(next), false) = (next, options.dry_run) {
+        context.next(&next);
     }
     context.show(&Shown { value: Value::Array(answers), text: String::new(), names })?;
     Ok(Exit::Done)
 }
 
+/// The folder itself if it is an agent, else every agent below it.
+fn folders(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if path.join(atlas_package::CONTRACT_FILE).is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let discovery = atlas_package::discover(&[path]);
+    if let Some(skipped) = discovery.skipped.into_iter().next() {
+        return Err(match skipped {
+            Skipped::Contract { path, source } => refused(&path, &source),
+            other => Failure::new("E1105", Exit::Invalid, other.to_string()),
+        });
+    }
+    if discovery.found.is_empty() {
+        let message = format!("\"{}\" holds no agent: there is no agent.yaml in it or below it", path.display());
+        return Err(Failure::new("E1105", Exit::Invalid, message));
+    }
+    Ok(discovery.found.into_iter().map(|found| found.dir).collect())
+}
+
 fn pack(path: &Path) -> Result<Package, Failure> {
-    atlas_package::pack(path).map_err(|error| {
-        let shown = path.display();
-        let (code, message, places) = match &error {
-            PackError::Contract(contract) => {
-                let place = |violation: &atlas_contract::Violation| {
-                    let hint = violation.suggestion.as_ref().map(|name| format!("; did you mean \"{name}\"?"));
-                    (violation.pointer.clone(), violation.message.clone() + &hint.unwrap_or_default())
-                };
-                let places: Vec<_> = contract.violations().iter().map(place).collect();
-                let why = if places.is_empty() { format!(": {contract}") } else { String::new() };
-                ("E1103", format!("the contract of \"{shown}\" does not hold{why}"), places)
-            }
-            _ => ("E1105", format!("\"{shown}\" could not be packed: {}", atlas_dev::chain(&error)), Vec::new()),
-        };
-        Failure { places, ..Failure::new(code, Exit::Invalid, message) }
+    atlas_package::pack(path).map_err(|error| match &error {
+        PackError::Contract(contract) => refused(path, contract),
+        _ => {
+            let message = format!("\"{}\" could not be packed: {}", path.display(), atlas_dev::chain(&error));
+            Failure::new("E1105", Exit::Invalid, message)
+        }
     })
+}
+
+/// A contract that breaks its rules, each told with its place.
+fn refused(path: &Path, error: &ContractError) -> Failure {
+    let place = |violation: &Violation| {
+        let hint = violation.suggestion.as_ref().map(|name| format!("; did you mean \"{name}\"?"));
+        (violation.pointer.clone(), violation.message.clone() + &hint.unwrap_or_default())
+    };
+    let places: Vec<_> = error.violations().iter().map(place).collect();
+    let why = if places.is_empty() { format!(": {error}") } else { String::new() };
+    let message = format!("the contract of \"{}\" does not hold{why}", path.display());
+    Failure { places, ..Failure::new("E1103", Exit::Invalid, message) }
+}
+
+/// An input to begin with: each required member with a value of its type.
+fn example(schema: &Value) -> Value {
+    let value = |name: &str| {
+        let property = &schema["properties"][name];
+        match property["enum"].get(0) {
+            Some(first) => first.clone(),
+            None => match property["type"].as_str() {
+                Some("integer" | "number") => json!(1),
+                Some("boolean") => json!(true),
+                Some("array") => json!([]),
+                Some("object") => json!({}),
+                _ => json!("…"),
+            },
+        }
+    };
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    required.map(|name| (name.to_owned(), value(name))).collect()
 }
 
 #[cfg(test)]
@@ -77,9 +126,32 @@ mod tests {
     #[test]
     fn a_folder_without_a_contract_is_no_agent() {
         let dir = tempfile::tempdir().expect("a folder");
-        let failure = pack(dir.path()).expect_err("nothing in it");
+        let failure = folders(dir.path()).expect_err("nothing in it");
         assert_eq!(failure.code.as_deref(), Some("E1105"));
-        assert!(failure.message.ends_with("could not be packed: there is no agent.yaml in it"), "{failure}");
+        assert!(failure.message.ends_with("there is no agent.yaml in it or below it"), "{failure}");
+    }
+
+    #[test]
+    fn a_folder_of_agents_is_every_agent_below() {
+        let dir = tempfile::tempdir().expect("a folder");
+        for name in ["a", "b"] {
+            let agent = dir.path().join(name);
+            std::fs::create_dir(&agent).expect("made");
+            let contract = format!("agent: {{ name: {name}, version: 1.0.0 }}");
+            std::fs::write(agent.join("agent.yaml"), contract).expect("written");
+        }
+        assert_eq!(folders(dir.path()).expect("two agents").len(), 2);
+        assert_eq!(folders(&dir.path().join("a")).expect("one agent").len(), 1);
+    }
+
+    #[test]
+    fn an_example_has_what_is_required() {
+        let schema = json!({
+            "properties": {"name": {"type": "string"}, "n": {"type": "integer"}, "style": {"enum": ["a", "b"]}, "x": {}},
+            "required": ["name", "n", "style"],
+        });
+        assert_eq!(example(&schema), json!({"name": "…", "n": 1, "style": "a"}));
+        assert_eq!(example(&json!({})), json!({}));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use atlas_dev::{Cluster, Ports};
 use atlas_env::Env;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::api::{self, Node};
 use crate::client::Client;
@@ -18,9 +19,6 @@ use crate::command::dev::agents::Watch;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-
-/// Longest time until the own worker must be registered.
-const NODE_WAIT: Duration = Duration::from_secs(30);
 
 /// How often the folder of agents is looked at.
 const WATCH_INTERVAL: Duration = Duration::from_millis(500);
@@ -63,16 +61,36 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
 }
 
 async fn serve(context: &Context, options: &Options, env: Env) -> Result<Exit, Failure> {
+    // From the first moment: a cluster that has begun ends in order.
+    let (mut interrupt, mut terminate) = (watch(SignalKind::interrupt())?, watch(SignalKind::terminate())?);
     let cluster = Cluster::start(cluster_options(options)?, env.clone()).await.map_err(|error| refusal(&error))?;
     let client = Client::new(&format!("http://{}", cluster.http()))?;
-    let ended = attend(context, options, &env, &cluster, &client).await;
+    let ended = tokio::select! {
+        ended = attend(context, options, &env, &cluster, &client) => ended,
+        () = asked_to_stop(&mut interrupt, &mut terminate) => {
+            context.note("stopping");
+            Ok(Exit::Done)
+        }
+    };
     // In order, also after a failure: the worker stops its agents, then the log is closed. A second Ctrl-C does not wait:
     // what was acknowledged is on disk.
     tokio::select! {
         () = cluster.shutdown() => {}
-        _ = tokio::signal::ctrl_c() => {}
+        _ = interrupt.recv() => {}
     }
     ended
+}
+
+fn watch(kind: SignalKind) -> Result<Signal, Failure> {
+    signal(kind).map_err(|error| Failure::new("E0109", Exit::Short, format!("signals could not be watched: {error}")))
+}
+
+/// Completes on Ctrl-C or SIGTERM.
+async fn asked_to_stop(interrupt: &mut Signal, terminate: &mut Signal) {
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
 }
 
 /// From the first request to the last.
@@ -83,7 +101,7 @@ async fn attend(
     cluster: &Cluster,
     client: &Client,
 ) -> Result<Exit, Failure> {
-    let node = own_node(client, env).await?;
+    let node = own_node(client, cluster).await?;
     let mut watch = Watch::new(&options.agents);
     if options.demo {
         agents::register_bundled(client).await?;
@@ -93,7 +111,7 @@ async fn attend(
     let known = registered.as_array().map_or(0, Vec::len);
     banner::print(context, options, cluster, &node, known, env.clock.monotonic());
     if options.demo {
-        let fell_short = demo::run(context, client).await;
+        let fell_short = demo::run(context, client, env).await;
         if options.once {
             return fell_short.map(|()| Exit::Done);
         }
@@ -102,18 +120,14 @@ async fn attend(
         }
         context.note(&format!("\nAtlas stays up at {}; Ctrl-C ends it.", client.base()));
     }
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-        .map_err(|error| Failure::new("E0109", Exit::Short, format!("SIGTERM could not be watched: {error}")))?;
     loop {
         tokio::select! {
-            _ = tokio::signal::ctrl_c() => break,
-            _ = terminate.recv() => break,
-            reason = cluster.failed() => return Err(Failure::new("E0109", Exit::Short, format!("the cluster stopped: {reason}"))),
+            reason = cluster.failed() => {
+                return Err(Failure::new("E0109", Exit::Short, format!("the cluster stopped: {reason}")));
+            }
             () = env.clock.sleep(WATCH_INTERVAL) => watch.look(context, client, env).await,
         }
     }
-    context.note("stopping");
-    Ok(Exit::Done)
 }
 
 fn cluster_options(options: &Options) -> Result<atlas_dev::Options, Failure> {
@@ -135,19 +149,11 @@ fn refusal(error: &atlas_dev::StartError) -> Failure {
     }
 }
 
-/// Waits until this process's own worker is registered and ready.
-async fn own_node(client: &Client, env: &Env) -> Result<Node, Failure> {
-    let deadline = env.clock.monotonic() + NODE_WAIT;
-    loop {
-        let nodes: Vec<Node> = api::read(&client.get(&["api", "nodes"], &[]).await?)?;
-        if let Some(node) = nodes.into_iter().find(|node| node.health == "ready") {
-            return Ok(node);
-        }
-        if env.clock.monotonic() > deadline {
-            return Err(Failure::new("E0109", Exit::Short, "the worker of this process did not register in time"));
-        }
-        env.clock.sleep(Duration::from_millis(2)).await;
-    }
+/// What the API says of this process's node.
+async fn own_node(client: &Client, cluster: &Cluster) -> Result<Node, Failure> {
+    let nodes: Vec<Node> = api::read(&client.get(&["api", "nodes"], &[]).await?)?;
+    let own = nodes.into_iter().find(|node| node.id == cluster.node().as_str());
+    own.ok_or_else(|| Failure::new("E0109", Exit::Short, "the node of this process is not registered"))
 }
 
 /// `./agents` as it was given; for the eyes only.

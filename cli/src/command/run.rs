@@ -18,6 +18,7 @@ use crate::words;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// The agent's name.
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     agent: String,
     /// The input: one JSON object, or key=value words that build it (key=@FILE takes a file's text).
     #[arg(value_name = "JSON|KEY=VALUE")]

@@ -12,6 +12,7 @@ use crate::output::Shown;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// The agent's name.
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     name: String,
     /// A version or a requirement; the latest by default.
     #[arg(long = "version", value_name = "REQUIREMENT")]

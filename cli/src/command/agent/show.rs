@@ -11,6 +11,7 @@ use crate::words;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// The agent's name.
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     name: String,
     /// A version or a requirement; the latest by default.
     #[arg(long = "version", value_name = "REQUIREMENT")]
@@ -29,7 +30,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 
 fn text(agent: &Agent) -> String {
     let digest = agent.digest.get(..15).unwrap_or(&agent.digest);
-    let mut text = format!("{} {}   {}\n", agent.name, agent.version, agent.description);
+    let mut text = format!("{} {}   {}", agent.name, agent.version, agent.description).trim_end().to_owned() + "\n";
     text += &format!("  program        {}\n", agent.provider);
     if !agent.capabilities.is_empty() {
         text += &format!("  capabilities   {}\n", agent.capabilities.join(", "));

@@ -11,6 +11,7 @@ use atlas_package::Package;
 use crate::client::Client;
 use crate::command::dev::shown;
 use crate::context::Context;
+use crate::exit::Exit;
 use crate::failure::Failure;
 
 /// Deepest folder that is looked at, as in discovery.
@@ -53,21 +54,24 @@ impl Watch {
         if !still || self.done == Some(print) {
             return;
         }
-        self.done = Some(print);
         let folder = self.folder.clone();
         let Ok(found) = env.spawn_blocking("pack agents", move || read(&folder)).join().await else { return };
         for problem in found.problems {
             context.note(&problem);
         }
+        let mut answered = true;
         for (dir, package) in found.packages {
-            self.register(context, client, dir, package).await;
+            answered &= self.register(context, client, dir, package).await;
         }
+        // Without an answer to each, the next look tries again.
+        self.done = answered.then_some(print);
     }
 
-    async fn register(&mut self, context: &Context, client: &Client, dir: PathBuf, package: Package) {
+    /// Uploads a package that is new; false if nobody answered whether it was taken.
+    async fn register(&mut self, context: &Context, client: &Client, dir: PathBuf, package: Package) -> bool {
         let digest = package.digest.to_string();
         if self.registered.get(&dir) == Some(&digest) {
-            return;
+            return true;
         }
         let agent = format!("{} {}", package.contract.name, package.contract.version);
         match client.upload(&["api", "agents"], package.bytes).await {
@@ -75,10 +79,12 @@ impl Watch {
                 let known = self.registered.insert(dir.clone(), digest).is_some();
                 let what = if known { "registered again; jobs that run keep the old one" } else { "registered" };
                 context.note(&format!("{agent}   {what}   {}", shown(&dir)));
+                true
             }
             Err(failure) => {
                 context.note(&format!("{agent}   not registered   {}", shown(&dir)));
                 context.report(&failure);
+                !matches!(failure.exit, Exit::Unreachable | Exit::Busy)
             }
         }
     }

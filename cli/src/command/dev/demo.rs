@@ -2,8 +2,8 @@
 //!
 //! The commands it prints are the ones to type; what it prints under them is what they answer.
 
-use std::process::{Command, Stdio};
-
+use atlas_dev::Python;
+use atlas_env::Env;
 use serde_json::{Value, json};
 
 use crate::api::{self, Job};
@@ -18,12 +18,14 @@ use crate::words;
 const README: &str = include_str!("../../../../README.md");
 
 /// Runs every step, and fails with the ones that fell short.
-pub(super) async fn run(context: &Context, client: &Client) -> Result<(), Failure> {
+pub(super) async fn run(context: &Context, client: &Client, env: &Env) -> Result<(), Failure> {
     let mut demo = Demo { context, client, short: Vec::new(), last: String::new() };
     let (readme, from) = readme();
     demo.heading(&format!("Count the words of {from}: a Rust program"));
     demo.count(&readme).await;
-    if has_python() {
+    let python = env.spawn_blocking("find Python", || Python::find(None)).join().await;
+    let missing = python.unwrap_or_else(|_| Err("the search for Python broke off".to_owned())).err();
+    if missing.is_none() {
         demo.heading(&format!("Summarise {from}: a Python class, no model"));
         let summary = demo.summarise(&readme).await;
         demo.heading("Format the summary with a second agent");
@@ -32,12 +34,13 @@ pub(super) async fn run(context: &Context, client: &Client) -> Result<(), Failur
         demo.refuse().await;
         demo.heading("Run an agent with a slow start twice: cold, then warm");
         demo.start_slowly().await;
-    } else {
+    }
+    if let Some(missing) = missing {
         demo.heading("Echo through a shell script");
         demo.echo().await;
         demo.heading("Get an input wrong: the contract refuses before there is a job");
         demo.refuse().await;
-        context.note("\nLeft out: extract, formatter and slow-starter need Python 3.11 or newer as \"python3\".");
+        context.note(&format!("\nLeft out: extract, formatter and slow-starter, since {missing}."));
     }
     let next = format!("next: atlasctl job list   ·   atlasctl job show {}   ·   atlasctl agent list", demo.last);
     context.note("");
@@ -46,7 +49,8 @@ pub(super) async fn run(context: &Context, client: &Client) -> Result<(), Failur
         return Ok(());
     }
     let message = format!("the demo fell short: {}", demo.short.join("; "));
-    Err(Failure::new("E0110", Exit::Short, message).with_next("look closer: ATLAS_LOG=info atlasctl dev --demo"))
+    Err(Failure::new("E0110", Exit::Short, message)
+        .with_next("look closer: ATLAS_LOG=info,openraft=warn atlasctl dev --demo"))
 }
 
 struct Demo<'a> {
@@ -158,12 +162,4 @@ fn readme() -> (String, &'static str) {
         Ok(text) if !text.trim().is_empty() => (text, "./README.md"),
         _ => (README.to_owned(), "Atlas's README"),
     }
-}
-
-/// Whether the Python agents can run here.
-fn has_python() -> bool {
-    let new_enough = "import sys; sys.exit(sys.version_info < (3, 11))";
-    let mut python = Command::new("python3");
-    python.args(["-c", new_enough]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    python.status().is_ok_and(|status| status.success())
 }

@@ -14,6 +14,7 @@ use crate::words;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// The job's id, or a unique beginning of it.
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     id: String,
     /// Goes on until the job has ended.
     #[arg(short, long)]

@@ -11,6 +11,7 @@ use crate::output::Shown;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// The job's id, or a unique beginning of it.
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     id: String,
 }
 

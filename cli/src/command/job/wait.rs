@@ -14,6 +14,7 @@ use crate::words;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// The job's id, or a unique beginning of it.
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     id: String,
     /// How long to wait; the job goes on after that.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]

@@ -11,6 +11,7 @@ use crate::output::Shown;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// The node's name.
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     name: String,
 }
 
