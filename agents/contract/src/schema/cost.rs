@@ -72,6 +72,18 @@ fn parts<'a>(root: Root<'a>, schema: &'a Map<String, Value>) -> (Vec<Applies<'a>
     (parts, if again { 2 } else { 1 })
 }
 
+/// What the keywords of one schema cost besides its subschemas: a missing name is a violation each, and an enumeration
+/// is looked through, unless it is of texts alone.
+fn own(schema: &Map<String, Value>) -> u64 {
+    let len = |names: &Value| names.as_array().map_or(0, Vec::len) as u64;
+    let required = schema.get("required").map_or(0, len);
+    let dependent = schema.get("dependentRequired").and_then(Value::as_object);
+    let dependent: u64 = dependent.into_iter().flatten().map(|(_, names)| len(names)).sum();
+    let options = schema.get("enum").and_then(Value::as_array).filter(|options| !options.iter().all(Value::is_string));
+    // Comparing is far cheaper than a visit.
+    1 + required + dependent + options.map_or(0, |options| options.len() as u64 / 16)
+}
+
 /// What a schema costs; refused if its references nest too deep.
 pub(super) fn of(root: Root<'_>) -> Result<Cost, SchemaError> {
     let mut sizes = Sizes { root, known: HashMap::new() };
@@ -97,6 +109,7 @@ impl<'a> Sizes<'a> {
         self.known.insert(key, None);
         let mut size = Some(1u64);
         if let Value::Object(members) = schema {
+            size = Some(own(members));
             let (parts, times) = parts(self.root, members);
             for part in parts {
                 let (below, times) = match part {
@@ -152,7 +165,7 @@ impl<'a> Visits<'a> {
         }
         self.known.insert(key, 0);
         let (parts, times) = parts(self.root, members);
-        let mut sum = 1u64;
+        let mut sum = own(members);
         for part in parts {
             match part {
                 Applies::Here(schema) => {

@@ -226,6 +226,11 @@ fn many_violations_are_bounded() {
     assert_eq!(violations.len(), VIOLATIONS_MAX);
     let violations = validator.validate(&json!(vec![1; 600_000])).expect_err("none is text");
     assert_eq!(violations.len(), 1);
+    // Each object lacks each name: a hundred million violations for 20 KB.
+    let names: Vec<String> = (0..10_000).map(|number| number.to_string()).collect();
+    let validator = Validator::compile(&json!({"items": {"required": names}})).expect("a valid schema");
+    let violations = validator.validate(&json!(vec![json!({}); 10_000])).expect_err("nothing is there");
+    assert_eq!((violations.len(), violations[0].rule.as_str()), (1, "limit"));
 }
 
 #[test]
