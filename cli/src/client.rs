@@ -51,8 +51,11 @@ impl Client {
         // No proxy: an Atlas on loopback must not be looked for through one.
         let http = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).no_proxy().build();
         let http = http.map_err(|error| Failure::usage(format!("the HTTP client could not be set up: {error}")))?;
-        reqwest::Url::parse(&base)
-            .map_err(|error| Failure::usage(format!("\"{server}\" is not an address: {error}")))?;
+        let url = reqwest::Url::parse(&base);
+        let url = url.map_err(|error| Failure::usage(format!("\"{server}\" is not an address: {error}")))?;
+        if url.scheme() != "http" {
+            return Err(Failure::usage(format!("\"{server}\" begins with {}: only http:// is spoken", url.scheme())));
+        }
         Ok(Self { http, base })
     }
 
