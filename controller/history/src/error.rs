@@ -38,6 +38,19 @@ pub enum HistoryError {
         /// The newest that is known here.
         known: i64,
     },
+    /// The file belongs to another cluster.
+    #[error(
+        "history \"{path}\" is of cluster {found} and the log of cluster {cluster}: a new log beside an old history loses jobs; \
+         move the history away, or bring back the log that belongs to it"
+    )]
+    OtherCluster {
+        /// The file.
+        path: PathBuf,
+        /// Whose history it is.
+        found: String,
+        /// Whose log it is.
+        cluster: String,
+    },
     /// A statement failed.
     #[error("could not {doing} history")]
     Sql {

@@ -45,11 +45,17 @@ pub trait History: Send + Sync + 'static {
     /// At most `limit` ended jobs whose ids lie in a range, by id.
     fn jobs_between(&self, first: JobId, last: JobId, limit: usize) -> Answer<'_, Vec<JobId>>;
 
-    /// Ended jobs, newest submission first.
-    fn jobs(&self, filter: JobFilter) -> Answer<'_, Vec<Arc<Job>>>;
+    /// Ended jobs, newest submission first: where they are, not what they are.
+    fn list(&self, filter: JobFilter) -> Answer<'_, Vec<Listed>>;
+
+    /// The jobs that these events ended, in this order; those that are not here are left out.
+    fn ended_by(&self, events: Vec<EventSeq>) -> Answer<'_, Vec<Arc<Job>>>;
 
     /// Events after `after`, in order, at most `limit`; [`HistoryError::Gone`] if the first of them was dropped.
     fn events(&self, after: EventSeq, limit: usize) -> Answer<'_, Vec<StoredEvent>>;
+
+    /// Writes and syncs what was handed over, and closes the file. Nothing is taken in after it.
+    fn close(&self) -> Answer<'_, ()>;
 }
 
 /// An ended job and the event that ended it.
@@ -76,8 +82,17 @@ pub struct JobFilter {
     pub until: Option<Timestamp>,
     /// At most so many.
     pub limit: usize,
-    /// Skips so many.
-    pub offset: usize,
+}
+
+/// Where an ended job is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listed {
+    /// The event that ended it.
+    pub event: EventSeq,
+    /// The job.
+    pub id: JobId,
+    /// Its place in the order of submission.
+    pub queue_seq: u64,
 }
 
 /// An event as history has it.

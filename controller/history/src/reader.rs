@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::record::{decode_event, id_column, id_of};
 use crate::writer::column;
-use crate::{HistoryError, JobFilter, StoredEvent};
+use crate::{HistoryError, JobFilter, Listed, StoredEvent};
 
 fn read<T>(result: rusqlite::Result<T>) -> Result<T, HistoryError> {
     result.map_err(HistoryError::sql("read"))
@@ -35,7 +35,7 @@ pub(crate) fn jobs_between(
     read(rows.and_then(Iterator::collect))
 }
 
-pub(crate) fn jobs(connection: &Connection, filter: &JobFilter) -> Result<Vec<Job>, HistoryError> {
+pub(crate) fn list(connection: &Connection, filter: &JobFilter) -> Result<Vec<Listed>, HistoryError> {
     let mut wanted: Vec<(&str, Value)> = Vec::new();
     if let Some(namespace) = &filter.namespace {
         wanted.push(("namespace = ?", namespace.as_str().to_owned().into()));
@@ -54,15 +54,28 @@ pub(crate) fn jobs(connection: &Connection, filter: &JobFilter) -> Result<Vec<Jo
     }
     let conditions: Vec<_> = wanted.iter().map(|(condition, _)| *condition).collect();
     let conditions = if conditions.is_empty() { "1".to_owned() } else { conditions.join(" AND ") };
-    let sql =
-        format!("SELECT job FROM jobs WHERE {conditions} ORDER BY created_at DESC, event_seq DESC LIMIT ? OFFSET ?");
+    let sql = format!("SELECT event_seq, id, queue_seq FROM jobs WHERE {conditions} ORDER BY queue_seq DESC LIMIT ?");
     let mut values: Vec<Value> = wanted.into_iter().map(|(_, value)| value).collect();
-    for number in [filter.limit, filter.offset] {
-        values.push(i64::try_from(number).unwrap_or(i64::MAX).into());
-    }
+    values.push(i64::try_from(filter.limit).unwrap_or(i64::MAX).into());
     let mut query = read(connection.prepare_cached(&sql))?;
-    let rows = read(query.query_map(rusqlite::params_from_iter(values), job_of))?;
-    rows.map(|row| read(row)?).collect()
+    let rows = query.query_map(rusqlite::params_from_iter(values), |row| {
+        let (event, queue_seq): (i64, i64) = (row.get(0)?, row.get(2)?);
+        Ok(Listed {
+            event: EventSeq(event.unsigned_abs()),
+            id: id_of(row.get(1)?),
+            queue_seq: queue_seq.unsigned_abs(),
+        })
+    });
+    read(rows.and_then(Iterator::collect))
+}
+
+pub(crate) fn ended_by(connection: &Connection, events: &[EventSeq]) -> Result<Vec<Job>, HistoryError> {
+    let mut query = read(connection.prepare_cached("SELECT job FROM jobs WHERE event_seq = ?1"))?;
+    let mut jobs = Vec::with_capacity(events.len());
+    for event in events {
+        jobs.extend(read(query.query_row([column(*event)], job_of).optional())?.transpose()?);
+    }
+    Ok(jobs)
 }
 
 pub(crate) fn events(connection: &Connection, after: EventSeq, limit: usize) -> Result<Vec<StoredEvent>, HistoryError> {

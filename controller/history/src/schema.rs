@@ -19,12 +19,13 @@ CREATE TABLE jobs (
     namespace    TEXT NOT NULL,
     agent        TEXT NOT NULL,
     status       TEXT NOT NULL,
+    queue_seq    INTEGER NOT NULL,    -- the order of submission
     created_at   INTEGER NOT NULL,    -- microseconds since 1970
     completed_at INTEGER NOT NULL,
     job          BLOB NOT NULL        -- the whole job, a message of atlas.state.v1
 );
 CREATE INDEX jobs_by_id ON jobs (id);
-CREATE INDEX jobs_by_created_at ON jobs (created_at);
+CREATE INDEX jobs_by_queue_seq ON jobs (queue_seq);
 
 CREATE TABLE events (
     last_seq  INTEGER PRIMARY KEY, -- number of the last event in the blob
@@ -35,9 +36,10 @@ CREATE TABLE events (
 CREATE TABLE progress (
     one       INTEGER PRIMARY KEY CHECK (one = 1),
     watermark INTEGER NOT NULL, -- everything up to this event is here
-    floor     INTEGER NOT NULL  -- events up to this one are gone from `events`
+    floor     INTEGER NOT NULL, -- events up to this one are gone from `events`
+    cluster   TEXT              -- whose history it is, once that is known
 );
-INSERT INTO progress VALUES (1, 0, 0);
+INSERT INTO progress VALUES (1, 0, 0, NULL);
 ";
 
 /// Files up to this size are checked as a whole when they are opened; a larger one only where it is read.
@@ -51,6 +53,20 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection, HistoryError> {
         error => error,
     })?;
     Ok(connection)
+}
+
+/// Makes the file that of a cluster, or refuses it if it is that of another.
+pub(crate) fn bind(path: &Path, cluster: u128) -> Result<(), HistoryError> {
+    let connection = Connection::open(path).map_err(|source| opening(path, source))?;
+    connection.pragma_update(None, "busy_timeout", 5_000).map_err(HistoryError::sql("open"))?;
+    let cluster = format!("{cluster:032x}");
+    connection
+        .execute("UPDATE progress SET cluster = ?1 WHERE cluster IS NULL", [&cluster])
+        .map_err(HistoryError::sql("open"))?;
+    let found: String = connection
+        .query_row("SELECT cluster FROM progress", [], |row| row.get(0))
+        .map_err(HistoryError::sql("open"))?;
+    if found == cluster { Ok(()) } else { Err(HistoryError::OtherCluster { path: path.to_owned(), found, cluster }) }
 }
 
 /// Opens the file for reading only.

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, watch};
 
 use crate::writer::{Input, Progress, Writer};
-use crate::{Answer, Ended, History, HistoryError, JobFilter, StoredEvent, reader, schema};
+use crate::{Answer, Ended, History, HistoryError, JobFilter, Listed, StoredEvent, reader, schema};
 
 /// How history is kept.
 #[derive(Debug, Clone)]
@@ -84,6 +84,11 @@ impl SqliteHistory {
         Ok(Self { inputs, synced, readers: Arc::new(Readers { path, idle: Mutex::default() }), env })
     }
 
+    /// Makes the file that of a cluster; [`HistoryError::OtherCluster`] if it is that of another. Blocking.
+    pub fn bind(&self, cluster: u128) -> Result<(), HistoryError> {
+        schema::bind(&self.readers.path, cluster)
+    }
+
     fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, HistoryError> + Send + 'static,
@@ -135,12 +140,26 @@ impl History for SqliteHistory {
         self.read(move |connection| reader::jobs_between(connection, first, last, limit))
     }
 
-    fn jobs(&self, filter: JobFilter) -> Answer<'_, Vec<Arc<Job>>> {
-        self.read(move |connection| Ok(reader::jobs(connection, &filter)?.into_iter().map(Arc::new).collect()))
+    fn list(&self, filter: JobFilter) -> Answer<'_, Vec<Listed>> {
+        self.read(move |connection| reader::list(connection, &filter))
+    }
+
+    fn ended_by(&self, events: Vec<EventSeq>) -> Answer<'_, Vec<Arc<Job>>> {
+        self.read(move |connection| Ok(reader::ended_by(connection, &events)?.into_iter().map(Arc::new).collect()))
     }
 
     fn events(&self, after: EventSeq, limit: usize) -> Answer<'_, Vec<StoredEvent>> {
         self.read(move |connection| reader::events(connection, after, limit))
+    }
+
+    fn close(&self) -> Answer<'_, ()> {
+        let mut synced = self.synced.clone();
+        Box::pin(async move {
+            // A writer that is gone already has closed the file.
+            let _ = self.inputs.send(Input::Close).await;
+            while synced.changed().await.is_ok() {}
+            Ok(())
+        })
     }
 }
 

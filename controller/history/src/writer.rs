@@ -11,7 +11,7 @@ use std::time::Duration;
 use atlas_env::Clock;
 use atlas_format::encode_job;
 use atlas_types::{Event, EventRecord, EventSeq};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, ffi, params};
 use tokio::sync::{mpsc, watch};
 
 use crate::record::{encode_event, id_column};
@@ -21,10 +21,14 @@ use crate::{Ended, HistoryError, Options};
 pub(crate) enum Input {
     Events(Arc<[EventRecord]>),
     Resync { ended: Vec<Ended>, through: EventSeq },
+    Close,
 }
 
 /// Most events of one transaction: bounds memory, and what a failed transaction has to repeat.
 const EVENTS_MAX: usize = 8_192;
+/// Most bytes and events of one blob: a reader reads whole blobs.
+const BLOB_BYTES_MAX: usize = 256 << 10;
+const BLOB_EVENTS_MAX: u64 = 1_024;
 /// The wait before a failed transaction is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -58,26 +62,43 @@ pub enum Progress {
 }
 
 impl Writer {
-    /// Works until every sender is gone, then syncs what is left.
+    /// Works until it is closed or every sender is gone; then what is left is synced.
     pub(crate) fn run(mut self) {
+        if let Err(error) = self.work() {
+            // A sync that failed is not tried again: the system may have dropped what it could not write, and a second sync would
+            // not know. Nothing more is acknowledged, so the state keeps what is not certain; a restart reads what is there.
+            tracing::error!(error = &error as &dyn std::error::Error, path = %self.path.display(), "history has stopped, restart the controller");
+        }
+        // Whoever waits for the end sees the file closed.
+        let Self { connection, inputs, synced, .. } = self;
+        drop(inputs);
+        drop(connection);
+        drop(synced);
+    }
+
+    fn work(&mut self) -> Result<(), HistoryError> {
         let mut written = *self.synced.borrow();
         let mut waiting = Vec::new();
-        while let Some(first) = self.inputs.blocking_recv() {
+        let mut closing = false;
+        while !closing {
+            let Some(first) = self.inputs.blocking_recv() else { break };
             waiting.push(first);
             let began = self.clock.monotonic();
             loop {
                 self.gather(&mut waiting);
+                closing |= waiting.iter().any(|input| matches!(input, Input::Close));
                 if !waiting.is_empty() {
-                    written = self.commit_until_done(&waiting, written);
+                    written = self.commit_until_done(&waiting, written)?;
                     waiting.clear();
                 }
                 let due = self.clock.monotonic().saturating_sub(began) >= self.options.sync_interval;
-                if due || (self.inputs.is_closed() && self.inputs.is_empty()) {
+                if closing || due || (self.inputs.is_closed() && self.inputs.is_empty()) {
                     break;
                 }
             }
-            self.sync_until_done(written);
+            self.acknowledge(written)?;
         }
+        Ok(())
     }
 
     /// Takes in what is there after a moment in which more may come.
@@ -92,20 +113,18 @@ impl Writer {
     }
 
     /// A disk that is full or locked today may not be tomorrow: nothing is dropped, the state keeps the jobs meanwhile.
-    fn commit_until_done(&mut self, waiting: &[Input], written: EventSeq) -> EventSeq {
+    fn commit_until_done(&mut self, waiting: &[Input], written: EventSeq) -> Result<EventSeq, HistoryError> {
         loop {
             let start = self.clock.monotonic();
             match self.commit(waiting, written) {
                 Ok(through) => {
                     let took = self.clock.monotonic().saturating_sub(start);
                     (self.observe)(Progress::Committed { took, through });
-                    return through;
+                    return Ok(through);
                 }
+                Err(error) if self.inputs.is_closed() || failed_to_sync(&error) => return Err(error),
                 Err(error) => {
                     tracing::error!(error = &error as &dyn std::error::Error, path = %self.path.display(), "history was not written, trying again");
-                    if self.inputs.is_closed() {
-                        return written;
-                    }
                     std::thread::sleep(RETRY_INTERVAL);
                 }
             }
@@ -118,7 +137,7 @@ impl Writer {
         let mut batch = Batch { through: written, ..Batch::default() };
         {
             let mut insert = transaction
-                .prepare_cached("INSERT OR IGNORE INTO jobs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
+                .prepare_cached("INSERT OR IGNORE INTO jobs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
                 .map_err(sql())?;
             for input in waiting {
                 match input {
@@ -128,6 +147,7 @@ impl Writer {
                         }
                     }
                     Input::Resync { ended, through } => batch.resync(&transaction, &mut insert, ended, *through)?,
+                    Input::Close => {}
                 }
             }
         }
@@ -147,19 +167,13 @@ impl Writer {
         Ok(batch.through)
     }
 
-    /// Until this returns nothing of it is acknowledged, so nothing is pruned.
-    fn sync_until_done(&mut self, written: EventSeq) {
+    /// Only when this has returned well is any of it acknowledged, and may the state drop it.
+    fn acknowledge(&mut self, written: EventSeq) -> Result<(), HistoryError> {
         let start = self.clock.monotonic();
-        while let Err(error) = self.sync() {
-            tracing::error!(error = &error as &dyn std::error::Error, path = %self.path.display(), "history was not synced, trying again");
-            self.wal = None;
-            if self.inputs.is_closed() {
-                return;
-            }
-            std::thread::sleep(RETRY_INTERVAL);
-        }
+        self.sync()?;
         (self.observe)(Progress::Synced { took: self.clock.monotonic().saturating_sub(start) });
         self.synced.send_replace(written);
+        Ok(())
     }
 
     /// SQLite keeps no locks on the write-ahead file, so a second descriptor of it is harmless, and the file stays the same as long
@@ -185,7 +199,13 @@ impl Writer {
     }
 }
 
-/// The events of one transaction on their way into one blob.
+/// Whether SQLite itself could not sync, at a checkpoint.
+fn failed_to_sync(error: &HistoryError) -> bool {
+    let HistoryError::Sql { source: rusqlite::Error::SqliteFailure(failure, _), .. } = error else { return false };
+    [ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_IOERR_DIR_FSYNC].contains(&failure.extended_code)
+}
+
+/// The events of one transaction on their way into blobs.
 #[derive(Default)]
 struct Batch {
     first: Option<EventSeq>,
@@ -207,6 +227,10 @@ impl Batch {
             // Events were missed without a resync: say so rather than pretend a dense range.
             self.flush(connection)?;
             raise_floor(connection, EventSeq(event.seq.0 - 1))?;
+        }
+        let full = self.first.is_some_and(|first| event.seq.0 - first.0 >= BLOB_EVENTS_MAX);
+        if full || self.blob.len() >= BLOB_BYTES_MAX {
+            self.flush(connection)?;
         }
         encode_event(event, &mut self.blob)?;
         self.first.get_or_insert(event.seq);
@@ -248,6 +272,7 @@ impl Batch {
                 job.namespace.as_str(),
                 job.agent.as_str(),
                 job.status.as_str(),
+                i64::try_from(job.queue_seq).unwrap_or(i64::MAX),
                 job.created_at.0,
                 job.completed_at.0,
                 encode_job(job),
@@ -292,6 +317,7 @@ fn len(input: &Input) -> usize {
     match input {
         Input::Events(events) => events.len(),
         Input::Resync { ended, .. } => ended.len(),
+        Input::Close => 0,
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::{Env, Listener, Task};
-use atlas_history::{History as _, HistoryError, Progress, SqliteHistory};
+use atlas_history::{History, HistoryError, Progress, SqliteHistory};
 use atlas_raft::{Handle, Leadership};
 use atlas_service::{Artifacts, Caller, Followers, Parts, Service};
 use atlas_telemetry::Metrics;
@@ -62,7 +62,9 @@ pub struct Controller {
     service: Service,
     stop: watch::Sender<bool>,
     doors: Vec<Task<()>>,
+    configuring: Option<Task<()>>,
     followers: Followers,
+    history: Arc<dyn History>,
     raft: Mutex<Option<atlas_raft::Service>>,
     /// Held as long as the controller runs: a second one on the same directory would damage the log.
     _lock: File,
@@ -70,6 +72,9 @@ pub struct Controller {
 
 /// How long a controller that is alone waits to lead before it takes requests anyway.
 const LEAD_MAX: Duration = Duration::from_secs(5);
+
+/// The pause before the queue's limit is proposed again.
+const CONFIGURE_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Controller {
     /// Starts a controller: log and state, history, service functions, then the doors.
@@ -87,10 +92,12 @@ impl Controller {
             ..atlas_raft::Options::new(options.data_dir.clone())
         };
         let (handle, raft) = atlas_raft::start(raft_options, env.clone()).await.map_err(StartError::Raft)?;
+        history.bind(handle.cluster_id()).map_err(StartError::History)?;
+        let history: Arc<dyn History> = Arc::new(history);
         let artifacts = Artifacts::new(options.data_dir.join("artifacts"), options.artifact_bytes_max, env.clone());
         let (service, followers) = Service::start(Parts {
             handle: handle.clone(),
-            history: Arc::new(history),
+            history: history.clone(),
             artifacts,
             metrics,
             limits: options.limits.clone(),
@@ -101,6 +108,7 @@ impl Controller {
             service: service.clone(),
             limits: options.http_limits.clone(),
             env: env.clone(),
+            loopback: http_addr.ip().is_loopback(),
             stop: stopped.clone(),
             about: about(&options, &handle),
         });
@@ -110,19 +118,29 @@ impl Controller {
             session_ttl: options.session_ttl,
             members: BTreeMap::new(),
         };
-        let mut doors = vec![
+        let doors = vec![
             env.spawn("http", serve(door, http, stopped.clone())),
             env.spawn("worker-door", worker_door::serve(worker_parts, grpc, stopped)),
         ];
-        if let Some(max) = options.jobs_active_max {
-            doors.push(env.spawn("configure", configure(handle.clone(), max)));
-        }
+        let configuring =
+            options.jobs_active_max.map(|max| env.spawn("configure", configure(handle.clone(), max, env.clone())));
         // A client that comes right after the start need not see an election that is over in a moment.
         let mut leadership = handle.leadership();
         let leads = leadership.wait_for(|leadership| !matches!(leadership, Leadership::Follower { leader: None }));
         let _ = tokio::time::timeout(LEAD_MAX, leads).await;
         tracing::info!(http = %http_addr, workers = %grpc_addr, "controller started");
-        Ok(Self { http_addr, grpc_addr, service, stop, doors, followers, raft: Mutex::new(Some(raft)), _lock: lock })
+        Ok(Self {
+            http_addr,
+            grpc_addr,
+            service,
+            stop,
+            doors,
+            configuring,
+            followers,
+            history,
+            raft: Mutex::new(Some(raft)),
+            _lock: lock,
+        })
     }
 
     /// Where HTTP is served.
@@ -157,10 +175,16 @@ impl Controller {
     /// Stops: no new requests, open ones end, then history, then the log.
     pub async fn shutdown(self) {
         self.stop.send_replace(true);
+        if let Some(configuring) = self.configuring {
+            configuring.abort();
+        }
         for door in self.doors {
             let _ = door.join().await;
         }
         drop(self.followers);
+        if let Err(error) = self.history.close().await {
+            tracing::error!(error = &error as &dyn std::error::Error, "history was not closed in order");
+        }
         if let Some(raft) = self.raft.into_inner() {
             raft.shutdown().await;
         }
@@ -216,10 +240,13 @@ async fn open_history(options: &Options, env: &Env, metrics: &Metrics) -> Result
 }
 
 /// Sets the queue's limit once there is a leader, if it is another one.
-async fn configure(handle: Handle, jobs_active_max: u64) {
+async fn configure(handle: Handle, jobs_active_max: u64, env: Env) {
     let mut leadership = handle.leadership();
     while leadership.wait_for(|leadership| matches!(leadership, Leadership::Leader { .. })).await.is_ok() {
-        let Ok(state) = handle.read().await else { continue };
+        let Ok(state) = handle.read().await else {
+            env.clock.sleep(CONFIGURE_INTERVAL).await;
+            continue;
+        };
         if state.config().jobs_active_max == jobs_active_max {
             return;
         }
@@ -229,5 +256,6 @@ async fn configure(handle: Handle, jobs_active_max: u64) {
         if handle.propose(vec![request]).await.is_ok() {
             return;
         }
+        env.clock.sleep(CONFIGURE_INTERVAL).await;
     }
 }

@@ -54,6 +54,8 @@ pub(crate) struct HttpDoor {
     pub(crate) service: Service,
     pub(crate) limits: HttpLimits,
     pub(crate) env: Env,
+    /// Whether it serves this machine only.
+    pub(crate) loopback: bool,
     /// Turns true when the controller stops: streams end then.
     pub(crate) stop: watch::Receiver<bool>,
     /// What `/api/version` answers.
@@ -66,12 +68,15 @@ impl HttpDoor {
         let accepts_problem = request.accepts_problem();
         let stale = request.consistency() == Consistency::Stale;
         let answer = match Route::of(request.path()) {
+            Some(_) if let Some(site) = request.foreign(self.loopback) => {
+                Err((atlas_service::Error::Foreign(site).into(), false))
+            }
             Some(route) => {
                 let ours = route.is_ours();
                 let answer = self.dispatch(route, &mut request).await;
                 answer.map_err(|problem| (problem, ours))
             }
-            None => Err((Problem::NoRoute, false)),
+            None => Err((atlas_service::Error::UnknownPath.into(), false)),
         };
         let mut response = answer.unwrap_or_else(|(problem, ours)| problem.into_response(accepts_problem || ours));
         if stale {
@@ -84,6 +89,7 @@ impl HttpDoor {
 
     async fn dispatch(&self, route: Route, request: &mut Request) -> Answer {
         let caller = Caller { trace: request.trace(), ..Caller::local(Door::Http) };
+        let methods = route.methods();
         match (route, request.method()) {
             (Route::Jobs, &Method::POST) => jobs::submit(self, &caller, request).await,
             (Route::Jobs, &Method::GET) => jobs::list(self, &caller, request).await,
@@ -91,7 +97,7 @@ impl HttpDoor {
             (Route::Job(id), &Method::DELETE) => jobs::delete(self, &caller, &id).await,
             (Route::JobWait(id), &Method::GET) => jobs::wait(self, &caller, request, &id).await,
             (Route::JobCancel(id), &Method::POST) => jobs::cancel(self, &caller, &id).await,
-            (Route::JobRetry(id), &Method::POST) => jobs::retry(self, &caller, &id).await,
+            (Route::JobRetry(id), &Method::POST) => jobs::retry(self, &caller, request, &id).await,
             (Route::JobEvents(id), &Method::GET) => events::job(self, &caller, request, &id).await,
             (Route::JobLogs(id), &Method::GET) => logs::get(self, &caller, request, &id).await,
             (Route::Events, &Method::GET) => events::all(self, request).await,
@@ -113,7 +119,7 @@ impl HttpDoor {
                 Ok(answer::json(http::StatusCode::OK, &self.service.figures_of(&agent)?))
             }
             (Route::Metrics, &Method::GET) => Ok(answer::metrics(self.service.render_metrics())),
-            _ => Err(Problem::NoMethod),
+            _ => Err(Problem::NoMethod(methods)),
         }
     }
 }

@@ -28,6 +28,10 @@ catalogue! {
     CONTRACT_REFUSED = "E1103" Invalid "the contract does not hold";
     MALFORMED = "E1104" Invalid "the request is malformed";
     PACKAGE_REFUSED = "E1105" Invalid "the package cannot be read";
+    UNKNOWN_PATH = "E1107" NotFound "no such path";
+    NO_METHOD = "E1108" Invalid "the path has no such method";
+    LATE = "E1109" Timeout "the body did not arrive in time";
+    FOREIGN = "E2101" Denied "the request comes from another site";
     UNKNOWN_JOB = "E3001" NotFound "no such job";
     AMBIGUOUS_JOB = "E3002" Conflict "several jobs have this prefix";
     QUEUE_FULL = "E3003" Busy "the queue is full";

@@ -1,6 +1,7 @@
 //! Contracts as the doors need them, compiled once a package and kept: reading one costs more than a job may.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use atlas_contract::Violation;
@@ -15,6 +16,8 @@ pub struct Known {
     pub value: Value,
     /// None for an input schema that accepts everything: then nothing is even parsed.
     input: Option<Validator>,
+    /// A check took long: later ones do not run on a door's thread.
+    slow: AtomicBool,
 }
 
 impl Known {
@@ -24,12 +27,22 @@ impl Known {
         let schema = value.get("input_schema").cloned().unwrap_or_default();
         // Schemas are checked at registration, so one that does not compile is of another release: the worker will judge it.
         let input = (!accepts_anything(&schema)).then(|| Validator::compile(&schema).ok()).flatten();
-        Self { value, input }
+        Self { value, input, slow: AtomicBool::new(false) }
     }
 
     /// Whether an input has to be parsed at all.
     pub(crate) fn checks_input(&self) -> bool {
         self.input.is_some()
+    }
+
+    /// Whether a check has taken long before.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.slow.load(Ordering::Relaxed)
+    }
+
+    /// A check took long.
+    pub(crate) fn mark_slow(&self) {
+        self.slow.store(true, Ordering::Relaxed);
     }
 
     /// Checks an input: the violations in the words of clients.
@@ -74,7 +87,7 @@ impl Contracts {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&agent.digest).cloned()
     }
 
-    /// Reads and keeps a contract.
+    /// Reads and keeps a contract. Compiling its schemas may take a while.
     pub(crate) fn keep(&self, digest: Digest, contract: &[u8]) -> Arc<Known> {
         let known = Arc::new(Known::new(contract));
         let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);

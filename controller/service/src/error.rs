@@ -22,6 +22,12 @@ pub enum Error {
         /// The nearest name there is.
         suggestion: Option<AgentName>,
     },
+    /// The agent version of a job, or of a request, is not registered any more.
+    #[error("the agent version is not registered")]
+    AgentGone,
+    /// A page of another site sent the request.
+    #[error("the request comes from another site: {0}")]
+    Foreign(String),
     /// No job of an agent of that name has run here.
     #[error("No metrics for agent: {0}")]
     NoFigures(String),
@@ -46,6 +52,15 @@ pub enum Error {
     /// The request breaks its form.
     #[error("{0}")]
     Malformed(String),
+    /// The interface has no such path.
+    #[error("Not Found")]
+    UnknownPath,
+    /// The path has other methods only.
+    #[error("Method Not Allowed")]
+    NoMethod(&'static str),
+    /// The body did not arrive in time.
+    #[error("the body did not arrive in time")]
+    Late,
     /// An uploaded package cannot be unpacked.
     #[error("the package cannot be read: {0}")]
     PackageRefused(String),
@@ -124,10 +139,14 @@ impl Error {
     /// The error's entry in the catalogue.
     pub fn entry(&self) -> Entry {
         match self {
-            Self::UnknownAgent { .. } | Self::NoFigures(_) => catalogue::UNKNOWN_AGENT,
+            Self::UnknownAgent { .. } | Self::AgentGone | Self::NoFigures(_) => catalogue::UNKNOWN_AGENT,
             Self::InputRefused { .. } => catalogue::INPUT_REFUSED,
             Self::ContractRefused { .. } => catalogue::CONTRACT_REFUSED,
             Self::Malformed(_) => catalogue::MALFORMED,
+            Self::Foreign(_) => catalogue::FOREIGN,
+            Self::UnknownPath => catalogue::UNKNOWN_PATH,
+            Self::NoMethod(_) => catalogue::NO_METHOD,
+            Self::Late => catalogue::LATE,
             Self::PackageRefused(_) => catalogue::PACKAGE_REFUSED,
             Self::UnknownJob => catalogue::UNKNOWN_JOB,
             Self::AmbiguousJob { .. } => catalogue::AMBIGUOUS_JOB,
@@ -161,6 +180,7 @@ impl Error {
             Self::AmbiguousJob { .. } => "give more digits of the id".to_owned(),
             Self::QueueFull { .. } | Self::Overloaded => "try again in a moment".to_owned(),
             Self::OutcomeUnknown => "repeat it with the same Idempotency-Key".to_owned(),
+            Self::NoMethod(methods) => format!("the path has {methods}"),
             Self::EventsGone { earliest } => format!("read on from event {earliest}"),
             _ => String::new(),
         }
@@ -211,6 +231,7 @@ impl From<Rejection> for Error {
             Rejection::QueueFull { .. } => Self::QueueFull { rejection },
             Rejection::LimitReached { .. } => Self::LimitReached(rejection),
             Rejection::RequestConflict => Self::RequestConflict,
+            Rejection::UnknownAgent | Rejection::StaleAgent => Self::AgentGone,
             Rejection::UnknownJob { .. } => Self::UnknownJob,
             Rejection::WrongStatus { status } => Self::WrongStatus { status },
             Rejection::UnknownNode { node } => Self::UnknownNode(node.to_string()),

@@ -49,8 +49,11 @@ fn release(shared: &Shared, batch: &AppliedBatch) {
 fn missed(shared: &Shared, state: &State) {
     shared.events.reset(state.event_seq());
     for id in shared.waiters.jobs() {
-        if let Some(job) = state.job(id).filter(|job| job.status.is_terminal()) {
-            shared.waiters.release(job);
+        match state.job(id) {
+            Some(job) if job.status.is_terminal() => shared.waiters.release(job),
+            Some(_) => {}
+            // It has not been submitted yet, or it has ended and left: history knows.
+            None => shared.waiters.give_up(id),
         }
     }
 }

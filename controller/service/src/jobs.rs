@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use atlas_history::{HistoryError, JobFilter};
 use atlas_state::State;
-use atlas_types::{AgentName, CancelJob, Command, Job, JobId, JobStatus, Outcome, PayloadBody, RetryJob, Timestamp};
+use atlas_types::{
+    AgentName, CancelJob, Command, EventSeq, Job, JobId, JobStatus, Outcome, PayloadBody, RequestId, RetryJob,
+    Timestamp,
+};
 
 use crate::submit::Submission;
 use crate::view::{Shown, View, waiting};
@@ -37,6 +40,16 @@ impl JobQuery {
     }
 }
 
+/// Where a listed job is.
+enum Place {
+    /// In the state.
+    Live(Arc<Job>),
+    /// In history, under the event that ended it.
+    Archived(EventSeq),
+}
+
+/// Most jobs that a list skips: whoever wants to go further back gives a time.
+const OFFSET_MAX: usize = 100_000;
 /// Most jobs of the state that one list looks at.
 const LOOKED_AT_MAX: usize = 100_000;
 
@@ -76,7 +89,7 @@ impl Service {
         }
     }
 
-    /// Jobs, newest first: those of the state and those that only history has.
+    /// Jobs, newest first: those of the state and those that only history has. Their large payloads are left to [`Self::load`].
     pub async fn jobs(
         &self,
         caller: &Caller,
@@ -86,26 +99,34 @@ impl Service {
     ) -> Result<Vec<Shown>, Error> {
         let state = self.state(consistency).await?;
         let limit = query.limit.clamp(1, self.shared.limits.list_max);
-        let wanted = limit + query.offset;
+        let wanted = limit + query.offset.min(OFFSET_MAX);
         let live = state.jobs(&caller.namespace, query.status, None).take(LOOKED_AT_MAX);
-        let mut jobs: Vec<Arc<Job>> = live.filter(|job| query.admits(job)).take(wanted).cloned().collect();
+        let live = live.filter(|job| query.admits(job)).take(wanted);
+        let mut places: Vec<(u64, Place)> = live.map(|job| (job.queue_seq, Place::Live(job.clone()))).collect();
         let filter = JobFilter {
             namespace: Some(caller.namespace.clone()),
             status: query.status,
             agent: query.agent.clone(),
             since: query.since,
             until: query.until,
-            limit: wanted,
-            offset: 0,
+            // Those that the state has as well take no place of others.
+            limit: wanted + places.len(),
         };
-        let archived = self.shared.history.jobs(filter).await.map_err(|error| reading(&error))?;
-        jobs.extend(archived.into_iter().filter(|job| state.job(job.id).is_none()));
-        jobs.sort_by_key(|job| std::cmp::Reverse((job.created_at, job.queue_seq)));
-        let mut shown = Vec::with_capacity(limit.min(jobs.len()));
-        for job in jobs.into_iter().skip(query.offset).take(limit) {
-            shown.push(self.show(job, view, Some(&state)).await?);
-        }
-        Ok(shown)
+        let archived = self.shared.history.list(filter).await.map_err(|error| reading(&error))?;
+        let archived = archived.into_iter().filter(|listed| state.job(listed.id).is_none());
+        places.extend(archived.map(|listed| (listed.queue_seq, Place::Archived(listed.event))));
+        places.sort_by_key(|(queue_seq, _)| std::cmp::Reverse(*queue_seq));
+        let page: Vec<Place> = places.into_iter().skip(query.offset).take(limit).map(|(_, place)| place).collect();
+        let events =
+            page.iter().filter_map(|place| if let Place::Archived(event) = place { Some(*event) } else { None });
+        let fetched = self.shared.history.ended_by(events.collect()).await.map_err(|error| reading(&error))?;
+        let mut fetched = fetched.into_iter();
+        let jobs = page.into_iter().filter_map(|place| match place {
+            Place::Live(job) => Some(job),
+            Place::Archived(_) => fetched.next(),
+        });
+        let waits = |job: &Job| if view == View::Full { waiting(&state, job) } else { None };
+        Ok(jobs.map(|job| Shown { waiting: waits(&job), ..Shown::inline(job) }).collect())
     }
 
     /// Waits until a job has ended, at most `timeout`: then the job as it stands (spec §6.3).
@@ -119,7 +140,7 @@ impl Service {
             biased;
             ended = waiter.ended() => match ended {
                 Some(job) => self.show(job, View::Full, None).await,
-                None => Err(Error::NoLeader),
+                None => self.job(caller, id, View::Full, Consistency::Linearizable).await,
             },
             () = self.shared.env.clock.sleep(timeout) => {
                 self.job(caller, id, View::Full, Consistency::Linearizable).await
@@ -131,18 +152,24 @@ impl Service {
         self.shared.history.job(id).await.map_err(|error| reading(&error))
     }
 
-    /// Fetches what a job's object shows besides its record.
+    /// A job with what its object shows besides its record.
     pub(crate) async fn show(&self, job: Arc<Job>, view: View, state: Option<&State>) -> Result<Shown, Error> {
         let mut shown = Shown::inline(job);
+        self.load(&mut shown).await?;
+        if let (View::Full, Some(state)) = (view, state) {
+            shown.waiting = waiting(state, &shown.job);
+        }
+        Ok(shown)
+    }
+
+    /// Fetches the payloads of a job that are not inline.
+    pub async fn load(&self, shown: &mut Shown) -> Result<(), Error> {
         for payload in [Some(&shown.job.input), shown.job.output.as_ref()].into_iter().flatten() {
             if let PayloadBody::Artifact { digest, .. } = &payload.body {
                 shown.artifacts.push((*digest, self.artifact(*digest).await?));
             }
         }
-        if let (View::Full, Some(state)) = (view, state) {
-            shown.waiting = waiting(state, &shown.job);
-        }
-        Ok(shown)
+        Ok(())
     }
 }
 
@@ -165,9 +192,13 @@ impl Service {
     }
 
     /// Runs an ended job again, as a new job.
-    pub async fn retry(&self, caller: &Caller, id: JobId) -> Result<JobId, Error> {
+    pub async fn retry(&self, caller: &Caller, id: JobId, request_id: Option<RequestId>) -> Result<JobId, Error> {
         let new = JobId(self.shared.env.entropy.u64());
-        let request = caller.request(Command::RetryJob(RetryJob { job: id, id: new }));
+        let mut request = caller.request(Command::RetryJob(RetryJob { job: id, id: new }));
+        if request_id.is_some() {
+            // Any number that tells the retries of two jobs apart.
+            (request.origin.request_id, request.origin.body_hash) = (request_id.clone(), id.derive(u64::MAX).0);
+        }
         match self.propose(request).await {
             Ok(Outcome::Submitted { job, .. }) => Ok(job),
             Ok(_) => Ok(new),
@@ -178,7 +209,8 @@ impl Service {
                 let submission = Submission {
                     version: job.pin.as_ref().map(|pin| pin.version.to_string()),
                     priority: job.priority,
-                    labels: (*job.labels).clone(),
+                    labels: job.labels.clone(),
+                    request_id,
                     execution_timeout: job.execution_timeout,
                     ..Submission::new(job.agent.clone(), self.bytes(&job.input).await?)
                 };

@@ -2,7 +2,10 @@
 //!
 //! Written by hand, because an answer is mostly bytes that are JSON already: they are copied, not parsed.
 
+use std::fmt;
+
 use atlas_types::{Micros, Timestamp};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 /// Appends a string with its quotes; what is not ASCII becomes `\uXXXX`.
 pub fn string(out: &mut Vec<u8>, text: &str) {
@@ -108,8 +111,80 @@ fn fraction(out: &mut Vec<u8>, number: i64, digits: u32) {
     out.extend_from_slice(&buffer[at..]);
 }
 
-/// How deep JSON may nest: what parsers of all languages take.
+/// How deep JSON may nest: what parsers of all languages take, with the objects around it in an answer.
 pub const DEPTH_MAX: usize = 100;
+
+/// Why a text is not JSON that every client can read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotJson {
+    /// It is not JSON, or holds a number beyond all floats or half a surrogate pair, which strict readers refuse.
+    #[error("Invalid JSON")]
+    Malformed,
+    /// It nests deeper than [`DEPTH_MAX`].
+    #[error("the JSON nests deeper than {DEPTH_MAX}")]
+    TooDeep,
+}
+
+/// Checks a text that is to be handed out as it is. One that a client cannot read would spoil every list that it is in.
+pub fn check(text: &[u8]) -> Result<(), NotJson> {
+    if too_deep(text) {
+        return Err(NotJson::TooDeep);
+    }
+    serde_json::from_slice::<Readable>(text).map(|Readable| ()).map_err(|_| NotJson::Malformed)
+}
+
+/// Reads any JSON value, whole, and keeps nothing.
+struct Readable;
+
+impl<'de> Deserialize<'de> for Readable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Reads)
+    }
+}
+
+struct Reads;
+
+impl<'de> Visitor<'de> for Reads {
+    type Value = Readable;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Readable, E> {
+        Ok(Readable)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Readable, E> {
+        Ok(Readable)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Readable, E> {
+        Ok(Readable)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Readable, E> {
+        Ok(Readable)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Readable, E> {
+        Ok(Readable)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Readable, E> {
+        Ok(Readable)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Readable, A::Error> {
+        while let Some(Readable) = items.next_element()? {}
+        Ok(Readable)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Readable, A::Error> {
+        while let Some((Readable, Readable)) = members.next_entry()? {}
+        Ok(Readable)
+    }
+}
 
 /// Whether a JSON text nests deeper than [`DEPTH_MAX`]. It must be well-formed besides.
 pub fn too_deep(text: &[u8]) -> bool {
@@ -170,5 +245,19 @@ mod tests {
         assert!(!too_deep(format!("\"{}\"", "[".repeat(500)).as_bytes()));
         assert!(!too_deep(br#"["\"[[[[", "\\"]"#));
         assert!(too_deep("[".repeat(101).as_bytes()));
+    }
+
+    #[test]
+    fn what_a_strict_reader_refuses_is_refused() {
+        for text in ["null", "1e308", "-0.5", r#""\ud83d\ude00""#, r#"{"a": [true, {"b": ""}]}"#, " 1 "] {
+            assert_eq!(check(text.as_bytes()), Ok(()), "{text}");
+        }
+        let wrong =
+            ["", "1e999", "-1e999", r#""\ud800""#, r#"{"\udc00": 1}"#, "[1,]", "NaN", "1 2", "{\"a\"}", "\"\u{1}\""];
+        for text in wrong {
+            assert_eq!(check(text.as_bytes()), Err(NotJson::Malformed), "{text}");
+        }
+        assert_eq!(check(b"\"\xff\""), Err(NotJson::Malformed));
+        assert_eq!(check("[".repeat(101).as_bytes()), Err(NotJson::TooDeep));
     }
 }

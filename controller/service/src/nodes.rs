@@ -75,7 +75,7 @@ impl Service {
 
     /// Whether this controller can serve: it can, if a read gets through.
     pub async fn ready(&self) -> bool {
-        self.shared.handle.read().await.is_ok()
+        self.shared.read().await.is_ok()
     }
 
     /// Figures of all agents (spec §15.5).

@@ -1,10 +1,11 @@
 //! The service: what all functions share, and the tasks that follow the log.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use atlas_env::{Env, Task};
 use atlas_history::History;
-use atlas_raft::Handle;
+use atlas_raft::{Answers, Handle};
 use atlas_state::State;
 use atlas_telemetry::Metrics;
 use atlas_types::{
@@ -72,18 +73,19 @@ impl Caller {
         Self { namespace: Namespace::default_namespace(), principal: Principal::local(), door, trace: None }
     }
 
-    pub(crate) fn request(&self, command: Command) -> Request {
-        Request {
-            origin: Origin {
-                namespace: self.namespace.clone(),
-                principal: self.principal.clone(),
-                door: self.door,
-                request_id: None,
-                body_hash: 0,
-                trace: self.trace,
-            },
-            command,
+    pub(crate) fn origin(&self) -> Origin {
+        Origin {
+            namespace: self.namespace.clone(),
+            principal: self.principal.clone(),
+            door: self.door,
+            request_id: None,
+            body_hash: 0,
+            trace: self.trace,
         }
+    }
+
+    pub(crate) fn request(&self, command: Command) -> Request {
+        Request { origin: self.origin(), command }
     }
 }
 
@@ -178,14 +180,14 @@ impl Service {
     /// The state, as fresh as asked for.
     pub async fn state(&self, consistency: Consistency) -> Result<State, Error> {
         match consistency {
-            Consistency::Linearizable => Ok(self.shared.handle.read().await?),
+            Consistency::Linearizable => self.shared.read().await,
             Consistency::Stale => Ok(self.shared.handle.applied()),
         }
     }
 
     /// Proposes one command and waits until its outcome is final.
     pub(crate) async fn propose(&self, request: Request) -> Result<Outcome, Error> {
-        let outcomes = self.shared.handle.propose(vec![request]).await?;
+        let outcomes = self.shared.propose(request).await?;
         // One request has one outcome; a leader that breaks this is as good as none.
         outcomes.into_iter().next().ok_or(Error::OutcomeUnknown)?.map_err(Error::from)
     }
@@ -215,7 +217,22 @@ impl Service {
     }
 }
 
+/// Longest wait for a majority. Beyond it a caller is told what is known, rather than kept.
+const MAJORITY_MAX: Duration = Duration::from_secs(10);
+
 impl Shared {
+    /// The state with everything that was acknowledged before.
+    pub(crate) async fn read(&self) -> Result<State, Error> {
+        let read = tokio::time::timeout(MAJORITY_MAX, self.handle.read()).await;
+        Ok(read.map_err(|_| Error::NoLeader)??)
+    }
+
+    /// Proposes one request.
+    pub(crate) async fn propose(&self, request: Request) -> Result<Answers, Error> {
+        let proposed = tokio::time::timeout(MAJORITY_MAX, self.handle.propose(vec![request])).await;
+        Ok(proposed.map_err(|_| Error::OutcomeUnknown)??)
+    }
+
     pub(crate) async fn payload(&self, bytes: Bytes) -> Result<Payload, ArtifactError> {
         if bytes.len() <= atlas_types::INLINE_BYTES_MAX {
             return Ok(Payload::inline(&bytes));

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use atlas_types::{Attempt, Job, JobId, StreamEvent, StreamKind};
+use atlas_types::{Attempt, Job, JobId, StreamEvent, StreamKind, Timestamp};
 use tokio::sync::watch;
 
 use crate::{Caller, Consistency, Error, Service, json};
@@ -65,6 +65,9 @@ struct Live {
     bytes: usize,
     /// The number of the last line taken in, kept or not.
     last: u64,
+    /// Lines that were not kept, and the time of the first of them.
+    dropped: u64,
+    dropped_at: Timestamp,
     grown: watch::Sender<()>,
 }
 
@@ -93,6 +96,11 @@ impl Streams {
                 live.bytes += size;
                 inner.bytes += size;
                 live.lines.push(event);
+            } else {
+                if live.dropped == 0 {
+                    live.dropped_at = event.at;
+                }
+                live.dropped += 1;
             }
         }
         live.grown.send_replace(());
@@ -102,7 +110,18 @@ impl Streams {
     pub fn collect(&self, job: JobId, attempt: Attempt) -> Option<(Vec<u8>, u64)> {
         let inner = self.lock();
         let live = inner.attempts.get(&job).filter(|live| live.attempt == attempt && live.last > 0)?;
-        Some((array(&live.lines(0)), live.last))
+        Some((array(&live.told()), live.last))
+    }
+
+    /// Forgets all attempts but those that `keep` says run.
+    pub fn retain(&self, keep: impl Fn(JobId) -> bool) {
+        let mut inner = self.lock();
+        let gone: Vec<JobId> = inner.attempts.keys().copied().filter(|job| !keep(*job)).collect();
+        for job in gone {
+            if let Some(live) = inner.attempts.remove(&job) {
+                inner.bytes -= live.bytes;
+            }
+        }
     }
 
     /// The attempt has ended: readers read on from the job.
@@ -134,7 +153,31 @@ impl Streams {
 
 impl Live {
     fn new(attempt: Attempt) -> Self {
-        Self { attempt, lines: Vec::new(), bytes: 0, last: 0, grown: watch::Sender::new(()) }
+        Self {
+            attempt,
+            lines: Vec::new(),
+            bytes: 0,
+            last: 0,
+            dropped: 0,
+            dropped_at: Timestamp::NOT_YET,
+            grown: watch::Sender::new(()),
+        }
+    }
+
+    /// All lines, and at their end how many more there were.
+    fn told(&self) -> Vec<Line> {
+        let mut lines = self.lines(0);
+        if self.dropped > 0 {
+            let event = StreamEvent {
+                number: self.last,
+                at: self.dropped_at,
+                kind: StreamKind::Log,
+                level: "warning".to_owned(),
+                text: format!("{} lines were dropped: an attempt keeps {ATTEMPT_BYTES_MAX} bytes", self.dropped),
+            };
+            lines.push(Line { attempt: self.attempt, event });
+        }
+        lines
     }
 
     fn lines(&self, from: usize) -> Vec<Line> {
@@ -197,10 +240,13 @@ impl Service {
 
     /// Follows the lines of a job that has not ended; none if it has.
     pub async fn follow_logs(&self, caller: &Caller, id: JobId) -> Result<Option<LogReader>, Error> {
+        if self.log_owner(caller, id).await?.status.is_terminal() {
+            return Ok(None);
+        }
         let grown = self.shared.streams.watch(id);
+        // Its end may have come in between, and with it nobody to clear away what watching has made.
         let job = self.log_owner(caller, id).await?;
         if job.status.is_terminal() {
-            // Watching made an entry that nobody else would clear away.
             self.shared.streams.forget(id);
             return Ok(None);
         }
@@ -216,8 +262,6 @@ impl Service {
 
 #[cfg(test)]
 mod tests {
-    use atlas_types::Timestamp;
-
     use super::*;
 
     fn line(number: u64, text: &str) -> StreamEvent {
@@ -253,6 +297,8 @@ mod tests {
         streams.push(JobId(1), Attempt(1), (1..=5_000).map(|number| line(number, &text)).collect());
         let (json, last) = streams.collect(JobId(1), Attempt(1)).expect("it spoke");
         assert!(json.len() < 2 * ATTEMPT_BYTES_MAX);
+        let text = String::from_utf8(json).expect("ASCII");
+        assert!(text.contains("\"level\":\"warning\",\"text\":\"4"), "{}", &text[text.len() - 200..]);
         assert_eq!(last, 5_000);
         streams.forget(JobId(1));
         assert_eq!(streams.lock().bytes, 0);

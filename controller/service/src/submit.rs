@@ -8,8 +8,8 @@ use atlas_contract::requirement::Requirement;
 use atlas_contract::{Violation, joined};
 use atlas_state::State;
 use atlas_types::{
-    AgentName, AgentPin, AgentVersion, Command, Failure, FailureKind, JobId, Micros, Outcome, Rejection, Request,
-    RequestId, SubmitJob, Verdict,
+    AgentName, AgentPin, AgentVersion, Command, Failure, FailureKind, JobId, Micros, Outcome, Payload, Rejection,
+    Request, RequestId, SubmitJob, Verdict,
 };
 use bytes::Bytes;
 use serde_json::Value;
@@ -31,7 +31,7 @@ pub struct Submission {
     /// Higher runs first.
     pub priority: i64,
     /// Free-form labels.
-    pub labels: BTreeMap<String, String>,
+    pub labels: Arc<BTreeMap<String, String>>,
     /// Overrides the contract's execution timeout.
     pub execution_timeout: Option<Micros>,
     /// The caller's idempotency key.
@@ -48,7 +48,7 @@ impl Submission {
             version: None,
             input,
             priority: 0,
-            labels: BTreeMap::new(),
+            labels: Arc::default(),
             execution_timeout: None,
             request_id: None,
             refuse: false,
@@ -58,7 +58,7 @@ impl Submission {
     /// Tells one submission from another under the same idempotency key.
     fn body_hash(&self) -> u64 {
         let mut text = format!("{}\0{:?}\0{}\0{:?}\0", self.agent, self.version, self.priority, self.execution_timeout);
-        for (key, value) in &self.labels {
+        for (key, value) in self.labels.iter() {
             text.push_str(&format!("{key}\0{value}\0"));
         }
         let mut bytes = text.into_bytes();
@@ -78,6 +78,8 @@ struct Refusal {
 
 /// Inputs up to this size are checked on the door's own thread.
 const SMALL_BYTES_MAX: usize = 16 * 1024;
+/// A contract whose check took longer is not checked there again.
+const SLOW_CHECK: Duration = Duration::from_millis(1);
 /// How often a submission is repeated when the agent was replaced, or the drawn id was taken, between look-up and commit.
 const RACES_MAX: usize = 5;
 /// Labels of one job, and bytes of one.
@@ -108,7 +110,7 @@ impl Service {
             biased;
             ended = waiter.ended() => match ended {
                 Some(job) => self.show(job, View::Plain, None).await,
-                None => Err(Error::NoLeader),
+                None => self.job(caller, id, View::Full, Consistency::Linearizable).await,
             },
             () = self.shared.env.clock.sleep(timeout) => self.job(caller, id, View::Full, Consistency::Stale).await,
         }
@@ -116,29 +118,38 @@ impl Service {
 
     async fn submit_as(&self, caller: &Caller, submission: &Submission, id: Option<JobId>) -> Result<JobId, Error> {
         check_labels(&submission.labels)?;
-        if json::too_deep(&submission.input) {
-            return Err(Error::Malformed(format!("the input nests deeper than {}", json::DEPTH_MAX)));
+        json::check(&submission.input).map_err(|error| Error::Malformed(error.to_string()))?;
+        let mut origin = caller.origin();
+        if let Some(request_id) = &submission.request_id {
+            (origin.request_id, origin.body_hash) = (Some(request_id.clone()), submission.body_hash());
+            // A repeat gets the first answer, whatever has become of the agent since.
+            if let Some(answer) = self.shared.handle.applied().remembered(&origin) {
+                return match answer? {
+                    Outcome::Submitted { job, .. } => Ok(job),
+                    _ => Err(Error::RequestConflict),
+                };
+            }
         }
-        let input = self.payload(submission.input.clone()).await?;
-        let labels = Arc::new(submission.labels.clone());
-        let body_hash = if submission.request_id.is_some() { submission.body_hash() } else { 0 };
         let mut id = id.unwrap_or_else(|| JobId(self.shared.env.entropy.u64()));
+        let mut stored = None;
         for _ in 0..RACES_MAX {
             let verdict = self.verdict(caller, submission).await?;
+            let input = match &stored {
+                Some(input) => Payload::clone(input),
+                // Only now: what is refused leaves nothing behind.
+                None => stored.insert(self.store_input(submission).await?).clone(),
+            };
             let command = Command::SubmitJob(SubmitJob {
                 id,
                 agent: submission.agent.clone(),
                 verdict,
-                input: input.clone(),
+                input,
                 priority: submission.priority,
                 metadata: b"{}".as_slice().into(),
-                labels: labels.clone(),
+                labels: submission.labels.clone(),
                 execution_timeout: submission.execution_timeout,
             });
-            let mut request: Request = caller.request(command);
-            request.origin.request_id = submission.request_id.clone();
-            request.origin.body_hash = body_hash;
-            let outcomes = self.shared.handle.propose(vec![request]).await?;
+            let outcomes = self.shared.propose(Request { origin: origin.clone(), command }).await?;
             match outcomes.into_iter().next() {
                 Some(Ok(Outcome::Submitted { job, .. })) => return Ok(job),
                 Some(Err(Rejection::StaleAgent)) => {}
@@ -148,6 +159,17 @@ impl Service {
             }
         }
         Err(Error::Overloaded)
+    }
+
+    /// Makes a payload of the input. A queue that is full by now does not get its large inputs stored first.
+    async fn store_input(&self, submission: &Submission) -> Result<Payload, Error> {
+        if submission.input.len() > atlas_types::INLINE_BYTES_MAX {
+            let state = self.shared.handle.applied();
+            if state.active() >= state.config().jobs_active_max {
+                return Err(Rejection::QueueFull { active: state.active() }.into());
+            }
+        }
+        self.payload(submission.input.clone()).await
     }
 
     /// Resolves the version and checks the input, off the loop.
@@ -187,16 +209,24 @@ impl Service {
         Ok(found)
     }
 
-    /// Checks an input; a large one on the pool for blocking work, because a schema may take its time over it.
+    /// Checks an input; one that is large, or of a contract that takes its time, on the pool for blocking work.
     async fn check(&self, known: Arc<Known>, input: &Bytes) -> Result<Result<(), Refusal>, Error> {
-        let small = input.len() <= SMALL_BYTES_MAX;
-        let input: Value = serde_json::from_slice(input).map_err(|_| Error::Malformed("Invalid JSON".into()))?;
-        let check =
-            move || known.check_input(&input).map_err(|told| Refusal { told, explained: known.explain_input(&input) });
-        if small {
-            return Ok(check());
+        let here = input.len() <= SMALL_BYTES_MAX && !known.is_slow();
+        let (clock, input) = (self.shared.env.clock.clone(), input.clone());
+        let check = move || {
+            let start = clock.monotonic();
+            let input: Value = serde_json::from_slice(&input).map_err(|_| Error::Malformed("Invalid JSON".into()))?;
+            let checked = known.check_input(&input);
+            let checked = checked.map_err(|told| Refusal { told, explained: known.explain_input(&input) });
+            if clock.monotonic().saturating_sub(start) > SLOW_CHECK {
+                known.mark_slow();
+            }
+            Ok(checked)
+        };
+        if here {
+            return check();
         }
-        self.shared.env.spawn_blocking("check-input", check).join().await.map_err(|_| Error::Internal)
+        self.shared.env.spawn_blocking("check-input", check).join().await.map_err(|_| Error::Internal)?
     }
 
     /// Reads a contract, once a package.
@@ -205,7 +235,9 @@ impl Service {
             return Ok(known);
         }
         let bytes = self.bytes(&agent.contract).await?;
-        Ok(self.shared.contracts.keep(agent.digest, &bytes))
+        let (contracts, digest) = (self.shared.contracts.clone(), agent.digest);
+        let read = self.shared.env.spawn_blocking("read-contract", move || contracts.keep(digest, &bytes));
+        read.join().await.map_err(|_| Error::Internal)
     }
 }
 

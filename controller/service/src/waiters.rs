@@ -48,6 +48,11 @@ impl Waiters {
         }
     }
 
+    /// Lets everybody who waits for `job` look for themselves.
+    pub(crate) fn give_up(&self, job: JobId) {
+        self.lock().waiting.remove(&job);
+    }
+
     /// Whether nobody waits for anything, so that a batch need not be looked through.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().waiting.is_empty()
@@ -64,7 +69,7 @@ impl Waiters {
 }
 
 impl Waiter {
-    /// Waits until the job has ended; none if the controller stops first.
+    /// Waits until the job has ended; none if its end may have been missed.
     pub(crate) async fn ended(&mut self) -> Option<Arc<Job>> {
         (&mut self.released).await.ok()
     }

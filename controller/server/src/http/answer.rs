@@ -24,10 +24,8 @@ const ERROR_CODE: HeaderName = HeaderName::from_static("atlas-error-code");
 pub(crate) enum Problem {
     /// The service says why.
     Service(atlas_service::Error),
-    /// No such path.
-    NoRoute,
-    /// The path has no such method.
-    NoMethod,
+    /// The path has other methods only.
+    NoMethod(&'static str),
     /// The body did not arrive in time.
     Late,
 }
@@ -41,13 +39,13 @@ impl Problem {
     pub(crate) fn into_response(self, problem: bool) -> Response {
         match self {
             Self::Service(error) => service_error(&error, problem),
-            Self::NoRoute => plain_error(StatusCode::NOT_FOUND, "Not Found"),
-            Self::NoMethod => {
-                let mut response = plain_error(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
-                response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+            Self::NoMethod(methods) => {
+                let error = atlas_service::Error::NoMethod(methods);
+                let mut response = with_status(&error, StatusCode::METHOD_NOT_ALLOWED, problem);
+                response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
                 response
             }
-            Self::Late => plain_error(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"),
+            Self::Late => with_status(&atlas_service::Error::Late, StatusCode::REQUEST_TIMEOUT, problem),
         }
     }
 }
@@ -91,8 +89,11 @@ fn status_of(kind: ErrorKind) -> StatusCode {
 }
 
 fn service_error(error: &atlas_service::Error, problem: bool) -> Response {
+    with_status(error, status_of(error.kind()), problem)
+}
+
+fn with_status(error: &atlas_service::Error, status: StatusCode, problem: bool) -> Response {
     let entry = error.entry();
-    let status = status_of(entry.kind);
     let mut response = if problem {
         let mut response = json(status, &problem_document(error, status));
         response.headers_mut().insert(CONTENT_TYPE, PROBLEM);

@@ -19,6 +19,9 @@ use super::{HttpDoor, socket};
 /// How often a silent stream shows that it lives: below the usual idle limits of proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
+/// Frames made at once.
+const FRAMES_BYTES_MAX: usize = 1 << 20;
+
 /// What one stream shows.
 pub(crate) struct Feed {
     pub(crate) service: Service,
@@ -83,9 +86,11 @@ pub(crate) async fn job(door: &HttpDoor, caller: &Caller, request: &mut Request,
         _ => feed.first = stream.so_far,
     }
     if request.query().get("follow").as_deref() == Some("false") {
-        let frames: Vec<u8> =
-            feed.told_first().await?.into_iter().flat_map(|(seq, data)| event_frame(seq, &data)).collect();
-        return Ok(sse_response(Body::from(frames)));
+        let mut body = Vec::new();
+        while !feed.first.is_empty() {
+            body.extend(feed.told_first().await?.iter().flat_map(|(seq, data)| event_frame(*seq, data)));
+        }
+        return Ok(sse_response(Body::from(body)));
     }
     Ok(sse(feed))
 }
@@ -170,24 +175,31 @@ impl Feed {
     fn step(&mut self, frames: Result<Vec<(EventSeq, Vec<u8>)>, Error>, ended: bool) -> Step {
         match frames {
             Ok(frames) => {
-                self.over = ended && self.until_end;
+                // Not before the last of its frames was made.
+                self.over = ended && self.until_end && self.first.is_empty();
                 Step::Frames(frames)
             }
             Err(_) => Step::Over,
         }
     }
 
-    async fn frames(&self, changes: Vec<Change>) -> Result<Vec<(EventSeq, Vec<u8>)>, Error> {
+    /// The frames of changes; when they grow large, of the first of them, and the others come next.
+    async fn frames(&mut self, changes: Vec<Change>) -> Result<Vec<(EventSeq, Vec<u8>)>, Error> {
         let mut frames = Vec::with_capacity(changes.len());
-        for change in changes {
+        let mut bytes = 0;
+        let mut changes = changes.into_iter();
+        while bytes < FRAMES_BYTES_MAX {
+            let Some(change) = changes.next() else { break };
             if self.view == View::Plain && !change.is_transition() {
                 continue;
             }
             let shown = self.service.show_change(&change).await?;
             let mut data = Vec::with_capacity(1024);
             write_frame(&mut data, &shown, change.old_status, change.at, Some(change.change), self.view);
+            bytes += data.len();
             frames.push((change.seq, data));
         }
+        self.first = changes.collect();
         Ok(frames)
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use atlas_service::{Caller, Error, JobQuery, Shown, Submission, View};
-use atlas_types::{AgentName, JobId, JobStatus, Micros, RequestId, Timestamp};
+use atlas_types::{AgentName, JobStatus, Micros, RequestId, Timestamp};
 use bytes::Bytes;
 use http::StatusCode;
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -15,6 +15,8 @@ use super::HttpDoor;
 use super::answer::{Answer, Problem, Response, ready_json};
 use super::request::Request;
 
+/// A list that has grown to this size shows large payloads no more.
+const LIST_BYTES_MAX: usize = 4 << 20;
 /// How long `wait` waits when nobody says.
 const WAIT_DEFAULT: Duration = Duration::from_secs(60);
 
@@ -25,13 +27,7 @@ pub(crate) async fn submit(door: &HttpDoor, caller: &Caller, request: &mut Reque
     let query = request.query();
     submission.refuse = query.get("validate").as_deref() == Some("refuse");
     let wait = query.seconds("wait", door.limits.wait_max)?;
-    submission.request_id = match request.headers().get("idempotency-key") {
-        Some(key) => {
-            let key = key.to_str().map_err(|_| Problem::malformed("'Idempotency-Key' must be text"))?;
-            Some(RequestId::new(key).map_err(Error::from)?)
-        }
-        None => None,
-    };
+    submission.request_id = idempotency_key(request)?;
     match wait {
         Some(wait) => {
             let shown = door.service.submit_and_wait(caller, submission, wait).await?;
@@ -73,9 +69,13 @@ pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) ->
     let view = request.view();
     let jobs = door.service.jobs(caller, &wanted, view, request.consistency()).await?;
     let mut body = vec![b'['];
-    for (index, job) in jobs.iter().enumerate() {
+    for (index, mut job) in jobs.into_iter().enumerate() {
         if index > 0 {
             body.push(b',');
+        }
+        // One at a time, and beyond the bound without their large payloads: those show as null.
+        if body.len() < LIST_BYTES_MAX {
+            door.service.load(&mut job).await?;
         }
         job.write(&mut body, view);
     }
@@ -119,10 +119,18 @@ pub(crate) async fn cancel(door: &HttpDoor, caller: &Caller, id: &str) -> Answer
 }
 
 /// `POST /api/jobs/{id}/retry`: runs an ended job again, as a new one.
-pub(crate) async fn retry(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
-    let id: JobId = door.service.job_id(caller, id).await?;
-    let new = door.service.retry(caller, id).await?;
+pub(crate) async fn retry(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
+    let request_id = idempotency_key(request)?;
+    let id = door.service.job_id(caller, id).await?;
+    let new = door.service.retry(caller, id, request_id).await?;
     Ok(ready_json(StatusCode::CREATED, format!("{{\"id\":\"{new}\"}}").into_bytes()))
+}
+
+/// The caller's name for the request, by which a repeat is known.
+fn idempotency_key(request: &Request) -> Result<Option<RequestId>, Problem> {
+    let Some(key) = request.headers().get("idempotency-key") else { return Ok(None) };
+    let key = key.to_str().map_err(|_| Problem::malformed("'Idempotency-Key' must be text"))?;
+    Ok(Some(RequestId::new(key).map_err(Error::from)?))
 }
 
 fn told_cancelled(cancelled: bool) -> Response {
@@ -231,7 +239,7 @@ fn read_submission(body: &Bytes) -> Result<Submission, Problem> {
     }
     if let Some(labels) = members.labels {
         let labels: Option<BTreeMap<String, String>> = read(labels, "'labels' must be an object of strings")?;
-        submission.labels = labels.unwrap_or_default();
+        submission.labels = labels.unwrap_or_default().into();
     }
     if let Some(timeout) = members.timeout {
         let seconds: Option<f64> = read(timeout, "'timeout' must be a number of seconds")?;

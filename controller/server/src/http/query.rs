@@ -12,14 +12,14 @@ impl<'a> Query<'a> {
         Self(text.unwrap_or_default())
     }
 
-    /// A member's value; the first one of its name. What is not UTF-8 counts as absent.
+    /// A member's value; the first one of its name. What is not UTF-8 is replaced, so that it matches nothing.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         if self.0.is_empty() {
             return None;
         }
         self.0.split('&').find_map(|member| {
             let (key, value) = member.split_once('=').unwrap_or((member, ""));
-            (key == name || percent_decoded(key).is_some_and(|key| key == name)).then(|| value_decoded(value)).flatten()
+            (key == name || percent_decoded(key).is_some_and(|key| key == name)).then(|| value_decoded(value))
         })
     }
 
@@ -54,15 +54,17 @@ impl<'a> Query<'a> {
     }
 }
 
-fn value_decoded(text: &str) -> Option<String> {
-    if text.contains('+') { percent_decoded(&text.replace('+', " ")) } else { percent_decoded(text) }
+fn value_decoded(text: &str) -> String {
+    String::from_utf8_lossy(&decoded(&text.replace('+', " "))).into_owned()
 }
 
-/// Undoes percent encoding; none if the result is not UTF-8. A `%` that starts no code stands for itself.
+/// Undoes percent encoding; none if the result is not UTF-8.
 pub(crate) fn percent_decoded(text: &str) -> Option<String> {
-    if !text.contains('%') {
-        return Some(text.to_owned());
-    }
+    if text.contains('%') { String::from_utf8(decoded(text)).ok() } else { Some(text.to_owned()) }
+}
+
+/// Undoes percent encoding. A `%` that starts no code stands for itself.
+fn decoded(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -80,7 +82,7 @@ pub(crate) fn percent_decoded(text: &str) -> Option<String> {
             }
         }
     }
-    String::from_utf8(out).ok()
+    out
 }
 
 #[cfg(test)]
@@ -93,7 +95,7 @@ mod tests {
         assert_eq!(query.get("b").as_deref(), Some("x y&z"));
         assert_eq!(query.get("c").as_deref(), Some(""));
         assert_eq!(query.get("d").as_deref(), Some("4"));
-        assert_eq!(query.get("bad"), None);
+        assert_eq!(query.get("bad").as_deref(), Some("\u{fffd}"));
         assert_eq!(percent_decoded("100%").as_deref(), Some("100%"));
     }
 

@@ -1,5 +1,6 @@
 //! A request as handlers read it.
 
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use atlas_service::{Consistency, View};
@@ -45,6 +46,19 @@ impl Request {
     /// A header's value as text; none if it is absent or not text.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.parts.headers.get(name)?.to_str().ok()
+    }
+
+    /// The other site that a browser sends this request for, if there is one: of a page from elsewhere that changes something, or
+    /// of a host name that somebody made point at this machine.
+    pub(crate) fn foreign(&self, loopback: bool) -> Option<String> {
+        let host = self.header("host").unwrap_or_default();
+        if loopback && !host.is_empty() && !is_this_machine(host) {
+            return Some(host.chars().take(255).collect());
+        }
+        let origin = self.header("origin")?;
+        let site = origin.split_once("://").map_or(origin, |(_, site)| site);
+        let reads = matches!(*self.method(), Method::GET | Method::HEAD) && self.header("upgrade").is_none();
+        (!reads && site != host).then(|| origin.chars().take(255).collect())
     }
 
     fn accepts(&self, media_type: &str) -> bool {
@@ -107,4 +121,15 @@ impl Request {
             Err(_) => Err(Problem::malformed("the body broke off")),
         }
     }
+}
+
+/// Whether the host of a `Host` header names the machine itself.
+fn is_this_machine(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name == "localhost"
+        || name.ends_with(".localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

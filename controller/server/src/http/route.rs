@@ -65,6 +65,17 @@ impl Route {
         })
     }
 
+    /// The methods that the path has.
+    pub(crate) fn methods(&self) -> &'static str {
+        match self {
+            Self::Jobs | Self::Agents => "GET, POST",
+            Self::Job(_) | Self::Node(_) => "GET, DELETE",
+            Self::JobCancel(_) | Self::JobRetry(_) | Self::NodeAction(..) => "POST",
+            Self::AgentVersion(..) => "DELETE",
+            _ => "GET",
+        }
+    }
+
     /// Whether the path is ours rather than the source system's: then an error is a problem document unasked.
     pub(crate) fn is_ours(&self) -> bool {
         !matches!(

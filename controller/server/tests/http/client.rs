@@ -66,7 +66,7 @@ impl Server {
 
     pub(crate) async fn send(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Reply {
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: atlas\r\nconnection: close\r\ncontent-length: {}\r\n{headers}\r\n",
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n{headers}\r\n",
             body.len()
         );
         let mut request = head.into_bytes();

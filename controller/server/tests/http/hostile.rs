@@ -21,6 +21,11 @@ async fn malformed_requests_are_refused() {
         ("POST", "/api/jobs", "", br#"{"agent": "echo", "priority": {"a": 1}}"#, 400),
         ("POST", "/api/jobs", "", br#"{"agent": "echo", "version": "not a version"}"#, 400),
         ("POST", "/api/jobs", "", br#"{"agent": "echo", "labels": {"": "x"}}"#, 400),
+        ("POST", "/api/jobs", "", br#"{"agent": "echo", "input": 1e999}"#, 400),
+        ("POST", "/api/jobs", "", br#"{"agent": "echo", "input": "\ud800"}"#, 400),
+        ("POST", "/api/jobs", "origin: http://evil.example\r\n", br#"{"agent": "echo"}"#, 403),
+        ("POST", "/api/jobs", "origin: http://localhost\r\n", br#"{"agent": "echo"}"#, 201),
+        ("GET", "/api/jobs", "origin: http://evil.example\r\n", b"", 200),
         ("POST", "/api/jobs", "", long_name.as_bytes(), 400),
         ("POST", "/api/jobs", "", deep.as_bytes(), 400),
         ("POST", "/api/jobs", &long_key, br#"{"agent": "echo"}"#, 400),
@@ -61,6 +66,11 @@ async fn malformed_requests_are_refused() {
         }
     }
     assert_eq!(server.get("/api/health").await.status, 200);
+    assert_eq!(server.get("/api/jobs?agent=%ff").await.json(), serde_json::json!([]));
+    for (host, status) in [("evil.example", 403), ("127.0.0.1:1", 200), ("[::1]:1", 200), ("a.localhost", 200)] {
+        let request = format!("GET /api/health HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+        assert_eq!(parse(&server.raw(request.as_bytes()).await).status, status, "{host}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,7 +79,8 @@ async fn bodies_over_the_limit_are_refused() {
     let body = format!(r#"{{"agent": "echo", "input": {{"text": "{}"}}}}"#, "x".repeat(1 << 20));
     let reply = server.post("/api/jobs", &body).await;
     assert_eq!((reply.status, reply.header("atlas-error-code")), (413, Some("E3006")));
-    let chunked = "POST /api/jobs HTTP/1.1\r\nhost: a\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n";
+    let chunked =
+        "POST /api/jobs HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n";
     let mut request = chunked.as_bytes().to_vec();
     for _ in 0..40 {
         request.extend_from_slice(format!("10000\r\n{}\r\n", "y".repeat(0x10000)).as_bytes());
@@ -86,7 +97,7 @@ async fn bodies_over_the_limit_are_refused() {
 async fn broken_requests_end_in_time() {
     let server = Server::start().await;
     let many_headers = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(500));
-    let long_path = format!("GET /{} HTTP/1.1\r\nhost: a\r\n\r\n", "x".repeat(200_000));
+    let long_path = format!("GET /{} HTTP/1.1\r\nhost: localhost\r\n\r\n", "x".repeat(200_000));
     let streams: Vec<&[u8]> = vec![
         b"",
         b"\r\n\r\n\r\n",
@@ -94,12 +105,12 @@ async fn broken_requests_end_in_time() {
         b"GET / HTTP/9.9\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-        b"GET /api/health HTTP/1.1\r\nhost: a\r\n",
-        b"POST /api/jobs HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 100\r\n\r\n{\"agent\"",
-        b"POST /api/jobs HTTP/1.1\r\nhost: a\r\ncontent-length: -5\r\n\r\n",
-        b"POST /api/jobs HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n{}",
-        b"POST /api/jobs HTTP/1.1\r\nhost: a\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
-        b"GET /ws HTTP/1.1\r\nhost: a\r\nconnection: upgrade, close\r\nupgrade: websocket\r\n\r\n",
+        b"GET /api/health HTTP/1.1\r\nhost: localhost\r\n",
+        b"POST /api/jobs HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 100\r\n\r\n{\"agent\"",
+        b"POST /api/jobs HTTP/1.1\r\nhost: localhost\r\ncontent-length: -5\r\n\r\n",
+        b"POST /api/jobs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n{}",
+        b"POST /api/jobs HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+        b"GET /ws HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade, close\r\nupgrade: websocket\r\n\r\n",
         many_headers.as_bytes(),
         long_path.as_bytes(),
     ];

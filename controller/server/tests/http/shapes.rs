@@ -120,6 +120,53 @@ async fn a_repeated_idempotency_key_gets_the_first_answer() {
     assert_eq!(first, again);
     let other = server.send("POST", "/api/jobs", headers, br#"{"agent": "ghost", "priority": 1}"#).await;
     assert_eq!((other.status, other.header("atlas-error-code")), (409, Some("E3004")));
+    // The first answer stands, whatever has become of the agent since.
+    server.register(GREETER).await;
+    let headers = "idempotency-key: k2\r\n";
+    let body = br#"{"agent": "greeter", "input": {"name": "Ada"}}"#;
+    let first = server.send("POST", "/api/jobs?validate=refuse", headers, body).await.json();
+    assert_eq!(server.send("DELETE", "/api/agents/greeter/versions/1.2.0", "", b"").await.status, 200);
+    assert_eq!(server.send("POST", "/api/jobs?validate=refuse", headers, body).await.json(), first);
+    assert_eq!(server.send("POST", "/api/jobs?validate=refuse", "", body).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ended_job_is_run_again_once_a_key() {
+    let server = Server::start().await;
+    let ghost = server.submit(r#"{"agent": "ghost"}"#).await;
+    assert_eq!(server.post(&format!("/api/jobs/{ghost}/retry"), "").await.header("atlas-error-code"), Some("E1101"));
+    server.register(GREETER).await;
+    let id = server.submit(r#"{"agent": "greeter", "input": {}}"#).await;
+    let retry = format!("/api/jobs/{id}/retry");
+    let first = server.send("POST", &retry, "idempotency-key: r1\r\n", b"").await;
+    assert_eq!(first.status, 201, "{first:?}");
+    let again = server.send("POST", &retry, "idempotency-key: r1\r\n", b"").await;
+    assert_eq!(first.json(), again.json());
+    let job = server.get(&format!("/api/jobs/{}", first.json()["id"].as_str().expect("an id"))).await.json();
+    assert_eq!(job["original_job_id"], id.as_str());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_that_left_the_state_are_still_listed_and_found() {
+    let server = Server::start().await;
+    let mut ids = Vec::new();
+    for _ in 0..1_200 {
+        ids.push(server.submit(r#"{"agent": "ghost"}"#).await);
+    }
+    // The state keeps the last thousand once history has confirmed the others.
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(20);
+    while server.controller.service().handle().applied().jobs_total() > 1_100 {
+        assert!(tokio::time::Instant::now() < deadline, "the state was not pruned");
+        server.submit(r#"{"agent": "ghost"}"#).await;
+    }
+    assert_eq!(server.get(&format!("/api/jobs/{}", ids[0])).await.json()["status"], "failed");
+    assert_eq!(server.get(&format!("/api/jobs/{}", &ids[0][4..])).await.status, 200);
+    let newest = server.get("/api/jobs?limit=1000").await.json();
+    let offset = server.get("/api/jobs?limit=1000&offset=1000").await.json();
+    let all: Vec<&str> =
+        newest.as_array().into_iter().chain(offset.as_array()).flatten().filter_map(|job| job["id"].as_str()).collect();
+    let listed: Vec<&str> = all.iter().rev().copied().take(ids.len()).collect();
+    assert_eq!(listed, ids, "newest first, each once");
 }
 
 #[tokio::test(flavor = "multi_thread")]

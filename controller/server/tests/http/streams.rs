@@ -5,7 +5,7 @@ use tokio::net::TcpStream;
 
 use crate::client::{Server, parse};
 
-const HANDSHAKE: &str = "host: atlas\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+const HANDSHAKE: &str = "host: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
 /// Reads until a text has come.
 async fn until(stream: &mut TcpStream, text: &str) -> String {
@@ -34,7 +34,10 @@ async fn a_plain_get_of_an_event_stream_is_refused() {
 async fn events_are_read_again_from_a_number_on() {
     let server = Server::start().await;
     let mut stream = TcpStream::connect(server.addr()).await.expect("connects");
-    stream.write_all(b"GET /api/events HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n\r\n").await.expect("sent");
+    stream
+        .write_all(b"GET /api/events HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n")
+        .await
+        .expect("sent");
     until(&mut stream, "\r\n\r\n").await;
     let id = server.submit(r#"{"agent": "ghost"}"#).await;
     let live = until(&mut stream, "\"new_status\":\"failed\"").await;
@@ -43,8 +46,9 @@ async fn events_are_read_again_from_a_number_on() {
     let first: u64 =
         live.split("id: ").nth(1).and_then(|text| text.split('\n').next()?.parse().ok()).expect("a number");
     let mut again = TcpStream::connect(server.addr()).await.expect("connects");
-    let request =
-        format!("GET /api/events HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\nlast-event-id: {first}\r\n\r\n");
+    let request = format!(
+        "GET /api/events HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nlast-event-id: {first}\r\n\r\n"
+    );
     again.write_all(request.as_bytes()).await.expect("sent");
     let rest = until(&mut again, "\"new_status\":\"failed\"").await;
     assert!(rest.contains(&format!("id: {}\n", first + 1)) && !rest.contains("\"new_status\":\"running\""), "{rest}");
@@ -58,7 +62,8 @@ async fn events_are_read_again_over_a_restart() {
     controller.shutdown().await;
     let server = Server::start_in(dir).await;
     let mut stream = TcpStream::connect(server.addr()).await.expect("connects");
-    let request = b"GET /api/events HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\nlast-event-id: 0\r\n\r\n";
+    let request =
+        b"GET /api/events HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nlast-event-id: 0\r\n\r\n";
     stream.write_all(request).await.expect("sent");
     let events = until(&mut stream, "\"new_status\":\"failed\"").await;
     assert!(events.contains(&id) && events.contains("\"new_status\":\"running\""), "{events}");
