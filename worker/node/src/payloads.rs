@@ -86,6 +86,7 @@ impl Transfers {
             return Ok(Payload::inline(&bytes));
         }
         let bytes = Bytes::from(bytes);
+        let sent = atlas_package::digest_of(&bytes);
         let at = (0..bytes.len()).step_by(CHUNK_BYTES);
         let chunks: Vec<_> = at.map(|from| bytes.slice(from..bytes.len().min(from + CHUNK_BYTES))).collect();
         self.persist(|| {
@@ -94,6 +95,7 @@ impl Transfers {
                 let stored = self.client().await?.store_payload(requests).await.map_err(refused)?.into_inner();
                 let digest = digest_in("digest", &stored.digest);
                 let digest = digest.map_err(|error| TransferError::Refused(error.to_string()))?;
+                is_whole(sent, digest)?;
                 Ok(Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes: stored.size_bytes } })
             }
         })
@@ -144,6 +146,14 @@ async fn verified(
     Ok(bytes)
 }
 
+/// What was stored must be what was sent: a stream that the connection cut short looks whole to its reader.
+fn is_whole(sent: Digest, stored: Digest) -> Result<(), TransferError> {
+    if stored == sent {
+        return Ok(());
+    }
+    Err(TransferError::Broken(format!("the controller stored {stored} instead of {sent}")))
+}
+
 #[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` wants")]
 fn refused(status: Status) -> TransferError {
     let text = status.message().to_owned();
@@ -156,5 +166,17 @@ fn refused(status: Status) -> TransferError {
         | Code::DeadlineExceeded
         | Code::ResourceExhausted => TransferError::Broken(text),
         _ => TransferError::Refused(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_that_was_cut_short_is_sent_again() {
+        let (sent, cut) = (atlas_package::digest_of(b"abc"), atlas_package::digest_of(b"ab"));
+        assert!(is_whole(sent, sent).is_ok());
+        assert!(matches!(is_whole(sent, cut), Err(TransferError::Broken(_))));
     }
 }
