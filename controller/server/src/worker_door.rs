@@ -2,7 +2,7 @@
 //!
 //! The door translates. A report becomes a request, an applied grant becomes a frame; what happens to jobs is decided by the state.
 //! It keeps no truth of its own: a stream begins with the node's whole lease set, and whenever the door may have missed something it
-//! sends that set again.
+//! ends its streams, so that they begin again.
 
 mod assignment;
 mod follow;

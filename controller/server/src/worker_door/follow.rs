@@ -22,7 +22,7 @@ pub(super) async fn run(door: Arc<Door>) {
                 let leads = matches!(*leadership.borrow_and_update(), Leadership::Leader { .. });
                 if leads {
                     // A term in between may have gone unnoticed.
-                    door.hub.refresh();
+                    door.hub.start_over();
                 } else {
                     door.hub.hand_over(door.leader_address().as_deref());
                 }
@@ -30,8 +30,8 @@ pub(super) async fn run(door: Arc<Door>) {
             batch = batches.recv() => match batch {
                 Ok(batch) => door.hub.deliver(&batch),
                 Err(RecvError::Lagged(entries)) => {
-                    tracing::warn!(entries, "fell behind the log, sending every worker its leases again");
-                    door.hub.refresh();
+                    tracing::warn!(entries, "fell behind the log, having every worker say hello again");
+                    door.hub.start_over();
                 }
                 Err(RecvError::Closed) => return door.hub.hand_over(None),
             },

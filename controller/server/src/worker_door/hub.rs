@@ -4,7 +4,7 @@
 //! a batch that the welcome already covers is skipped by its number, and none in between can be missed, because a member shows its
 //! applied state before it announces the batch.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,9 +13,10 @@ use atlas_raft::{AppliedBatch, Leadership};
 use atlas_service::Service;
 use atlas_state::State;
 use atlas_types::{
-    Attempt, BootId, Event, FencingToken, Job, JobChange, JobId, Micros, Namespace, Node, NodeEpoch, NodeHealth,
-    NodeId, Reason, Seq,
+    Assignment, Attempt, BootId, Event, FencingToken, Job, JobChange, JobId, Micros, Namespace, Node, NodeEpoch,
+    NodeHealth, NodeId, PayloadBody, Reason, Seq,
 };
+use atlas_wire::limits::CONTROLLER_FRAME_BYTES_MAX;
 use atlas_wire::session::{ToWorker, Welcome};
 use tonic::Status;
 
@@ -24,6 +25,15 @@ use super::outbox::Outbox;
 
 /// What an attempt gets between the request to stop and the kill.
 const CANCEL_GRACE: Micros = Micros::from_secs(5);
+
+/// A welcome grows up to this size with inputs in it, and never beyond the second: its frame would not be sent.
+const WELCOME_BYTES: usize = CONTROLLER_FRAME_BYTES_MAX / 2;
+const WELCOME_BYTES_MAX: usize = CONTROLLER_FRAME_BYTES_MAX - (1 << 20);
+/// What a lease takes in a frame besides its input and metadata, at most, as long as it holds a few GPUs.
+const LEASE_BYTES: usize = 1_024;
+
+/// Inputs that are artifacts as well, because they have no room in a welcome.
+pub(super) type Stored = BTreeMap<JobId, PayloadBody>;
 
 /// All seats.
 pub(super) struct Hub {
@@ -94,10 +104,11 @@ impl Hub {
 
     /// Takes the node's seat and welcomes the worker. An older stream of the node is closed.
     ///
-    /// On refusal the stream is given back with the reason.
+    /// `stored` are inputs that are told by reference. On refusal the stream is given back with the reason.
     pub(super) fn enter(
         &self,
         (node, epoch, boot): (NodeId, NodeEpoch, BootId),
+        stored: &Stored,
         out: Outbox,
     ) -> Result<Arc<Seat>, (Outbox, Refused)> {
         let mut seats = self.seats();
@@ -111,13 +122,34 @@ impl Hub {
         if !state.node(&node).is_some_and(|found| mine(&found.node)) {
             return Err((out, Refused::Superseded));
         }
-        let seat = Arc::new(Seat { node: node.clone(), epoch, out, leases: Mutex::default() });
+        let seat = Seat { node: node.clone(), epoch, out, leases: Mutex::default() };
+        let Some(frames) = self.welcome(&seat, &state, stored) else { return Err((seat.out, Refused::TooLarge)) };
+        frames.into_iter().for_each(|frame| seat.out.send(frame));
+        let seat = Arc::new(seat);
         if let Some(older) = seats.insert(node, seat.clone()) {
             older.out.fail(Status::aborted("replaced by a newer stream of this node"));
         }
         self.count(&seats);
-        self.welcome(&seat, &state);
         Ok(seat)
+    }
+
+    /// Inputs of a node's leases that would make its welcome too large.
+    pub(super) fn inputs_without_room(&self, node: &NodeId) -> Vec<(JobId, Arc<[u8]>)> {
+        let state = self.service.handle().applied();
+        let Some(node) = state.node(node) else { return Vec::new() };
+        let mut bytes = 0;
+        let mut inputs = Vec::new();
+        for (_, id) in node.leases() {
+            let Some(job) = state.job(id) else { continue };
+            let PayloadBody::Inline(input) = &job.input.body else { continue };
+            bytes += LEASE_BYTES + input.len() + job.metadata.len();
+            // A reference is no shorter than a small input.
+            if bytes > WELCOME_BYTES && input.len() > LEASE_BYTES {
+                bytes -= input.len();
+                inputs.push((id, input.clone()));
+            }
+        }
+        inputs
     }
 
     /// Gives a seat up, unless a newer stream has taken it.
@@ -168,7 +200,7 @@ impl Hub {
         match change {
             JobChange::Granted => {
                 if let Some(assignment) = self.hold(&mut leases, seat, &batch.state, job) {
-                    seat.out.send(assignment);
+                    seat.out.send(ToWorker::Grant(assignment));
                 }
             }
             JobChange::Cancelling => {
@@ -185,48 +217,49 @@ impl Hub {
         }
     }
 
-    /// Notes a lease of the worker and returns the frame that grants it; none for a job that ended without a run.
-    fn hold(&self, leases: &mut Leases, seat: &Seat, state: &State, job: &Job) -> Option<ToWorker> {
+    /// Notes a lease of the worker and returns what it needs for it; none for a job that ended without a run.
+    fn hold(&self, leases: &mut Leases, seat: &Seat, state: &State, job: &Job) -> Option<Box<Assignment>> {
         let lease = job.lease.as_ref().filter(|lease| lease.epoch == seat.epoch)?;
         let assignment = assignment(state, job, lease, self.service.artifacts().bytes_max())?;
         let held =
             Held { token: lease.token, attempt: lease.attempt, namespace: job.namespace.clone(), reported: false };
         leases.held.insert(job.id, held);
-        Some(ToWorker::Grant(Box::new(assignment)))
+        Some(Box::new(assignment))
     }
 
-    /// Sends every worker its whole lease set again.
-    pub(super) fn refresh(&self) {
-        let seats = self.seats();
-        let state = self.service.handle().applied();
-        for seat in seats.values() {
-            self.welcome(seat, &state);
+    /// Has every worker say hello again, because changes may have gone unnoticed, and forgets lines of jobs that ended meanwhile.
+    pub(super) fn start_over(&self) {
+        let mut seats = self.seats();
+        for (_, seat) in seats.drain() {
+            seat.out.fail(Status::aborted("the controller fell behind its log"));
         }
+        self.count(&seats);
+        let state = self.service.handle().applied();
+        self.service.streams().retain(|id| state.job(id).is_some_and(|job| !job.status.is_terminal()));
     }
 
-    /// Sends the whole lease set of a node, and which of it shall stop.
-    fn welcome(&self, seat: &Seat, state: &State) {
-        let Some(node) = state.node(&seat.node).filter(|node| seat.is(&node.node)) else {
-            return seat.out.fail(Status::aborted("this node's session was lost, or another process took its name"));
-        };
+    /// The whole lease set of a node, and which of it shall stop. None if it is too large for a frame.
+    fn welcome(&self, seat: &Seat, state: &State, stored: &Stored) -> Option<Vec<ToWorker>> {
         let mut leases = seat.leases();
-        let before = std::mem::take(&mut leases.held);
         leases.seq = state.seq();
-        let (mut assignments, mut cancels) = (Vec::with_capacity(node.leases().len()), Vec::new());
-        for (token, id) in node.leases() {
+        let (mut assignments, mut cancels, mut bytes) = (Vec::new(), Vec::new(), 0);
+        for (token, id) in state.node(&seat.node)?.leases() {
             let Some(job) = state.job(id) else { continue };
-            let Some(ToWorker::Grant(assignment)) = self.hold(&mut leases, seat, state, job) else { continue };
-            assignments.push(*assignment);
-            if let Some(held) = leases.held(id, token) {
-                held.reported = before.get(&id).is_some_and(|before| before.token == token && before.reported);
+            let Some(mut assignment) = self.hold(&mut leases, seat, state, job) else { continue };
+            if let Some(input) = stored.get(&id) {
+                assignment.input.body = input.clone();
             }
+            bytes += LEASE_BYTES + assignment.metadata.len();
+            if let PayloadBody::Inline(input) = &assignment.input.body {
+                bytes += input.len();
+            }
+            assignments.push(*assignment);
             if job.reason == Reason::Cancelling {
                 cancels.push(cancel(id, token));
             }
         }
         let welcome = Welcome { epoch: seat.epoch, session_ttl: self.session_ttl, leases: assignments };
-        seat.out.send(ToWorker::Welcome(welcome));
-        cancels.into_iter().for_each(|cancel| seat.out.send(cancel));
+        (bytes <= WELCOME_BYTES_MAX).then(|| std::iter::once(ToWorker::Welcome(welcome)).chain(cancels).collect())
     }
 
     /// This member does not lead any more: workers look for who does.
@@ -266,6 +299,8 @@ pub(super) enum Refused {
     NotLeader,
     /// Meanwhile the node was lost, or another process took its name.
     Superseded,
+    /// The node's leases have no room in one frame.
+    TooLarge,
 }
 
 fn cancel(job: JobId, token: FencingToken) -> ToWorker {

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use atlas_env::Env;
 use atlas_raft::ProposeError;
-use atlas_service::{Service, json};
+use atlas_service::json::{self, NotJson};
+use atlas_service::{ArtifactError, Service};
 use atlas_telemetry::ByReportResult;
 use atlas_types::{
     Attempt, Command, CompleteJob, Door, FailJob, Failure, FailureKind, FencingToken, INLINE_BYTES_MAX, JobId,
@@ -11,10 +13,12 @@ use atlas_types::{
     ReportResult, Request, StartJob, Usage,
 };
 use atlas_wire::session::ToWorker;
-use serde::de::IgnoredAny;
-use tonic::Status;
+use bytes::Bytes;
 
 use super::hub::{Leases, Seat};
+
+/// Results up to this size are checked on the session's own thread.
+const SMALL_BYTES_MAX: usize = 4 * 1024;
 
 /// What a worker asked for in one go: proposed together, answered one by one.
 #[derive(Default)]
@@ -24,8 +28,8 @@ pub(super) struct Batch {
     reports: Vec<Option<Reported>>,
     /// Requests whose stream is too large to be inline, with it.
     streams: Vec<(usize, Vec<u8>)>,
-    /// Requests whose output is an artifact that has to be looked at.
-    artifacts: Vec<usize>,
+    /// Requests whose output and metadata have to be looked at.
+    unchecked: Vec<usize>,
 }
 
 /// A report that waits for its outcome.
@@ -45,6 +49,8 @@ pub(super) enum NotAnswered {
     Propose(ProposeError),
     /// The log lines of an attempt could not be stored.
     Stream(atlas_service::Error),
+    /// The process stops: a result could not be looked at.
+    Stopping,
 }
 
 impl Batch {
@@ -63,13 +69,12 @@ impl Batch {
         (service, seat, leases): (&Service, &Seat, &mut Leases),
         number: u64,
         report: Report,
-    ) -> Result<(), Status> {
+    ) {
         let Report { job, token, kind } = report;
-        check(&kind)?;
         let Some(held) = leases.held(job, token) else {
             seat.out.send(ToWorker::ReportAck { number, result: ReportResult::Fenced });
             count(service, ReportResult::Fenced, 1);
-            return Ok(());
+            return;
         };
         let started = kind == ReportKind::Started;
         held.reported |= !started;
@@ -83,11 +88,10 @@ impl Batch {
             None
         });
         let command = command(&seat.node, job, token, kind, stream);
-        if output(&command).is_some_and(|output| matches!(output.body, PayloadBody::Artifact { .. })) {
-            self.artifacts.push(self.requests.len());
+        if !result_texts(&command).is_empty() {
+            self.unchecked.push(self.requests.len());
         }
         self.push(held.namespace.clone(), command, Some(Reported { number, job, token, started, stream: last }));
-        Ok(())
     }
 
     fn push(&mut self, namespace: Namespace, command: Command, reported: Option<Reported>) {
@@ -98,8 +102,13 @@ impl Batch {
     }
 
     /// Proposes everything and returns the acknowledgements.
-    pub(super) async fn propose(mut self, service: Service, node: NodeId) -> Result<Vec<ToWorker>, NotAnswered> {
-        self.check_artifacts(&service, &node).await;
+    pub(super) async fn propose(
+        mut self,
+        service: Service,
+        env: Env,
+        node: NodeId,
+    ) -> Result<Vec<ToWorker>, NotAnswered> {
+        self.check_results(&service, &env).await?;
         self.store_streams(&service).await?;
         let namespaces: Vec<_> = self.requests.iter().map(|request| request.origin.namespace.clone()).collect();
         let outcomes = service.handle().propose(self.requests).await.map_err(NotAnswered::Propose)?;
@@ -111,8 +120,7 @@ impl Batch {
                 Ok(result) => answers.push(&reported, result),
                 Err(rejection) => {
                     tracing::error!(job = %reported.job, %rejection, "a report could not be recorded");
-                    // Without its lines: they may be what could not be recorded.
-                    let command = unrecordable(&node, &reported, &rejection.to_string(), None);
+                    let command = unrecordable(&node, &reported, &rejection.to_string());
                     unrecorded.push(namespace, command, Some(reported));
                 }
             }
@@ -144,30 +152,21 @@ impl Batch {
         Ok(())
     }
 
-    /// An output that is not here, or is no JSON, would end a job with a result that nobody can read: it fails instead.
-    async fn check_artifacts(&mut self, service: &Service, node: &NodeId) {
-        for index in std::mem::take(&mut self.artifacts) {
-            let (Some(request), Some(Some(reported))) = (self.requests.get_mut(index), self.reports.get(index)) else {
-                continue;
-            };
-            let Some(PayloadBody::Artifact { digest, size_bytes }) =
-                output(&request.command).map(|output| &output.body)
-            else {
-                continue;
-            };
-            let size_bytes = *size_bytes;
-            let reason = match service.artifacts().read(*digest).await {
-                Ok(bytes) if bytes.len() as u64 == size_bytes && is_json(&bytes) => continue,
-                Ok(_) => "the output is not the JSON text that was announced".to_owned(),
-                Err(error) => error.to_string(),
-            };
-            let stream = match &mut request.command {
-                Command::CompleteJob(command) => command.stream.take(),
-                Command::FailJob(command) => command.stream.take(),
-                _ => None,
-            };
-            request.command = unrecordable(node, reported, &reason, stream);
+    /// A result that is not here, or that not every client can read, would spoil all lists that it is in: its job fails instead.
+    ///
+    /// It is no reason to end the session, because the report would come again, and again.
+    async fn check_results(&mut self, service: &Service, env: &Env) -> Result<(), NotAnswered> {
+        for index in std::mem::take(&mut self.unchecked) {
+            let Some(request) = self.requests.get_mut(index) else { continue };
+            for (what, text) in result_texts(&request.command) {
+                if let Some(fault) = fault(service, env, what, text).await? {
+                    tracing::warn!(fault, "a result cannot be kept");
+                    request.command = without_result(&request.command, &fault);
+                    break;
+                }
+            }
         }
+        Ok(())
     }
 }
 
@@ -227,49 +226,85 @@ fn command(node: &NodeId, job: JobId, token: FencingToken, kind: ReportKind, str
 }
 
 /// Ends a job whose report cannot be recorded: otherwise it would hold its lease for ever.
-fn unrecordable(node: &NodeId, reported: &Reported, reason: &str, stream: Option<Payload>) -> Command {
-    let error = Arc::from(format!("the result could not be recorded: {reason}"));
+fn unrecordable(node: &NodeId, reported: &Reported, reason: &str) -> Command {
     Command::FailJob(FailJob {
         job: reported.job,
         node: node.clone(),
         token: reported.token,
-        failure: Failure { kind: FailureKind::Internal, error },
+        failure: not_recorded(reason),
         output: None,
         usage: Usage::default(),
         metadata: None,
-        stream,
+        // Without its lines: they may be what could not be recorded.
+        stream: None,
     })
 }
 
-fn output(command: &Command) -> Option<&Payload> {
-    match command {
-        Command::CompleteJob(command) => Some(&command.output),
-        Command::FailJob(command) => command.output.as_ref(),
-        _ => None,
+/// The same report without the result that cannot be kept. A job that failed anyway keeps its own error.
+fn without_result(command: &Command, reason: &str) -> Command {
+    match command.clone() {
+        Command::CompleteJob(CompleteJob { job, node, token, usage, stream, .. }) => {
+            let failure = not_recorded(reason);
+            Command::FailJob(FailJob { job, node, token, failure, output: None, usage, metadata: None, stream })
+        }
+        Command::FailJob(command) => Command::FailJob(FailJob { output: None, metadata: None, ..command }),
+        command => command,
     }
 }
 
-/// Clients get outputs and metadata as parts of JSON documents, so they must be JSON.
-fn check(kind: &ReportKind) -> Result<(), Status> {
-    let (output, metadata) = match kind {
-        ReportKind::Completed { output, metadata, .. } => (Some(output), metadata),
-        ReportKind::Failed { output, metadata, .. } => (output.as_ref(), metadata),
-        ReportKind::Started | ReportKind::NotHeld => return Ok(()),
+fn not_recorded(reason: &str) -> Failure {
+    let error = Arc::from(format!("the result could not be recorded: {reason}"));
+    Failure { kind: FailureKind::Internal, error }
+}
+
+/// Which part of a result a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Output,
+    Metadata,
+}
+
+/// What clients get as parts of JSON documents.
+fn result_texts(command: &Command) -> Vec<(Part, PayloadBody)> {
+    let (output, metadata) = match command {
+        Command::CompleteJob(command) => (Some(&command.output), &command.metadata),
+        Command::FailJob(command) => (command.output.as_ref(), &command.metadata),
+        _ => return Vec::new(),
     };
-    if let Some(PayloadBody::Inline(bytes)) = output.map(|output| &output.body)
-        && !is_json(bytes)
-    {
-        return Err(Status::invalid_argument("field \"report.output\" is not JSON, or nests too deep"));
-    }
-    let is_object = |bytes: &[u8]| bytes.trim_ascii_start().starts_with(b"{") && is_json(bytes);
-    if metadata.as_ref().is_some_and(|metadata| !is_object(metadata)) {
-        return Err(Status::invalid_argument("field \"report.metadata\" is not a JSON object, or nests too deep"));
-    }
-    Ok(())
+    let output = output.map(|output| (Part::Output, output.body.clone()));
+    let metadata = metadata.clone().map(|metadata| (Part::Metadata, PayloadBody::Inline(metadata)));
+    output.into_iter().chain(metadata).collect()
 }
 
-fn is_json(bytes: &[u8]) -> bool {
-    !json::too_deep(bytes) && serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
+/// Why a text cannot be handed out; none if it can. Large ones are read on the pool for blocking work.
+async fn fault(service: &Service, env: &Env, part: Part, text: PayloadBody) -> Result<Option<String>, NotAnswered> {
+    let name = match part {
+        Part::Output => "output",
+        Part::Metadata => "metadata",
+    };
+    let text = match text {
+        PayloadBody::Inline(text) => Bytes::from_owner(text),
+        PayloadBody::Artifact { digest, size_bytes } => match service.artifacts().read(digest).await {
+            Ok(text) if text.len() as u64 == size_bytes => text,
+            Ok(_) => return Ok(Some(format!("the {name} is not of the size that was announced"))),
+            Err(ArtifactError::Stopped) => return Err(NotAnswered::Stopping),
+            Err(error) => return Ok(Some(error.to_string())),
+        },
+    };
+    if part == Part::Metadata && !text.trim_ascii_start().starts_with(b"{") {
+        return Ok(Some(format!("the {name} is no JSON object")));
+    }
+    let checked = if text.len() <= SMALL_BYTES_MAX {
+        json::check(&text)
+    } else {
+        let task = env.spawn_blocking("check-result", move || json::check(&text));
+        task.join().await.map_err(|_| NotAnswered::Stopping)?
+    };
+    Ok(match checked {
+        Ok(()) => None,
+        Err(NotJson::TooDeep) => Some(format!("the {name} nests deeper than {}", json::DEPTH_MAX)),
+        Err(NotJson::Malformed) => Some(format!("the {name} is no JSON that every client can read")),
+    })
 }
 
 fn count(service: &Service, result: ReportResult, reports: u64) {

@@ -1,21 +1,23 @@
 //! One worker's session: hello, then frames both ways until either side ends it. One task a session, none a message.
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_raft::{Leadership, ProposeError, ReadError};
 use atlas_types::{
-    Command, Door as By, DrainNode, Namespace, NodeEpoch, NodeHealth, Origin, Outcome, Principal, RegisterNode,
-    Request, WarmChanged,
+    Command, Digest, Door as By, DrainNode, Namespace, NodeEpoch, NodeHealth, NodeId, Origin, Outcome, PayloadBody,
+    Principal, RegisterNode, Request, WarmChanged,
 };
 use atlas_wire::proto::worker::v1::SessionRequest;
 use atlas_wire::session::{Hello, ToLeader, ToWorker};
+use bytes::Bytes;
 use futures::stream::{FuturesOrdered, ReadyChunks, StreamExt as _};
 use tonic::{Status, Streaming};
 
 use super::Door;
-use super::hub::{Refused, Seat};
+use super::hub::{Refused, Seat, Stored};
 use super::outbox::Outbox;
 use super::report::{Batch, NotAnswered};
 
@@ -25,6 +27,12 @@ const HELLO_MAX: Duration = Duration::from_secs(10);
 const FRAMES_MAX: usize = 256;
 /// Proposals under way for one worker. Beyond it its stream is not read.
 const PROPOSALS_MAX: usize = 64;
+
+/// Warm counts are proposed this often, and so many at once; what changes in between is told with its latest count.
+const WARM_EVERY: Duration = Duration::from_millis(250);
+const WARM_AT_ONCE_MAX: usize = 64;
+/// Packages whose warm counts wait. More than a node may keep warm are not taken in.
+const WARM_WAITING_MAX: usize = 1_024;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -44,9 +52,16 @@ pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>
         Ok(epoch) => epoch,
         Err(refusal) => return door.refuse(&out, refusal),
     };
-    let seat = match door.hub.enter((identity.0, epoch, identity.1), out) {
+    let stored = match door.store_inputs(&identity.0).await {
+        Ok(stored) => stored,
+        Err(refusal) => return door.refuse(&out, refusal),
+    };
+    let seat = match door.hub.enter((identity.0, epoch, identity.1), &stored, out) {
         Ok(seat) => seat,
         Err((out, Refused::NotLeader)) => return door.refuse(&out, Refusal::NotLeader),
+        Err((out, Refused::TooLarge)) => {
+            return out.fail(Status::aborted("this node's leases changed while they were prepared"));
+        }
         Err((out, Refused::Superseded)) => {
             return out.fail(Status::aborted("this node's session was lost, or another process took its name"));
         }
@@ -59,6 +74,8 @@ pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>
         proposals: FuturesOrdered::new(),
         renewal: None,
         renew_next: None,
+        warm: BTreeMap::new(),
+        warm_pause: None,
     };
     match session.attend().await {
         Ok(()) => seat.out.finish(),
@@ -137,6 +154,17 @@ impl Door {
         Ok(epoch)
     }
 
+    /// Makes artifacts of the inputs that have no room in the welcome.
+    async fn store_inputs(&self, node: &NodeId) -> Result<Stored, Refusal> {
+        let mut stored = Stored::new();
+        for (job, input) in self.hub.inputs_without_room(node) {
+            let digest = self.service.artifacts().store(Bytes::from_owner(input.clone())).await;
+            let digest = digest.map_err(|error| Status::unavailable(error.to_string()))?;
+            stored.insert(job, PayloadBody::Artifact { digest, size_bytes: input.len() as u64 });
+        }
+        Ok(stored)
+    }
+
     async fn register(&self, command: RegisterNode) -> Result<NodeEpoch, Refusal> {
         let origin = Origin {
             namespace: Namespace::default_namespace(),
@@ -179,6 +207,10 @@ struct Session {
     renewal: Option<Boxed<Result<u64, ReadError>>>,
     /// The latest one that came meanwhile; it stands for all before it.
     renew_next: Option<u64>,
+    /// Warm counts that were told and not proposed yet.
+    warm: BTreeMap<Digest, u32>,
+    /// Until they may be proposed again.
+    warm_pause: Option<Boxed<()>>,
 }
 
 impl Session {
@@ -190,12 +222,22 @@ impl Session {
                     None => std::future::pending().await,
                 }
             };
+            let pause = async {
+                match &mut self.warm_pause {
+                    Some(pause) => pause.await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 // Answers first: they free room for what is read next.
                 biased;
                 () = self.seat.out.ended() => return Ok(()),
                 Some(acks) = self.proposals.next() => self.answered(acks)?,
                 number = renewal => self.renewed(number)?,
+                () = pause, if self.proposals.len() < PROPOSALS_MAX => {
+                    self.warm_pause = None;
+                    self.tell_warm();
+                }
                 frames = self.incoming.next(), if self.proposals.len() < PROPOSALS_MAX => match frames {
                     Some(frames) => self.take(frames)?,
                     None => return Ok(()),
@@ -209,6 +251,7 @@ impl Session {
         match acks {
             Ok(acks) => acks.into_iter().for_each(|ack| self.seat.out.send(ack)),
             Err(NotAnswered::Propose(error)) => return Err(error.into()),
+            Err(NotAnswered::Stopping) => return Err(Status::unavailable("stopping").into()),
             Err(NotAnswered::Stream(error)) => return Err(Status::unavailable(error.to_string()).into()),
         }
         Ok(())
@@ -243,11 +286,35 @@ impl Session {
         for frame in frames {
             self.take_one(ToLeader::try_from(frame?).map_err(Status::from)?, &mut batch)?;
         }
-        if !batch.is_empty() {
-            let service = self.door.service.clone();
-            self.proposals.push_back(Box::pin(batch.propose(service, self.seat.node.clone())));
+        self.propose(batch);
+        if self.warm_pause.is_none() {
+            self.tell_warm();
         }
         Ok(())
+    }
+
+    fn propose(&mut self, batch: Batch) {
+        if !batch.is_empty() {
+            let (service, env) = (self.door.service.clone(), self.door.env.clone());
+            self.proposals.push_back(Box::pin(batch.propose(service, env, self.seat.node.clone())));
+        }
+    }
+
+    /// Proposes warm counts that the state does not have, some now and the others after a pause: a worker cannot fill the log with them.
+    fn tell_warm(&mut self) {
+        let state = self.door.service.handle().applied();
+        let known = state.node(&self.seat.node).map(|known| &known.node.warm);
+        self.warm.retain(|digest, idle| known.and_then(|known| known.get(digest)).copied().unwrap_or(0) != *idle);
+        let mut batch = Batch::default();
+        for _ in 0..WARM_AT_ONCE_MAX {
+            let Some((digest, idle)) = self.warm.pop_first() else { break };
+            let (node, epoch) = (self.seat.node.clone(), self.seat.epoch);
+            batch.command(Command::WarmChanged(WarmChanged { node, epoch, digest, idle }));
+        }
+        if !batch.is_empty() {
+            self.warm_pause = Some(self.door.env.clock.sleep(WARM_EVERY));
+        }
+        self.propose(batch);
     }
 
     fn take_one(&mut self, said: ToLeader, batch: &mut Batch) -> Result<(), Refusal> {
@@ -256,7 +323,7 @@ impl Session {
             ToLeader::Hello(_) => return Err(Status::invalid_argument("a stream has one hello").into()),
             ToLeader::Renew { number } => self.renew(number),
             ToLeader::Report { number, report } => {
-                batch.report((service, &self.seat, &mut self.seat.leases()), number, report)?;
+                batch.report((service, &self.seat, &mut self.seat.leases()), number, report);
             }
             ToLeader::StreamEvents { job, attempt, events } => {
                 // Under the lock: lines that come after their attempt's end would never be cleared away.
@@ -266,11 +333,8 @@ impl Session {
                 }
             }
             ToLeader::WarmChanged { digest, idle } => {
-                let (node, epoch) = (self.seat.node.clone(), self.seat.epoch);
-                let state = service.handle().applied();
-                let known = state.node(&node).and_then(|known| known.node.warm.get(&digest)).copied().unwrap_or(0);
-                if known != idle {
-                    batch.command(Command::WarmChanged(WarmChanged { node, epoch, digest, idle }));
+                if self.warm.len() < WARM_WAITING_MAX || self.warm.contains_key(&digest) {
+                    self.warm.insert(digest, idle);
                 }
             }
             ToLeader::Draining => batch.command(Command::DrainNode(DrainNode { node: self.seat.node.clone() })),

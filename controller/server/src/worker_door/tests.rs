@@ -2,12 +2,9 @@
 
 mod fake;
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use atlas_env::Env;
 use atlas_types::{
-    BootId, Command, Digest, FencingToken, JobId, LoseLease, NodeEpoch, Payload, PayloadBody, ReportKind, Usage,
+    Attempt, Command, Digest, Failure, FailureKind, FencingToken, JobId, LoseLease, Payload, PayloadBody, ReportKind,
+    StreamEvent, StreamKind, Timestamp, Usage,
 };
 use atlas_wire::convert::{digest_in, digest_out};
 use atlas_wire::limits::CHUNK_BYTES;
@@ -17,8 +14,9 @@ use atlas_wire::session::ToLeader;
 use bytes::Bytes;
 use tokio_stream::StreamExt as _;
 
-use super::{Door, Parts, outbox};
-use fake::{Cluster, completed, hello, line, report, soon};
+use super::hub::Stored;
+use super::outbox;
+use fake::{Cluster, completed, hello, identity, line, report, soon};
 
 const WELCOME: &str = "welcome epoch 1 ttl 10s leases []";
 
@@ -152,13 +150,9 @@ async fn malformed_frames_end_the_session_and_change_nothing() {
     worker.hears().await;
     cluster.submit(7, "plain").await;
     let entries = cluster.entries();
-    let frames: [(SessionRequest, &str); 4] = [
+    let frames: [(SessionRequest, &str); 3] = [
         (SessionRequest { kind: None }, "InvalidArgument: field \"session_request.kind\" is missing"),
         (hello("n1", 1).into(), "InvalidArgument: a stream has one hello"),
-        (
-            report(1, 7, 1, completed("{")).into(),
-            "InvalidArgument: field \"report.output\" is not JSON, or nests too deep",
-        ),
         (
             report(1, 7, 1, completed(&"1".repeat(70_000))).into(),
             "InvalidArgument: field \"payload.inline\" has 70000 bytes or items, more than 65536",
@@ -216,31 +210,132 @@ async fn long_streams_are_stored_and_outputs_that_are_not_here_fail_their_job() 
 }
 
 #[tokio::test]
-async fn whoever_missed_something_gets_the_whole_set() {
+async fn whoever_missed_something_says_hello_again_and_lines_of_ended_jobs_are_forgotten() {
     let cluster = Cluster::start().await;
     let mut worker = cluster.worker("n1", 1).await;
     worker.hears().await;
     cluster.submit(7, "plain").await;
     worker.hears().await;
-    let door = Door::new(Parts {
-        service: cluster.controller.service().clone(),
-        env: Env::system(),
-        session_ttl: Duration::from_secs(1),
-        members: BTreeMap::new(),
-    });
+    let door = cluster.door();
     let (out, outgoing) = outbox::outbox();
-    let identity = ("n1".parse().expect("a name"), NodeEpoch(1), BootId(1));
-    let Ok(_seat) = door.hub.enter(identity, out) else { panic!("refused") };
-    door.hub.refresh();
+    let Ok(_seat) = door.hub.enter(identity(), &Stored::new(), out) else { panic!("refused") };
+    let event = StreamEvent {
+        number: 1,
+        at: Timestamp(1),
+        kind: StreamKind::Log,
+        level: "info".to_owned(),
+        text: "hello".to_owned(),
+    };
+    let streams = door.service.streams();
+    for job in [7, 8] {
+        streams.push(JobId(job), Attempt(1), vec![event.clone()]);
+    }
+    door.hub.start_over();
+    let frames: Vec<_> = outgoing.collect().await;
+    let [Err(reason)] = &frames[..] else { panic!("{frames:?}") };
+    assert_eq!(reason.message(), "the controller fell behind its log");
+    assert!(streams.collect(JobId(7), Attempt(1)).is_some());
+    assert!(streams.collect(JobId(8), Attempt(1)).is_none());
+}
+
+#[tokio::test]
+async fn workers_of_a_member_that_does_not_lead_are_sent_to_the_leader() {
+    let cluster = Cluster::start().await;
+    let mut worker = cluster.worker("n1", 1).await;
+    worker.hears().await;
+    let door = cluster.door();
+    let (out, outgoing) = outbox::outbox();
+    let Ok(_seat) = door.hub.enter(identity(), &Stored::new(), out) else { panic!("refused") };
     door.hub.hand_over(Some("there:7401"));
     let frames: Vec<_> = outgoing.collect().await;
-    let leases = |frame: &Result<SessionResponse, _>| match frame.as_ref().map(|frame| &frame.kind) {
-        Ok(Some(Kind::Welcome(welcome))) => welcome.leases.len(),
-        other => panic!("{other:?}"),
-    };
-    assert_eq!([leases(&frames[0]), leases(&frames[1])], [1, 1]);
-    let Ok(SessionResponse { kind: Some(Kind::NotLeader(last)) }) = &frames[2] else { panic!("{frames:?}") };
+    let Ok(SessionResponse { kind: Some(Kind::NotLeader(last)) }) = &frames[1] else { panic!("{frames:?}") };
     assert_eq!(last.leader_address, "there:7401");
+}
+
+#[tokio::test]
+async fn inputs_without_room_in_a_welcome_are_told_by_reference() {
+    const JOBS: u64 = 600;
+    let cluster = Cluster::start().await;
+    let mut worker = cluster.worker_of("n1", 1, JOBS as u32).await;
+    worker.hears().await;
+    cluster.submit_large(1..=JOBS).await;
+    for _ in 0..JOBS {
+        assert!(worker.hears().await.starts_with("grant"));
+    }
+    drop(worker);
+    let mut worker = cluster.worker_of("n1", 1, JOBS as u32).await;
+    let welcome = worker.welcome().await;
+    assert_eq!(welcome.leases.len() as u64, JOBS);
+    let bodies = welcome.leases.iter().map(|lease| &lease.input.body);
+    let digest = |body: &PayloadBody| match body {
+        PayloadBody::Artifact { digest, .. } => Some(*digest),
+        PayloadBody::Inline(_) => None,
+    };
+    let digests: Vec<_> = bodies.filter_map(digest).collect();
+    assert!(digests.len() > 50 && digests.len() < 150, "{}", digests.len());
+    let input = cluster.controller.service().artifacts().read(digests[0]).await.expect("stored");
+    assert_eq!(input.len(), 65_000);
+}
+
+#[tokio::test]
+async fn a_result_that_no_client_could_read_fails_its_job_and_is_acknowledged() {
+    let cluster = Cluster::start().await;
+    let mut worker = cluster.worker("n1", 1).await;
+    worker.hears().await;
+    let deep = format!("{}1{}", "{\"a\":".repeat(3_000), "}".repeat(3_000));
+    let completed_with = |output: &str, metadata: &str| ReportKind::Completed {
+        output: Payload::inline(output.as_bytes()),
+        usage: Usage::default(),
+        metadata: Some(metadata.as_bytes().into()),
+    };
+    let cases = [
+        (completed("{"), "the output is no JSON that every client can read"),
+        (completed("1e999"), "the output is no JSON that every client can read"),
+        (completed(r#"{"a":"\ud800"}"#), "the output is no JSON that every client can read"),
+        (completed(&deep), "the output nests deeper than 100"),
+        (completed_with("1", "[]"), "the metadata is no JSON object"),
+        (completed_with("1", r#"{"a":-1e999}"#), "the metadata is no JSON that every client can read"),
+    ];
+    for (number, (kind, reason)) in (1..).zip(cases) {
+        cluster.submit(number, "plain").await;
+        assert!(worker.hears().await.starts_with("grant"));
+        worker.say(report(number, number, number, kind)).await;
+        assert_eq!(worker.hears().await, format!("report {number} Applied"));
+        assert_eq!(cluster.failure(number), format!("Internal: the result could not be recorded: {reason}"));
+    }
+    cluster.submit(50, "plain").await;
+    worker.hears().await;
+    let failure = Failure { kind: FailureKind::Agent, error: "it broke".into() };
+    let output = Some(Payload::inline(deep.as_bytes()));
+    let kind = ReportKind::Failed { failure, output, usage: Usage::default(), metadata: None, cancelled: false };
+    worker.say(report(50, 50, 7, kind)).await;
+    assert_eq!(worker.hears().await, "report 50 Applied");
+    assert_eq!(cluster.failure(50), "Agent: it broke");
+}
+
+#[tokio::test]
+async fn a_flood_of_warm_counts_becomes_few_entries() {
+    let cluster = Cluster::start().await;
+    let mut worker = cluster.worker("n1", 1).await;
+    worker.hears().await;
+    let entries = cluster.entries();
+    for turn in 0..500_u32 {
+        worker.say(ToLeader::WarmChanged { digest: Digest([1; 32]), idle: turn % 7 + 1 }).await;
+    }
+    let last = 499 % 7 + 1;
+    let warm = || {
+        let state = cluster.controller.service().handle().applied();
+        let node = state.node(&"n1".parse().expect("a name")).expect("a node").node.clone();
+        node.warm.get(&Digest([1; 32])).copied()
+    };
+    soon(async {
+        while warm() != Some(last) {
+            worker.say(ToLeader::Renew { number: 1 }).await;
+            worker.hears().await;
+        }
+    })
+    .await;
+    assert!(cluster.entries() - entries < 50, "{}", cluster.entries() - entries);
 }
 
 #[tokio::test]

@@ -1,17 +1,19 @@
 //! A controller in a temporary directory, and a worker that only talks.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_types::{
     AgentKind, AgentPin, Attempt, BootId, CancelJob, Command, Digest, Door, Effects, FencingToken, Inventory, JobId,
-    Level, Micros, Namespace, Origin, Payload, Principal, RegisterAgent, Report, ReportKind, Request, RetryRule,
-    RunSpec, StreamEvent, StreamKind, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version,
+    Level, Micros, Namespace, NodeEpoch, NodeId, Origin, Payload, Principal, RegisterAgent, Report, ReportKind,
+    Request, RetryRule, RunSpec, StreamEvent, StreamKind, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version,
 };
+use atlas_wire::limits::CONTROLLER_FRAME_BYTES_MAX;
 use atlas_wire::proto::worker::v1::worker_service_client::WorkerServiceClient;
 use atlas_wire::proto::worker::v1::{SessionRequest, SessionResponse};
-use atlas_wire::session::{Hello, ToLeader, ToWorker};
+use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
@@ -55,6 +57,20 @@ fn agent(name: &str, effects: Effects) -> Command {
     })
 }
 
+fn submission(job: u64, agent: &str, input: Payload) -> Command {
+    let pin = AgentPin { version: Version { major: 1, minor: 0, patch: 0 }, digest: Digest([1; 32]) };
+    Command::SubmitJob(SubmitJob {
+        id: JobId(job),
+        agent: agent.parse().expect("a name"),
+        verdict: Verdict::Accepted(pin),
+        input,
+        priority: 0,
+        metadata: b"{}".as_slice().into(),
+        labels: Default::default(),
+        execution_timeout: None,
+    })
+}
+
 impl Cluster {
     pub(super) async fn start() -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
@@ -82,18 +98,15 @@ impl Cluster {
     }
 
     pub(super) async fn submit(&self, job: u64, agent: &str) {
-        let pin = AgentPin { version: Version { major: 1, minor: 0, patch: 0 }, digest: Digest([1; 32]) };
-        self.does(Command::SubmitJob(SubmitJob {
-            id: JobId(job),
-            agent: agent.parse().expect("a name"),
-            verdict: Verdict::Accepted(pin),
-            input: Payload::inline(b"{}"),
-            priority: 0,
-            metadata: b"{}".as_slice().into(),
-            labels: Default::default(),
-            execution_timeout: None,
-        }))
-        .await;
+        self.does(submission(job, agent, Payload::inline(b"{}"))).await;
+    }
+
+    /// Submits jobs of `plain` with inputs as large as a frame of the log takes.
+    pub(super) async fn submit_large(&self, jobs: std::ops::RangeInclusive<u64>) {
+        for job in jobs {
+            let input = Payload::inline(format!("\"{:0>64998}\"", job).as_bytes());
+            self.does(submission(job, "plain", input)).await;
+        }
     }
 
     pub(super) async fn cancel(&self, job: u64) {
@@ -105,6 +118,23 @@ impl Cluster {
         let state = self.controller.service().handle().applied();
         let job = state.job(JobId(job)).expect("a job");
         format!("{} {:?} {:?}", job.status.as_str(), job.output, job.stream)
+    }
+
+    /// Why a job failed.
+    pub(super) fn failure(&self, job: u64) -> String {
+        let state = self.controller.service().handle().applied();
+        let failure = state.job(JobId(job)).and_then(|job| job.failure.clone()).expect("it failed");
+        format!("{:?}: {}", failure.kind, failure.error)
+    }
+
+    /// A door of its own, which follows nothing.
+    pub(super) fn door(&self) -> Arc<super::super::Door> {
+        super::super::Door::new(super::super::Parts {
+            service: self.controller.service().clone(),
+            env: Env::system(),
+            session_ttl: Duration::from_secs(1),
+            members: BTreeMap::new(),
+        })
     }
 
     pub(super) fn entries(&self) -> u64 {
@@ -123,16 +153,33 @@ impl Cluster {
         worker
     }
 
+    /// A worker with so many places that has said hello.
+    pub(super) async fn worker_of(&self, node: &str, boot: u128, places: u32) -> Worker {
+        let mut worker = self.stranger().await;
+        worker.say(hello_with(node, boot, places)).await;
+        worker
+    }
+
     /// A stream on which nothing was said.
     pub(super) async fn stranger(&self) -> Worker {
         let (frames, sent) = mpsc::channel(16);
-        let answers = soon(self.client().await.session(ReceiverStream::new(sent))).await.expect("a stream");
+        let mut client = self.client().await.max_decoding_message_size(CONTROLLER_FRAME_BYTES_MAX);
+        let answers = soon(client.session(ReceiverStream::new(sent))).await.expect("a stream");
         Worker { frames, answers: answers.into_inner() }
     }
 }
 
+/// The process that `worker("n1", 1)` is.
+pub(super) fn identity() -> (NodeId, NodeEpoch, BootId) {
+    ("n1".parse().expect("a name"), NodeEpoch(1), BootId(1))
+}
+
 pub(super) fn hello(node: &str, boot: u128) -> ToLeader {
-    let inventory = Inventory { places: 2, ..Inventory::default() };
+    hello_with(node, boot, 2)
+}
+
+fn hello_with(node: &str, boot: u128, places: u32) -> ToLeader {
+    let inventory = Inventory { places, ..Inventory::default() };
     let node = node.parse().expect("a name");
     ToLeader::Hello(Hello { node, boot_id: BootId(boot), inventory, level: Level::CURRENT, leases: Vec::new() })
 }
@@ -170,6 +217,15 @@ impl Worker {
     pub(super) async fn say_frame(&mut self, frame: SessionRequest) {
         // A stream that the door has closed shows in what is heard.
         let _ = soon(self.frames.send(frame)).await;
+    }
+
+    /// The next frame, which must be a welcome.
+    pub(super) async fn welcome(&mut self) -> Welcome {
+        let frame = soon(self.answers.message()).await.expect("it is sent").expect("a frame");
+        match ToWorker::try_from(frame).expect("well-formed") {
+            ToWorker::Welcome(welcome) => welcome,
+            other => panic!("{other:?}"),
+        }
     }
 
     /// The next frame in words, or how the stream ended.
