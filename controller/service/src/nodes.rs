@@ -108,12 +108,22 @@ fn hardware(nodes: &[&std::sync::Arc<NodeState>], allocations: &[Value]) -> Valu
         "free_gpus": free_gpus,
         "gpu_vram_gb": vram,
         "total_memory_gb": whole(inventories().map(|inventory| inventory.memory_bytes as f64 / GB).sum()),
-        "free_memory_gb": whole(nodes.iter().map(|node| node.free.memory_bytes as f64 / GB).sum()),
+        "free_memory_gb": whole(nodes.iter().map(|node| memory_free(node) as f64 / GB).sum()),
         "total_cpu_cores": inventories().map(|inventory| u64::from(inventory.cores)).sum::<u64>(),
-        "free_cpu_cores": nodes.iter().map(|node| u64::from(node.free.cores)).sum::<u64>(),
+        "free_cpu_cores": nodes.iter().map(|node| u64::from(cores_free(node))).sum::<u64>(),
         "architecture": architecture(inventories()),
         "allocations": allocations,
     })
+}
+
+/// Cores that no lease holds; 0 where they are not tracked.
+fn cores_free(node: &NodeState) -> u32 {
+    node.free.cores.min(node.node.inventory.cores)
+}
+
+/// Memory that no lease holds; 0 where it is not tracked.
+fn memory_free(node: &NodeState) -> u64 {
+    node.free.memory_bytes.min(node.node.inventory.memory_bytes)
 }
 
 /// The one architecture of all nodes, or `any`.
@@ -152,9 +162,9 @@ fn shown(state: &NodeState) -> Value {
         "cordoned": cordoned,
         "draining": draining,
         "cores": inventory.cores,
-        "cores_free": state.free.cores,
+        "cores_free": cores_free(state),
         "memory_bytes": inventory.memory_bytes,
-        "memory_bytes_free": state.free.memory_bytes,
+        "memory_bytes_free": memory_free(state),
         "arch": inventory.architecture.map_or("any", |architecture| architecture.as_str()),
         "gpus": gpus.collect::<Vec<_>>(),
         "devices": inventory.devices,
