@@ -123,13 +123,14 @@ impl Request {
     }
 }
 
-/// Whether the host of a `Host` header names the machine itself.
+/// Whether the host of a `Host` header names the machine itself. A name without a dot is of the local network: nobody outside can
+/// make one point here.
 fn is_this_machine(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => host.split(':').next().unwrap_or_default(),
     };
-    name == "localhost"
+    !name.contains('.') && !name.contains(':')
         || name.ends_with(".localhost")
         || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
