@@ -45,7 +45,7 @@ async fn load(env: &Env, handle: &Handle, node: &NodeId, concurrency: usize) -> 
     let until = warm + MEASURED;
     let one = |number: usize| async move {
         let mut latencies = Vec::new();
-        let mut cordoned = number % 2 == 0;
+        let mut cordoned = number.is_multiple_of(2);
         loop {
             let begun = env.clock.monotonic();
             if begun > until {

@@ -17,7 +17,7 @@ pub(crate) struct Connection {
 
 /// A request as it goes over the wire.
 pub(crate) fn request(method: &str, path: &str, body: &[u8]) -> Vec<u8> {
-    let head = format!("{method} {path} HTTP/1.1\r\nHost: bench\r\nContent-Length: {}\r\n\r\n", body.len());
+    let head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nContent-Length: {}\r\n\r\n", body.len());
     [head.as_bytes(), body].concat()
 }
 
