@@ -34,9 +34,8 @@ pub(crate) async fn start_with(env: &Env, options: Options) -> Result<Cluster> {
 
 /// Registers an agent that answers `{}` by the given provider, a line of YAML.
 pub(crate) async fn register(http: SocketAddr, name: &str, provider: &str, files: Vec<PackFile>) -> Result<()> {
-    let contract = format!(
-        "agent:\n  name: {name}\n  version: 1.0.0\n  description: Measured.\n  provider: {provider}\n  hardware: {{ warm_pool_size: 4 }}\n"
-    );
+    let contract =
+        format!("agent:\n  name: {name}\n  version: 1.0.0\n  description: Measured.\n  provider: {provider}\n");
     let contract = PackFile { path: "agent.yaml".to_owned(), bytes: contract.into_bytes(), executable: false };
     let package = pack_files([vec![contract], files].concat()).with_context(|| format!("could not pack {name}"))?;
     Connection::open(http).await?.send(&request("POST", "/api/agents", &package.bytes)).await?;
