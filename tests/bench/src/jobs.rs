@@ -52,7 +52,7 @@ pub(crate) fn run(env: &Env, rows: &[Row]) -> Result<Vec<Row>> {
     let file = |path: &str, text: &str, executable| {
         vec![PackFile { path: path.to_owned(), bytes: text.as_bytes().to_vec(), executable }]
     };
-    let warm_exec = "{ type: exec, command: [\"./agent.sh\"], warm: true }";
+    let warm_exec = "{ type: exec, command: [\"./agent.sh\"], mode: warm }";
     runtime.block_on(cluster::register(http, "warm-exec", warm_exec, file("agent.sh", EXEC_AGENT, true)))?;
     runtime.block_on(cluster::register(
         http,
