@@ -34,7 +34,7 @@ class Nothing(AgentBase):
         return {}
 ";
 
-const EXEC_AGENT: &str = "#!/bin/sh\nwhile read -r line; do printf '{}\\n'; done\n";
+const EXEC_AGENT: &str = "#!/bin/sh\nwhile read -r line; do printf '{\"output\": {}}\\n'; done\n";
 
 pub(crate) fn run(env: &Env, rows: &[Row]) -> Result<Vec<Row>> {
     let runtime = atlas_dev::runtime()?;
