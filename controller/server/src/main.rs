@@ -10,6 +10,7 @@ use atlas_env::Env;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    atlas_env::no_huge_pages();
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -10,6 +10,7 @@
 mod clock;
 mod entropy;
 mod files;
+mod memory;
 mod net;
 mod tasks;
 
@@ -18,6 +19,7 @@ use std::sync::Arc;
 pub use clock::{Clock, SystemClock};
 pub use entropy::{Entropy, SystemEntropy};
 pub use files::{Files, SystemFiles};
+pub use memory::{huge_pages_as_the_system_does, no_huge_pages};
 pub use net::{Connection, Listener, Net, SystemNet};
 pub use tasks::{Task, TaskEnd};
 

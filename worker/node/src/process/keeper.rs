@@ -47,6 +47,7 @@ pub fn run_if_asked() {
         CAPABLE.store(true, Ordering::Relaxed);
         return;
     }
+    atlas_env::huge_pages_as_the_system_does();
     let ended = Orders::parse(arguments).map(|orders| match orders {
         Orders::Probe(confinement) => probe(confinement).is_ok(),
         Orders::Keep(keep) => keep.run().is_ok(),
