@@ -4,7 +4,7 @@
 //! durable group; damage before it is an error that names file and offset, never other data; a failed sync poisons the log.
 //!
 //! How it is cut: [`record`], [`segment`], [`core`] and [`recover`] are pure, bytes in and plans out. [`store`] carries plans
-//! out over a [`driver::Driver`]: [`file`] on disk, [`sim`] in memory with crashes. Nothing here knows Raft's rules or openraft.
+//! out over a [`driver::Driver`]: [`mod@file`] on disk, [`sim`] in memory with crashes. Nothing here knows Raft's rules or openraft.
 
 pub mod block;
 pub mod core;
