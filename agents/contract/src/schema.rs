@@ -1,8 +1,8 @@
 //! JSON Schema 2020-12 as contracts use it (spec §4): compiled once, checked many times, answered in Python's words.
 //!
 //! Whether a value is valid is decided by the `jsonschema` crate. This module owns the rest: which schemas are refused
-//! because checking them could cost too much, patterns in Python's syntax ([`pattern`]), the order of the violations
-//! ([`order`]) and their texts ([`message`]). Remote references and formats are never followed or asserted.
+//! because checking them could cost too much, patterns in Python's syntax (`pattern`), the order of the violations
+//! (`order`) and their texts (`message`). Remote references and formats are never followed or asserted.
 
 mod cost;
 mod limits;

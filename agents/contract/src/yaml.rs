@@ -1,7 +1,7 @@
 //! YAML 1.1 text to JSON values, as the loader of the Python world reads it (spec §0.3).
 //!
 //! The grammar comes from `granit-parser`; this module owns what the words mean: which plain scalars are booleans,
-//! numbers or dates ([`scalar`]), merge keys, anchors, "the last duplicate wins", and the budgets that keep a hostile
+//! numbers or dates (`scalar`), merge keys, anchors, "the last duplicate wins", and the budgets that keep a hostile
 //! document small. It knows nothing of contracts.
 
 mod compose;
