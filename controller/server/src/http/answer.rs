@@ -7,7 +7,7 @@ use atlas_types::ErrorKind;
 use atlas_wire::error::http_status;
 use axum::body::Body;
 use http::StatusCode;
-use http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use serde_json::{Value, json};
 
 /// What a handler answers.
@@ -105,6 +105,10 @@ fn with_status(error: &atlas_service::Error, status: StatusCode, problem: bool) 
     headers.insert(ERROR_CODE, HeaderValue::from_static(entry.code));
     if let Some(after) = error.retry_after() {
         headers.insert(RETRY_AFTER, HeaderValue::from(after.as_secs().max(1)));
+    }
+    if matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
+        // The rest of the body is not read, so the client must not send its next request behind it.
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response
 }

@@ -79,6 +79,7 @@ async fn bodies_over_the_limit_are_refused() {
     let body = format!(r#"{{"agent": "echo", "input": {{"text": "{}"}}}}"#, "x".repeat(1 << 20));
     let reply = server.post("/api/jobs", &body).await;
     assert_eq!((reply.status, reply.header("atlas-error-code")), (413, Some("E3006")));
+    assert_eq!(reply.header("connection"), Some("close"), "the rest of the body is not read");
     let chunked =
         "POST /api/jobs HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n";
     let mut request = chunked.as_bytes().to_vec();
