@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test of the workspace, then the doc tests.
+//! `cargo xtask test`: the doc tests, then every other test of the workspace, whose closing line is the last thing printed.
 //!
 //! The tests that start programs find them in the folder named by `ATLAS_TEST_BIN_DIR`, which is built here first, so that
 //! they never run an old one. No test needs a database, a browser or the network.
@@ -21,17 +21,16 @@ pub(crate) struct Options {
 pub(crate) fn run_all(options: &Options) -> Result<()> {
     require_python()?;
     run(&mut cargo(&["build", "--workspace", "--bins", "--locked"]))?;
+    if options.filter.is_empty() {
+        run(&mut cargo(&["test", "--workspace", "--locked", "--doc"]))?;
+    }
     let mut tests = if has_cargo("nextest") {
         cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"])
     } else {
         eprintln!("xtask: cargo-nextest is not installed: using cargo test");
         cargo(&["test", "--workspace", "--locked", "--lib", "--bins", "--tests", "--no-fail-fast"])
     };
-    run(tests.args(&options.filter).env("ATLAS_TEST_BIN_DIR", bin_dir()))?;
-    if options.filter.is_empty() {
-        run(&mut cargo(&["test", "--workspace", "--locked", "--doc"]))?;
-    }
-    Ok(())
+    run(tests.args(&options.filter).env("ATLAS_TEST_BIN_DIR", bin_dir()))
 }
 
 /// The agents of the tests are Python programs; everything else they need is built here.
