@@ -1,8 +1,10 @@
 //! `cargo xtask bench`: builds in release and runs `atlas-bench`.
 
+use std::process::Command;
+
 use anyhow::Result;
 
-use crate::command::{cargo, run};
+use crate::command::{cargo, root, run, target_dir};
 
 /// What to measure and how to print it.
 #[derive(clap::Args)]
@@ -18,10 +20,11 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run_all(options: &Options) -> Result<()> {
-    // The programs too: some benchmarks start them as processes.
+    // The programs too: some benchmarks start them as processes. The benchmark is then started from where it was built: asked
+    // for one package alone, cargo would choose other features and build most dependencies again.
     run(&mut cargo(&["build", "--release", "--workspace", "--bins", "--locked"]))?;
-    let mut bench = cargo(&["run", "--release", "--quiet", "--locked", "--package", "atlas-bench", "--"]);
-    bench.args(&options.names);
+    let mut bench = Command::new(target_dir().join("release").join("atlas-bench"));
+    bench.current_dir(root()).args(&options.names);
     if options.json {
         bench.arg("--json");
     }

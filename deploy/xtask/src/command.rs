@@ -11,6 +11,12 @@ pub(crate) fn root() -> PathBuf {
     here.ancestors().nth(2).map_or(here.clone(), PathBuf::from)
 }
 
+/// Where cargo puts what it builds.
+pub(crate) fn target_dir() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    root().join(target)
+}
+
 /// `cargo ARGUMENTS` at the workspace root, with the cargo that runs this.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -3,12 +3,11 @@
 //! The tests that start programs find them in the folder named by `ATLAS_TEST_BIN_DIR`, which is built here first, so that
 //! they never run an old one. No test needs a database, a browser or the network.
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::command::{cargo, has_cargo, root, run};
+use crate::command::{cargo, has_cargo, run, target_dir};
 
 /// Which tests.
 #[derive(clap::Args)]
@@ -30,7 +29,7 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
         eprintln!("xtask: cargo-nextest is not installed: using cargo test");
         cargo(&["test", "--workspace", "--locked", "--lib", "--bins", "--tests", "--no-fail-fast"])
     };
-    run(tests.args(&options.filter).env("ATLAS_TEST_BIN_DIR", bin_dir()))
+    run(tests.args(&options.filter).env("ATLAS_TEST_BIN_DIR", target_dir().join("debug")))
 }
 
 /// The agents of the tests are Python programs; everything else they need is built here.
@@ -41,9 +40,4 @@ fn require_python() -> Result<()> {
         Ok(_) => bail!("the tests need Python 3.11 or newer as \"python3\"; this one is older"),
         Err(_) => bail!("the tests need Python 3.11 or newer as \"python3\"; none was found on PATH"),
     }
-}
-
-fn bin_dir() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    root().join(target).join("debug")
 }
