@@ -15,18 +15,21 @@ use std::fmt;
 use bytes::Bytes;
 use openraft::alias;
 
+use crate::member::Member;
+
 openraft::declare_raft_types!(
     /// Our types in openraft's places.
     pub(crate) Types:
         D = Proposal,
         R = Reply,
+        Node = Member,
 );
 
 pub(crate) type RaftLogId = alias::LogIdOf<Types>;
 pub(crate) type LeaderId = alias::LeaderIdOf<Types>;
 pub(crate) type RaftVote = alias::VoteOf<Types>;
 pub(crate) type RaftEntry = alias::EntryOf<Types>;
-pub(crate) type RaftMembership = openraft::Membership<u64, openraft::BasicNode>;
+pub(crate) type RaftMembership = openraft::Membership<u64, Member>;
 pub(crate) type RaftStoredMembership = alias::StoredMembershipOf<Types>;
 pub(crate) type RaftSnapshotMeta = alias::SnapshotMetaOf<Types>;
 

@@ -1,26 +1,9 @@
 //! What callers of a [`crate::Handle`] can be told.
 
-use std::fmt;
 use std::sync::Arc;
 
-use atlas_types::MemberId;
-
 use crate::log;
-
-/// A member and where it is reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Peer {
-    /// Its number.
-    pub member: MemberId,
-    /// `host:port` of its peer door; empty for a member that is alone.
-    pub address: String,
-}
-
-impl fmt::Display for Peer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "member {} at \"{}\"", self.member, self.address)
-    }
-}
+use crate::member::Peer;
 
 /// Whether this member leads, as far as it knows.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -22,11 +22,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::consensus::machine::MachineStore;
 use crate::consensus::{LeaderId, Types};
-use crate::error::{Leadership, Peer, ProposeError, ReadError};
+use crate::error::{Leadership, ProposeError, ReadError};
 use crate::handle::Input;
 use crate::leader::lead::{End, Lead};
 use crate::leader::machine::{Slot, StateMachine};
 use crate::log::Log;
+use crate::member::Peer;
 use crate::options::Options;
 
 /// Our Raft.
@@ -121,8 +122,7 @@ impl LeaderLoop {
         let metrics = self.raft.server_metrics();
         let metrics = metrics.borrow_watched();
         let id = metrics.current_leader.filter(|&id| id != self.options.member.0)?;
-        let address = metrics.membership_config.membership().get_node(&id).map(|node| node.addr.clone());
-        Some(Peer { member: MemberId(id), address: address.unwrap_or_default() })
+        Some(Peer::of(MemberId(id), metrics.membership_config.membership()))
     }
 
     fn voters(&self) -> Vec<MemberId> {

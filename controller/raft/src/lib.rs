@@ -9,6 +9,7 @@ mod error;
 mod handle;
 mod leader;
 pub mod log;
+mod member;
 mod options;
 mod snapshots;
 mod start;
@@ -16,7 +17,8 @@ mod start;
 mod tests;
 
 pub use door::PeerDoor;
-pub use error::{Leadership, Peer, ProposeError, ReadError, StartError};
+pub use error::{Leadership, ProposeError, ReadError, StartError};
 pub use handle::{Answers, AppliedBatch, Handle};
+pub use member::{Member, Peer};
 pub use options::Options;
 pub use start::{Service, start};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use atlas_types::{EventSeq, MemberId};
 
 use crate::log;
+use crate::member::Member;
 
 /// What a member needs to start.
 #[derive(Debug, Clone)]
@@ -17,9 +18,10 @@ pub struct Options {
     pub member: MemberId,
     /// The cluster; none takes that of the log, and draws one for a new log.
     pub cluster_id: Option<u128>,
-    /// The members that form a new group, with the `host:port` at which their peers reach them. Read on the very first start
-    /// only; empty means this member alone.
-    pub members: BTreeMap<MemberId, String>,
+    /// What this member is called and where it is reached.
+    pub own: Member,
+    /// The members that form a new group. Read on the very first start only; empty means this member alone.
+    pub members: BTreeMap<MemberId, Member>,
     /// Sizes of the log.
     pub log: log::Limits,
     /// Requests that may wait for the leader loop before it answers [`crate::ProposeError::Overloaded`].
@@ -45,6 +47,7 @@ impl Options {
             data_dir,
             member: MemberId(1),
             cluster_id: None,
+            own: Member::default(),
             members: BTreeMap::new(),
             log: log::Limits::default(),
             queue_max: 16_384,

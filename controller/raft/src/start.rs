@@ -7,7 +7,7 @@ use std::time::Duration;
 use atlas_env::Env;
 use atlas_state::State;
 use atlas_types::EventSeq;
-use openraft::{BasicNode, Config, SnapshotPolicy};
+use openraft::{Config, SnapshotPolicy};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::consensus::log_store::LogStore;
@@ -20,6 +20,7 @@ use crate::handle::{Batches, Handle};
 use crate::leader::machine::{Slot, StateMachine};
 use crate::leader::{LeaderLoop, Raft};
 use crate::log::{Driver, FileDriver, Log};
+use crate::member::Member;
 use crate::options::Options;
 use crate::snapshots::SnapshotKeeper;
 
@@ -81,7 +82,7 @@ pub(crate) async fn start_on(
             Err(error) => return drop(started.send(Err(StartError::Thread(error)))),
         };
         runtime.block_on(async move {
-            match Member::start(driver, options, theirs).await {
+            match Running::start(driver, options, theirs).await {
                 Ok((member, handle)) => {
                     let told = started.send(Ok(handle));
                     if told.is_ok() {
@@ -109,14 +110,14 @@ pub(crate) async fn start_on(
 }
 
 /// A member on its thread.
-struct Member {
+struct Running {
     raft: Raft,
     leader_loop: LeaderLoop,
     keeper: SnapshotKeeper,
     env: Env,
 }
 
-impl Member {
+impl Running {
     async fn start(driver: Box<dyn Driver>, options: Options, env: Env) -> Result<(Self, Handle), StartError> {
         let log = Log::open(driver, options.log.clone(), options.cluster_id, &env).map_err(StartError::Log)?;
         let cluster_id = log.cluster_id();
@@ -202,10 +203,10 @@ fn config() -> Result<Arc<Config>, StartError> {
 /// Forms a new group on the first start; a member alone does not wait for an election timeout on later ones.
 async fn begin(raft: &Raft, log: &Log, options: &Options) -> Result<(), StartError> {
     if !raft.is_initialized().await.map_err(failed)? {
-        let mut members: BTreeMap<u64, BasicNode> =
-            options.members.iter().map(|(id, address)| (id.0, BasicNode::new(address))).collect();
+        let mut members: BTreeMap<u64, Member> =
+            options.members.iter().map(|(id, member)| (id.0, member.clone())).collect();
         if members.is_empty() {
-            members.insert(options.member.0, BasicNode::new(""));
+            members.insert(options.member.0, options.own.clone());
         }
         return raft.initialize(members).await.map_err(failed);
     }

@@ -19,6 +19,7 @@ use crate::error::{Leadership, ReadError};
 use crate::handle::Handle;
 use crate::log::sim::SimDisk;
 use crate::log::{Limits, Log};
+use crate::member::Member;
 use crate::options::Options;
 use crate::start::{Service, start_on};
 
@@ -276,7 +277,7 @@ struct Third {
     handle: Handle,
     service: Service,
     door: atlas_env::Task<()>,
-    members: BTreeMap<MemberId, String>,
+    members: BTreeMap<MemberId, Member>,
 }
 
 async fn three(dir: &Path, disks: &[SimDisk; 3]) -> Vec<Third> {
@@ -286,7 +287,7 @@ async fn three(dir: &Path, disks: &[SimDisk; 3]) -> Vec<Third> {
     }
     let address = |listener: &TcpListener| listener.local_addr().expect("bound").to_string();
     let members: BTreeMap<_, _> =
-        listeners.iter().zip(1..).map(|(listener, id)| (MemberId(id), address(listener))).collect();
+        listeners.iter().zip(1..).map(|(listener, id)| (MemberId(id), Member::at(address(listener)))).collect();
     let mut thirds = Vec::new();
     for ((listener, disk), id) in listeners.into_iter().zip(disks).zip(1..) {
         thirds.push(third(dir, disk, MemberId(id), &members, listener).await);
@@ -299,7 +300,7 @@ async fn third(
     dir: &Path,
     disk: &SimDisk,
     member: MemberId,
-    members: &BTreeMap<MemberId, String>,
+    members: &BTreeMap<MemberId, Member>,
     listener: TcpListener,
 ) -> Third {
     let options =
@@ -369,7 +370,7 @@ async fn a_member_that_was_away_too_long_is_sent_a_snapshot() {
     let transfer = thirds[leader].handle.peer_door().raft;
     transfer.trigger().transfer_leader(next.member().0).await.expect("lives");
     leads(next).await;
-    let listener = TcpListener::bind(&members[&member]).await.expect("its old address");
+    let listener = TcpListener::bind(&members[&member].peer).await.expect("its old address");
     let disk = &disks[usize::try_from(member.0).expect("small") - 1];
     thirds.push(third(dir.path(), disk, member, &members, listener).await);
     all_have(&thirds, 30).await;

@@ -6,12 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use openraft::EntryPayload;
 use openraft::vote::RaftLeaderId;
-use openraft::{BasicNode, EntryPayload};
 use prost::Message;
 
 use super::{Proposal, RaftEntry, RaftLogId, RaftMembership, RaftSnapshotMeta, RaftStoredMembership, RaftVote};
 use crate::log;
+use crate::member::Member;
 
 /// Last byte of a body: an entry of Raft's that says nothing.
 const KIND_BLANK: u8 = 0;
@@ -65,8 +66,23 @@ pub(crate) struct VoterSet {
 pub(crate) struct MembershipBody {
     #[prost(message, repeated, tag = "1")]
     pub configs: Vec<VoterSet>,
+    /// Where their peers reach them.
     #[prost(btree_map = "uint64, string", tag = "2")]
     pub addresses: BTreeMap<u64, String>,
+    /// What else is known of them; missing for members of the first release.
+    #[prost(btree_map = "uint64, message", tag = "3")]
+    pub details: BTreeMap<u64, DetailsBody>,
+}
+
+/// What is known of a member besides its peer address.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(crate) struct DetailsBody {
+    #[prost(string, tag = "1")]
+    pub name: String,
+    #[prost(string, tag = "2")]
+    pub worker: String,
+    #[prost(string, tag = "3")]
+    pub http: String,
 }
 
 /// What a snapshot covers.
@@ -134,8 +150,15 @@ impl From<&RaftMembership> for MembershipBody {
         let configs = membership.get_joint_config().iter();
         Self {
             configs: configs.map(|voters| VoterSet { voters: voters.iter().copied().collect() }).collect(),
-            addresses: membership.nodes().map(|(&id, node)| (id, node.addr.clone())).collect(),
+            addresses: membership.nodes().map(|(&id, node)| (id, node.peer.clone())).collect(),
+            details: membership.nodes().map(|(&id, node)| (id, node.into())).collect(),
         }
+    }
+}
+
+impl From<&Member> for DetailsBody {
+    fn from(Member { name, peer: _, worker, http }: &Member) -> Self {
+        Self { name: name.clone(), worker: worker.clone(), http: http.clone() }
     }
 }
 
@@ -144,8 +167,12 @@ impl TryFrom<MembershipBody> for RaftMembership {
 
     fn try_from(body: MembershipBody) -> Result<Self, BodyError> {
         let configs = body.configs.into_iter().map(|set| set.voters.into_iter().collect::<BTreeSet<u64>>()).collect();
-        let nodes: BTreeMap<u64, BasicNode> =
-            body.addresses.into_iter().map(|(id, addr)| (id, BasicNode { addr })).collect();
+        let mut details = body.details;
+        let nodes = body.addresses.into_iter().map(|(id, peer)| {
+            let DetailsBody { name, worker, http } = details.remove(&id).unwrap_or_default();
+            (id, Member { name, peer, worker, http })
+        });
+        let nodes: BTreeMap<u64, Member> = nodes.collect();
         Self::new(configs, nodes).map_err(|_| BodyError::Missing { what: "a voter of the membership" })
     }
 }

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use super::snapshot::{SnapshotFile, Snapshots, Source};
 use super::{Proposal, RaftLogId, RaftSnapshotMeta, RaftStoredMembership, Reply, Types};
+use crate::member::Member;
 
 type RaftSnapshot = openraft::alias::SnapshotOf<Types, SnapshotFile>;
 
@@ -45,11 +46,7 @@ impl<M: Machine> MachineStore<M> {
         Self { machine, applied: None, membership: RaftStoredMembership::default(), snapshots, history, env }
     }
 
-    fn apply_one(
-        &mut self,
-        id: RaftLogId,
-        payload: EntryPayload<Proposal, u64, openraft::BasicNode>,
-    ) -> io::Result<Reply> {
+    fn apply_one(&mut self, id: RaftLogId, payload: EntryPayload<Proposal, u64, Member>) -> io::Result<Reply> {
         let reply = match payload {
             EntryPayload::Blank => Reply::Raft,
             EntryPayload::Normal(proposal) => {

@@ -15,7 +15,7 @@ use openraft::raft::{
     AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, StreamAppendResult, TransferLeaderRequest,
     TransferLeaderResponse, VoteRequest, VoteResponse,
 };
-use openraft::{BasicNode, OptionalSend, RaftNetworkFactory, RaftNetworkV2};
+use openraft::{OptionalSend, RaftNetworkFactory, RaftNetworkV2};
 use prost::Message;
 use tonic::transport::{Channel, Endpoint};
 
@@ -24,6 +24,7 @@ use super::message::{
 };
 use super::snapshot::SnapshotFile;
 use super::{RaftVote, Types};
+use crate::member::Member;
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 type BoxStream<'a, T> = Pin<Box<dyn Stream<Item = T> + Send + 'a>>;
@@ -51,8 +52,8 @@ pub(crate) struct Peer {
 impl RaftNetworkFactory<Types> for Network {
     type Network = Peer;
 
-    async fn new_client(&mut self, _target: u64, node: &BasicNode) -> Peer {
-        let endpoint = Endpoint::from_shared(format!("http://{}", node.addr)).map(|endpoint| {
+    async fn new_client(&mut self, _target: u64, node: &Member) -> Peer {
+        let endpoint = Endpoint::from_shared(format!("http://{}", node.peer)).map(|endpoint| {
             endpoint
                 .tcp_nodelay(true)
                 .connect_timeout(CONNECT_TIMEOUT)
@@ -65,7 +66,7 @@ impl RaftNetworkFactory<Types> for Network {
                 .max_decoding_message_size(PEER_FRAME_BYTES_MAX)
                 .max_encoding_message_size(PEER_FRAME_BYTES_MAX)
         });
-        let client = client.map_err(|error| format!("\"{}\" is not an address: {error}", node.addr));
+        let client = client.map_err(|error| format!("\"{}\" is not an address: {error}", node.peer));
         Peer { cluster_id: self.cluster_id.to_be_bytes().to_vec(), client }
     }
 }

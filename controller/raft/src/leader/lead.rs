@@ -345,7 +345,7 @@ impl Waiting {
         self.tickets.is_empty() && self.reads.is_empty() && self.renewals.is_empty()
     }
 
-    fn fail(self, leader: Option<&crate::error::Peer>) {
+    fn fail(self, leader: Option<&crate::member::Peer>) {
         for ticket in self.tickets {
             ticket.fail(ProposeError::NotLeader { leader: leader.cloned() });
         }

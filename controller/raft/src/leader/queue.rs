@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use atlas_types::Request;
 use tokio::sync::oneshot;
 
-use crate::error::{Peer, ProposeError};
+use crate::error::ProposeError;
 use crate::handle::Answers;
+use crate::member::Peer;
 
 type Answer = oneshot::Sender<Result<Answers, ProposeError>>;
 

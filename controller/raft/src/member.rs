@@ -1,0 +1,61 @@
+//! A member of the group as the group knows it: its name, and where it is reached.
+
+use std::fmt;
+
+use atlas_types::MemberId;
+
+use crate::consensus::RaftMembership;
+
+/// What the group knows of one of its members. Addresses are `host:port`; empty where nobody has told one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Member {
+    /// What people call it.
+    pub name: String,
+    /// Where its peers reach it.
+    pub peer: String,
+    /// Where workers connect.
+    pub worker: String,
+    /// Where HTTP is served.
+    pub http: String,
+}
+
+impl Member {
+    /// A member of which only the peer address is known.
+    pub fn at(peer: impl Into<String>) -> Self {
+        Self { peer: peer.into(), ..Self::default() }
+    }
+}
+
+/// A member with its number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    /// Its number.
+    pub member: MemberId,
+    /// What people call it; empty if it has no name.
+    pub name: String,
+    /// `host:port` of its peer door; empty for a member that is alone.
+    pub address: String,
+    /// `host:port` of its worker door; empty if unknown.
+    pub worker: String,
+    /// `host:port` of its HTTP door; empty if unknown.
+    pub http: String,
+}
+
+impl Peer {
+    /// A member and what is known of it.
+    pub fn new(member: MemberId, known: Member) -> Self {
+        let Member { name, peer, worker, http } = known;
+        Self { member, name, address: peer, worker, http }
+    }
+
+    /// What `membership` knows of `member`; all empty if it is not in it.
+    pub(crate) fn of(member: MemberId, membership: &RaftMembership) -> Self {
+        Self::new(member, membership.get_node(&member.0).cloned().unwrap_or_default())
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "member {} at \"{}\"", self.member, self.address)
+    }
+}
