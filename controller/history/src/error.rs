@@ -68,6 +68,9 @@ pub enum HistoryError {
     /// A stored record lacks something or holds what is not allowed.
     #[error("a record of history is malformed: {0}")]
     Field(&'static str),
+    /// A part of another member's history does not continue this one.
+    #[error("a part of history is refused: {0}")]
+    Part(&'static str),
     /// The events asked for were dropped.
     #[error("events up to {earliest} are gone")]
     Gone {

@@ -5,9 +5,14 @@
 //! ([`History::synced`]). This crate owns the file's tables and nothing else; reads look into the state first, then here.
 //!
 //! A live job has no row: the state has it. Its row is written once, when it ends, under the number of the event that ended it.
+//!
+//! Events that this member did not see, because its state came as a snapshot, are a [`Gap`]. It is on disk like everything else, and
+//! is filled from the front with [`Part`]s of another member's history.
 #![deny(missing_docs)]
 
 mod error;
+mod fill;
+mod gap;
 mod reader;
 mod record;
 mod schema;
@@ -17,10 +22,11 @@ mod writer;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use atlas_types::{AgentName, EventRecord, EventSeq, Job, JobChange, JobId, JobStatus, Namespace, Timestamp};
+use atlas_types::{AgentName, Digest, EventRecord, EventSeq, Job, JobChange, JobId, JobStatus, Namespace, Timestamp};
 use tokio::sync::watch;
 
 pub use error::HistoryError;
+pub use gap::{Gap, Part, Record};
 pub use sqlite::{Options, SqliteHistory};
 pub use writer::Progress;
 
@@ -32,12 +38,31 @@ pub trait History: Send + Sync + 'static {
     /// Hands over the events of one applied entry; completes when they are queued. What is known already is skipped.
     fn append(&self, events: Arc<[EventRecord]>) -> Answer<'_, ()>;
 
-    /// Closes a gap with a view of the state: its ended jobs, and the last event that they include. Events before it that were
-    /// never handed over are gone, and readers are told so.
+    /// Goes on behind events that were missed, with a view of the state: its ended jobs, and the last event that they include. What
+    /// was missed is a gap from then on, and readers are told so.
     fn resync(&self, ended: Vec<Ended>, through: EventSeq) -> Answer<'_, ()>;
 
     /// The last event that is on disk.
     fn synced(&self) -> watch::Receiver<EventSeq>;
+
+    /// The events that were missed, in order; they are known as soon as they are written.
+    fn gaps(&self) -> watch::Receiver<Arc<[Gap]>>;
+
+    /// What this history has of a gap of another one, from its front: about `bytes_max`, and nothing if it lacks that itself.
+    fn part(&self, gap: Gap, bytes_max: usize) -> Answer<'_, Part>;
+
+    /// Fills a gap from the front; complete when it is written. [`HistoryError::Part`] if the part does not fit or is not dense.
+    fn fill(&self, gap: Gap, part: Part) -> Answer<'_, ()>;
+
+    /// Gives a gap up: nobody has its events, and they are gone.
+    fn give_up(&self, gap: Gap) -> Answer<'_, ()>;
+
+    /// The artifacts that ended jobs refer to, each with the event that ended its job: those behind `after`, in order, about
+    /// `limit`.
+    fn artifacts(&self, after: EventSeq, limit: usize) -> Answer<'_, Vec<(EventSeq, Digest)>>;
+
+    /// Which of these artifacts an ended job refers to.
+    fn refers(&self, digests: Vec<Digest>) -> Answer<'_, Vec<bool>>;
 
     /// One job that ended.
     fn job(&self, id: JobId) -> Answer<'_, Option<Arc<Job>>>;

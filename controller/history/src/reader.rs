@@ -1,7 +1,7 @@
 //! The queries. Blocking: the caller runs them off the async threads.
 
 use atlas_format::decode_job;
-use atlas_types::{EventSeq, Job, JobId};
+use atlas_types::{Digest, EventSeq, Job, JobId};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -78,10 +78,16 @@ pub(crate) fn ended_by(connection: &Connection, events: &[EventSeq]) -> Result<V
     Ok(jobs)
 }
 
+/// Events up to here cannot be read: they were dropped, or not seen.
+fn floor(view: &Connection) -> Result<i64, HistoryError> {
+    let sql = "SELECT max(floor, coalesce((SELECT max(through) FROM gaps), 0)) FROM progress";
+    read(view.query_row(sql, [], |row| row.get(0)))
+}
+
 pub(crate) fn events(connection: &Connection, after: EventSeq, limit: usize) -> Result<Vec<StoredEvent>, HistoryError> {
     // One transaction, so that the floor, the blobs and the jobs are of one moment.
     let view = read(connection.unchecked_transaction())?;
-    let floor: i64 = read(view.query_row("SELECT floor FROM progress", [], |row| row.get(0)))?;
+    let floor = floor(&view)?;
     if column(after) < floor {
         return Err(HistoryError::Gone { earliest: EventSeq(floor as u64).next() });
     }
@@ -105,4 +111,34 @@ pub(crate) fn events(connection: &Connection, after: EventSeq, limit: usize) -> 
         }
     }
     Ok(found)
+}
+
+pub(crate) fn artifacts(
+    connection: &Connection,
+    after: EventSeq,
+    limit: usize,
+) -> Result<Vec<(EventSeq, Digest)>, HistoryError> {
+    // An event is told whole: a job has an input, an output and a stream at most.
+    let limit = limit.max(ARTIFACTS_OF_JOB_MAX + 1);
+    let mut query = read(
+        connection
+            .prepare_cached("SELECT event_seq, digest FROM artifacts WHERE event_seq > ?1 ORDER BY event_seq LIMIT ?2"),
+    )?;
+    let rows = query.query_map([column(after), i64::try_from(limit).unwrap_or(i64::MAX)], |row| {
+        let event: i64 = row.get(0)?;
+        Ok((EventSeq(event.unsigned_abs()), Digest(row.get(1)?)))
+    });
+    let mut found: Vec<(EventSeq, Digest)> = read(rows.and_then(Iterator::collect))?;
+    if let (true, Some((last, _))) = (found.len() == limit, found.last().copied()) {
+        found.retain(|(event, _)| *event != last);
+    }
+    Ok(found)
+}
+
+/// Most artifacts that one job refers to.
+const ARTIFACTS_OF_JOB_MAX: usize = 3;
+
+pub(crate) fn refers(connection: &Connection, digests: &[Digest]) -> Result<Vec<bool>, HistoryError> {
+    let mut query = read(connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM artifacts WHERE digest = ?1)"))?;
+    digests.iter().map(|digest| read(query.query_row([digest.0], |row| row.get(0)))).collect()
 }

@@ -74,6 +74,26 @@ pub(crate) fn decode_event(
     Ok(StoredEvent { seq, at, job })
 }
 
+/// An event as it lies in a blob.
+pub(crate) struct Raw<'b> {
+    pub(crate) seq: EventSeq,
+    pub(crate) bytes: &'b [u8],
+    /// True if it ended a job: the job is in its row.
+    pub(crate) ended: bool,
+}
+
+/// Splits the next event off a blob.
+pub(crate) fn split_event<'b>(blob: &mut &'b [u8]) -> Result<Raw<'b>, HistoryError> {
+    let all = *blob;
+    let seq = EventSeq(u64::from_le_bytes(take(blob)?));
+    let _: [u8; 8] = take(blob)?;
+    let [change, _] = take(blob)?;
+    let len = u32::from_le_bytes(take(blob)?) as usize;
+    *blob = blob.get(len..).ok_or(HistoryError::Field("events are cut short"))?;
+    let ended = change != NOT_A_JOB && CHANGES.get(usize::from(change) - 1) == Some(&JobChange::Ended);
+    Ok(Raw { seq, bytes: &all[..HEAD + len], ended: ended && len == 0 })
+}
+
 fn take<const N: usize>(blob: &mut &[u8]) -> Result<[u8; N], HistoryError> {
     let (bytes, rest) = blob.split_first_chunk::<N>().ok_or(HistoryError::Field("events are cut short"))?;
     *blob = rest;

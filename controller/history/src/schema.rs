@@ -2,15 +2,18 @@
 //!
 //! `jobs` has one row an ended job, keyed by the event that ended it, so that rows are appended and a repeated event finds its row.
 //! `events` has one row a transaction: the events of that transaction in one blob, which costs a tenth of a row an event.
+//! `artifacts` says what the rows of `jobs` refer to, so that nothing is collected that a job still shows.
 
 use std::path::Path;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use atlas_format::decode_job;
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction};
 
 use crate::HistoryError;
+use crate::writer::refer;
 
 /// The version that this program writes, in `PRAGMA user_version`.
-pub(crate) const VERSION: i64 = 1;
+pub(crate) const VERSION: i64 = 2;
 
 const TABLES: &str = "
 CREATE TABLE jobs (
@@ -40,6 +43,21 @@ CREATE TABLE progress (
     cluster   TEXT              -- whose history it is, once that is known
 );
 INSERT INTO progress VALUES (1, 0, 0, NULL);
+";
+
+/// What version 2 added.
+const TABLES_2: &str = "
+CREATE TABLE artifacts (
+    event_seq INTEGER NOT NULL, -- the event that ended the job
+    digest    BLOB NOT NULL,    -- what the job's input, output or stream is
+    PRIMARY KEY (event_seq, digest)
+) WITHOUT ROWID;
+CREATE INDEX artifacts_by_digest ON artifacts (digest);
+
+CREATE TABLE gaps (
+    after   INTEGER PRIMARY KEY, -- events behind this one
+    through INTEGER NOT NULL     -- up to this one were not seen here
+);
 ";
 
 /// Files up to this size are checked as a whole when they are opened; a larger one only where it is read.
@@ -94,14 +112,41 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<(), HistoryError>
     let version: i64 =
         connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(HistoryError::sql("open"))?;
     match version {
-        0 => {
-            let transaction = connection.transaction().map_err(HistoryError::sql("create"))?;
+        0 => upgrade(connection, |transaction| {
             transaction.execute_batch(TABLES).map_err(HistoryError::sql("create"))?;
-            transaction.pragma_update(None, "user_version", VERSION).map_err(HistoryError::sql("create"))?;
-            transaction.commit().map_err(HistoryError::sql("create"))?;
+            transaction.execute_batch(TABLES_2).map_err(HistoryError::sql("create"))
+        })?,
+        1 => {
+            check(connection, path)?;
+            upgrade(connection, from_1)?;
         }
         VERSION => check(connection, path)?,
         found => return Err(HistoryError::TooNew { path: path.to_owned(), found, known: VERSION }),
+    }
+    Ok(())
+}
+
+/// Brings the tables to [`VERSION`], or leaves them as they are.
+fn upgrade(
+    connection: &mut Connection,
+    change: impl FnOnce(&Transaction<'_>) -> Result<(), HistoryError>,
+) -> Result<(), HistoryError> {
+    let transaction = connection.transaction().map_err(HistoryError::sql("create"))?;
+    change(&transaction)?;
+    transaction.pragma_update(None, "user_version", VERSION).map_err(HistoryError::sql("create"))?;
+    transaction.commit().map_err(HistoryError::sql("create"))
+}
+
+/// Version 1 did not say what its jobs refer to: every job is read once.
+fn from_1(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
+    let sql = || HistoryError::sql("upgrade");
+    transaction.execute_batch(TABLES_2).map_err(sql())?;
+    let mut jobs = transaction.prepare("SELECT event_seq, job FROM jobs").map_err(sql())?;
+    let mut rows = jobs.query([]).map_err(sql())?;
+    while let Some(row) = rows.next().map_err(sql())? {
+        let event: i64 = row.get(0).map_err(sql())?;
+        let bytes = row.get_ref(1).map_err(sql())?.as_bytes().map_err(|_| HistoryError::Field("a job"))?;
+        refer(transaction, event, &decode_job(bytes).map_err(HistoryError::Record)?)?;
     }
     Ok(())
 }

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_types::{EventRecord, EventSeq, Job, JobId};
+use atlas_types::{Digest, EventRecord, EventSeq, Job, JobId};
 use rusqlite::Connection;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::fill::Filling;
 use crate::writer::{Input, Progress, Writer};
-use crate::{Answer, Ended, History, HistoryError, JobFilter, Listed, StoredEvent, reader, schema};
+use crate::{Answer, Ended, Gap, History, HistoryError, JobFilter, Listed, Part, StoredEvent, gap, reader, schema};
 
 /// How history is kept.
 #[derive(Debug, Clone)]
@@ -45,6 +46,7 @@ impl Options {
 pub struct SqliteHistory {
     inputs: mpsc::Sender<Input>,
     synced: watch::Receiver<EventSeq>,
+    gaps: watch::Receiver<Arc<[Gap]>>,
     readers: Arc<Readers>,
     env: Env,
 }
@@ -66,6 +68,7 @@ impl SqliteHistory {
         let watermark: i64 = connection
             .query_row("SELECT watermark FROM progress", [], |row| row.get(0))
             .map_err(HistoryError::sql("read"))?;
+        let (found, gaps) = watch::channel(gap::load(&connection)?.into());
         let (inputs, receiver) = mpsc::channel(options.queue_max);
         // What an earlier process left behind is synced before it is called so: its last sync may not have come.
         let (announce, synced) = watch::channel(EventSeq(watermark.unsigned_abs()));
@@ -76,17 +79,25 @@ impl SqliteHistory {
             clock: env.clock.clone(),
             inputs: receiver,
             synced: announce,
+            gaps: found,
             observe: Box::new(observe),
             wal: None,
         };
         writer.sync()?;
         env.thread("history", move || writer.run()).map_err(HistoryError::Sync)?;
-        Ok(Self { inputs, synced, readers: Arc::new(Readers { path, idle: Mutex::default() }), env })
+        Ok(Self { inputs, synced, gaps, readers: Arc::new(Readers { path, idle: Mutex::default() }), env })
     }
 
     /// Makes the file that of a cluster; [`HistoryError::OtherCluster`] if it is that of another. Blocking.
     pub fn bind(&self, cluster: u128) -> Result<(), HistoryError> {
         schema::bind(&self.readers.path, cluster)
+    }
+
+    /// Hands something to the writer and waits until it is written.
+    async fn written(&self, input: impl FnOnce(oneshot::Sender<()>) -> Input) -> Result<(), HistoryError> {
+        let (done, written) = oneshot::channel();
+        self.inputs.send(input(done)).await.map_err(|_| HistoryError::Stopped)?;
+        written.await.map_err(|_| HistoryError::Stopped)
     }
 
     fn read<T: Send + 'static>(
@@ -132,6 +143,34 @@ impl History for SqliteHistory {
         self.synced.clone()
     }
 
+    fn gaps(&self) -> watch::Receiver<Arc<[Gap]>> {
+        self.gaps.clone()
+    }
+
+    fn part(&self, gap: Gap, bytes_max: usize) -> Answer<'_, Part> {
+        self.read(move |connection| gap::part(connection, gap, bytes_max))
+    }
+
+    fn fill(&self, gap: Gap, part: Part) -> Answer<'_, ()> {
+        let check = self.env.spawn_blocking("history-check", move || Filling::check(gap, part));
+        Box::pin(async move {
+            let filling = check.join().await.map_err(|_| HistoryError::Stopped)??;
+            self.written(|done| Input::Fill { filling: Box::new(filling), done }).await
+        })
+    }
+
+    fn give_up(&self, gap: Gap) -> Answer<'_, ()> {
+        Box::pin(self.written(move |done| Input::GiveUp { gap, done }))
+    }
+
+    fn artifacts(&self, after: EventSeq, limit: usize) -> Answer<'_, Vec<(EventSeq, Digest)>> {
+        self.read(move |connection| reader::artifacts(connection, after, limit))
+    }
+
+    fn refers(&self, digests: Vec<Digest>) -> Answer<'_, Vec<bool>> {
+        self.read(move |connection| reader::refers(connection, &digests))
+    }
+
     fn job(&self, id: JobId) -> Answer<'_, Option<Arc<Job>>> {
         self.read(move |connection| Ok(reader::job(connection, id)?.map(Arc::new)))
     }
@@ -163,5 +202,7 @@ impl History for SqliteHistory {
     }
 }
 
+#[cfg(test)]
+mod gap_tests;
 #[cfg(test)]
 mod tests;

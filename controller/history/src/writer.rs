@@ -10,25 +10,28 @@ use std::time::Duration;
 
 use atlas_env::Clock;
 use atlas_format::encode_job;
-use atlas_types::{Event, EventRecord, EventSeq};
+use atlas_types::{Event, EventRecord, EventSeq, Job, PayloadBody};
 use rusqlite::{Connection, ffi, params};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::fill::{self, Filling};
 use crate::record::{encode_event, id_column};
-use crate::{Ended, HistoryError, Options};
+use crate::{Ended, Gap, HistoryError, Options, gap};
 
 /// What the writer is asked to do.
 pub(crate) enum Input {
     Events(Arc<[EventRecord]>),
     Resync { ended: Vec<Ended>, through: EventSeq },
+    Fill { filling: Box<Filling>, done: oneshot::Sender<()> },
+    GiveUp { gap: Gap, done: oneshot::Sender<()> },
     Close,
 }
 
 /// Most events of one transaction: bounds memory, and what a failed transaction has to repeat.
 const EVENTS_MAX: usize = 8_192;
 /// Most bytes and events of one blob: a reader reads whole blobs.
-const BLOB_BYTES_MAX: usize = 256 << 10;
-const BLOB_EVENTS_MAX: u64 = 1_024;
+pub(crate) const BLOB_BYTES_MAX: usize = 256 << 10;
+pub(crate) const BLOB_EVENTS_MAX: u64 = 1_024;
 /// The wait before a failed transaction is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -39,6 +42,7 @@ pub(crate) struct Writer {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) inputs: mpsc::Receiver<Input>,
     pub(crate) synced: watch::Sender<EventSeq>,
+    pub(crate) gaps: watch::Sender<Arc<[Gap]>>,
     pub(crate) observe: Box<dyn Fn(Progress) + Send>,
     /// A descriptor of the write-ahead file, once there is one.
     pub(crate) wal: Option<File>,
@@ -70,9 +74,10 @@ impl Writer {
             tracing::error!(error = &error as &dyn std::error::Error, path = %self.path.display(), "history has stopped, restart the controller");
         }
         // Whoever waits for the end sees the file closed.
-        let Self { connection, inputs, synced, .. } = self;
+        let Self { connection, inputs, synced, gaps, .. } = self;
         drop(inputs);
         drop(connection);
+        drop(gaps);
         drop(synced);
     }
 
@@ -89,7 +94,7 @@ impl Writer {
                 closing |= waiting.iter().any(|input| matches!(input, Input::Close));
                 if !waiting.is_empty() {
                     written = self.commit_until_done(&waiting, written)?;
-                    waiting.clear();
+                    self.answer(&mut waiting)?;
                 }
                 let due = self.clock.monotonic().saturating_sub(began) >= self.options.sync_interval;
                 if closing || due || (self.inputs.is_closed() && self.inputs.is_empty()) {
@@ -131,14 +136,29 @@ impl Writer {
         }
     }
 
+    /// Tells those who wait that it is written, and everybody what gaps there are now.
+    fn answer(&mut self, waiting: &mut Vec<Input>) -> Result<(), HistoryError> {
+        let found = gap::load(&self.connection)?;
+        self.gaps.send_if_modified(|gaps| {
+            let changed = **gaps != *found;
+            *gaps = found.into();
+            changed
+        });
+        for input in waiting.drain(..) {
+            if let Input::Fill { done, .. } | Input::GiveUp { done, .. } = input {
+                // Whoever gave up waiting need not be told.
+                let _ = done.send(());
+            }
+        }
+        Ok(())
+    }
+
     fn commit(&mut self, waiting: &[Input], written: EventSeq) -> Result<EventSeq, HistoryError> {
         let sql = || HistoryError::sql("write");
         let transaction = self.connection.transaction().map_err(sql())?;
         let mut batch = Batch { through: written, ..Batch::default() };
         {
-            let mut insert = transaction
-                .prepare_cached("INSERT OR IGNORE INTO jobs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
-                .map_err(sql())?;
+            let mut insert = transaction.prepare_cached(INSERT_JOB).map_err(sql())?;
             for input in waiting {
                 match input {
                     Input::Events(events) => {
@@ -147,6 +167,8 @@ impl Writer {
                         }
                     }
                     Input::Resync { ended, through } => batch.resync(&transaction, &mut insert, ended, *through)?,
+                    Input::Fill { filling, .. } => filling.write(&transaction)?,
+                    Input::GiveUp { gap, .. } => fill::give_up(&transaction, *gap)?,
                     Input::Close => {}
                 }
             }
@@ -226,7 +248,7 @@ impl Batch {
         if event.seq != self.through.next() {
             // Events were missed without a resync: say so rather than pretend a dense range.
             self.flush(connection)?;
-            raise_floor(connection, EventSeq(event.seq.0 - 1))?;
+            open_gap(connection, Gap { after: self.through, through: EventSeq(event.seq.0 - 1) })?;
         }
         let full = self.first.is_some_and(|first| event.seq.0 - first.0 >= BLOB_EVENTS_MAX);
         if full || self.blob.len() >= BLOB_BYTES_MAX {
@@ -236,7 +258,7 @@ impl Batch {
         self.first.get_or_insert(event.seq);
         self.through = event.seq;
         match &event.event {
-            Event::Job { job, .. } if job.status.is_terminal() => Self::job(insert, event.seq, job),
+            Event::Job { job, .. } if job.status.is_terminal() => insert_with(connection, insert, event.seq, job),
             _ => Ok(()),
         }
     }
@@ -250,34 +272,13 @@ impl Batch {
     ) -> Result<(), HistoryError> {
         let known = self.through;
         for Ended { event, job } in ended.iter().filter(|ended| ended.event > known) {
-            Self::job(insert, *event, job)?;
+            insert_with(connection, insert, *event, job)?;
         }
         if through > self.through {
             self.flush(connection)?;
-            raise_floor(connection, through)?;
+            open_gap(connection, Gap { after: self.through, through })?;
             self.through = through;
         }
-        Ok(())
-    }
-
-    fn job(
-        insert: &mut rusqlite::CachedStatement<'_>,
-        seq: EventSeq,
-        job: &atlas_types::Job,
-    ) -> Result<(), HistoryError> {
-        insert
-            .execute(params![
-                column(seq),
-                id_column(job.id),
-                job.namespace.as_str(),
-                job.agent.as_str(),
-                job.status.as_str(),
-                i64::try_from(job.queue_seq).unwrap_or(i64::MAX),
-                job.created_at.0,
-                job.completed_at.0,
-                encode_job(job),
-            ])
-            .map_err(HistoryError::sql("write"))?;
         Ok(())
     }
 
@@ -293,7 +294,57 @@ impl Batch {
     }
 }
 
-fn raise_floor(connection: &Connection, floor: EventSeq) -> Result<(), HistoryError> {
+const INSERT_JOB: &str = "INSERT OR IGNORE INTO jobs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+
+/// Writes the row of an ended job, and what it refers to.
+pub(crate) fn insert_job(connection: &Connection, seq: EventSeq, job: &Job) -> Result<(), HistoryError> {
+    let mut insert = connection.prepare_cached(INSERT_JOB).map_err(HistoryError::sql("write"))?;
+    insert_with(connection, &mut insert, seq, job)
+}
+
+fn insert_with(
+    connection: &Connection,
+    insert: &mut rusqlite::CachedStatement<'_>,
+    seq: EventSeq,
+    job: &Job,
+) -> Result<(), HistoryError> {
+    insert
+        .execute(params![
+            column(seq),
+            id_column(job.id),
+            job.namespace.as_str(),
+            job.agent.as_str(),
+            job.status.as_str(),
+            i64::try_from(job.queue_seq).unwrap_or(i64::MAX),
+            job.created_at.0,
+            job.completed_at.0,
+            encode_job(job),
+        ])
+        .map_err(HistoryError::sql("write"))?;
+    refer(connection, column(seq), job)
+}
+
+/// Writes which artifacts an ended job shows.
+pub(crate) fn refer(connection: &Connection, event: i64, job: &Job) -> Result<(), HistoryError> {
+    for payload in [Some(&job.input), job.output.as_ref(), job.stream.as_ref()].into_iter().flatten() {
+        if let PayloadBody::Artifact { digest, .. } = &payload.body {
+            connection
+                .prepare_cached("INSERT OR IGNORE INTO artifacts VALUES (?1, ?2)")
+                .and_then(|mut insert| insert.execute(params![event, digest.0]))
+                .map_err(HistoryError::sql("write"))?;
+        }
+    }
+    Ok(())
+}
+
+fn open_gap(connection: &Connection, gap: Gap) -> Result<(), HistoryError> {
+    connection
+        .execute("INSERT INTO gaps VALUES (?1, ?2)", [column(gap.after), column(gap.through)])
+        .map(|_| ())
+        .map_err(HistoryError::sql("write"))
+}
+
+pub(crate) fn raise_floor(connection: &Connection, floor: EventSeq) -> Result<(), HistoryError> {
     connection
         .execute("UPDATE progress SET floor = max(floor, ?1)", [column(floor)])
         .map(|_| ())
@@ -317,7 +368,9 @@ fn len(input: &Input) -> usize {
     match input {
         Input::Events(events) => events.len(),
         Input::Resync { ended, .. } => ended.len(),
-        Input::Close => 0,
+        // Each is a transaction's worth.
+        Input::Fill { .. } => EVENTS_MAX,
+        Input::GiveUp { .. } | Input::Close => 0,
     }
 }
 

@@ -11,7 +11,7 @@ use expect_test::expect;
 
 use super::*;
 
-fn open(path: &Path) -> Result<SqliteHistory, HistoryError> {
+pub(super) fn open(path: &Path) -> Result<SqliteHistory, HistoryError> {
     let options = Options {
         sync_interval: Duration::from_millis(5),
         gather_interval: Duration::from_millis(1),
@@ -21,7 +21,7 @@ fn open(path: &Path) -> Result<SqliteHistory, HistoryError> {
     SqliteHistory::open(options, Env::system(), |_| ())
 }
 
-fn job(id: u64, status: JobStatus) -> Job {
+pub(super) fn job(id: u64, status: JobStatus) -> Job {
     let ended = status.is_terminal();
     Job {
         namespace: Namespace::default_namespace(),
@@ -65,7 +65,7 @@ fn job(id: u64, status: JobStatus) -> Job {
     }
 }
 
-fn event(seq: u64, id: u64, old_status: JobStatus, status: JobStatus) -> EventRecord {
+pub(super) fn event(seq: u64, id: u64, old_status: JobStatus, status: JobStatus) -> EventRecord {
     let change = match status {
         JobStatus::Pending => JobChange::Submitted,
         JobStatus::Running => JobChange::Granted,
@@ -79,7 +79,7 @@ fn event(seq: u64, id: u64, old_status: JobStatus, status: JobStatus) -> EventRe
 }
 
 /// The three events of a job that completes.
-fn life(first: u64, id: u64) -> Arc<[EventRecord]> {
+pub(super) fn life(first: u64, id: u64) -> Arc<[EventRecord]> {
     [
         event(first, id, JobStatus::Pending, JobStatus::Pending),
         event(first + 1, id, JobStatus::Pending, JobStatus::Running),
@@ -88,19 +88,19 @@ fn life(first: u64, id: u64) -> Arc<[EventRecord]> {
     .into()
 }
 
-async fn synced(history: &SqliteHistory, seq: u64) {
+pub(super) async fn synced(history: &SqliteHistory, seq: u64) {
     let mut synced = history.synced();
     let reached = synced.wait_for(|synced| *synced >= EventSeq(seq));
     tokio::time::timeout(Duration::from_secs(10), reached).await.expect("in time").expect("the writer lives");
 }
 
-fn file() -> (tempfile::TempDir, PathBuf) {
+pub(super) fn file() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let path = dir.path().join("history.sqlite");
     (dir, path)
 }
 
-fn describe(events: &[StoredEvent]) -> String {
+pub(super) fn describe(events: &[StoredEvent]) -> String {
     let lines = events.iter().map(|event| {
         let job = event.job.as_ref().map_or_else(
             || "-".to_owned(),
@@ -210,7 +210,24 @@ async fn damage_and_newer_files_are_named() {
     connection.pragma_update(None, "user_version", 99).expect("writable");
     drop(connection);
     let error = open(&path).err().expect("too new");
-    assert!(error.to_string().contains("has schema 99, this program knows up to 1"), "{error}");
+    assert!(error.to_string().contains("has schema 99, this program knows up to 2"), "{error}");
+}
+
+#[tokio::test]
+async fn a_file_of_version_1_learns_what_its_jobs_refer_to() {
+    let (_dir, path) = file();
+    let history = open(&path).expect("opens");
+    history.append(life(1, 2)).await.expect("queued");
+    history.close().await.expect("closes");
+    let connection = Connection::open(&path).expect("opens");
+    connection
+        .execute_batch("DROP TABLE artifacts; DROP TABLE gaps; PRAGMA user_version = 1")
+        .expect("as version 1 left it");
+    drop(connection);
+    let history = open(&path).expect("opens");
+    let found = history.refers(vec![Digest([1; 32]), Digest([2; 32])]).await.expect("reads");
+    assert_eq!(found, [true, false]);
+    assert_eq!(*history.gaps().borrow(), [].into());
 }
 
 #[tokio::test]
