@@ -10,6 +10,7 @@ mod handle;
 mod leader;
 pub mod log;
 mod member;
+pub mod offline;
 mod options;
 mod snapshots;
 mod start;

@@ -19,7 +19,7 @@ const KIND_BLANK: u8 = 0;
 /// Last byte of a body: one of ours.
 pub(crate) const KIND_NORMAL: u8 = 1;
 /// Last byte of a body: a membership.
-const KIND_MEMBERSHIP: u8 = 2;
+pub(crate) const KIND_MEMBERSHIP: u8 = 2;
 
 /// Why bytes are not what they should be.
 #[derive(Debug, thiserror::Error)]

@@ -131,8 +131,13 @@ impl Driver for FileDriver {
     }
 
     fn name(&self, sequence: u64) -> String {
-        format!("log-{sequence:016x}.seg")
+        segment_name(sequence)
     }
+}
+
+/// The name of a segment's file.
+pub(crate) fn segment_name(sequence: u64) -> String {
+    format!("log-{sequence:016x}.seg")
 }
 
 impl Spares {
@@ -248,7 +253,8 @@ fn fill(path: &Path, bytes: u64) -> io::Result<()> {
     file.sync_all()
 }
 
-fn number_in(name: &str, prefix: &str) -> Option<u64> {
+/// The number in a file's name.
+pub(crate) fn number_in(name: &str, prefix: &str) -> Option<u64> {
     u64::from_str_radix(name.strip_prefix(prefix)?.strip_suffix(".seg")?, 16).ok()
 }
 

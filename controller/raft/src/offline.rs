@@ -1,0 +1,281 @@
+//! The files of a member that is stopped: what its log and snapshot say, and new files for a member that begins from a state.
+//!
+//! For operators, and only while no controller runs on the directory: the log's lock is taken first. Reading changes nothing on disk,
+//! not even a torn tail. What may become of a state that is begun anew (another cluster id, tokens that were never given out) is
+//! the caller's to decide.
+
+mod begin;
+mod files;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use atlas_replica::{Halt, Replica};
+use atlas_state::State;
+use atlas_types::MemberId;
+use bytes::Bytes;
+use openraft::EntryPayload;
+
+pub use begin::{Beginning, begin};
+
+use self::files::ReadOnlyDriver;
+use crate::Peer;
+use crate::consensus::snapshot::SnapshotFile;
+use crate::consensus::{RaftMembership, RaftSnapshotMeta, body};
+use crate::log::index::Found;
+use crate::log::recover::{Recovered, recover};
+use crate::log::{Limits, LogError, LogId, Record, Vote};
+
+/// Why the files of a member cannot be read or made.
+#[derive(Debug, thiserror::Error)]
+pub enum OfflineError {
+    /// There is no log.
+    #[error("\"{}\" holds no log of a controller", path.display())]
+    NoLog {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// The log cannot be read.
+    #[error("could not read the log")]
+    Log(#[source] LogError),
+    /// The snapshot cannot be read.
+    #[error("could not read the snapshot")]
+    Snapshot(#[source] io::Error),
+    /// An entry says what this program does not know.
+    #[error("could not read entry {index}")]
+    Entry {
+        /// Which one.
+        index: u64,
+        /// What is wrong with it.
+        source: io::Error,
+    },
+    /// The log does not reach back to the snapshot.
+    #[error("entries {first} to {last} are missing between the snapshot and the log")]
+    Gap {
+        /// The first missing one.
+        first: u64,
+        /// The last missing one.
+        last: u64,
+    },
+    /// An entry could not be applied again.
+    #[error("could not apply entry {index} again")]
+    Replay {
+        /// Which one.
+        index: u64,
+        /// Why not.
+        source: Halt,
+    },
+    /// The place of the new files is taken.
+    #[error("\"{}\" exists already", path.display())]
+    Exists {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The new files could not be written.
+    #[error("could not write \"{}\"", path.display())]
+    Write {
+        /// The directory.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// A member whose files are open for reading, and locked against a controller that would start on them.
+pub struct StoppedMember {
+    recovered: Recovered,
+    snapshot: Option<(RaftSnapshotMeta, SnapshotFile)>,
+    membership: RaftMembership,
+    /// Holds the lock.
+    _driver: ReadOnlyDriver,
+}
+
+/// What a member's files say at a glance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct About {
+    /// The cluster that the log belongs to.
+    pub cluster_id: u128,
+    /// The last vote.
+    pub vote: Option<Vote>,
+    /// The last entry that this member knew to be committed; it may know less than is true.
+    pub committed: Option<LogId>,
+    /// The last entry that is gone from the log.
+    pub purged: Option<LogId>,
+    /// The last entry.
+    pub last: Option<LogId>,
+    /// True if something stood behind the last durable group, which was never acknowledged.
+    pub torn: bool,
+    /// The snapshot, if there is one.
+    pub snapshot: Option<SnapshotAbout>,
+    /// Who votes, as far as this member knows.
+    pub voters: Vec<MemberId>,
+    /// All members that it knows.
+    pub members: Vec<Peer>,
+}
+
+/// What a snapshot covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SnapshotAbout {
+    /// The last entry in it.
+    pub last: Option<LogId>,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// An entry of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedEntry {
+    /// Where it stands.
+    pub id: LogId,
+    /// Bytes of its body.
+    pub bytes: usize,
+    /// What it says.
+    pub says: Logged,
+}
+
+/// What an entry of the log says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Logged {
+    /// Nothing: a new leader writes one.
+    Blank,
+    /// Who belongs to the group from here on.
+    Membership {
+        /// Who votes: one set, or two while the group changes.
+        voters: Vec<Vec<MemberId>>,
+        /// All members.
+        members: Vec<Peer>,
+    },
+    /// An entry of the replicated state, encoded.
+    Commands(Bytes),
+}
+
+impl StoppedMember {
+    /// Opens the files of the member whose data is in `data_dir`.
+    pub fn open(data_dir: &Path) -> Result<Self, OfflineError> {
+        let raft = data_dir.join("raft");
+        let mut driver = ReadOnlyDriver::open(&raft.join("log"))?;
+        let limits = Limits { cache_bytes: 0, ..Limits::default() };
+        let recovered = recover(&mut driver, None, 0, 0, &limits).map_err(OfflineError::Log)?;
+        let snapshot = files::newest_snapshot(&raft.join("snapshots")).map_err(OfflineError::Snapshot)?;
+        let known = snapshot.as_ref().map(|(meta, _)| meta.last_membership.membership().clone());
+        let mut member = Self { recovered, snapshot, membership: known.unwrap_or_default(), _driver: driver };
+        if let Some(latest) = member.latest_membership()? {
+            member.membership = latest;
+        }
+        Ok(member)
+    }
+
+    /// What the files say at a glance.
+    pub fn about(&self) -> About {
+        let marks = self.recovered.core.marks();
+        let index = &self.recovered.index;
+        About {
+            cluster_id: self.recovered.core.cluster_id(),
+            vote: marks.vote,
+            committed: marks.committed,
+            purged: index.purged(),
+            last: index.last(),
+            torn: self.recovered.torn,
+            snapshot: self
+                .snapshot
+                .as_ref()
+                .map(|(meta, file)| SnapshotAbout { last: meta.last_log_id.map(body::log_id), bytes: file.bytes }),
+            voters: self.membership.voter_ids().map(MemberId).collect(),
+            members: members(&self.membership),
+        }
+    }
+
+    /// The entries that the log holds from `from` on, in order.
+    pub fn entries(&self, from: u64) -> impl Iterator<Item = Result<LoggedEntry, OfflineError>> {
+        let index = &self.recovered.index;
+        (from.max(index.first())..index.next()).map(|index| self.entry(index))
+    }
+
+    /// The state with the snapshot and every entry behind it, committed or not: this member alone cannot tell, and what it has
+    /// may have been acknowledged.
+    pub fn state(&self) -> Result<State, OfflineError> {
+        let mut next = 0;
+        let mut replica = Replica::new(State::new(self.recovered.core.cluster_id()));
+        if let Some((meta, file)) = &self.snapshot {
+            let (_, state) = file.read(restore).map_err(OfflineError::Snapshot)?;
+            replica = Replica::new(state);
+            next = meta.last_log_id.map_or(0, |id| id.index + 1);
+        }
+        let first = self.recovered.index.first();
+        if first > next && self.recovered.index.purged().is_some() {
+            return Err(OfflineError::Gap { first: next, last: first - 1 });
+        }
+        for entry in self.entries(next) {
+            let entry = entry?;
+            if let Logged::Commands(bytes) = &entry.says {
+                let index = entry.id.index;
+                replica.apply(bytes).map_err(|source| OfflineError::Replay { index, source })?;
+            }
+        }
+        Ok(replica.state().clone())
+    }
+
+    /// The membership that the latest entry about it sets.
+    fn latest_membership(&self) -> Result<Option<RaftMembership>, OfflineError> {
+        let index = &self.recovered.index;
+        for at in (index.first()..index.next()).rev() {
+            let (id, bytes) = self.bytes(at)?;
+            if bytes.last() == Some(&body::KIND_MEMBERSHIP) {
+                let entry = body::entry(body::raft_log_id(id), bytes);
+                let entry = entry.map_err(|error| unreadable(at, io::Error::other(error)))?;
+                if let EntryPayload::Membership(membership) = entry.payload {
+                    return Ok(Some(membership));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn entry(&self, index: u64) -> Result<LoggedEntry, OfflineError> {
+        let (id, bytes) = self.bytes(index)?;
+        let len = bytes.len();
+        let entry = body::entry(body::raft_log_id(id), bytes);
+        let entry = entry.map_err(|error| unreadable(index, io::Error::other(error)))?;
+        let says = match entry.payload {
+            EntryPayload::Blank => Logged::Blank,
+            EntryPayload::Normal(proposal) => Logged::Commands(Bytes::copy_from_slice(proposal.entry())),
+            EntryPayload::Membership(membership) => {
+                let sets = membership.get_joint_config().iter();
+                let voters = sets.map(|set| set.iter().copied().map(MemberId).collect()).collect();
+                Logged::Membership { voters, members: members(&membership) }
+            }
+        };
+        Ok(LoggedEntry { id, bytes: len, says })
+    }
+
+    /// The body of an entry.
+    fn bytes(&self, index: u64) -> Result<(LogId, Bytes), OfflineError> {
+        let missing = || unreadable(index, io::Error::from(io::ErrorKind::NotFound));
+        let place = match self.recovered.index.find(index).ok_or_else(missing)? {
+            Found::Cached(id, data) => return Ok((id, data)),
+            Found::OnDisk(place) => place,
+        };
+        let segment = self.recovered.segments.get(&u64::from(place.sequence)).ok_or_else(missing)?;
+        let mut bytes = vec![0; place.len as usize];
+        segment.read_at(u64::from(place.offset), &mut bytes).map_err(|error| unreadable(index, error))?;
+        match Record::decode(place.seed, &bytes) {
+            Some((Record::Entry { id, data }, ..)) => Ok((id, data)),
+            _ => Err(unreadable(index, io::Error::other("it changed while it was read"))),
+        }
+    }
+}
+
+fn unreadable(index: u64, source: io::Error) -> OfflineError {
+    OfflineError::Entry { index, source }
+}
+
+fn members(membership: &RaftMembership) -> Vec<Peer> {
+    membership.nodes().map(|(&id, known)| Peer::new(MemberId(id), known.clone())).collect()
+}
+
+fn restore(body: &mut dyn Read) -> io::Result<State> {
+    let image = atlas_format::decode_snapshot(body).map_err(io::Error::other)?;
+    State::from_image(image).map_err(io::Error::other)
+}

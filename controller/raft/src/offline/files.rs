@@ -1,0 +1,117 @@
+//! Reading a member's files without a change to any of them.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::OfflineError;
+use crate::consensus::RaftSnapshotMeta;
+use crate::consensus::snapshot::SnapshotFile;
+use crate::log::file::{number_in, segment_name};
+use crate::log::{Driver, LogError, Segment};
+
+/// The log's directory, to be read.
+pub(super) struct ReadOnlyDriver {
+    dir: PathBuf,
+    /// Held open for its lock.
+    _lock: File,
+}
+
+impl ReadOnlyDriver {
+    /// Takes the directory, which no controller may use meanwhile.
+    pub(super) fn open(dir: &Path) -> Result<Self, OfflineError> {
+        let lock = match File::open(dir.join("lock")) {
+            Ok(lock) => lock,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(OfflineError::NoLog { path: dir.to_owned() });
+            }
+            Err(source) => {
+                return Err(OfflineError::Log(LogError::Io { what: "lock", file: "lock".to_owned(), source }));
+            }
+        };
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { dir: dir.to_owned(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => {
+                Err(OfflineError::Log(LogError::Locked { dir: dir.display().to_string() }))
+            }
+            Err(TryLockError::Error(source)) => {
+                Err(OfflineError::Log(LogError::Io { what: "lock", file: "lock".to_owned(), source }))
+            }
+        }
+    }
+}
+
+impl Driver for ReadOnlyDriver {
+    fn list(&mut self) -> io::Result<Vec<u64>> {
+        let mut sequences = Vec::new();
+        for entry in fs::read_dir(&self.dir)? {
+            sequences.extend(number_in(&entry?.file_name().to_string_lossy(), "log-"));
+        }
+        sequences.sort_unstable();
+        Ok(sequences)
+    }
+
+    fn open(&mut self, sequence: u64) -> io::Result<Arc<dyn Segment>> {
+        let file = File::open(self.dir.join(segment_name(sequence)))?;
+        let bytes = file.metadata()?.len();
+        Ok(Arc::new(ReadOnlySegment { file, bytes }))
+    }
+
+    fn create(&mut self, _sequence: u64, _least: u64, _usual: u64) -> io::Result<Arc<dyn Segment>> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn retire(&mut self, _sequence: u64) -> io::Result<()> {
+        // A segment that was made and not begun holds nothing: to a reader it is as if it were gone.
+        Ok(())
+    }
+
+    fn name(&self, sequence: u64) -> String {
+        segment_name(sequence)
+    }
+}
+
+struct ReadOnlySegment {
+    file: File,
+    bytes: u64,
+}
+
+impl Segment for ReadOnlySegment {
+    fn size(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(buf, offset)
+    }
+
+    fn write_at(&self, _offset: u64, _bytes: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+}
+
+/// The newest snapshot in a directory, checked whole; none if there is none.
+pub(super) fn newest_snapshot(dir: &Path) -> io::Result<Option<(RaftSnapshotMeta, SnapshotFile)>> {
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        entries => entries?,
+    };
+    let mut newest = None;
+    for entry in entries {
+        let path = entry?.path();
+        // The names sort by index.
+        if path.extension().is_some_and(|extension| extension == "snap") {
+            newest = newest.max(Some(path));
+        }
+    }
+    let Some(path) = newest else { return Ok(None) };
+    let file = SnapshotFile::open(&path)?;
+    let (meta, ()) = file.read(|_| Ok(()))?;
+    Ok(Some((meta, file)))
+}
