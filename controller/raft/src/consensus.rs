@@ -2,10 +2,12 @@
 //! leader loop that calls it.
 
 pub(crate) mod body;
+mod deadline;
 pub(crate) mod log_store;
 pub(crate) mod machine;
 pub(crate) mod message;
 pub(crate) mod network;
+pub(crate) mod runtime;
 pub(crate) mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -23,6 +25,7 @@ openraft::declare_raft_types!(
         D = Proposal,
         R = Reply,
         Node = Member,
+        AsyncRuntime = runtime::Runtime,
 );
 
 pub(crate) type RaftLogId = alias::LogIdOf<Types>;

@@ -11,7 +11,6 @@ use futures::{Stream, StreamExt};
 use openraft::async_runtime::WatchReceiver;
 use openraft::raft::AppendEntriesRequest;
 use prost::Message;
-use tokio::io::AsyncWriteExt;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::consensus::message::{
@@ -97,7 +96,7 @@ impl PeerService for PeerDoor {
         let raft_snapshot = openraft::Snapshot { meta, snapshot };
         let answer = self.raft.install_full_snapshot(vote, raft_snapshot).await;
         // Renamed into place if it was installed; else it is of no use.
-        let _ = tokio::fs::remove_file(path).await;
+        let _ = self.snapshots.discard(&path);
         let answer = answer.map_err(|error| Status::unavailable(error.to_string()))?;
         Ok(Response::new(wire::SnapshotResponse { body: SnapshotAnswer::from(answer).encode_to_vec().into() }))
     }
@@ -139,13 +138,21 @@ impl PeerDoor {
     ) -> Result<SnapshotFile, Status> {
         let failed = |error: std::io::Error| Status::unavailable(format!("could not store the snapshot: {error}"));
         let path = self.snapshots.incoming(self.env.entropy.u64());
-        let mut file = tokio::fs::File::create(&path).await.map_err(failed)?;
+        let mut file = self.snapshots.create(&path).map_err(failed)?;
         while let Some(part) = parts.message().await? {
-            file.write_all(&part.chunk).await.map_err(failed)?;
+            // Each part is written off the async threads; the file goes there and comes back.
+            let written = self.env.spawn_blocking("snapshot-part", move || {
+                let outcome = file.write_all(&part.chunk);
+                (file, outcome)
+            });
+            let (back, outcome) = written.join().await.map_err(|_| Status::unavailable("stopping"))?;
+            outcome.map_err(failed)?;
+            file = back;
         }
-        file.sync_all().await.map_err(failed)?;
+        let synced = self.env.spawn_blocking("snapshot-sync", move || file.sync());
+        synced.join().await.map_err(|_| Status::unavailable("stopping"))?.map_err(failed)?;
         tracing::info!(last = ?meta.last_log_id, "received a snapshot");
-        SnapshotFile::open(&path).map_err(failed)
+        self.snapshots.arrived(&path).map_err(failed)
     }
 }
 

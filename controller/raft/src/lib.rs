@@ -3,6 +3,7 @@
 //! [`start`] gives a [`Handle`] and a [`Service`]. Behind them one thread runs Raft's core and the leader loop on one runtime,
 //! so that a commit wakes no other thread. Nothing outside this crate names an openraft type.
 
+mod channel;
 mod consensus;
 mod door;
 mod error;
@@ -17,9 +18,10 @@ mod start;
 #[cfg(test)]
 mod tests;
 
+pub use channel::peer_channel;
 pub use door::PeerDoor;
 pub use error::{Leadership, ProposeError, ReadError, StartError};
 pub use handle::{Answers, AppliedBatch, Handle};
 pub use member::{Member, Peer};
 pub use options::Options;
-pub use start::{Service, start};
+pub use start::{Service, start, start_here};

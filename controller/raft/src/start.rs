@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::consensus::log_store::LogStore;
 use crate::consensus::machine::MachineStore;
 use crate::consensus::network::Network;
+use crate::consensus::runtime::with_entropy;
 use crate::consensus::snapshot::Snapshots;
 use crate::door::PeerDoor;
 use crate::error::{Leadership, StartError};
@@ -82,7 +83,8 @@ pub(crate) async fn start_on(
             Err(error) => return drop(started.send(Err(StartError::Thread(error)))),
         };
         runtime.block_on(async move {
-            match Running::start(driver, options, theirs).await {
+            let entropy = Arc::clone(&theirs.entropy);
+            match with_entropy(entropy, Running::start(driver, options, theirs)).await {
                 Ok((member, handle)) => {
                     let told = started.send(Ok(handle));
                     if told.is_ok() {
@@ -109,7 +111,26 @@ pub(crate) async fn start_on(
     Ok((handle, service))
 }
 
-/// A member on its thread.
+/// Starts a member on the runtime of the caller, its log on `driver`: for a simulation, which has no threads.
+pub async fn start_here(
+    driver: Box<dyn Driver>,
+    options: Options,
+    env: Env,
+) -> Result<(Handle, Service), StartError> {
+    let entropy = Arc::clone(&env.entropy);
+    let (member, handle) = with_entropy(entropy, Running::start(driver, options, env.clone())).await?;
+    let (ended, ending) = oneshot::channel();
+    let (shutdown, asked) = oneshot::channel();
+    let service = Service { leadership: handle.leadership(), shutdown, ended: ending };
+    env.spawn("raft", async move {
+        member.run(asked).await;
+        // Nobody waits for the end of a member that is dropped.
+        let _ = ended.send(());
+    });
+    Ok((handle, service))
+}
+
+/// A member at work.
 struct Running {
     raft: Raft,
     leader_loop: LeaderLoop,
@@ -121,8 +142,8 @@ impl Running {
     async fn start(driver: Box<dyn Driver>, options: Options, env: Env) -> Result<(Self, Handle), StartError> {
         let log = Log::open(driver, options.log.clone(), options.cluster_id, &env).map_err(StartError::Log)?;
         let cluster_id = log.cluster_id();
-        let snapshots =
-            Snapshots::open(options.data_dir.join("raft").join("snapshots")).map_err(StartError::Snapshot)?;
+        let dir = options.data_dir.join("raft").join("snapshots");
+        let snapshots = Snapshots::open(Arc::clone(&env.files), dir).map_err(StartError::Snapshot)?;
         let state = State::new(cluster_id);
         let (applied_sender, applied) = watch::channel(state.clone());
         let batches = Batches::new(options.subscription_max, options.history, options.history_from);
@@ -133,7 +154,7 @@ impl Running {
         let machine = StateMachine::new(state, slot.clone(), applied_sender, batches.clone());
         let store = MachineStore::new(machine, snapshots.clone(), history_seen.clone(), env.clone());
         let config = config()?;
-        let network = Network { cluster_id };
+        let network = Network { cluster_id, env: env.clone() };
         let raft = Raft::new(options.member.0, config, network, LogStore::new(log.clone()), store).await;
         let raft = raft.map_err(failed)?;
         begin(&raft, &log, &options).await?;

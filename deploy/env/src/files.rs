@@ -1,11 +1,41 @@
-//! Small files that are written whole: artifacts, marks, sockets' addresses. Blocking; call it off the async threads.
+//! Files that are written whole or from front to back: artifacts, snapshots, marks. Blocking; call it off the async threads.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// Reads and writes whole files.
+/// A file that is being written from front to back. What it holds is durable after [`FileWriter::sync`], its name after
+/// [`Files::sync_dir`].
+pub trait FileWriter: Write + Send {
+    /// Makes what was written durable.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// An open file. It stays readable after it was removed or replaced.
+pub trait FileReader: Send + Sync {
+    /// Its size when it was opened.
+    fn size(&self) -> u64;
+
+    /// Fills `buf` from `offset`; less than that is an error.
+    fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
+}
+
+/// Reads and writes files.
 pub trait Files: Send + Sync + 'static {
+    /// Makes an empty file, or empties an existing one.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn FileWriter>>;
+
+    /// Opens a file to read parts of it.
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn FileReader>>;
+
+    /// Gives a file another name, in place of any that has it.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Makes the names in a directory durable.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+
     /// The bytes of a file.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
@@ -29,7 +59,44 @@ pub trait Files: Send + Sync + 'static {
 #[derive(Debug, Clone, Copy)]
 pub struct SystemFiles;
 
+impl FileWriter for File {
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_all()
+    }
+}
+
+/// An open file and its size.
+struct SystemReader(File, u64);
+
+impl FileReader for SystemReader {
+    fn size(&self) -> u64 {
+        self.1
+    }
+
+    fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(buf, offset)
+    }
+}
+
 impl Files for SystemFiles {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
+        Ok(Box::new(File::create(path)?))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn FileReader>> {
+        let file = File::open(path)?;
+        let bytes = file.metadata()?.len();
+        Ok(Arc::new(SystemReader(file, bytes)))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        File::open(dir)?.sync_all()
+    }
+
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         fs::read(path)
     }
@@ -45,7 +112,7 @@ impl Files for SystemFiles {
             let _ = fs::remove_file(&temporary);
         }
         written?;
-        File::open(dir)?.sync_all()
+        self.sync_dir(dir)
     }
 
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {

@@ -18,10 +18,10 @@ use std::sync::Arc;
 
 pub use clock::{Clock, SystemClock};
 pub use entropy::{Entropy, SystemEntropy};
-pub use files::{Files, SystemFiles};
+pub use files::{FileReader, FileWriter, Files, SystemFiles};
 pub use memory::{huge_pages_as_the_system_does, no_huge_pages};
 pub use net::{Connection, Listener, Net, SystemNet};
-pub use tasks::{Task, TaskEnd};
+pub use tasks::{Task, TaskEnd, Threads};
 
 /// The machine as a shell sees it. Cheap to clone.
 #[derive(Clone)]
@@ -32,8 +32,10 @@ pub struct Env {
     pub entropy: Arc<dyn Entropy>,
     /// Sockets.
     pub net: Arc<dyn Net>,
-    /// Small files that are written whole.
+    /// Files that are written whole or from front to back.
     pub files: Arc<dyn Files>,
+    /// Where blocking work runs.
+    pub threads: Threads,
 }
 
 impl Env {
@@ -44,6 +46,7 @@ impl Env {
             entropy: Arc::new(SystemEntropy),
             net: Arc::new(SystemNet),
             files: Arc::new(SystemFiles),
+            threads: Threads::Machine,
         }
     }
 }

@@ -1,10 +1,21 @@
 //! Tasks: spawned through one helper that names them, carries the span and reports a panic.
 
 use std::future::Future;
+use std::io;
 
 use tracing::Instrument;
 
 use crate::Env;
+
+/// Where work runs that blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threads {
+    /// On threads of the machine.
+    Machine,
+    /// There are none: blocking work runs on the task that waits for it, and no time passes meanwhile. For a simulation, where
+    /// threads would make each run another one.
+    None,
+}
 
 /// How a task ended when it did not return a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,12 +65,15 @@ impl Env {
         Task(tokio::spawn(reported.instrument(span)))
     }
 
-    /// Runs blocking work on the runtime's pool for it.
+    /// Runs blocking work on the runtime's pool for it, or at once where there are no threads.
     pub fn spawn_blocking<T: Send + 'static>(
         &self,
         name: &'static str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Task<T> {
+        if self.threads == Threads::None {
+            return self.spawn(name, async { work() });
+        }
         #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns blocking work")]
         Task(tokio::task::spawn_blocking(move || {
             let guard = PanicReport(name);
@@ -74,7 +88,10 @@ impl Env {
         &self,
         name: &'static str,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> std::io::Result<std::thread::JoinHandle<T>> {
+    ) -> io::Result<std::thread::JoinHandle<T>> {
+        if self.threads == Threads::None {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "there are no threads here"));
+        }
         std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             let guard = PanicReport(name);
             let value = work();
@@ -105,5 +122,14 @@ mod tests {
         let end = env.spawn("doomed", async { panic!("on purpose") }).join().await;
         assert_eq!(end, Err::<(), _>(TaskEnd::Panicked));
         assert_eq!(env.spawn("fine", async { 7 }).join().await, Ok(7));
+    }
+
+    #[tokio::test]
+    async fn without_threads_blocking_work_runs_where_it_is_waited_for() {
+        let env = Env { threads: Threads::None, ..Env::system() };
+        let here = std::thread::current().id();
+        let there = env.spawn_blocking("inline", || std::thread::current().id()).join().await;
+        assert_eq!(there, Ok(here));
+        assert_eq!(env.thread("none", || ()).expect_err("refused").kind(), io::ErrorKind::Unsupported);
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
+use atlas_env::Env;
 use atlas_wire::limits::{CHUNK_BYTES, PEER_FRAME_BYTES_MAX};
 use atlas_wire::proto::peer::v1 as wire;
 use atlas_wire::proto::peer::v1::peer_service_client::PeerServiceClient;
@@ -17,13 +18,15 @@ use openraft::raft::{
 };
 use openraft::{OptionalSend, RaftNetworkFactory, RaftNetworkV2};
 use prost::Message;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 
+use super::deadline::{Sent, in_time};
 use super::message::{
     self, AppendAnswer, AppendBody, SnapshotAnswer, TransferAnswer, TransferBody, VoteAnswer, VoteAsk,
 };
 use super::snapshot::SnapshotFile;
 use super::{RaftVote, Types};
+use crate::channel::peer_channel;
 use crate::member::Member;
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -31,16 +34,16 @@ type BoxStream<'a, T> = Pin<Box<dyn Stream<Item = T> + Send + 'a>>;
 type RpcError = RPCError<Types>;
 type Snapshot = openraft::alias::SnapshotOf<Types, SnapshotFile>;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(2);
-const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(4);
+/// A peer that answers no append for so long is asked anew. More than a slow disk takes for one group.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(3);
 /// Sending a snapshot takes as long as it takes, but not for ever.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Makes clients for the members of one cluster.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Network {
     pub(crate) cluster_id: u128,
+    pub(crate) env: Env,
 }
 
 /// A client for one member.
@@ -53,16 +56,8 @@ impl RaftNetworkFactory<Types> for Network {
     type Network = Peer;
 
     async fn new_client(&mut self, _target: u64, node: &Member) -> Peer {
-        let endpoint = Endpoint::from_shared(format!("http://{}", node.peer)).map(|endpoint| {
-            endpoint
-                .tcp_nodelay(true)
-                .connect_timeout(CONNECT_TIMEOUT)
-                .http2_keep_alive_interval(KEEP_ALIVE_EVERY)
-                .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
-                .keep_alive_while_idle(true)
-        });
-        let client = endpoint.map(|endpoint| {
-            PeerServiceClient::new(endpoint.connect_lazy())
+        let client = peer_channel(&self.env, &node.peer).map(|channel| {
+            PeerServiceClient::new(channel)
                 .max_decoding_message_size(PEER_FRAME_BYTES_MAX)
                 .max_encoding_message_size(PEER_FRAME_BYTES_MAX)
         });
@@ -118,12 +113,15 @@ impl RaftNetworkV2<Types> for Peer {
     where
         S: Stream<Item = AppendEntriesRequest<Types>> + OptionalSend + Unpin + 'static,
     {
-        // No deadline: the stream lives as long as the leadership. Keep-alives notice a peer that is gone.
+        // The stream lives as long as the leadership; each answer has a deadline.
         Box::pin(async move {
             let cluster_id: bytes::Bytes = self.cluster_id.clone().into();
-            let requests = input.map(move |append| wire::AppendRequest {
-                cluster_id: cluster_id.clone(),
-                body: AppendBody::of(&append).encode_to_vec().into(),
+            let sent = Sent::default();
+            let counted = sent.clone();
+            let requests = input.map(move |append| {
+                counted.count();
+                let body = AppendBody::of(&append).encode_to_vec().into();
+                wire::AppendRequest { cluster_id: cluster_id.clone(), body }
             });
             let answers = self.client()?.append(requests).await.map_err(failed)?.into_inner();
             let answers = answers.map(|answer| {
@@ -131,7 +129,8 @@ impl RaftNetworkV2<Types> for Peer {
                 let answer: AppendAnswer = message::decode("an answer to an append", answer.body).map_err(garbled)?;
                 answer.try_into().map_err(garbled)
             });
-            Ok(Box::pin(answers) as BoxStream<'s, _>)
+            let late = || Err(NetworkError::new(&io::Error::from(io::ErrorKind::TimedOut)).into());
+            Ok(Box::pin(in_time(answers, sent, ANSWER_PATIENCE, late)) as BoxStream<'s, _>)
         })
     }
 
@@ -161,6 +160,7 @@ impl RaftNetworkV2<Types> for Peer {
         request.set_timeout(SNAPSHOT_TIMEOUT);
         let mut client = self.client().map_err(streaming)?;
         let sent = tokio::select! {
+            biased;
             closed = cancel => return Err(closed.into()),
             sent = client.snapshot(request) => sent,
         };

@@ -2,11 +2,12 @@
 //!
 //! `[magic 8][format u32][header length u32][header][body][checksum u32][bytes before the checksum u64]`, little-endian.
 
-use std::fs::{self, File};
+use std::fmt;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use atlas_env::{FileReader, FileWriter, Files};
 use prost::Message;
 
 use super::RaftSnapshotMeta;
@@ -22,48 +23,53 @@ const BUFFER_BYTES: usize = 1 << 16;
 pub(crate) type Source = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send + Sync>;
 
 /// A finished snapshot file. It stays readable while anybody holds it, also when a newer one has replaced it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct SnapshotFile {
-    pub(crate) file: Arc<File>,
+    pub(crate) file: Arc<dyn FileReader>,
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
 }
 
+impl fmt::Debug for SnapshotFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} of {} bytes", self.path, self.bytes)
+    }
+}
+
 /// The directory of the snapshots, and the current one.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Snapshots {
+    files: Arc<dyn Files>,
     dir: PathBuf,
     current: Arc<Mutex<Option<(RaftSnapshotMeta, SnapshotFile)>>>,
 }
 
 impl Snapshots {
     /// Opens the directory and reads the newest snapshot; older ones and half-written ones are removed.
-    pub(crate) fn open(dir: PathBuf) -> io::Result<Self> {
-        fs::create_dir_all(&dir)?;
+    pub(crate) fn open(files: Arc<dyn Files>, dir: PathBuf) -> io::Result<Self> {
+        files.create_dir_all(&dir)?;
         if let Some(parent) = dir.parent() {
-            File::open(parent)?.sync_all()?;
+            files.sync_dir(parent)?;
         }
         let mut found = Vec::new();
-        for entry in fs::read_dir(&dir)? {
-            let path = entry?.path();
+        // The names sort by index.
+        for path in files.list(&dir)? {
             match path.extension().and_then(|extension| extension.to_str()) {
-                Some("tmp") => fs::remove_file(&path)?,
+                Some("tmp") => files.remove(&path)?,
                 Some("snap") => found.push(path),
                 _ => {}
             }
         }
-        // The names sort by index.
-        found.sort();
         let mut current = None;
         if let Some(newest) = found.pop() {
-            let file = SnapshotFile::open(&newest)?;
+            let file = SnapshotFile::open(files.as_ref(), &newest)?;
             // A damaged one is an error: the log behind it may be purged.
             let (meta, ()) = file.read(|_| Ok(()))?;
             current = Some((meta, file));
         }
         // Left over when a crash came between two steps of replacing one.
-        found.iter().try_for_each(fs::remove_file)?;
-        Ok(Self { dir, current: Arc::new(Mutex::new(current)) })
+        found.iter().try_for_each(|path| files.remove(path))?;
+        Ok(Self { files, dir, current: Arc::new(Mutex::new(current)) })
     }
 
     /// The newest snapshot.
@@ -76,11 +82,26 @@ impl Snapshots {
         self.dir.join(format!("incoming-{name:016x}.tmp"))
     }
 
+    /// Begins a file that arrives.
+    pub(crate) fn create(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
+        self.files.create(path)
+    }
+
+    /// Opens a file that has arrived.
+    pub(crate) fn arrived(&self, path: &Path) -> io::Result<SnapshotFile> {
+        SnapshotFile::open(self.files.as_ref(), path)
+    }
+
+    /// Removes what arrived and is of no use.
+    pub(crate) fn discard(&self, path: &Path) -> io::Result<()> {
+        self.files.remove(path)
+    }
+
     /// Writes a snapshot and makes it the current one.
     pub(crate) fn write(&self, meta: &RaftSnapshotMeta, source: Source) -> io::Result<SnapshotFile> {
         let temporary = self.dir.join("new.tmp");
-        let mut out =
-            Summed { inner: BufWriter::with_capacity(BUFFER_BYTES, File::create(&temporary)?), crc: 0, bytes: 0 };
+        let file = self.files.create(&temporary)?;
+        let mut out = Summed { inner: BufWriter::with_capacity(BUFFER_BYTES, file), crc: 0, bytes: 0 };
         let header = SnapshotBody::from(meta).encode_to_vec();
         out.write_all(&MAGIC)?;
         out.write_all(&FORMAT.to_le_bytes())?;
@@ -90,7 +111,7 @@ impl Snapshots {
         let (crc, bytes) = (out.crc, out.bytes);
         out.inner.write_all(&crc.to_le_bytes())?;
         out.inner.write_all(&bytes.to_le_bytes())?;
-        out.inner.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        out.inner.into_inner().map_err(io::IntoInnerError::into_error)?.sync()?;
         self.adopt(meta, &temporary)
     }
 
@@ -98,15 +119,15 @@ impl Snapshots {
     pub(crate) fn adopt(&self, meta: &RaftSnapshotMeta, temporary: &Path) -> io::Result<SnapshotFile> {
         let (term, index) = meta.last_log_id.map_or((0, 0), |id| (id.leader_id.term, id.index));
         let path = self.dir.join(format!("{index:016x}-{term:016x}.snap"));
-        fs::rename(temporary, &path)?;
-        File::open(&self.dir)?.sync_all()?;
-        let file = SnapshotFile::open(&path)?;
+        self.files.rename(temporary, &path)?;
+        self.files.sync_dir(&self.dir)?;
+        let file = SnapshotFile::open(self.files.as_ref(), &path)?;
         let before = {
             let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
             current.replace((meta.clone(), file.clone()))
         };
         if let Some((_, before)) = before.filter(|(_, before)| before.path != path) {
-            fs::remove_file(&before.path)?;
+            self.files.remove(&before.path)?;
         }
         Ok(file)
     }
@@ -114,10 +135,10 @@ impl Snapshots {
 
 impl SnapshotFile {
     /// Opens a snapshot file.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
-        let bytes = file.metadata()?.len();
-        Ok(Self { file: Arc::new(file), path: path.to_owned(), bytes })
+    pub(crate) fn open(files: &dyn Files, path: &Path) -> io::Result<Self> {
+        let file = files.open(path)?;
+        let bytes = file.size();
+        Ok(Self { file, path: path.to_owned(), bytes })
     }
 
     /// Reads the snapshot: checks all of it, then gives its body to `restore`.
@@ -132,11 +153,12 @@ impl SnapshotFile {
         let body_end = self.bytes.checked_sub(TRAILER_BYTES).ok_or_else(|| damaged("it is too short"))?;
         let crc = self.checksum(body_end)?;
         let mut trailer = [0; TRAILER_BYTES as usize];
-        read_exact_at(&self.file, body_end, &mut trailer)?;
+        self.file.read_exact_at(body_end, &mut trailer)?;
         if trailer[..4] != crc.to_le_bytes() || trailer[4..] != body_end.to_le_bytes() {
             return Err(damaged("its checksum does not match"));
         }
-        let mut input = BufReader::with_capacity(BUFFER_BYTES, At { file: &self.file, offset: 0, end: body_end });
+        let whole = At { file: self.file.as_ref(), offset: 0, end: body_end };
+        let mut input = BufReader::with_capacity(BUFFER_BYTES, whole);
         let mut fixed = [0; 16];
         input.read_exact(&mut fixed)?;
         if fixed[..8] != MAGIC {
@@ -166,7 +188,7 @@ impl SnapshotFile {
             if chunk.is_empty() {
                 return None;
             }
-            if let Err(error) = read_exact_at(&file, offset, &mut chunk) {
+            if let Err(error) = file.read_exact_at(offset, &mut chunk) {
                 tracing::error!(%error, "could not read the snapshot that is being sent");
                 return None;
             }
@@ -176,7 +198,7 @@ impl SnapshotFile {
     }
 
     fn checksum(&self, end: u64) -> io::Result<u32> {
-        let mut input = At { file: &self.file, offset: 0, end };
+        let mut input = At { file: self.file.as_ref(), offset: 0, end };
         let mut buffer = vec![0; BUFFER_BYTES];
         let mut crc = 0;
         loop {
@@ -188,13 +210,9 @@ impl SnapshotFile {
     }
 }
 
-fn read_exact_at(file: &File, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, buf, offset)
-}
-
 /// Reads a part of a file without moving its cursor, which others share.
 struct At<'f> {
-    file: &'f File,
+    file: &'f dyn FileReader,
     offset: u64,
     end: u64,
 }
@@ -203,9 +221,9 @@ impl Read for At<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.end - self.offset).unwrap_or(usize::MAX);
         let limit = buf.len().min(left);
-        let read = std::os::unix::fs::FileExt::read_at(self.file, &mut buf[..limit], self.offset)?;
-        self.offset += read as u64;
-        Ok(read)
+        self.file.read_exact_at(self.offset, &mut buf[..limit])?;
+        self.offset += limit as u64;
+        Ok(limit)
     }
 }
 

@@ -58,7 +58,7 @@ impl StoreBuilder<Types, LogStore, MachineStore<Counter>, TempDir> for Stores {
             Limits { first_segment_bytes: 1 << 16, segment_bytes: 1 << 16, cache_bytes: 64, ..Limits::default() };
         let log = Log::open(driver, limits, None, &env).expect("an empty log opens");
         log.set_inline(self.inline);
-        let snapshots = Snapshots::open(dir.path().join("snapshots")).expect("writable");
+        let snapshots = Snapshots::open(env.files.clone(), dir.path().join("snapshots")).expect("writable");
         let (_, history) = watch::channel(EventSeq(u64::MAX));
         Ok((dir, LogStore::new(log), MachineStore::new(Counter::default(), snapshots, history, env)))
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// One segment, open. Writes are whole aligned blocks and come from one thread at a time; reads come from anywhere.
 pub trait Segment: Send + Sync + 'static {
@@ -35,4 +36,10 @@ pub trait Driver: Send + 'static {
 
     /// What errors call the segment.
     fn name(&self, sequence: u64) -> String;
+
+    /// How long the disk will take for the next group, where that is time of the async runtime and passes before the write. None
+    /// where writes and syncs block for as long as they take: the log then has a thread for them.
+    fn delay(&mut self) -> Option<Duration> {
+        None
+    }
 }

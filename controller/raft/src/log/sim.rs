@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::driver::{Driver, Segment};
 
@@ -21,7 +22,11 @@ struct DiskState {
     syncs: u64,
     fail_sync: Option<u64>,
     fail_write: Option<u64>,
+    crash_at_sync: Option<u64>,
     writes: u64,
+    /// Least and most that a group takes.
+    latency: (Duration, Duration),
+    drawn: u64,
 }
 
 #[derive(Default, Clone)]
@@ -37,7 +42,17 @@ impl SimDisk {
 
     /// A driver over this disk; ends with the next crash.
     pub fn driver(&self) -> SimDriver {
-        SimDriver { disk: self.clone(), life: self.state().life }
+        SimDriver { disk: self.clone(), life: self.state().life, takes_time: false }
+    }
+
+    /// The same, for a simulated runtime: groups take the time that [`SimDisk::set_latency`] says.
+    pub fn slow_driver(&self) -> SimDriver {
+        SimDriver { takes_time: true, ..self.driver() }
+    }
+
+    /// How long a group takes from now on, at least and at most.
+    pub fn set_latency(&self, least: Duration, most: Duration) {
+        self.state().latency = (least, most);
     }
 
     /// Power goes: each sector of what was written and not synced is kept or lost by chance.
@@ -47,6 +62,7 @@ impl SimDisk {
         state.life += 1;
         state.fail_sync = None;
         state.fail_write = None;
+        state.crash_at_sync = None;
         for contents in state.segments.values_mut() {
             for (offset, bytes) in std::mem::take(&mut contents.pending) {
                 // Now and then all or nothing, else sector by sector.
@@ -65,6 +81,13 @@ impl SimDisk {
     pub fn fail_sync(&self, n: u64) {
         let mut state = self.state();
         state.fail_sync = Some(state.syncs + n);
+    }
+
+    /// Lets the power go at the `n`-th sync from now on, 0 the next one: it fails, and so does every call after it until
+    /// [`SimDisk::crash`] decides what is left of the write before it.
+    pub fn lose_power_at_sync(&self, n: u64) {
+        let mut state = self.state();
+        state.crash_at_sync = Some(state.syncs + n);
     }
 
     /// Lets the `n`-th write from now on fail, 0 the next one.
@@ -113,6 +136,7 @@ pub fn next(state: &mut u64) -> u64 {
 pub struct SimDriver {
     disk: SimDisk,
     life: u64,
+    takes_time: bool,
 }
 
 impl SimDriver {
@@ -154,6 +178,17 @@ impl Driver for SimDriver {
     fn name(&self, sequence: u64) -> String {
         format!("segment {sequence}")
     }
+
+    fn delay(&mut self) -> Option<Duration> {
+        if !self.takes_time {
+            return None;
+        }
+        let mut state = self.disk.state();
+        let (least, most) = state.latency;
+        let span = u64::try_from(most.saturating_sub(least).as_micros()).unwrap_or(u64::MAX);
+        let drawn = if span == 0 { 0 } else { next(&mut state.drawn) % span };
+        Some(least + Duration::from_micros(drawn))
+    }
 }
 
 struct SimSegment {
@@ -171,12 +206,15 @@ impl Segment for SimSegment {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         let state = alive(&self.disk, self.life)?;
         let contents = state.segments.get(&self.sequence).ok_or(io::ErrorKind::NotFound)?;
-        let mut bytes = contents.durable.clone();
-        for (at, written) in &contents.pending {
-            bytes[*at..at + written.len()].copy_from_slice(written);
-        }
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
-        buf.copy_from_slice(bytes.get(start..start + buf.len()).ok_or(io::ErrorKind::UnexpectedEof)?);
+        let end = start.saturating_add(buf.len());
+        buf.copy_from_slice(contents.durable.get(start..end).ok_or(io::ErrorKind::UnexpectedEof)?);
+        for (at, written) in &contents.pending {
+            let (from, to) = (start.max(*at), end.min(at + written.len()));
+            if from < to {
+                buf[from - start..to - start].copy_from_slice(&written[from - at..to - at]);
+            }
+        }
         Ok(())
     }
 
@@ -195,6 +233,10 @@ impl Segment for SimSegment {
     fn sync(&self) -> io::Result<()> {
         let mut state = alive(&self.disk, self.life)?;
         state.syncs += 1;
+        if state.crash_at_sync == Some(state.syncs - 1) {
+            state.life += 1;
+            return Err(io::Error::other("the machine crashed"));
+        }
         if state.fail_sync == Some(state.syncs - 1) {
             return Err(io::Error::other("sync failed as told"));
         }

@@ -1,16 +1,17 @@
 //! The log in use: group commit, readers, and the rule that a failed sync ends it.
 //!
 //! Whoever needs durability stages its records and flushes; a flush takes all that is staged by then as groups. With one
-//! voter the caller of [`Log::append`] flushes at once, on its own thread; otherwise a writer thread does, so that the local
-//! sync overlaps replication. Order is the order of staging either way, since a flush drains the stage under the writer's lock.
+//! voter the caller of [`Log::append`] flushes at once, on its own thread; otherwise a writer does, so that the local sync
+//! overlaps replication: a thread, or a task where the driver's time is simulated. Order is the order of staging either way, since a flush drains the stage under the writer's lock.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use atlas_env::Env;
+use atlas_env::{Env, Task};
 use bytes::Bytes;
+use tokio::sync::Notify;
 
 use super::block::{BLOCK_BYTES, Block};
 use super::core::{Core, Marks, Place};
@@ -61,11 +62,26 @@ struct Shared {
     /// Locked before `view` by whoever needs both.
     writer: Mutex<Writer>,
     view: Mutex<View>,
-    /// Wakes the writer thread: something is staged, or the log closes.
-    staged: Condvar,
+    /// Wakes the writer: something is staged, or the log closes.
+    staged: Wake,
     inline: AtomicBool,
     limits: Limits,
     cluster_id: u128,
+}
+
+/// How the writer sleeps.
+enum Wake {
+    Thread(Condvar),
+    Task(Notify),
+}
+
+impl Wake {
+    fn wake(&self) {
+        match self {
+            Self::Thread(staged) => staged.notify_one(),
+            Self::Task(staged) => staged.notify_one(),
+        }
+    }
 }
 
 struct Writer {
@@ -118,22 +134,28 @@ impl Log {
             segments,
         };
         let active = view.segments.values().next_back().cloned();
+        let takes_time = driver.delay().is_some();
         let writer = Writer { core, driver, block, places: Vec::new(), active };
         let shared = Arc::new(Shared {
             writer: Mutex::new(writer),
             view: Mutex::new(view),
-            staged: Condvar::new(),
+            staged: if takes_time { Wake::Task(Notify::new()) } else { Wake::Thread(Condvar::new()) },
             inline: AtomicBool::new(true),
             limits,
             cluster_id,
         });
         let theirs = Arc::clone(&shared);
-        let thread = env.thread("raft-log", move || theirs.write_until_closed()).map_err(|source| LogError::Io {
-            what: "start the writer of",
-            file: "log".to_owned(),
-            source,
-        })?;
-        let closer = Closer { shared: Arc::clone(&shared), thread: Mutex::new(Some(thread)) };
+        let running = if takes_time {
+            Running::Task(env.spawn("raft-log", write_in_time(theirs, env.clone())))
+        } else {
+            let thread = env.thread("raft-log", move || theirs.write_until_closed());
+            Running::Thread(thread.map_err(|source| LogError::Io {
+                what: "start the writer of",
+                file: "log".to_owned(),
+                source,
+            })?)
+        };
+        let closer = Closer { shared: Arc::clone(&shared), running: Mutex::new(Some(running)) };
         Ok(Self { shared, _closer: Arc::new(closer) })
     }
 
@@ -170,7 +192,7 @@ impl Log {
             // The outcome went to `done`.
             let _ = self.shared.flush(&mut writer);
         } else {
-            self.shared.staged.notify_one();
+            self.shared.staged.wake();
         }
         Ok(())
     }
@@ -369,11 +391,12 @@ impl Shared {
     }
 
     fn write_until_closed(&self) {
+        let Wake::Thread(staged) = &self.staged else { return };
         loop {
             {
                 let mut view = self.view();
                 while view.stage.is_empty() && !view.closed {
-                    view = self.staged.wait(view).unwrap_or_else(PoisonError::into_inner);
+                    view = staged.wait(view).unwrap_or_else(PoisonError::into_inner);
                 }
                 if view.stage.is_empty() || view.poison.is_some() {
                     return;
@@ -461,19 +484,47 @@ impl View {
     }
 }
 
-/// Ends the writer thread and marks the last group as durable.
+/// The writer as a task: each group takes its time before it is written and synced at once.
+async fn write_in_time(shared: Arc<Shared>, env: Env) {
+    let Wake::Task(staged) = &shared.staged else { return };
+    loop {
+        staged.notified().await;
+        while !shared.view().stage.is_empty() {
+            let delay = shared.writer().driver.delay().unwrap_or_default();
+            env.clock.sleep(delay).await;
+            // The outcome goes to the callbacks; a log that failed takes nothing more.
+            if shared.flush(&mut shared.writer()).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Who writes in the background.
+enum Running {
+    Thread(JoinHandle<()>),
+    Task(Task<()>),
+}
+
+/// Ends the writer and marks the last group as durable.
 struct Closer {
     shared: Arc<Shared>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    running: Mutex<Option<Running>>,
 }
 
 impl Drop for Closer {
     fn drop(&mut self) {
         self.shared.view().closed = true;
-        self.shared.staged.notify_one();
-        let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if thread.is_some_and(|thread| thread.join().is_err()) {
-            return;
+        self.shared.staged.wake();
+        match self.running.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            // A writer that panicked left nothing that could be closed in order.
+            Some(Running::Thread(thread)) => {
+                if thread.join().is_err() {
+                    return;
+                }
+            }
+            Some(Running::Task(task)) => task.abort(),
+            None => {}
         }
         let mut writer = self.shared.writer();
         if self.shared.view().poison.is_none() && writer.active.is_some() {
