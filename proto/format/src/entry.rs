@@ -124,7 +124,7 @@ pub fn decode_entry(bytes: &[u8]) -> Result<Entry, FormatError> {
     if bytes.len() > READ_BYTES_MAX {
         return Err(FormatError::TooLarge { field: "entry", found: bytes.len(), max: READ_BYTES_MAX });
     }
-    check_requests(bytes)?;
+    check_requests(bytes, READ_REQUESTS_MAX)?;
     let message = proto::Entry::decode(bytes).map_err(|source| FormatError::Malformed { source })?;
     let understood = message.encoded_len();
     let header = required("entry.header", message.header)?;
@@ -150,10 +150,30 @@ pub fn decode_entry(bytes: &[u8]) -> Result<Entry, FormatError> {
     })
 }
 
+/// The bytes of requests that travel without an entry: what an entry of them has before its header.
+pub fn encode_requests(requests: &[Request]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    requests.iter().for_each(|request| encode_request(request, &mut bytes));
+    bytes
+}
+
+/// Reads requests that travelled without an entry, at most `max` of them. Whatever it does not understand is an error.
+pub fn decode_requests(bytes: &[u8], max: usize) -> Result<Vec<Request>, FormatError> {
+    check_requests(bytes, max)?;
+    let message = proto::Entry::decode(bytes).map_err(|source| FormatError::Malformed { source })?;
+    let understood = message.encoded_len();
+    if let Some(index) = message.requests.iter().position(|request| request.command.is_none()) {
+        return Err(FormatError::UnknownCommand { index });
+    }
+    if message.header.is_some() || understood != bytes.len() {
+        return Err(FormatError::UnknownField { found: bytes.len(), understood });
+    }
+    message.requests.into_iter().map(Request::try_from).collect()
+}
+
 /// Counts the requests before any is read: an empty one has two bytes in the entry and hundreds in memory.
-fn check_requests(bytes: &[u8]) -> Result<(), FormatError> {
+fn check_requests(bytes: &[u8], max: usize) -> Result<(), FormatError> {
     let found = count_requests(bytes).map_err(|source| FormatError::Malformed { source })?;
-    let max = READ_REQUESTS_MAX;
     if found > max { Err(FormatError::TooLarge { field: "entry.requests", found, max }) } else { Ok(()) }
 }
 

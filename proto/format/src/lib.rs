@@ -24,7 +24,8 @@ mod tests;
 
 pub use chain::chain;
 pub use entry::{
-    ENTRY_BYTES_MAX, ENTRY_REQUESTS_MAX, EntryEncoder, decode_entry, encode_entry, encode_request, request_len,
+    ENTRY_BYTES_MAX, ENTRY_REQUESTS_MAX, EntryEncoder, decode_entry, decode_requests, encode_entry, encode_request,
+    encode_requests, request_len,
 };
 pub use error::{FormatError, SnapshotError};
 pub use job::{decode_job, encode_job};

@@ -1,0 +1,44 @@
+//! The leader's side: requests of clients that came to another member.
+//!
+//! They go to this member's own leader loop and no further, so that two members that take each other for the leader do not send
+//! a request round in circles.
+
+use atlas_wire::proto::peer::v1::{ForwardResult, ProposeRequest, ProposeResponse, ReadIndexRequest, ReadIndexResponse};
+use tonic::Status;
+
+use crate::door::{PeerDoor, refused, same_cluster};
+use crate::error::{ProposeError, ReadError};
+
+/// Most requests in one proposal of a peer.
+const REQUESTS_MAX: usize = 16_384;
+
+/// Answers `PeerService.Propose`.
+pub(crate) async fn propose(door: &PeerDoor, request: ProposeRequest) -> Result<ProposeResponse, Status> {
+    same_cluster(door.cluster_id, &request.cluster_id)?;
+    let requests = atlas_format::decode_requests(&request.requests, REQUESTS_MAX).map_err(refused)?;
+    let ended = |result: ForwardResult| ProposeResponse { result: result.into(), ..ProposeResponse::default() };
+    Ok(match door.local.propose(requests).await {
+        Ok(answers) => ProposeResponse {
+            answers: atlas_format::encode_outcomes(&answers).into(),
+            seq: door.applied.borrow().seq().0,
+            ..ended(ForwardResult::Done)
+        },
+        // A member that has stopped took nothing in either.
+        Err(ProposeError::NotLeader { .. } | ProposeError::Stopped { .. }) => ended(ForwardResult::NotLeader),
+        Err(ProposeError::Unknown) => ended(ForwardResult::Unknown),
+        Err(ProposeError::Overloaded) => ended(ForwardResult::Overloaded),
+    })
+}
+
+/// Answers `PeerService.ReadIndex`.
+pub(crate) async fn read_index(door: &PeerDoor, request: ReadIndexRequest) -> Result<ReadIndexResponse, Status> {
+    same_cluster(door.cluster_id, &request.cluster_id)?;
+    let ended = |result: ForwardResult, seq| ReadIndexResponse { result: result.into(), seq };
+    Ok(match door.local.read().await {
+        Ok(state) => ended(ForwardResult::Done, state.seq().0),
+        Err(ReadError::Overloaded) => ended(ForwardResult::Overloaded, 0),
+        Err(ReadError::NotLeader { .. } | ReadError::NoSession | ReadError::Stopped { .. }) => {
+            ended(ForwardResult::NotLeader, 0)
+        }
+    })
+}

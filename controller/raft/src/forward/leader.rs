@@ -1,0 +1,122 @@
+//! What a follower asks its leader, over one connection that is kept while the leader stays the same.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_types::{Request, Seq};
+use atlas_wire::limits::PEER_FRAME_BYTES_MAX;
+use atlas_wire::proto::peer::v1::peer_service_client::PeerServiceClient;
+use atlas_wire::proto::peer::v1::{ForwardResult, ProposeRequest, ReadIndexRequest};
+use tokio::sync::Mutex;
+use tonic::Status;
+use tonic::transport::Channel;
+
+use crate::channel;
+use crate::error::{ProposeError, ReadError};
+use crate::handle::Answers;
+use crate::member::Peer;
+
+type Client = PeerServiceClient<Channel>;
+
+/// How long a leader may take for a proposal: longer than an entry of its own may be in flight.
+const PROPOSE_MAX: Duration = Duration::from_secs(6);
+/// How long a leader may take to ask its quorum.
+const READ_MAX: Duration = Duration::from_secs(1);
+
+/// Reaches whoever leads. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct LeaderLink {
+    cluster_id: bytes::Bytes,
+    env: Env,
+    /// The client of the leader that was asked last, and its address.
+    client: Arc<Mutex<Option<(String, Client)>>>,
+}
+
+impl LeaderLink {
+    /// A link that is not connected yet.
+    pub(crate) fn new(cluster_id: u128, env: Env) -> Self {
+        Self { cluster_id: cluster_id.to_be_bytes().to_vec().into(), env, client: Arc::default() }
+    }
+
+    /// Proposes at `leader`. Answers with how many entries the leader had applied by then.
+    pub(super) async fn propose(&self, leader: &Peer, requests: &[Request]) -> Result<(Answers, Seq), ProposeError> {
+        let not_leader = || ProposeError::NotLeader { leader: None };
+        let requests = atlas_format::encode_requests(requests);
+        if requests.len() > PEER_FRAME_BYTES_MAX / 2 {
+            return Err(ProposeError::Overloaded);
+        }
+        let mut client = self.client(leader).await.ok_or_else(not_leader)?;
+        let mut request =
+            tonic::Request::new(ProposeRequest { cluster_id: self.cluster_id.clone(), requests: requests.into() });
+        request.set_timeout(PROPOSE_MAX);
+        let answer = match client.propose(request).await {
+            Ok(answer) => answer.into_inner(),
+            Err(status) => {
+                self.failed(leader, &status).await;
+                return Err(ProposeError::Unknown);
+            }
+        };
+        match answer.result() {
+            ForwardResult::Done => {
+                // An answer that cannot be read is one that was lost.
+                let answers = atlas_format::decode_outcomes(&answer.answers).map_err(|_| ProposeError::Unknown)?;
+                Ok((answers, Seq(answer.seq)))
+            }
+            ForwardResult::NotLeader => Err(not_leader()),
+            ForwardResult::Overloaded => Err(ProposeError::Overloaded),
+            ForwardResult::Unknown | ForwardResult::Unspecified => Err(ProposeError::Unknown),
+        }
+    }
+
+    /// Asks `leader` how far a linearizable read must wait.
+    pub(super) async fn read_index(&self, leader: &Peer) -> Result<Seq, ReadError> {
+        let not_leader = || ReadError::NotLeader { leader: None };
+        let mut client = self.client(leader).await.ok_or_else(not_leader)?;
+        let mut request = tonic::Request::new(ReadIndexRequest { cluster_id: self.cluster_id.clone() });
+        request.set_timeout(READ_MAX);
+        let answer = match client.read_index(request).await {
+            Ok(answer) => answer.into_inner(),
+            Err(status) => {
+                self.failed(leader, &status).await;
+                return Err(not_leader());
+            }
+        };
+        match answer.result() {
+            ForwardResult::Done => Ok(Seq(answer.seq)),
+            ForwardResult::Overloaded => Err(ReadError::Overloaded),
+            ForwardResult::NotLeader | ForwardResult::Unknown | ForwardResult::Unspecified => Err(not_leader()),
+        }
+    }
+
+    /// A client that is connected to `leader`; none if it cannot be reached.
+    async fn client(&self, leader: &Peer) -> Option<Client> {
+        if leader.address.is_empty() {
+            return None;
+        }
+        // Held while connecting: the others would connect to the same.
+        let mut kept = self.client.lock().await;
+        if let Some((address, client)) = &*kept
+            && *address == leader.address
+        {
+            return Some(client.clone());
+        }
+        *kept = None;
+        let channel = channel::connected(&self.env, &leader.address).await;
+        let channel = channel.inspect_err(|error| tracing::debug!(%leader, %error, "could not reach the leader")).ok()?;
+        let client = PeerServiceClient::new(channel)
+            .max_decoding_message_size(PEER_FRAME_BYTES_MAX)
+            .max_encoding_message_size(PEER_FRAME_BYTES_MAX);
+        *kept = Some((leader.address.clone(), client.clone()));
+        Some(client)
+    }
+
+    /// A call did not come back: the next one connects again, so that it knows whether anything was sent.
+    async fn failed(&self, leader: &Peer, status: &Status) {
+        tracing::debug!(%leader, %status, "a call to the leader failed");
+        let mut kept = self.client.lock().await;
+        if kept.as_ref().is_some_and(|(address, _)| *address == leader.address) {
+            *kept = None;
+        }
+    }
+}

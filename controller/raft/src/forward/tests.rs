@@ -1,0 +1,179 @@
+//! Proposals and reads on members that do not lead, while leadership changes, and behind a pulled cable.
+
+mod trio;
+
+use std::time::Duration;
+
+use atlas_types::{JobId, Outcome, Request, RequestId};
+use atlas_wire::proto::peer::v1::peer_service_server::PeerService;
+use atlas_wire::proto::peer::v1::{ProposeRequest, ReadIndexRequest};
+use tonic::Code;
+
+use self::trio::Trio;
+use crate::error::{Leadership, ProposeError, ReadError};
+use crate::handle::Handle;
+use crate::tests::{agent, number, set, soon, submit};
+
+/// A submission that carries a name.
+fn named(job: u64) -> Request {
+    let mut request = submit(JobId(job));
+    request.origin.request_id = Some(RequestId::new(&format!("submission {job}")).expect("a name"));
+    request
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_member_takes_proposals_and_reads_what_any_acknowledged() {
+    let trio = Trio::start().await;
+    for round in 1..=30_u64 {
+        let at = |offset: u64| &trio.members[usize::try_from((round + offset) % 3).expect("small")].handle;
+        let answers = soon(at(0).propose(vec![set(round)])).await.expect("applied");
+        assert_eq!(answers, [Ok(Outcome::Done)]);
+        assert_eq!(number(at(0)), round, "whoever answered has applied it");
+        for offset in 1..=2 {
+            let state = soon(at(offset).read()).await.expect("a quorum confirms");
+            assert_eq!(state.config().agents_max, round);
+        }
+    }
+    trio.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_of_a_follower_share_questions() {
+    let trio = Trio::start().await;
+    let [follower, _] = trio.followers().await;
+    let handle = &trio.members[follower].handle;
+    let reads = (0..500).map(|_| handle.read());
+    let states = soon(futures::future::try_join_all(reads)).await.expect("a quorum confirms");
+    assert_eq!(states.len(), 500);
+    trio.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_loss_of_the_leader_costs_writers_time_and_nothing_else() {
+    let mut trio = Trio::start().await;
+    soon(trio.members[0].handle.propose(vec![agent()])).await.expect("applied");
+    let leader = trio.leader().await;
+    let gone = trio.members.remove(leader);
+    let writers = trio.members.iter().zip([0_u64, 1_000]).map(|(one, from)| {
+        let handle = one.handle.clone();
+        tokio::spawn(async move {
+            for job in from..from + 200 {
+                let answers = handle.propose(vec![named(job)]).await.unwrap_or_else(|error| panic!("{job}: {error}"));
+                assert!(matches!(answers[..], [Ok(Outcome::Submitted { job: found, .. })] if found == JobId(job)));
+            }
+        })
+    });
+    let writers: Vec<_> = writers.collect();
+    while gone.handle.applied().pending() < 50 {
+        tokio::task::yield_now().await;
+    }
+    gone.stop().await;
+    for writer in writers {
+        soon(writer).await.expect("every submission got its answer");
+    }
+    for one in &trio.members {
+        let state = soon(one.handle.read()).await.expect("a quorum confirms");
+        assert_eq!(state.pending(), 400, "each submission is there once");
+    }
+    trio.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_follower_behind_a_pulled_cable_reads_nothing_stale() {
+    let trio = Trio::start().await;
+    soon(trio.members[0].handle.propose(vec![set(1)])).await.expect("applied");
+    let [follower, other] = trio.followers().await;
+    let alone = &trio.members[follower];
+    soon(alone.handle.read()).await.expect("a quorum confirms");
+    alone.pull_cable();
+    soon(trio.members[other].handle.propose(vec![set(2)])).await.expect("two of three are a quorum");
+    let (read, proposed) = soon(async { tokio::join!(alone.handle.read(), alone.handle.propose(vec![set(3)])) }).await;
+    assert!(matches!(read, Err(ReadError::NotLeader { .. })), "{read:?}");
+    assert!(matches!(proposed, Err(ProposeError::NotLeader { .. } | ProposeError::Unknown)), "{proposed:?}");
+    assert_eq!(number(&alone.handle), 1, "a stale read says so by its name");
+    alone.plug_in();
+    let state = soon(until_read(&alone.handle)).await;
+    assert_eq!(state.config().agents_max, 2, "what could not be proposed was not proposed later either");
+    trio.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_behind_a_pulled_cable_confirms_nothing_and_follows_again() {
+    let trio = Trio::start().await;
+    soon(trio.members[0].handle.propose(vec![set(1)])).await.expect("applied");
+    let old = trio.leader().await;
+    let (deposed, other) = (&trio.members[old], &trio.members[(old + 1) % 3]);
+    deposed.pull_cable();
+    soon(other.handle.propose(vec![set(2)])).await.expect("the others elect a leader");
+    let read = soon(deposed.handle.read()).await;
+    assert!(matches!(read, Err(ReadError::NotLeader { .. })), "{read:?}");
+    deposed.plug_in();
+    let state = soon(until_read(&deposed.handle)).await;
+    assert_eq!(state.config().agents_max, 2);
+    soon(deposed.handle.propose(vec![set(3)])).await.expect("applied by its successor");
+    trio.stop().await;
+}
+
+/// Reads until it is answered.
+async fn until_read(handle: &Handle) -> atlas_state::State {
+    loop {
+        if let Ok(state) = handle.read().await {
+            return state;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_proposal_waits_for_a_leader_before_it_is_refused() {
+    let mut trio = Trio::start().await;
+    let [first, second] = trio.followers().await;
+    let leader = 3 - first - second;
+    for place in [first, second] {
+        trio.members[place].pull_cable();
+    }
+    let waiting = trio.members[first].handle.clone();
+    let proposing = tokio::spawn(async move { waiting.propose(vec![set(5)]).await });
+    let gone = trio.members.remove(leader);
+    gone.stop().await;
+    for one in &trio.members {
+        one.plug_in();
+    }
+    assert_eq!(soon(proposing).await.expect("no panic"), Ok(vec![Ok(Outcome::Done)]));
+    trio.stop().await;
+}
+
+#[tokio::test]
+async fn frames_of_strangers_are_refused() {
+    let trio = Trio::start().await;
+    let door = trio.members[0].handle.peer_door();
+    let own: bytes::Bytes = 7_u128.to_be_bytes().to_vec().into();
+    let stranger: bytes::Bytes = 8_u128.to_be_bytes().to_vec().into();
+    let propose = async |cluster_id: &bytes::Bytes, requests: &'static [u8]| {
+        let request = ProposeRequest { cluster_id: cluster_id.clone(), requests: requests.into() };
+        door.propose(tonic::Request::new(request)).await.expect_err("refused").code()
+    };
+    assert_eq!(propose(&stranger, b"").await, Code::FailedPrecondition);
+    assert_eq!(propose(&own, b"\xff\xff\xff").await, Code::InvalidArgument);
+    assert_eq!(propose(&own, b"\x0a\x00").await, Code::InvalidArgument);
+    let read = ReadIndexRequest { cluster_id: bytes::Bytes::new() };
+    let refused = door.read_index(tonic::Request::new(read)).await.expect_err("refused");
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    trio.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_members_that_follow_each_other_send_nothing_in_circles() {
+    let trio = Trio::start().await;
+    let [follower, other] = trio.followers().await;
+    let door = trio.members[other].handle.peer_door();
+    let (handle, started) = (&trio.members[follower].handle, tokio::time::Instant::now());
+    let leadership = handle.leadership().borrow().clone();
+    assert!(matches!(leadership, Leadership::Follower { .. }));
+    let own: bytes::Bytes = 7_u128.to_be_bytes().to_vec().into();
+    let requests = atlas_format::encode_requests(&[set(9)]);
+    let request = ProposeRequest { cluster_id: own, requests: requests.into() };
+    let answer = soon(door.propose(tonic::Request::new(request))).await.expect("answered").into_inner();
+    assert_eq!(answer.result(), atlas_wire::proto::peer::v1::ForwardResult::NotLeader);
+    assert!(started.elapsed() < Duration::from_secs(4), "it answers at once rather than ask a third");
+    trio.stop().await;
+}
