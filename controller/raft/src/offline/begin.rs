@@ -43,7 +43,7 @@ pub fn begin(raft: &Path, beginning: Beginning, env: &Env) -> Result<(), Offline
     let at = body::raft_log_id(id);
     let meta =
         RaftSnapshotMeta { last_log_id: Some(at), last_membership: RaftStoredMembership::new(Some(at), membership) };
-    let snapshots = Snapshots::open(raft.join("snapshots")).map_err(write)?;
+    let snapshots = Snapshots::open(env.files.clone(), raft.join("snapshots")).map_err(write)?;
     let source: Source = Box::new(move |mut out: &mut dyn Write| {
         atlas_format::encode_snapshot(&state.to_image(), &mut out).map_err(io::Error::other)
     });

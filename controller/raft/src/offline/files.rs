@@ -6,6 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use atlas_env::SystemFiles;
+
 use super::OfflineError;
 use crate::consensus::RaftSnapshotMeta;
 use crate::consensus::snapshot::SnapshotFile;
@@ -111,7 +113,7 @@ pub(super) fn newest_snapshot(dir: &Path) -> io::Result<Option<(RaftSnapshotMeta
         }
     }
     let Some(path) = newest else { return Ok(None) };
-    let file = SnapshotFile::open(&path)?;
+    let file = SnapshotFile::open(&SystemFiles, &path)?;
     let (meta, ()) = file.read(|_| Ok(()))?;
     Ok(Some((meta, file)))
 }
