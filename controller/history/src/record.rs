@@ -14,7 +14,7 @@ const HEAD: usize = 8 + 8 + 1 + 1 + 4;
 const NOT_A_JOB: u8 = 0;
 
 /// The changes by their bytes, from 1. Only ever append.
-const CHANGES: [JobChange; 7] = [
+const CHANGES: [JobChange; 8] = [
     JobChange::Submitted,
     JobChange::Granted,
     JobChange::Started,
@@ -22,6 +22,7 @@ const CHANGES: [JobChange; 7] = [
     JobChange::Woken,
     JobChange::Cancelling,
     JobChange::Ended,
+    JobChange::Resolved,
 ];
 
 /// Appends an event. The job of one that ended it is in its row, and a submission is told again by the event that follows it.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use atlas_format::{ENTRY_BYTES_MAX, ENTRY_REQUESTS_MAX, EntryEncoder};
 use atlas_state::State;
-use atlas_types::{ClusterTime, Entry, EventRecord, Level, Outcome, Parent, Rejection, Request, Timestamp};
+use atlas_types::{ClusterTime, Entry, EventRecord, Level, Outcome, Parent, Rejection, ReportDigest, Request, Timestamp};
+
+use crate::replica::digest_of;
 
 /// Gathered requests get two thirds of an entry, so that the grants which they lead to fit beside them: a job costs three
 /// commands, and two of them come in from outside.
@@ -13,9 +15,6 @@ const GATHERED_MAX: usize = ENTRY_REQUESTS_MAX * 2 / 3;
 
 /// Likewise of its bytes; grants are small.
 const GATHERED_BYTES_MAX: usize = ENTRY_BYTES_MAX / 8 * 7;
-
-/// Readers need not know more than the first level for what is planned today.
-const READER_LEVEL_MIN: Level = Level(1);
 
 /// The duties of a leader: what follows from a state, at most so many commands.
 pub type Duties<'a> = dyn FnMut(&State, usize) -> Vec<Request> + 'a;
@@ -37,6 +36,8 @@ pub struct Planned {
     /// How many plans were discarded because a command or a duty panicked. Anything but 0 is a fault of ours to report.
     pub panics: usize,
     pub(crate) parent: Parent,
+    /// What members said of their states in it.
+    pub(crate) digests: Vec<ReportDigest>,
     /// One answer for each command of the entry, as the replicas will find them.
     pub(crate) entry_outcomes: Vec<Result<Outcome, Rejection>>,
 }
@@ -52,12 +53,20 @@ impl Planned {
 #[derive(Debug, Clone)]
 pub struct Head {
     state: State,
+    /// The level of the next entry, if it is above the state's.
+    level: Level,
 }
 
 impl Head {
     /// A head on the applied state, which the caller knows to be complete (design §2, rule 3).
     pub fn new(state: State) -> Self {
-        Self { state }
+        let level = state.level();
+        Self { state, level }
+    }
+
+    /// Lets the next entry raise the feature level, once all members are known to have it (design §2).
+    pub fn raise(&mut self, level: Level) {
+        self.level = self.level.max(level.min(Level::CURRENT));
     }
 
     /// The state after all that was planned.
@@ -79,7 +88,7 @@ impl Head {
     ) -> Planned {
         let mut faults = Faults::default();
         let draft = loop {
-            let mut draft = Draft::begin(&self.state, at, clock);
+            let mut draft = Draft::begin(&self.state, self.level, at, clock);
             if draft.run(&gathered, duties, &mut faults) {
                 break draft;
             }
@@ -108,12 +117,15 @@ struct Faults {
 /// An entry in the making, on a clone of the head.
 struct Draft {
     state: State,
+    /// The entry raises the level: it is written even if it holds no request.
+    raises: bool,
     at: Timestamp,
     clock: ClusterTime,
     encoder: EntryEncoder,
     entry_outcomes: Vec<Result<Outcome, Rejection>>,
     outcomes: Vec<Result<Outcome, Rejection>>,
     events: Vec<EventRecord>,
+    digests: Vec<ReportDigest>,
 }
 
 /// What became of one request in a draft.
@@ -125,19 +137,23 @@ enum Step {
 }
 
 impl Draft {
-    fn begin(state: &State, at: Timestamp, clock: ClusterTime) -> Self {
+    fn begin(state: &State, level: Level, at: Timestamp, clock: ClusterTime) -> Self {
+        let raises = level > state.level();
         let mut state = state.clone();
+        state.raise(level);
         state.begin_entry(at, clock);
         // Neither clock goes back: what the state made of them is what the entry says.
         let (at, clock) = (state.at(), state.clock());
         Self {
             state,
+            raises,
             at,
             clock,
             encoder: EntryEncoder::new(),
             entry_outcomes: Vec::new(),
             outcomes: Vec::new(),
             events: Vec::new(),
+            digests: Vec::new(),
         }
     }
 
@@ -203,6 +219,10 @@ impl Draft {
 
     /// Applies one request, and takes it into the entry if it was accepted and changed something.
     fn step(&mut self, request: &Request, bytes_max: usize) -> Step {
+        let needed = request.command.level();
+        if needed > self.state.level() {
+            return Step::Answered(Err(Rejection::LevelTooLow { needed }));
+        }
         let (requests, bytes) = (self.encoder.requests(), self.encoder.len());
         if !self.encoder.try_push(request) || self.encoder.len() > bytes_max {
             self.encoder.truncate(requests, bytes);
@@ -219,6 +239,7 @@ impl Draft {
         } else {
             self.entry_outcomes.push(outcome.clone());
             self.events.extend(events);
+            self.digests.extend(digest_of(request));
         }
         Step::Answered(outcome)
     }
@@ -226,12 +247,13 @@ impl Draft {
     fn finish(mut self, parent: Parent, mut gathered: Vec<Request>, panics: usize) -> Planned {
         let leftover = gathered.split_off(self.outcomes.len());
         let mut entry_bytes = Vec::new();
-        if !self.encoder.is_empty() {
+        if !self.encoder.is_empty() || self.raises {
             self.state.end_entry();
             let header = Entry {
                 cluster_id: self.state.cluster_id(),
                 level: self.state.level(),
-                min_reader_level: READER_LEVEL_MIN,
+                // Once a level is active, a program that does not have it must not go on, whatever this entry holds.
+                min_reader_level: self.state.level(),
                 parent,
                 at: self.at,
                 clock: self.clock,
@@ -249,6 +271,7 @@ impl Draft {
             leftover,
             panics,
             parent,
+            digests: self.digests,
             entry_outcomes: self.entry_outcomes,
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use atlas_state::{Applied, State};
-use atlas_types::{EventRecord, Outcome, Rejection};
+use atlas_types::{Command, EventRecord, Outcome, Rejection, ReportDigest, Request};
 
 use crate::head::Planned;
 
@@ -39,6 +39,8 @@ pub struct AppliedEntry {
     pub outcomes: Vec<Result<Outcome, Rejection>>,
     /// What happened.
     pub events: Arc<[EventRecord]>,
+    /// What members said of their states, to be compared with this one's (B.40).
+    pub digests: Vec<ReportDigest>,
 }
 
 /// The state of one member, as far as its log is applied.
@@ -62,11 +64,12 @@ impl Replica {
     pub fn apply(&mut self, entry_bytes: &[u8]) -> Result<AppliedEntry, Halt> {
         let entry = atlas_format::decode_entry(entry_bytes).map_err(|source| Halt::Unreadable { source })?;
         match self.state.apply_entry(&entry).map_err(|source| Halt::Refused { source })? {
-            Applied::Stale => Ok(AppliedEntry { stale: true, outcomes: Vec::new(), events: Arc::new([]) }),
+            Applied::Stale => Ok(AppliedEntry { stale: true, outcomes: Vec::new(), events: Arc::new([]), digests: Vec::new() }),
             Applied::Done { outcomes, events } => {
                 let outcome_bytes = atlas_format::encode_outcomes(&outcomes);
                 self.state.set_chain(atlas_format::chain(&entry.parent.chain, entry_bytes, &outcome_bytes));
-                Ok(AppliedEntry { stale: false, outcomes, events: events.into() })
+                let digests = entry.requests.iter().filter_map(digest_of).collect();
+                Ok(AppliedEntry { stale: false, outcomes, events: events.into(), digests })
             }
         }
     }
@@ -85,6 +88,7 @@ impl Replica {
             stale: false,
             outcomes: planned.entry_outcomes.clone(),
             events: Arc::clone(&planned.events),
+            digests: planned.digests.clone(),
         };
         if cfg!(debug_assertions) {
             let executed = self.apply(&planned.entry_bytes)?;
@@ -94,5 +98,13 @@ impl Replica {
         }
         self.state = planned.state.clone();
         Ok(adopted)
+    }
+}
+
+/// What a request says of a member's state, if it does.
+pub(crate) fn digest_of(request: &Request) -> Option<ReportDigest> {
+    match &request.command {
+        Command::ReportDigest(report) => Some(*report),
+        _ => None,
     }
 }

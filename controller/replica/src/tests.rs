@@ -8,7 +8,7 @@ use atlas_state::State;
 use atlas_types::{
     AgentKind, AgentPin, BootId, CancelJob, ClusterConfig, ClusterTime, Command, ConfigureCluster, Demand, Digest,
     Door, Effects, Event, Inventory, JobId, JobStatus, Micros, Namespace, Origin, Outcome, Payload, Principal,
-    RegisterAgent, RegisterNode, Rejection, Request, RequestId, RetryRule, RunSpec, SubmitJob, Timeouts, Timestamp,
+    Level, RegisterAgent, RegisterNode, Rejection, ReportDigest, Request, RequestId, RetryRule, RunSpec, SubmitJob, Timeouts, Timestamp,
     Verdict, Version,
 };
 
@@ -264,4 +264,39 @@ fn clocks_never_go_back() {
     let at = planned.events.iter().map(|record| record.at).max();
     assert_eq!(at, Some(Timestamp(51_000)));
     assert!(planned.events.iter().all(|record| matches!(record.event, Event::Job { .. })));
+}
+
+#[test]
+fn a_command_of_a_higher_level_waits_until_that_is_active() {
+    let digest = request(Command::ReportDigest(ReportDigest {
+        member: atlas_types::MemberId(2),
+        seq: atlas_types::Seq(0),
+        digest: [7; 32],
+    }));
+    let mut head = Head::new(State::new(1));
+    let early = head.plan(vec![digest.clone()], Timestamp(1), ClusterTime(0), &mut |_, _| Vec::new());
+    assert_eq!(early.outcomes, [Err(Rejection::LevelTooLow { needed: Level(2) })]);
+    assert!(early.is_empty());
+
+    head.raise(Level::CURRENT);
+    let mut replica = Replica::new(State::new(1));
+    let raised = head.plan(Vec::new(), Timestamp(1), ClusterTime(0), &mut |_, _| Vec::new());
+    assert!(!raised.is_empty(), "the level is raised by an entry of its own if need be");
+    replica.apply(&raised.entry_bytes).expect("applies");
+    assert_eq!(replica.state().level(), Level::CURRENT);
+
+    let planned = head.plan(vec![digest], Timestamp(1), ClusterTime(0), &mut |_, _| Vec::new());
+    assert_eq!(planned.outcomes, [Ok(Outcome::Done)]);
+    let applied = replica.apply(&planned.entry_bytes).expect("applies");
+    assert_eq!(applied.digests, planned.digests);
+    assert_eq!(applied.digests.len(), 1);
+    assert!(head.plan(Vec::new(), Timestamp(1), ClusterTime(0), &mut |_, _| Vec::new()).is_empty());
+}
+
+#[test]
+fn the_level_is_not_raised_beyond_this_program() {
+    let mut head = Head::new(State::new(1));
+    head.raise(Level(99));
+    head.plan(Vec::new(), Timestamp(1), ClusterTime(0), &mut |_, _| Vec::new());
+    assert_eq!(head.state().level(), Level::CURRENT);
 }

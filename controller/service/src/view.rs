@@ -214,6 +214,7 @@ fn change_word(change: JobChange) -> &'static str {
         JobChange::Started => "started",
         JobChange::Lost => "lost",
         JobChange::Woken => "woken",
+        JobChange::Resolved => "resolved",
         JobChange::Cancelling => "cancelling",
         JobChange::Ended => "ended",
     }

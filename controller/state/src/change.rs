@@ -120,12 +120,17 @@ impl Change<'_> {
 
     /// Ends a job: a terminal status is final. A failure that its contract retries is followed by a new job.
     pub(crate) fn end(&mut self, mut job: Job, status: JobStatus, failure: Option<Failure>) -> Outcome {
-        let old_status = job.status;
         self.release(&mut job, None);
+        let retry = (status == JobStatus::Failed).then(|| self.retry_of(&job)).flatten();
+        self.close(job, status, failure, retry)
+    }
+
+    /// Records the end of a job that holds no lease any more, and what follows it.
+    fn close(&mut self, mut job: Job, status: JobStatus, failure: Option<Failure>, retry: Option<Job>) -> Outcome {
+        let old_status = job.status;
         job.status = status;
         job.failure = failure;
         job.completed_at = self.at;
-        let retry = (status == JobStatus::Failed).then(|| self.retry_of(&job)).flatten();
         job.successor = retry.as_ref().map(|retry| retry.id);
         let outcome = Outcome::Ended { status, retry: job.successor };
         self.state.ended.insert(self.state.event_seq.next(), job.id);
@@ -150,6 +155,15 @@ impl Change<'_> {
         let cancelling = job.reason == Reason::Cancelling;
         self.release(&mut job, Some(usage.idle));
         if cancelling { self.end(job, JobStatus::Cancelled, None) } else { self.end(job, status, failure) }
+    }
+
+    /// Ends a job in doubt as a person decided. Clients see pending → running → ended, for it did run. Nothing follows it: a
+    /// retry would run again, unasked, what must not run twice.
+    pub(crate) fn end_in_doubt(&mut self, mut job: Job, status: JobStatus, failure: Option<Failure>) -> Outcome {
+        job.status = JobStatus::Running;
+        job.reason = Reason::Running;
+        self.put(job.clone(), JobChange::Granted, JobStatus::Pending);
+        self.close(job, status, failure, None)
     }
 
     /// Fails a job that never ran. Clients see pending → running → failed.

@@ -131,7 +131,7 @@ impl State {
         if entry.level < self.level {
             return Err(Halt::LevelBack { found: entry.level, active: self.level });
         }
-        self.level = entry.level;
+        self.raise(entry.level);
         self.begin_entry(entry.at, entry.clock);
         let (at, clock) = (self.at, self.clock);
         let mut outcomes = Vec::with_capacity(entry.requests.len());
@@ -141,6 +141,11 @@ impl State {
         }
         self.end_entry();
         Ok(Applied::Done { outcomes, events })
+    }
+
+    /// Makes a feature level the active one, with the entry that is about to begin; it never goes back.
+    pub fn raise(&mut self, level: Level) {
+        self.level = self.level.max(level);
     }
 
     /// Begins an entry at a time; neither clock goes back. The head plans with this, [`Self::apply`] and [`Self::end_entry`], which

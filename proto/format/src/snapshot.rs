@@ -22,9 +22,6 @@ const MAGIC: [u8; 8] = *b"ATLSNAP1";
 /// Most bytes of one record. A job comes from at most two entries, which have 1 MiB each; the rest is room.
 pub const RECORD_BYTES_MAX: usize = 8 << 20;
 
-/// Readers below this level do not understand what is written here.
-const MIN_READER_LEVEL: Level = Level(1);
-
 /// Writes a snapshot. The writer should be buffered; it is flushed at the end, not synced.
 pub fn encode_snapshot(image: &StateImage, out: &mut impl Write) -> Result<(), SnapshotError> {
     let write = |source| SnapshotError::Io { doing: "write", source };
@@ -259,7 +256,8 @@ fn head_out(image: &StateImage) -> proto::SnapshotHead {
     proto::SnapshotHead {
         cluster_id: image.cluster_id.to_be_bytes().to_vec(),
         level: image.level.0,
-        min_reader_level: MIN_READER_LEVEL.0,
+        // A program below the active level cannot go on from this state, whatever is in it.
+        min_reader_level: image.level.0,
         seq: image.seq.0,
         chain: image.chain.to_vec(),
         at_us: image.at.0,

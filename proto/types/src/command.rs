@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::{
     AgentKind, AgentName, AgentPin, Allocation, BootId, ClusterConfig, Digest, EventSeq, Failure, FencingToken,
-    Inventory, JobId, MemberId, Micros, NodeEpoch, NodeId, Origin, Payload, RunSpec, Version,
+    Inventory, JobId, Level, MemberId, Micros, NodeEpoch, NodeId, Origin, Payload, RunSpec, Seq, Version,
 };
 
 /// A command and who asked for it.
@@ -64,6 +64,40 @@ pub enum Command {
     PruneJobs(PruneJobs),
     /// Changes limits.
     ConfigureCluster(ConfigureCluster),
+    /// Decides what becomes of a job in doubt.
+    ResolveJob(ResolveJob),
+    /// A member tells the digest of its state.
+    ReportDigest(ReportDigest),
+}
+
+impl Command {
+    /// The feature level that knows the command: the head proposes it only once that is active (design §2).
+    pub fn level(&self) -> Level {
+        match self {
+            Self::RegisterAgent(_)
+            | Self::RetireAgent(_)
+            | Self::RegisterNode(_)
+            | Self::DrainNode(_)
+            | Self::Cordon(_)
+            | Self::RemoveNode(_)
+            | Self::LoseNode(_)
+            | Self::WarmChanged(_)
+            | Self::SubmitJob(_)
+            | Self::GrantLease(_)
+            | Self::StartJob(_)
+            | Self::CompleteJob(_)
+            | Self::FailJob(_)
+            | Self::FailPending(_)
+            | Self::CancelJob(_)
+            | Self::LoseLease(_)
+            | Self::WakeJob(_)
+            | Self::RetryJob(_)
+            | Self::SinkAck(_)
+            | Self::PruneJobs(_)
+            | Self::ConfigureCluster(_) => Level(1),
+            Self::ResolveJob(_) | Self::ReportDigest(_) => Level(2),
+        }
+    }
 }
 
 /// Publishes an agent version; the same name and version again replaces the entry, jobs keep what they are pinned to.
@@ -335,4 +369,35 @@ pub struct PruneJobs {
 pub struct ConfigureCluster {
     /// The new configuration, whole.
     pub config: ClusterConfig,
+}
+
+/// What a person, or the agent's reconcile call, found out about the attempt that was lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolution {
+    /// It had no effect, or none that matters: the job waits for its next attempt.
+    RunAgain,
+    /// It did all that was asked: the job is completed with this output, JSON.
+    Completed(Payload),
+    /// The job is failed for this reason. No retry follows, whatever the contract says: running again is another resolution.
+    Failed(Arc<str>),
+}
+
+/// Decides what becomes of a job that is in doubt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResolveJob {
+    /// The job.
+    pub job: JobId,
+    /// What was found.
+    pub resolution: Resolution,
+}
+
+/// A member's digest of its whole state. It changes nothing: every member compares it with its own (B.40).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReportDigest {
+    /// The member.
+    pub member: MemberId,
+    /// Entries applied to the state that it is of.
+    pub seq: Seq,
+    /// BLAKE3 over the state as a snapshot has it.
+    pub digest: [u8; 32],
 }

@@ -8,7 +8,7 @@ pub struct Level(pub u32);
 
 impl Level {
     /// The level that this program writes.
-    pub const CURRENT: Self = Self(1);
+    pub const CURRENT: Self = Self(2);
 }
 
 /// The state that an entry was planned on.

@@ -28,6 +28,8 @@ pub enum JobChange {
     Lost,
     /// Its back-off passed.
     Woken,
+    /// It was in doubt, and a person let it run again: it waits for its next attempt.
+    Resolved,
     /// A cancel of the running job was accepted.
     Cancelling,
     /// It ended; the status says how.

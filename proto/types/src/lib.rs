@@ -26,8 +26,8 @@ mod version;
 pub use agent::{AgentKind, AgentPin, AgentVersion, Effects, RetryRule, RunSpec, Timeouts};
 pub use command::{
     CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, DrainNode, FailJob, FailPending, GrantLease, LoseLease,
-    LoseNode, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, Request, RetireAgent, RetryJob, SinkAck, StartJob,
-    SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
+    LoseNode, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob,
+    RetireAgent, RetryJob, SinkAck, StartJob, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Level, Parent};

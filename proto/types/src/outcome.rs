@@ -1,6 +1,6 @@
 //! The answer to a command: what was established, or why it was refused. Outcomes are part of the replicas' chain.
 
-use crate::{Attempt, FencingToken, JobId, JobStatus, NodeEpoch, NodeId};
+use crate::{Attempt, FencingToken, JobId, JobStatus, Level, NodeEpoch, NodeId};
 
 /// What an accepted command established.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +94,18 @@ pub enum Rejection {
     WrongStatus {
         /// Its status.
         status: JobStatus,
+    },
+    /// The job is not in doubt: there is nothing to resolve.
+    #[error("the job is not in doubt, it is {status:?}")]
+    NotInDoubt {
+        /// Its status.
+        status: JobStatus,
+    },
+    /// The command needs a feature level that is not active: a member of the cluster runs an older program.
+    #[error("this needs feature level {}, which not all members have", needed.0)]
+    LevelTooLow {
+        /// The level of the command.
+        needed: Level,
     },
     /// The report carries an older lease, or one of another node; nothing changes.
     #[error("the lease is outdated")]

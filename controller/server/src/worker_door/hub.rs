@@ -213,7 +213,7 @@ impl Hub {
                     seat.out.send(ToWorker::Revoke { job: job.id, token: held.token });
                 }
             }
-            JobChange::Submitted | JobChange::Started | JobChange::Woken => {}
+            JobChange::Submitted | JobChange::Started | JobChange::Woken | JobChange::Resolved => {}
         }
     }
 

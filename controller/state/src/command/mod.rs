@@ -14,6 +14,7 @@ mod prune_jobs;
 mod register_agent;
 mod register_node;
 mod remove_node;
+mod resolve_job;
 mod retire_agent;
 mod retry_job;
 mod sink_ack;
@@ -51,6 +52,9 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::SinkAck(command) => sink_ack::apply(command, change),
         Command::PruneJobs(command) => prune_jobs::apply(command, change),
         Command::ConfigureCluster(command) => configure_cluster::apply(command, change),
+        Command::ResolveJob(command) => resolve_job::apply(command, change),
+        // Told to the members, which compare it; the state does not keep it.
+        Command::ReportDigest(_) => Ok(Outcome::Done),
     }
 }
 

@@ -1,5 +1,5 @@
-//! JOB-3: status and reason agree, no job has had more attempts than it may, and only effects that forbid to run again unasked
-//! leave a job in doubt.
+//! JOB-3: status and reason agree, no job has had more attempts than it may unless a person resolved it so, and only effects
+//! that forbid to run again unasked leave a job in doubt.
 
 use atlas_types::{Effects, JobStatus, Reason};
 
@@ -21,9 +21,9 @@ pub(super) fn check(state: &State) -> Result<(), String> {
             continue;
         };
         let allowed = spec.max_attempts.max(1);
-        ensure(job.attempt.0 <= allowed, || format!("{} has had {} of {allowed} attempts", job.id, job.attempt))?;
-        let doubt = job.status == JobStatus::Pending && job.reason == Reason::InDoubt;
         let unasked = matches!(spec.effects, Effects::Pure | Effects::Idempotent);
+        ensure(job.attempt.0 <= allowed || !unasked, || format!("{} has had {} of {allowed} attempts", job.id, job.attempt))?;
+        let doubt = job.status == JobStatus::Pending && job.reason == Reason::InDoubt;
         ensure(!(doubt && unasked), || format!("{} is in doubt and may run again", job.id))?;
     }
     Ok(())

@@ -7,8 +7,8 @@ use atlas_types::{
     AgentKind, AgentPin, Allocation, Architecture, BootId, CancelJob, ClusterConfig, Command, CompleteJob,
     ConfigureCluster, Cordon, Demand, Digest, DrainNode, Effects, EventSeq, FailJob, FailPending, Failure, FailureKind,
     FencingToken, Gpu, GpuShare, GrantLease, Inventory, JobId, LoseLease, LoseNode, MemberId, Micros, NodeEpoch,
-    NodeId, Payload, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, RetireAgent, RetryJob, RetryRule, RunSpec,
-    SinkAck, StartJob, SubmitJob, Timeouts, Usage, Verdict, Version, WakeJob, WarmChanged,
+    NodeId, Payload, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob,
+    RetryRule, RunSpec, SinkAck, StartJob, SubmitJob, Timeouts, Usage, Verdict, Version, WakeJob, WarmChanged,
 };
 
 use super::script::{Run, Words, agent};
@@ -81,8 +81,17 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
         "cancel" => Command::CancelJob(CancelJob { job, running: true }),
         "cancel-pending" => Command::CancelJob(CancelJob { job, running: false }),
         "wake" => Command::WakeJob(WakeJob { job }),
+        "resolve" => Command::ResolveJob(ResolveJob { job, resolution: resolution(words) }),
         "retry" => Command::RetryJob(RetryJob { job, id: run.job_id(words.word(2)) }),
         other => panic!("no such statement: {other}"),
+    }
+}
+
+fn resolution(words: &Words<'_>) -> Resolution {
+    match (words.text("output"), words.text("error")) {
+        (Some(output), _) => Resolution::Completed(Payload::inline(output.as_bytes())),
+        (None, Some(error)) => Resolution::Failed(error.into()),
+        (None, None) => Resolution::RunAgain,
     }
 }
 

@@ -19,8 +19,22 @@ const SITUATIONS: [(&str, &str); 9] = [
     ("cancelled", "cancel j1"),
 ];
 
-const COMMANDS: [&str; 11] =
-    ["grant", "start", "complete", "fail", "lose", "fail-pending", "cancel", "cancel-pending", "wake", "retry", "job"];
+const COMMANDS: [&str; 14] = [
+    "grant",
+    "start",
+    "complete",
+    "fail",
+    "lose",
+    "fail-pending",
+    "cancel",
+    "cancel-pending",
+    "wake",
+    "retry",
+    "job",
+    "resolve",
+    "resolve-done",
+    "resolve-failed",
+];
 
 #[test]
 fn every_command_on_a_job_in_every_situation() {
@@ -36,9 +50,13 @@ fn every_command_on_a_job_in_every_situation() {
             let more = match command {
                 "grant" => "n1",
                 "retry" => "j9",
+                "resolve-done" => "output=1",
+                "resolve-failed" => "error=no",
                 _ => "",
             };
-            let line = run.play(&format!("{command} {job} {more}"));
+            // One statement, three resolutions.
+            let verb = if command.starts_with("resolve") { "resolve" } else { command };
+            let line = run.play(&format!("{verb} {job} {more}"));
             let line = line.trim().replace('\n', " | ");
             writeln!(table, "  {command:<15}{line}").expect("writing to a string");
         }
@@ -56,6 +74,9 @@ fn every_command_on_a_job_in_every_situation() {
           wake           ! the job is Pending
           retry          ! the job is Pending
           job            ! the id of j1 is taken
+          resolve        ! the job is not in doubt, it is Pending
+          resolve-done   ! the job is not in doubt, it is Pending
+          resolve-failed ! the job is not in doubt, it is Pending
         back-off
           grant          ! the job's time has not come
           start          ! the lease is outdated
@@ -68,6 +89,9 @@ fn every_command_on_a_job_in_every_situation() {
           wake           ! the job's time has not come
           retry          ! the job is Pending
           job            ! the id of j1'1 is taken
+          resolve        ! the job is not in doubt, it is Pending
+          resolve-done   ! the job is not in doubt, it is Pending
+          resolve-failed ! the job is not in doubt, it is Pending
         lost
           grant          j1 Granted pending→running on n1 token 2 attempt 2
           start          ! the lease is outdated
@@ -80,6 +104,9 @@ fn every_command_on_a_job_in_every_situation() {
           wake           ! the job is Pending
           retry          ! the job is Pending
           job            ! the id of j1 is taken
+          resolve        ! the job is not in doubt, it is Pending
+          resolve-done   ! the job is not in doubt, it is Pending
+          resolve-failed ! the job is not in doubt, it is Pending
         in doubt
           grant          ! the job is Pending
           start          ! the lease is outdated
@@ -92,6 +119,9 @@ fn every_command_on_a_job_in_every_situation() {
           wake           ! the job is Pending
           retry          ! the job is Pending
           job            ! the id of j1 is taken
+          resolve        j1 Resolved pending→pending Lost
+          resolve-done   j1 Granted pending→running without a lease | j1 Ended running→completed
+          resolve-failed j1 Granted pending→running without a lease | j1 Ended running→failed LeaseLost: no
         running
           grant          ! the job is Running
           start          j1 Started running→running Running
@@ -104,6 +134,9 @@ fn every_command_on_a_job_in_every_situation() {
           wake           ! the job is Running
           retry          ! the job is Running
           job            ! the id of j1 is taken
+          resolve        ! the job is not in doubt, it is Running
+          resolve-done   ! the job is not in doubt, it is Running
+          resolve-failed ! the job is not in doubt, it is Running
         cancelling
           grant          ! the job is Running
           start          j1 Ended running→cancelled
@@ -116,6 +149,9 @@ fn every_command_on_a_job_in_every_situation() {
           wake           ! the job is Running
           retry          ! the job is Running
           job            ! the id of j1 is taken
+          resolve        ! the job is not in doubt, it is Running
+          resolve-done   ! the job is not in doubt, it is Running
+          resolve-failed ! the job is not in doubt, it is Running
         completed
           grant          ! the job is Completed
           start          ! the lease is outdated
@@ -128,6 +164,9 @@ fn every_command_on_a_job_in_every_situation() {
           wake           ! the job is Completed
           retry          j9 Submitted pending→pending Queued
           job            ! the id of j1 is taken
+          resolve        ! the job is not in doubt, it is Completed
+          resolve-done   ! the job is not in doubt, it is Completed
+          resolve-failed ! the job is not in doubt, it is Completed
         failed
           grant          ! the job is Failed
           start          ! the lease is outdated
@@ -140,6 +179,9 @@ fn every_command_on_a_job_in_every_situation() {
           wake           ! the job is Failed
           retry          j9 Submitted pending→pending Queued
           job            ! the id of j1 is taken
+          resolve        ! the job is not in doubt, it is Failed
+          resolve-done   ! the job is not in doubt, it is Failed
+          resolve-failed ! the job is not in doubt, it is Failed
         cancelled
           grant          ! the job is Cancelled
           start          ! the lease is outdated
@@ -152,5 +194,8 @@ fn every_command_on_a_job_in_every_situation() {
           wake           ! the job is Cancelled
           retry          j9 Submitted pending→pending Queued
           job            ! the id of j1 is taken
+          resolve        ! the job is not in doubt, it is Cancelled
+          resolve-done   ! the job is not in doubt, it is Cancelled
+          resolve-failed ! the job is not in doubt, it is Cancelled
     "#]].assert_eq(&table);
 }

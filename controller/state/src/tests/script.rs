@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::str::FromStr;
 
 use atlas_types::{
-    AgentName, ClusterTime, Command, Door, Entry, Event, EventRecord, JobChange, JobId, Level, Namespace, NodeId,
+    AgentName, ClusterTime, Command, Door, Entry, Event, EventRecord, JobChange, JobId, Namespace, NodeId,
     Origin, Outcome, Parent, Principal, Reason, Rejection, Request, RequestId, StateImage, Timestamp,
 };
 
@@ -206,7 +206,7 @@ pub(crate) fn apply(state: &mut State, request: Request) -> (Result<Outcome, Rej
     let (outcome, events) = state.apply(&request, at, clock);
     state.end_entry();
 
-    let level = Level::CURRENT;
+    let level = state.level;
     let (cluster_id, requests) = (state.cluster_id, vec![request]);
     let entry = Entry { cluster_id, level, min_reader_level: level, parent, at, clock, requests };
     let done = Applied::Done { outcomes: vec![outcome.clone()], events: events.clone() };

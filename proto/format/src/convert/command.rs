@@ -5,8 +5,8 @@ use std::sync::Arc;
 use atlas_types::{
     AgentKind, AgentName, AgentPin, CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, DrainNode, EventSeq,
     FailJob, FailPending, Failure, FencingToken, GrantLease, JobId, LoseLease, LoseNode, MemberId, Micros, NodeEpoch,
-    NodeId, Payload, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, Request, RetireAgent, RetryJob, SinkAck,
-    StartJob, SubmitJob, Verdict, WakeJob, WarmChanged,
+    NodeId, Payload, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob,
+    RetireAgent, RetryJob, Seq, SinkAck, StartJob, SubmitJob, Verdict, WakeJob, WarmChanged,
 };
 
 use super::node::boot_id;
@@ -97,6 +97,12 @@ impl From<&Command> for Message {
             Command::ConfigureCluster(command) => {
                 Self::ConfigureCluster(proto::ConfigureCluster { config: Some((&command.config).into()) })
             }
+            Command::ResolveJob(command) => Self::ResolveJob(command.into()),
+            Command::ReportDigest(command) => Self::ReportDigest(proto::ReportDigest {
+                member_id: command.member.0,
+                seq: command.seq.0,
+                digest: command.digest.to_vec(),
+            }),
         }
     }
 }
@@ -173,6 +179,12 @@ impl TryFrom<Message> for Command {
             }),
             Message::ConfigureCluster(message) => Self::ConfigureCluster(ConfigureCluster {
                 config: required("configure_cluster.config", message.config)?.into(),
+            }),
+            Message::ResolveJob(message) => Self::ResolveJob(message.try_into()?),
+            Message::ReportDigest(message) => Self::ReportDigest(ReportDigest {
+                member: MemberId(message.member_id),
+                seq: Seq(message.seq),
+                digest: digest("report_digest.digest", &message.digest)?.0,
             }),
         })
     }
@@ -322,5 +334,31 @@ impl TryFrom<proto::FailJob> for FailJob {
             metadata: message.metadata.map(Into::into),
             stream: message.stream.map(Payload::try_from).transpose()?,
         })
+    }
+}
+
+impl From<&ResolveJob> for proto::ResolveJob {
+    fn from(command: &ResolveJob) -> Self {
+        use proto::resolve_job::Resolution as Found;
+        let resolution = match &command.resolution {
+            Resolution::RunAgain => Found::RunAgain(proto::RunAgain {}),
+            Resolution::Completed(output) => Found::Completed(output.into()),
+            Resolution::Failed(error) => Found::Failed(error.to_string()),
+        };
+        Self { job_id: command.job.0, resolution: Some(resolution) }
+    }
+}
+
+impl TryFrom<proto::ResolveJob> for ResolveJob {
+    type Error = FormatError;
+
+    fn try_from(message: proto::ResolveJob) -> Result<Self, FormatError> {
+        use proto::resolve_job::Resolution as Found;
+        let resolution = match required("resolve_job.resolution", message.resolution)? {
+            Found::RunAgain(proto::RunAgain {}) => Resolution::RunAgain,
+            Found::Completed(output) => Resolution::Completed(output.try_into()?),
+            Found::Failed(error) => Resolution::Failed(error.into()),
+        };
+        Ok(Self { job: JobId(message.job_id), resolution })
     }
 }

@@ -1,6 +1,6 @@
 //! The answers to commands.
 
-use atlas_types::{Attempt, FencingToken, JobId, JobStatus, NodeEpoch, NodeId, Outcome, Rejection};
+use atlas_types::{Attempt, FencingToken, JobId, JobStatus, Level, NodeEpoch, NodeId, Outcome, Rejection};
 
 use super::{EnumField as _, name, required};
 use crate::FormatError;
@@ -71,6 +71,10 @@ impl From<&Rejection> for proto::Rejection {
             Rejection::WrongStatus { status } => {
                 Self { status: proto::JobStatus::from(*status).into(), ..plain(RejectionKind::WrongStatus) }
             }
+            Rejection::NotInDoubt { status } => {
+                Self { status: proto::JobStatus::from(*status).into(), ..plain(RejectionKind::NotInDoubt) }
+            }
+            Rejection::LevelTooLow { needed } => counted(RejectionKind::LevelTooLow, needed.0.into()),
             Rejection::Fenced => plain(RejectionKind::Fenced),
             Rejection::UnknownNode { node } => {
                 Self { node_id: Some(node.to_string()), ..plain(RejectionKind::UnknownNode) }
@@ -119,8 +123,17 @@ impl TryFrom<proto::Rejection> for Rejection {
             RejectionKind::NotDue => Self::NotDue,
             RejectionKind::NotConfirmed => Self::NotConfirmed,
             RejectionKind::Internal => Self::Internal,
+            RejectionKind::NotInDoubt => {
+                Self::NotInDoubt { status: JobStatus::read("rejection.status", rejection.status)? }
+            }
+            RejectionKind::LevelTooLow => Self::LevelTooLow { needed: level(amount()?)? },
         })
     }
+}
+
+fn level(amount: u64) -> Result<Level, FormatError> {
+    let level = u32::try_from(amount);
+    level.map(Level).map_err(|_| FormatError::Text { field: "rejection.amount" })
 }
 
 /// What is bounded: one of the texts that `apply` refuses with.

@@ -357,7 +357,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(21) {
+        match self.below(23) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -420,7 +420,21 @@ impl Draw {
                 event_seq: EventSeq(self.u64()),
                 limit: self.u32(),
             }),
-            _ => Command::ConfigureCluster(ConfigureCluster { config: self.config() }),
+            20 => Command::ConfigureCluster(ConfigureCluster { config: self.config() }),
+            21 => Command::ResolveJob(ResolveJob { job, resolution: self.resolution() }),
+            _ => Command::ReportDigest(ReportDigest {
+                member: MemberId(self.u64()),
+                seq: Seq(self.u64()),
+                digest: self.array(),
+            }),
+        }
+    }
+
+    fn resolution(&mut self) -> Resolution {
+        match self.below(3) {
+            0 => Resolution::RunAgain,
+            1 => Resolution::Completed(self.payload()),
+            _ => Resolution::Failed(self.text().into()),
         }
     }
 
@@ -455,7 +469,7 @@ impl Draw {
     }
 
     fn rejection(&mut self) -> Rejection {
-        match self.below(17) {
+        match self.below(19) {
             0 => Rejection::QueueFull { active: self.u64() },
             1 => Rejection::LimitReached { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             2 => Rejection::PayloadTooLarge { bytes: self.u64() },
@@ -472,6 +486,8 @@ impl Draw {
             13 => Rejection::DoesNotFit,
             14 => Rejection::NotDue,
             15 => Rejection::NotConfirmed,
+            16 => Rejection::NotInDoubt { status: self.pick(&JobStatus::ALL) },
+            17 => Rejection::LevelTooLow { needed: Level(self.u32()) },
             _ => Rejection::Internal,
         }
     }
@@ -483,7 +499,7 @@ impl Draw {
     pub(crate) fn image(&mut self) -> StateImage {
         StateImage {
             cluster_id: self.u128(),
-            level: Level(self.u32()),
+            level: Level(self.below(u64::from(Level::CURRENT.0) + 1) as u32),
             seq: Seq(self.u64()),
             chain: self.array(),
             at: Timestamp(self.i64()),

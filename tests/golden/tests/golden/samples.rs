@@ -145,11 +145,15 @@ fn name(command: &Command) -> &'static str {
         Command::SinkAck(_) => "sink_ack",
         Command::PruneJobs(_) => "prune_jobs",
         Command::ConfigureCluster(_) => "configure_cluster",
+        Command::ResolveJob(ResolveJob { resolution: Resolution::RunAgain, .. }) => "resolve_job_run_again",
+        Command::ResolveJob(ResolveJob { resolution: Resolution::Completed(_), .. }) => "resolve_job_completed",
+        Command::ResolveJob(ResolveJob { resolution: Resolution::Failed(_), .. }) => "resolve_job_failed",
+        Command::ReportDigest(_) => "report_digest",
     }
 }
 
 /// How many names there are.
-const NAMES: usize = 22;
+const NAMES: usize = 26;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -208,6 +212,10 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
             limit: 100,
         }),
         Command::ConfigureCluster(ConfigureCluster { config: ClusterConfig::default() }),
+        Command::ResolveJob(ResolveJob { job, resolution: Resolution::RunAgain }),
+        Command::ResolveJob(ResolveJob { job, resolution: Resolution::Completed(artifact()) }),
+        Command::ResolveJob(ResolveJob { job, resolution: Resolution::Failed("nothing was sent".into()) }),
+        Command::ReportDigest(ReportDigest { member: MemberId(2), seq: Seq(65_536), digest: [0xd1; 32] }),
     ];
     let named: BTreeMap<_, _> = commands.into_iter().map(|command| (name(&command), command)).collect();
     assert_eq!(named.len(), NAMES, "every command has a sample");
@@ -255,6 +263,8 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         Err(Rejection::NotDue),
         Err(Rejection::NotConfirmed),
         Err(Rejection::Internal),
+        Err(Rejection::NotInDoubt { status }),
+        Err(Rejection::LevelTooLow { needed: Level(2) }),
     ];
     all.extend(Rejection::LIMITS.map(|what| Err(Rejection::LimitReached { what, limit: 10 })));
     all

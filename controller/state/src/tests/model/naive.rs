@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use atlas_types::{
     Attempt, BootId, ClusterTime, Command, Demand, Effects, EventSeq, FencingToken, Inventory, JobId, JobStatus,
-    Micros, NodeEpoch, NodeId, Reason, RunSpec,
+    Micros, NodeEpoch, NodeId, Reason, Resolution, RunSpec,
 };
 
 use crate::{EXECUTION_GRACE, State};
@@ -183,6 +183,7 @@ impl Naive {
                     && !self.jobs.contains_key(&command.id)
                     && self.add(command.id, job.agent, job.spec, job.priority, Reason::Queued, job.retries)
             }
+            Command::ResolveJob(command) => self.resolve(command.job, &command.resolution),
             Command::SinkAck(_) => {
                 self.synced = self.ended.len();
                 true
@@ -332,11 +333,26 @@ impl Naive {
         (job.status, job.reason, job.lease) = (JobStatus::Pending, reason, None);
     }
 
-    fn end(&mut self, id: JobId, status: JobStatus) {
+    fn resolve(&mut self, id: JobId, resolution: &Resolution) -> bool {
+        let doubtful = |job: &&mut Job| job.status == JobStatus::Pending && job.reason == Reason::InDoubt;
+        let Some(job) = self.jobs.get_mut(&id).filter(doubtful) else { return false };
+        match resolution {
+            Resolution::RunAgain => job.reason = Reason::Lost,
+            Resolution::Completed(_) => drop(self.close(id, JobStatus::Completed)),
+            Resolution::Failed(_) => drop(self.close(id, JobStatus::Failed)),
+        }
+        true
+    }
+
+    fn close(&mut self, id: JobId, status: JobStatus) -> Job {
         let job = self.jobs.get_mut(&id).expect("it is there");
         (job.status, job.lease) = (status, None);
-        let job = job.clone();
         self.ended.push(id);
+        job.clone()
+    }
+
+    fn end(&mut self, id: JobId, status: JobStatus) {
+        let job = self.close(id, status);
         let rule = job.spec.retry;
         if status == JobStatus::Failed && job.retries < rule.max_retries {
             let number = u64::from(job.retries) + 1;

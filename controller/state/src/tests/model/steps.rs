@@ -6,8 +6,8 @@ use std::sync::Arc;
 use atlas_types::{
     AgentPin, Allocation, BootId, CancelJob, Command, CompleteJob, Cordon, DrainNode, FailJob, FailPending, Failure,
     FailureKind, FencingToken, GrantLease, Inventory, Job, JobId, LoseLease, LoseNode, MemberId, Namespace, NodeEpoch,
-    NodeId, Origin, Payload, PruneJobs, RegisterNode, RemoveNode, Request, RetryJob, SinkAck, StartJob, SubmitJob,
-    Usage, Verdict, Version, WakeJob, WarmChanged,
+    NodeId, Origin, Payload, PruneJobs, RegisterNode, RemoveNode, Request, Resolution, ResolveJob, RetryJob, SinkAck,
+    StartJob, SubmitJob, Usage, Verdict, Version, WakeJob, WarmChanged,
 };
 use proptest::prelude::*;
 
@@ -31,6 +31,7 @@ pub(super) enum Step {
     FailPending { job: usize },
     Wake { job: usize },
     Retry { job: usize, id: u64 },
+    Resolve { job: usize, kind: u8 },
     Prune { limit: u32 },
     Pass(u64),
 }
@@ -56,7 +57,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (job.clone(), any::<bool>()).prop_map(|(job, running)| Step::Cancel { job, running }),
         1 => job.clone().prop_map(|job| Step::FailPending { job }),
         2 => job.clone().prop_map(|job| Step::Wake { job }),
-        1 => (job, 1..12_u64).prop_map(|(job, id)| Step::Retry { job, id }),
+        1 => (job.clone(), 1..12_u64).prop_map(|(job, id)| Step::Retry { job, id }),
+        2 => (job, 0..3_u8).prop_map(|(job, kind)| Step::Resolve { job, kind }),
         1 => (1..3_u32).prop_map(|limit| Step::Prune { limit }),
         2 => (0..3_u64).prop_map(Step::Pass),
     ]
@@ -114,6 +116,14 @@ impl Step {
             }
             Self::Wake { job } => Command::WakeJob(WakeJob { job: id(nth(state, job)) }),
             Self::Retry { job, id: new } => Command::RetryJob(RetryJob { job: id(nth(state, job)), id: JobId(new) }),
+            Self::Resolve { job, kind } => {
+                let resolution = match kind {
+                    0 => Resolution::RunAgain,
+                    1 => Resolution::Completed(Payload::inline(b"1")),
+                    _ => Resolution::Failed("no".into()),
+                };
+                Command::ResolveJob(ResolveJob { job: id(nth(state, job)), resolution })
+            }
             Self::Prune { limit } => {
                 let (member, event_seq) = (MemberId(1), state.event_seq());
                 // Every other time history is behind: then the prune must be refused.
