@@ -3,8 +3,13 @@
 use std::error::Error;
 use std::path::Path;
 
-const FILES: [&str; 3] =
-    ["atlas/worker/v1/worker_service.proto", "atlas/peer/v1/peer_service.proto", "atlas/error/v1/error_detail.proto"];
+const FILES: [&str; 5] = [
+    "atlas/worker/v1/worker_service.proto",
+    "atlas/peer/v1/peer_service.proto",
+    "atlas/peer/v1/member_service.proto",
+    "atlas/peer/v1/store_service.proto",
+    "atlas/error/v1/error_detail.proto",
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new("..");

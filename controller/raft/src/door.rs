@@ -3,14 +3,14 @@
 use std::pin::Pin;
 
 use atlas_env::Env;
-use atlas_types::Level;
+use atlas_state::State;
 use atlas_wire::limits::PEER_FRAME_BYTES_MAX;
 use atlas_wire::proto::peer::v1 as wire;
 use atlas_wire::proto::peer::v1::peer_service_server::{PeerService, PeerServiceServer};
 use futures::{Stream, StreamExt};
-use openraft::async_runtime::WatchReceiver;
 use openraft::raft::AppendEntriesRequest;
 use prost::Message;
+use tokio::sync::watch;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::consensus::message::{
@@ -18,7 +18,10 @@ use crate::consensus::message::{
 };
 use crate::consensus::snapshot::{SnapshotFile, Snapshots};
 use crate::consensus::{RaftSnapshotMeta, Types};
+use crate::forward;
 use crate::leader::Raft;
+use crate::membership::Group;
+use crate::local::Local;
 
 /// Answers the other members. Cheap to clone.
 #[derive(Clone)]
@@ -27,6 +30,9 @@ pub struct PeerDoor {
     pub(crate) cluster_id: u128,
     pub(crate) snapshots: Snapshots,
     pub(crate) env: Env,
+    pub(crate) local: Local,
+    pub(crate) applied: watch::Receiver<State>,
+    pub(crate) group: Group,
 }
 
 impl PeerDoor {
@@ -115,17 +121,22 @@ impl PeerService for PeerDoor {
     }
 
     async fn hello(&self, request: Request<wire::HelloRequest>) -> Result<Response<wire::HelloResponse>, Status> {
-        let asked = request.into_inner().cluster_id;
-        if !asked.is_empty() {
-            same_cluster(self.cluster_id, &asked)?;
+        let asked = request.into_inner();
+        if !asked.cluster_id.is_empty() {
+            same_cluster(self.cluster_id, &asked.cluster_id)?;
         }
-        let leader = self.raft.server_metrics().borrow_watched().current_leader;
-        Ok(Response::new(wire::HelloResponse {
-            cluster_id: self.cluster_id.to_be_bytes().to_vec().into(),
-            member_id: *self.raft.node_id(),
-            feature_level: Level::CURRENT.0,
-            leader_id: leader.unwrap_or_default(),
-        }))
+        Ok(Response::new(self.group.hello(asked)))
+    }
+
+    async fn propose(&self, request: Request<wire::ProposeRequest>) -> Result<Response<wire::ProposeResponse>, Status> {
+        forward::door::propose(self, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn read_index(
+        &self,
+        request: Request<wire::ReadIndexRequest>,
+    ) -> Result<Response<wire::ReadIndexResponse>, Status> {
+        forward::door::read_index(self, request.into_inner()).await.map(Response::new)
     }
 }
 
@@ -156,14 +167,14 @@ impl PeerDoor {
     }
 }
 
-fn same_cluster(own: u128, found: &[u8]) -> Result<(), Status> {
+pub(crate) fn same_cluster(own: u128, found: &[u8]) -> Result<(), Status> {
     if found == own.to_be_bytes() {
         return Ok(());
     }
     Err(Status::failed_precondition("this member belongs to another cluster"))
 }
 
-fn refused(error: impl std::error::Error) -> Status {
+pub(crate) fn refused(error: impl std::error::Error) -> Status {
     Status::invalid_argument(error.to_string())
 }
 

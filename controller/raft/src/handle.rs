@@ -1,14 +1,19 @@
 //! The handle through which the rest of the controller uses the replicated state.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use atlas_state::State;
 use atlas_types::{EventRecord, EventSeq, MemberId, NodeEpoch, NodeId, Outcome, Rejection, Request, Seq};
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::sync::{broadcast, watch};
 
 use crate::door::PeerDoor;
 use crate::error::{Leadership, ProposeError, ReadError};
+use crate::forward::Forward;
+use crate::local::Input;
+use crate::membership::Group;
 
 /// An entry that this member has applied: what happened, and the state behind it.
 #[derive(Debug, Clone)]
@@ -68,25 +73,21 @@ impl Batches {
 /// Answers to one proposal, in the order of its requests.
 pub type Answers = Vec<Result<Outcome, Rejection>>;
 
-/// What the leader loop is asked.
-#[derive(Debug)]
-pub(crate) enum Input {
-    Propose { requests: Vec<Request>, answer: oneshot::Sender<Result<Answers, ProposeError>> },
-    Read { answer: oneshot::Sender<Result<State, ReadError>> },
-    Hello { node: NodeId, epoch: NodeEpoch },
-    Renew { node: NodeId, epoch: NodeEpoch, number: u64, answer: oneshot::Sender<Result<u64, ReadError>> },
-}
-
-/// Reaches the leader loop and what this member has applied. Cheap to clone.
-#[derive(Debug, Clone)]
+/// Reaches the leader, whichever member that is, and what this member has applied. Cheap to clone.
+#[derive(Clone)]
 pub struct Handle {
     pub(crate) cluster_id: u128,
-    pub(crate) inputs: mpsc::Sender<Input>,
-    pub(crate) applied: watch::Receiver<State>,
+    pub(crate) forward: Forward,
     pub(crate) batches: Batches,
-    pub(crate) leadership: watch::Receiver<Leadership>,
     pub(crate) history: Arc<watch::Sender<EventSeq>>,
     pub(crate) door: PeerDoor,
+    pub(crate) group: Group,
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Handle({} of {:032x})", self.member(), self.cluster_id)
+    }
 }
 
 impl Handle {
@@ -102,26 +103,27 @@ impl Handle {
 
     /// Proposes `requests` and waits until their entry is applied, or their refusal is certain. One answer a request, in order.
     ///
-    /// They are decided in one go and in order, but may be spread over several entries when they exceed one.
+    /// They are decided in one go and in order, but may be spread over several entries when they exceed one. On a member that
+    /// does not lead they go to the leader, and this member has applied what they did before it answers, if it can keep up. A
+    /// change of leadership is waited for, up to 5 s. Requests without a request id may end as [`ProposeError::Unknown`] by it.
     pub async fn propose(&self, requests: Vec<Request>) -> Result<Answers, ProposeError> {
-        let (answer, answered) = oneshot::channel();
-        match self.inputs.try_send(Input::Propose { requests, answer }) {
-            Ok(()) => {}
-            Err(mpsc::error::TrySendError::Full(_)) => return Err(ProposeError::Overloaded),
-            Err(mpsc::error::TrySendError::Closed(_)) => return Err(ProposeError::Stopped { reason: self.reason() }),
-        }
-        // A loop that ends drops the question: nobody can say what became of it.
-        answered.await.unwrap_or(Err(ProposeError::Unknown))
+        self.forward.propose(requests).await
     }
 
-    /// The state with everything that was acknowledged before this call.
+    /// The state with everything that was acknowledged before this call, wherever. A quorum confirms the leader for it; a
+    /// member that does not lead asks the leader how far it has to be, and waits until it is.
     pub async fn read(&self) -> Result<State, ReadError> {
-        self.ask(|answer| Input::Read { answer }).await
+        self.forward.read().await
+    }
+
+    /// Waits until this member has applied `seq` entries; false if that takes longer than `max`.
+    pub async fn wait_applied(&self, seq: Seq, max: Duration) -> bool {
+        self.forward.settle(seq, max).await
     }
 
     /// The state as this member has applied it: may be behind.
     pub fn applied(&self) -> State {
-        self.applied.borrow().clone()
+        self.forward.applied.borrow().clone()
     }
 
     /// What this member applies from now on. A receiver that lags is told so by its error; it then reads the state again.
@@ -137,18 +139,18 @@ impl Handle {
 
     /// Whether this member leads, and whether it has stopped.
     pub fn leadership(&self) -> watch::Receiver<Leadership> {
-        self.leadership.clone()
+        self.forward.local.leadership.clone()
     }
 
-    /// A worker said hello and its epoch is applied: its session begins.
+    /// A worker said hello and its epoch is applied: its session begins. Only the leader keeps sessions.
     pub fn session_hello(&self, node: NodeId, epoch: NodeEpoch) -> Result<(), ReadError> {
-        self.send(Input::Hello { node, epoch })
+        self.forward.local.send(Input::Hello { node, epoch })
     }
 
     /// A worker renews its session. Answers with the number that may be acknowledged, after a quorum has confirmed, in a round
     /// that began after this call, that this member leads.
     pub async fn session_renew(&self, node: NodeId, epoch: NodeEpoch, number: u64) -> Result<u64, ReadError> {
-        self.ask(|answer| Input::Renew { node, epoch, number, answer }).await
+        self.forward.local.ask(|answer| Input::Renew { node, epoch, number, answer }).await
     }
 
     /// This member's history has everything up to `event_seq` on disk: acknowledged to the cluster soon, and snapshots may go
@@ -164,28 +166,5 @@ impl Handle {
     /// What this member offers its peers, to be mounted on the controller's gRPC server.
     pub fn peer_door(&self) -> PeerDoor {
         self.door.clone()
-    }
-
-    fn send(&self, input: Input) -> Result<(), ReadError> {
-        self.inputs.try_send(input).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => ReadError::Overloaded,
-            mpsc::error::TrySendError::Closed(_) => ReadError::Stopped { reason: self.reason() },
-        })
-    }
-
-    async fn ask<T>(
-        &self,
-        question: impl FnOnce(oneshot::Sender<Result<T, ReadError>>) -> Input,
-    ) -> Result<T, ReadError> {
-        let (answer, answered) = oneshot::channel();
-        self.send(question(answer))?;
-        answered.await.unwrap_or_else(|_| Err(ReadError::Stopped { reason: self.reason() }))
-    }
-
-    fn reason(&self) -> Arc<str> {
-        match &*self.leadership.borrow() {
-            Leadership::Stopped { reason } => Arc::clone(reason),
-            Leadership::Leader { .. } | Leadership::Follower { .. } => "it is shutting down".into(),
-        }
     }
 }

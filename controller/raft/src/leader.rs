@@ -7,6 +7,7 @@
 
 mod clock;
 mod duties;
+mod hand_over;
 mod lead;
 pub(crate) mod machine;
 mod queue;
@@ -23,11 +24,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::consensus::machine::MachineStore;
 use crate::consensus::{LeaderId, Types};
 use crate::error::{Leadership, ProposeError, ReadError};
-use crate::handle::Input;
+use crate::local::Input;
 use crate::leader::lead::{End, Lead};
 use crate::leader::machine::{Slot, StateMachine};
 use crate::log::Log;
 use crate::member::Peer;
+use crate::membership::ChangeError;
 use crate::options::Options;
 
 /// Our Raft.
@@ -76,6 +78,8 @@ impl LeaderLoop {
                 }
                 continue;
             };
+            // Until it has taken over nobody leads, as far as its callers are concerned: the one before does not.
+            self.follow();
             let taking = take_over(self.raft.clone(), self.applied.clone(), leader);
             let mut taking = std::pin::pin!(taking);
             let taken = loop {
@@ -149,7 +153,8 @@ impl LeaderLoop {
     }
 }
 
-fn leader_id(raft: &Raft) -> Option<LeaderId> {
+/// This member's leader id, if it leads.
+pub(crate) fn leader_id(raft: &Raft) -> Option<LeaderId> {
     // A new group shows itself as led in term 0 before its first vote.
     raft.as_leader().ok().map(|leader| *leader.leader_id()).filter(|leader| leader.term > 0)
 }
@@ -189,6 +194,7 @@ fn refuse(input: Input, leader: Option<&Peer>) {
         Input::Propose { answer, .. } => drop(answer.send(Err(ProposeError::NotLeader { leader }))),
         Input::Read { answer } => drop(answer.send(Err(ReadError::NotLeader { leader }))),
         Input::Renew { answer, .. } => drop(answer.send(Err(ReadError::NotLeader { leader }))),
+        Input::HandOver { answer, .. } => drop(answer.send(Err(ChangeError::NotLeader { leader }))),
         Input::Hello { .. } => {}
     }
 }

@@ -20,6 +20,8 @@ pub struct Options {
     pub cluster_id: Option<u128>,
     /// What this member is called and where it is reached.
     pub own: Member,
+    /// True for a member that a group has taken in: it never forms one of its own, its leader will reach it.
+    pub joins: bool,
     /// The members that form a new group. Read on the very first start only; empty means this member alone.
     pub members: BTreeMap<MemberId, Member>,
     /// Sizes of the log.
@@ -48,6 +50,7 @@ impl Options {
             member: MemberId(1),
             cluster_id: None,
             own: Member::default(),
+            joins: false,
             members: BTreeMap::new(),
             log: log::Limits::default(),
             queue_max: 16_384,

@@ -12,16 +12,19 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::consensus::log_store::LogStore;
 use crate::consensus::machine::MachineStore;
-use crate::consensus::network::Network;
+use crate::consensus::network::{Addresses, Network};
 use crate::consensus::runtime::with_entropy;
 use crate::consensus::snapshot::Snapshots;
 use crate::door::PeerDoor;
 use crate::error::{Leadership, StartError};
+use crate::forward::{Forward, LeaderLink, READERS_MAX, ReadIndexer};
 use crate::handle::{Batches, Handle};
 use crate::leader::machine::{Slot, StateMachine};
 use crate::leader::{LeaderLoop, Raft};
+use crate::local::Local;
 use crate::log::{Driver, FileDriver, Log};
 use crate::member::Member;
+use crate::membership::Group;
 use crate::options::Options;
 use crate::snapshots::SnapshotKeeper;
 
@@ -70,7 +73,6 @@ pub(crate) async fn start_on(
     options: Options,
     env: Env,
 ) -> Result<(Handle, Service), StartError> {
-    let alone = options.members.len() <= 1;
     let (started, starting) = oneshot::channel();
     let (ended, ending) = oneshot::channel();
     let (shutdown, asked) = oneshot::channel();
@@ -102,7 +104,8 @@ pub(crate) async fn start_on(
     let handle =
         starting.await.unwrap_or_else(|_| Err(StartError::Raft { reason: "its thread panicked".to_owned() }))?;
     let mut leadership = handle.leadership();
-    if alone {
+    let voters = handle.members().voters;
+    if matches!(voters.as_slice(), [voters] if voters.iter().eq([&handle.member()])) {
         // There is nothing to wait for but itself: whoever has the handle can propose.
         let follows = |leadership: &Leadership| matches!(leadership, Leadership::Follower { .. });
         let _ = leadership.wait_for(|leadership| !follows(leadership)).await;
@@ -135,6 +138,8 @@ struct Running {
     raft: Raft,
     leader_loop: LeaderLoop,
     keeper: SnapshotKeeper,
+    indexer: ReadIndexer,
+    group: Group,
     env: Env,
 }
 
@@ -154,23 +159,30 @@ impl Running {
         let machine = StateMachine::new(state, slot.clone(), applied_sender, batches.clone());
         let store = MachineStore::new(machine, snapshots.clone(), history_seen.clone(), env.clone());
         let config = config()?;
-        let network = Network { cluster_id, env: env.clone() };
+        let addresses = Addresses::default();
+        let network = Network { cluster_id, addresses: addresses.clone(), env: env.clone() };
         let raft = Raft::new(options.member.0, config, network, LogStore::new(log.clone()), store).await;
         let raft = raft.map_err(failed)?;
         begin(&raft, &log, &options).await?;
 
         let (inputs_sender, inputs) = mpsc::channel(options.queue_max);
         let (leadership_sender, leadership) = watch::channel(Leadership::Follower { leader: None });
-        let door = PeerDoor { raft: raft.clone(), cluster_id, snapshots: snapshots.clone(), env: env.clone() };
-        let handle = Handle {
+        let local = Local { inputs: inputs_sender, leadership: leadership.clone() };
+        let group = Group::new(raft.clone(), cluster_id, options.own.clone(), addresses, env.clone());
+        let door = PeerDoor {
+            raft: raft.clone(),
             cluster_id,
-            inputs: inputs_sender,
+            snapshots: snapshots.clone(),
+            env: env.clone(),
+            local: local.clone(),
             applied: applied.clone(),
-            batches,
-            leadership,
-            history: Arc::new(history),
-            door,
+            group: group.clone(),
         };
+        let (reads, asks) = mpsc::channel(READERS_MAX);
+        let link = LeaderLink::new(cluster_id, env.clone());
+        let indexer = ReadIndexer { link: link.clone(), leadership, asks };
+        let forward = Forward { local, applied: applied.clone(), link, reads, env: env.clone() };
+        let handle = Handle { cluster_id, forward, batches, history: Arc::new(history), door, group: group.clone() };
         let keeper = SnapshotKeeper {
             raft: raft.clone(),
             log: log.clone(),
@@ -189,13 +201,23 @@ impl Running {
             leadership: leadership_sender,
             slot,
         };
-        Ok((Self { raft, leader_loop, keeper, env }, handle))
+        Ok((Self { raft, leader_loop, keeper, indexer, group, env }, handle))
     }
 
     async fn run(self, shutdown: oneshot::Receiver<()>) {
         let keeper = self.env.spawn("raft-snapshots", self.keeper.run());
-        self.leader_loop.run(shutdown).await;
+        let indexer = self.env.spawn("read-index", self.indexer.run());
+        let leadership = self.leader_loop.leadership.clone();
+        tokio::select! {
+            biased;
+            () = self.leader_loop.run(shutdown) => {}
+            reason = self.group.greet() => {
+                tracing::error!(%reason, "this member stops");
+                leadership.send_replace(Leadership::Stopped { reason });
+            }
+        }
         keeper.abort();
+        indexer.abort();
         if let Err(error) = self.raft.shutdown().await {
             tracing::error!(%error, "raft did not shut down in order");
         }
@@ -221,9 +243,12 @@ fn config() -> Result<Arc<Config>, StartError> {
     Ok(Arc::new(config.validate().map_err(failed)?))
 }
 
-/// Forms a new group on the first start; a member alone does not wait for an election timeout on later ones.
+/// Forms a new group on the first start, unless a leader will reach this member; a member alone does not wait for an election timeout on later ones.
 async fn begin(raft: &Raft, log: &Log, options: &Options) -> Result<(), StartError> {
     if !raft.is_initialized().await.map_err(failed)? {
+        if options.joins {
+            return Ok(());
+        }
         let mut members: BTreeMap<u64, Member> =
             options.members.iter().map(|(id, member)| (id.0, member.clone())).collect();
         if members.is_empty() {

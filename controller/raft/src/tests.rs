@@ -26,7 +26,7 @@ use crate::start::{Service, start_on};
 /// Longest that anything here may take on a busy machine.
 const SOON: Duration = Duration::from_secs(20);
 
-async fn soon<T>(what: impl Future<Output = T>) -> T {
+pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(SOON, what).await.expect("it happens soon")
 }
 
@@ -47,7 +47,7 @@ async fn leads(handle: &Handle) {
 }
 
 /// A command that leaves a number in the state.
-fn set(number: u64) -> Request {
+pub(crate) fn set(number: u64) -> Request {
     let config = ClusterConfig { agents_max: number, ..ClusterConfig::default() };
     request(Command::ConfigureCluster(ConfigureCluster { config }))
 }
@@ -56,7 +56,7 @@ fn request(command: Command) -> Request {
     Request { origin: Origin::duty(Namespace::default_namespace()), command }
 }
 
-fn number(handle: &Handle) -> u64 {
+pub(crate) fn number(handle: &Handle) -> u64 {
     handle.applied().config().agents_max
 }
 
@@ -217,7 +217,7 @@ fn agent_name() -> AgentName {
     AgentName::new("echo").expect("a name")
 }
 
-fn agent() -> Request {
+pub(crate) fn agent() -> Request {
     let spec = RunSpec {
         demand: Demand::default(),
         effects: Effects::Idempotent,
@@ -243,7 +243,7 @@ fn version() -> Version {
     "1.0.0".parse().expect("a version")
 }
 
-fn submit(id: JobId) -> Request {
+pub(crate) fn submit(id: JobId) -> Request {
     request(Command::SubmitJob(SubmitJob {
         id,
         agent: agent_name(),
@@ -408,7 +408,7 @@ async fn propose_somewhere(thirds: &[Third], number: u64) {
 
 async fn all_have(thirds: &[Third], wanted: u64) {
     for third in thirds {
-        let mut applied = third.handle.applied.clone();
+        let mut applied = third.handle.forward.applied.clone();
         soon(applied.wait_for(|state| state.config().agents_max == wanted)).await.expect("lives");
     }
 }

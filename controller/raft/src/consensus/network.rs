@@ -1,8 +1,10 @@
 //! What members send each other, over gRPC: one channel a peer, opened when first needed, bodies of our own encoding.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use atlas_env::Env;
@@ -43,36 +45,70 @@ const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(600);
 #[derive(Clone)]
 pub(crate) struct Network {
     pub(crate) cluster_id: u128,
+    pub(crate) addresses: Addresses,
     pub(crate) env: Env,
+}
+
+/// Where members say that they are reached now, by number: newer than the membership, which follows.
+#[derive(Clone, Default)]
+pub(crate) struct Addresses(Arc<Mutex<BTreeMap<u64, String>>>);
+
+impl Addresses {
+    /// Where a member says that it is.
+    pub(crate) fn get(&self, member: u64) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&member).cloned()
+    }
+
+    /// A member says where it is.
+    pub(crate) fn set(&self, member: u64, address: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(member, address.to_owned());
+    }
 }
 
 /// A client for one member.
 pub(crate) struct Peer {
+    network: Network,
+    member: u64,
     cluster_id: Vec<u8>,
-    client: Result<PeerServiceClient<Channel>, String>,
+    address: String,
+    client: Client,
 }
+
+type Client = Result<PeerServiceClient<Channel>, String>;
 
 impl RaftNetworkFactory<Types> for Network {
     type Network = Peer;
 
-    async fn new_client(&mut self, _target: u64, node: &Member) -> Peer {
-        let client = peer_channel(&self.env, &node.peer).map(|channel| {
+    async fn new_client(&mut self, target: u64, node: &Member) -> Peer {
+        let address = self.addresses.get(target).unwrap_or_else(|| node.peer.clone());
+        let cluster_id = self.cluster_id.to_be_bytes().to_vec();
+        Peer { client: self.client(&address), network: self.clone(), member: target, cluster_id, address }
+    }
+}
+
+impl Network {
+    fn client(&self, address: &str) -> Client {
+        let client = peer_channel(&self.env, address).map(|channel| {
             PeerServiceClient::new(channel)
                 .max_decoding_message_size(PEER_FRAME_BYTES_MAX)
                 .max_encoding_message_size(PEER_FRAME_BYTES_MAX)
         });
-        let client = client.map_err(|error| format!("\"{}\" is not an address: {error}", node.peer));
-        Peer { cluster_id: self.cluster_id.to_be_bytes().to_vec(), client }
+        client.map_err(|error| format!("\"{address}\" is not an address: {error}"))
     }
 }
 
 impl Peer {
-    fn client(&self) -> Result<PeerServiceClient<Channel>, RpcError> {
+    /// The client, made anew if the member says that it is elsewhere now.
+    fn client(&mut self) -> Result<PeerServiceClient<Channel>, RpcError> {
+        if let Some(moved) = self.network.addresses.get(self.member).filter(|moved| *moved != self.address) {
+            self.client = self.network.client(&moved);
+            self.address = moved;
+        }
         self.client.clone().map_err(|error| Unreachable::new(&io::Error::other(error)).into())
     }
 
     async fn ask_vote(
-        &self,
+        &mut self,
         ask: VoteRequest<Types>,
         pre: bool,
         option: RPCOption,

@@ -20,11 +20,13 @@ use tokio::sync::oneshot;
 
 use super::clock::LeaderClock;
 use super::duties::Duties;
+use super::hand_over::HandOver;
 use super::queue::{Queue, Ticket};
-use super::{INPUTS_MAX, LeaderLoop, Raft, refuse};
+use super::{INPUTS_MAX, LeaderLoop, Raft, hand_over, refuse};
 use crate::consensus::{LeaderId, Proposal, Reply, Types};
 use crate::error::{Leadership, ProposeError, ReadError};
-use crate::handle::Input;
+use crate::local::Input;
+use crate::membership::ChangeError;
 use crate::options::Options;
 
 /// How often the loop looks at the clock when nothing happens.
@@ -88,6 +90,10 @@ pub(super) struct Lead<'l> {
     waiting: Waiting,
     in_flight: Option<InFlight>,
     confirm: Option<Confirm>,
+    /// The latest round of renewals that a quorum was asked about in vain.
+    unconfirmed: Option<Round>,
+    /// Set while leadership is handed over: nothing is planned then.
+    hand_over: Option<HandOver>,
     /// True when duties may have something to do: after every entry and at every tick.
     due: bool,
     sink_acked_at: Duration,
@@ -113,6 +119,8 @@ impl<'l> Lead<'l> {
             waiting: Waiting::default(),
             in_flight: None,
             confirm: None,
+            unconfirmed: None,
+            hand_over: None,
             due: true,
             sink_acked_at: Duration::ZERO,
             ticked_at: Duration::ZERO,
@@ -158,6 +166,13 @@ impl<'l> Lead<'l> {
                 }
             }
             if self.in_flight.is_none()
+                && let Some(hand_over) = &mut self.hand_over
+                && !hand_over.advance(&self.base.raft, self.clock.monotonic()).await
+            {
+                self.hand_over = None;
+            }
+            if self.in_flight.is_none()
+                && self.hand_over.is_none()
                 && (self.due || !self.queue.is_empty())
                 && let Err(end) = self.plan().await
             {
@@ -204,7 +219,17 @@ impl<'l> Lead<'l> {
                     Err(_) => drop(answer.send(Err(ReadError::NoSession))),
                 }
             }
+            Input::HandOver { to, answer } => self.hand_over(to, answer),
         }
+    }
+
+    fn hand_over(&mut self, to: Option<MemberId>, answer: hand_over::Answer) {
+        if self.hand_over.is_some() {
+            // Whoever gave up waiting needs no answer.
+            let _ = answer.send(Err(ChangeError::Refused { reason: "leadership is being handed over".into() }));
+            return;
+        }
+        self.hand_over = Some(HandOver::new(to, answer, self.clock.monotonic()));
     }
 
     fn tick(&mut self) {
@@ -313,16 +338,23 @@ impl<'l> Lead<'l> {
         }
         let raft = self.base.raft.clone();
         let outcome = Box::pin(async move { raft.ensure_linearizable(ReadPolicy::ReadIndex).await.is_ok() });
-        let round = self.sessions.begin_round();
+        // A later round stands for the earlier ones.
+        let round = self.sessions.begin_round().or(self.unconfirmed.take());
         self.confirm = Some(Confirm { outcome, waiting: std::mem::take(&mut self.waiting), round });
     }
 
     /// The quorum has answered. False if this member does not lead any more.
     fn confirmed(&mut self, confirmed: bool) -> bool {
         let Some(Confirm { waiting, round, .. }) = self.confirm.take() else { return true };
-        if !confirmed || self.base.leader_id() != Some(self.leader) {
+        if self.base.leader_id() != Some(self.leader) {
             waiting.fail(self.base.followed().as_ref());
             return false;
+        }
+        if !confirmed {
+            // Too late an answer says nothing about who leads: those who still wait are asked for again.
+            self.unconfirmed = round.or(self.unconfirmed);
+            self.waiting.take_in(waiting);
+            return true;
         }
         waiting.tickets.into_iter().for_each(Ticket::release);
         if !waiting.reads.is_empty() {
@@ -341,6 +373,15 @@ impl<'l> Lead<'l> {
 }
 
 impl Waiting {
+    /// Adds those of `others` who still wait. They came first.
+    fn take_in(&mut self, others: Self) {
+        let Self { tickets, reads, renewals } = std::mem::replace(self, others);
+        self.reads.retain(|answer| !answer.is_closed());
+        self.tickets.extend(tickets);
+        self.reads.extend(reads);
+        self.renewals.extend(renewals);
+    }
+
     fn is_empty(&self) -> bool {
         self.tickets.is_empty() && self.reads.is_empty() && self.renewals.is_empty()
     }

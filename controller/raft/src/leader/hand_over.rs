@@ -1,0 +1,85 @@
+//! Handing leadership over: what is in flight is applied first, nothing new is planned, and the next leader has the whole log.
+
+use std::time::Duration;
+
+use atlas_types::MemberId;
+use openraft::async_runtime::WatchReceiver;
+use tokio::sync::oneshot;
+
+use super::Raft;
+use crate::membership::ChangeError;
+
+/// How long the next leader may take to have the whole log, while nothing is planned.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long it may take to lead then. It needs one round of votes.
+const HANDED_MAX: Duration = Duration::from_secs(2);
+
+pub(crate) type Answer = oneshot::Sender<Result<MemberId, ChangeError>>;
+
+/// A hand-over that was asked for.
+pub(super) struct HandOver {
+    to: Option<MemberId>,
+    answer: Option<Answer>,
+    since: Duration,
+}
+
+impl HandOver {
+    /// Begins at a monotonic time.
+    pub(super) fn new(to: Option<MemberId>, answer: Answer, since: Duration) -> Self {
+        Self { to, answer: Some(answer), since }
+    }
+
+    /// Hands over if the next leader is ready; called while nothing is in flight. False once there is no more to wait for: then the
+    /// member leads on.
+    pub(super) async fn advance(&mut self, raft: &Raft, now: Duration) -> bool {
+        let waited = now.saturating_sub(self.since);
+        let Some(answer) = self.answer.take() else { return waited < HANDED_MAX };
+        match next(raft, self.to) {
+            Ok(next) => {
+                // A member that has stopped hands nothing over, and its loop ends by itself.
+                let _ = raft.trigger().transfer_leader(next.0).await;
+                tracing::info!(%next, "handing leadership over");
+                self.since = now;
+                // Whoever asked may have given up.
+                let _ = answer.send(Ok(next));
+                true
+            }
+            Err(ChangeError::Behind { .. }) if waited < PATIENCE => {
+                self.answer = Some(answer);
+                true
+            }
+            Err(error) => {
+                let _ = answer.send(Err(error));
+                false
+            }
+        }
+    }
+}
+
+/// The voter that is to lead: it has the whole log.
+fn next(raft: &Raft, to: Option<MemberId>) -> Result<MemberId, ChangeError> {
+    let metrics = raft.metrics();
+    let metrics = metrics.borrow_watched();
+    let membership = metrics.membership_config.membership();
+    let has_all = |id: u64| {
+        let matched = metrics.replication.as_ref().and_then(|all| all.get(&id)?.as_ref());
+        matched.is_some_and(|matched| Some(matched.index) >= metrics.last_log_index)
+    };
+    let mut voters = membership.voter_ids().filter(|&id| id != metrics.id);
+    let Some(to) = to else {
+        let next = voters.find(|&id| has_all(id)).map(MemberId);
+        let alone = membership.voter_ids().count() < 2;
+        let member = MemberId(metrics.id);
+        return next.ok_or(if alone { ChangeError::LastVoter { member } } else { ChangeError::Behind { member } });
+    };
+    if to.0 == metrics.id {
+        return Ok(to);
+    }
+    if membership.get_node(&to.0).is_none() {
+        return Err(ChangeError::UnknownMember { member: to });
+    }
+    if !voters.any(|id| id == to.0) {
+        return Err(ChangeError::NotVoter { member: to });
+    }
+    if has_all(to.0) { Ok(to) } else { Err(ChangeError::Behind { member: to }) }
+}

@@ -1,0 +1,214 @@
+//! Who belongs to the group, how the members are, and changes to that.
+//!
+//! Raft's own membership is the only truth about who votes; what members tell each other about themselves ([`greet`]) is kept
+//! beside it and decides nothing. Changes ([`change`]) are made by the leader, one at a time. Who is to join, and when a learner
+//! is complete, is decided above this crate.
+
+mod change;
+pub(crate) mod greet;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_types::{Level, MemberId};
+use openraft::Instant as _;
+use openraft::async_runtime::WatchReceiver;
+
+use crate::consensus::network::Addresses;
+use crate::handle::Handle;
+use crate::leader::Raft;
+use crate::member::{Member, Peer};
+
+pub use change::ChangeError;
+pub(crate) use greet::Met;
+
+/// A member that answered within this time is reachable: twenty heartbeats.
+const REACHED: Duration = Duration::from_secs(1);
+
+/// What a member of the group may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It votes and can lead.
+    Voter,
+    /// It receives the log and does not vote: it is on its way in.
+    Learner,
+}
+
+/// What a member told of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// The highest feature level that it knows.
+    pub level: Level,
+    /// The version of its program.
+    pub version: String,
+    /// Its term.
+    pub term: u64,
+    /// The last index of its log.
+    pub last_index: u64,
+    /// The last index that it has applied.
+    pub applied_index: u64,
+    /// The 99th percentile of its latest syncs.
+    pub sync_p99: Option<Duration>,
+}
+
+/// One member as this one sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberView {
+    /// Who, and where it is reached.
+    pub peer: Peer,
+    /// Whether it votes.
+    pub role: Role,
+    /// Whether it leads, as far as this member knows.
+    pub leads: bool,
+    /// At the leader: the last index up to which its log is known to be the leader's.
+    pub matched: Option<u64>,
+    /// At the leader: the time since it last answered; nothing for one that has not.
+    pub heartbeat: Option<Duration>,
+    /// What it told of itself last and how long ago; nothing for one that does not answer.
+    pub status: Option<(Status, Duration)>,
+}
+
+/// The group as one member sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MembersView {
+    /// Who leads, if known.
+    pub leader: Option<MemberId>,
+    /// This member's term.
+    pub term: u64,
+    /// The last index that this member knows to be committed.
+    pub committed: u64,
+    /// The last index that this member has applied.
+    pub applied: u64,
+    /// The last index of this member's log.
+    pub last_index: u64,
+    /// The voters: one set, or two while they change; a majority of each decides.
+    pub voters: Vec<BTreeSet<MemberId>>,
+    /// All members, by number.
+    pub members: Vec<MemberView>,
+}
+
+impl MembersView {
+    /// One member.
+    pub fn member(&self, id: MemberId) -> Option<&MemberView> {
+        self.members.iter().find(|view| view.peer.member == id)
+    }
+
+    /// How many of `voters` answered the leader lately, itself included. Only the leader's view can tell.
+    pub fn reachable<'v>(&self, voters: impl IntoIterator<Item = &'v MemberId>) -> usize {
+        let reached = |id: &&MemberId| {
+            let view = self.member(**id);
+            view.is_some_and(|view| view.leads || view.heartbeat.is_some_and(|since| since < REACHED))
+        };
+        voters.into_iter().filter(reached).count()
+    }
+}
+
+/// What a member keeps about its group. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Group {
+    raft: Raft,
+    cluster_id: u128,
+    own: Arc<Member>,
+    env: Env,
+    addresses: Addresses,
+    /// What the others told, by number.
+    met: Arc<Mutex<BTreeMap<MemberId, Met>>>,
+    /// Held during a change: there is one at a time.
+    changing: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl std::fmt::Debug for Group {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Group({:032x})", self.cluster_id)
+    }
+}
+
+impl Group {
+    /// The group of a member that starts.
+    pub(crate) fn new(raft: Raft, cluster_id: u128, own: Member, addresses: Addresses, env: Env) -> Self {
+        let (met, changing) = (Arc::default(), Arc::default());
+        Self { raft, cluster_id, own: Arc::new(own), env, addresses, met, changing }
+    }
+
+    fn id(&self) -> MemberId {
+        MemberId(*self.raft.node_id())
+    }
+
+    fn met(&self) -> MutexGuard<'_, BTreeMap<MemberId, Met>> {
+        self.met.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The group as this member sees it now.
+    pub(crate) fn view(&self) -> MembersView {
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        let membership = metrics.membership_config.membership();
+        let voters: Vec<BTreeSet<MemberId>> =
+            membership.get_joint_config().iter().map(|set| set.iter().copied().map(MemberId).collect()).collect();
+        let votes = |id: MemberId| voters.iter().any(|set| set.contains(&id));
+        let met = self.met();
+        let now = self.env.clock.monotonic();
+        let members = membership.nodes().map(|(&id, known)| {
+            let member = MemberId(id);
+            let heartbeat = metrics.heartbeat.as_ref().and_then(|beats| beats.get(&id)?.as_ref());
+            let told = if member == self.id() {
+                Some((self.status(), Duration::ZERO))
+            } else {
+                met.get(&member).and_then(|met| Some((met.status.clone()?, now.saturating_sub(met.at))))
+            };
+            MemberView {
+                peer: Peer::new(member, known.clone()),
+                role: if votes(member) { Role::Voter } else { Role::Learner },
+                leads: metrics.current_leader == Some(id),
+                matched: metrics.replication.as_ref().and_then(|all| all.get(&id)?.as_ref()).map(|log_id| log_id.index),
+                heartbeat: heartbeat.map(|instant| instant.elapsed()),
+                status: told,
+            }
+        });
+        MembersView {
+            leader: metrics.current_leader.map(MemberId),
+            term: metrics.current_term,
+            committed: metrics.local_committed.map_or(0, |id| id.index),
+            applied: metrics.last_applied.map_or(0, |id| id.index),
+            last_index: metrics.last_log_index.unwrap_or_default(),
+            members: members.collect(),
+            voters,
+        }
+    }
+
+    /// What this member tells of itself.
+    fn status(&self) -> Status {
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        Status {
+            level: Level::CURRENT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            term: metrics.current_term,
+            last_index: metrics.last_log_index.unwrap_or_default(),
+            applied_index: metrics.last_applied.map_or(0, |id| id.index),
+            sync_p99: None,
+        }
+    }
+}
+
+impl Handle {
+    /// The group as this member sees it now. Only the leader's view says how the others keep up.
+    pub fn members(&self) -> MembersView {
+        self.group.view()
+    }
+
+    /// Who this member is, and where it is reached.
+    pub fn own(&self) -> Peer {
+        Peer::new(self.member(), (*self.group.own).clone())
+    }
+
+    /// The highest feature level that all members know; nothing before each of them has told.
+    pub fn level_of_all(&self) -> Option<Level> {
+        let levels = self.group.view().members.into_iter().map(|view| view.status.map(|(status, _)| status.level));
+        levels.min().flatten()
+    }
+}

@@ -1,0 +1,269 @@
+//! Changes to who belongs to the group. One at a time, by joint consensus, and none that leaves fewer than a quorum reachable (B.42).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_types::MemberId;
+use openraft::ChangeMembers;
+use openraft::async_runtime::WatchReceiver;
+use openraft::errors::{ClientWriteError, RaftError};
+use tokio::sync::oneshot;
+
+use super::{Group, MembersView, Role};
+use crate::consensus::Types;
+use crate::handle::Handle;
+use crate::leader::leader_id;
+use crate::local::Input;
+use crate::member::{Member, Peer};
+
+/// A change that takes longer has no quorum: whoever asked is told, and the leader's duty ends what was begun.
+const CHANGE_MAX: Duration = Duration::from_secs(10);
+/// A transfer that takes longer has failed.
+const TRANSFER_MAX: Duration = Duration::from_secs(5);
+/// A learner whose log is no more than this behind keeps up: a few entries are always on their way.
+const LAG_MAX: u64 = 64;
+
+type Changed<T> = Result<T, RaftError<Types, ClientWriteError<Types>>>;
+
+/// Why the membership, or the leader, did not change.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    /// Only the leader changes the group.
+    #[error("this member does not lead")]
+    NotLeader {
+        /// Who does, if known.
+        leader: Option<Peer>,
+    },
+    /// No such member.
+    #[error("{member} is no member of this cluster")]
+    UnknownMember {
+        /// Its number.
+        member: MemberId,
+    },
+    /// Only a voter can lead.
+    #[error("{member} does not vote yet")]
+    NotVoter {
+        /// Its number.
+        member: MemberId,
+    },
+    /// Its log is too far behind, or it does not answer.
+    #[error("{member} has not caught up")]
+    Behind {
+        /// Its number.
+        member: MemberId,
+    },
+    /// The leader cannot remove itself: it hands leadership over first.
+    #[error("{member} leads: hand leadership over first")]
+    Leads {
+        /// Its number.
+        member: MemberId,
+    },
+    /// A cluster has at least one voter.
+    #[error("{member} is the only voter")]
+    LastVoter {
+        /// Its number.
+        member: MemberId,
+    },
+    /// After the change there would be no quorum.
+    #[error("of {voters} voters only {reachable} would be reachable, which is no quorum")]
+    NoQuorum {
+        /// Voters after the change.
+        voters: usize,
+        /// How many of them answer.
+        reachable: usize,
+    },
+    /// It was begun, and may still come to pass.
+    #[error("the change did not come to its end in time")]
+    Late,
+    /// Raft refused it.
+    #[error("raft refused the change: {reason}")]
+    Refused {
+        /// Why.
+        reason: Arc<str>,
+    },
+    /// The member has stopped.
+    #[error("this member has stopped")]
+    Stopped,
+}
+
+impl Handle {
+    /// Takes a new member in as a learner. A member that is in already stays what it is.
+    pub async fn add_learner(&self, member: MemberId, known: Member) -> Result<(), ChangeError> {
+        self.group.add_learner(member, known).await
+    }
+
+    /// Makes voters of learners that have caught up.
+    pub async fn promote(&self, members: &[MemberId]) -> Result<(), ChangeError> {
+        self.group.promote(members).await
+    }
+
+    /// Removes a member for good: its number is never used again.
+    pub async fn remove(&self, member: MemberId) -> Result<(), ChangeError> {
+        self.group.remove(member).await
+    }
+
+    /// Ends a change that a leader before this one began.
+    pub async fn settle(&self) -> Result<(), ChangeError> {
+        let _turn = self.group.changing.lock().await;
+        self.group.settle().await
+    }
+
+    /// True if the member's log keeps up with this leader's.
+    pub fn keeps_up(&self, member: MemberId) -> bool {
+        self.group.view().keeps_up(member)
+    }
+
+    /// Hands leadership to a voter, by default to the one that is furthest, once what is in flight is applied. Answers with who
+    /// leads then and in which term.
+    pub async fn transfer_leader(&self, to: Option<MemberId>) -> Result<(MemberId, u64), ChangeError> {
+        let (answer, answered) = oneshot::channel();
+        self.forward.local.send(Input::HandOver { to, answer }).map_err(|_| ChangeError::Stopped)?;
+        let to = answered.await.unwrap_or(Err(ChangeError::Stopped))?;
+        let raft = self.group.raft.clone();
+        let led = async move {
+            let mut metrics = raft.server_metrics();
+            loop {
+                {
+                    let now = metrics.borrow_watched();
+                    if now.current_leader == Some(to.0) {
+                        return Ok((to, now.vote.leader_id.term));
+                    }
+                }
+                metrics.changed().await.map_err(|_| ChangeError::Stopped)?;
+            }
+        };
+        self.group.in_time(TRANSFER_MAX, led).await
+    }
+}
+
+impl MembersView {
+    /// True if the log of `member` is hardly behind the leader's. Only the leader's view can tell.
+    fn keeps_up(&self, member: MemberId) -> bool {
+        let matched = self.member(member).and_then(|view| view.matched);
+        matched.is_some_and(|matched| matched + LAG_MAX >= self.last_index) && self.reachable([&member]) == 1
+    }
+
+    /// Refuses `voters` if no majority of them is reachable.
+    fn check_quorum(&self, voters: &BTreeSet<MemberId>) -> Result<(), ChangeError> {
+        let reachable = self.reachable(voters);
+        if reachable > voters.len() / 2 {
+            return Ok(());
+        }
+        Err(ChangeError::NoQuorum { voters: voters.len(), reachable })
+    }
+
+    fn voter_set(&self) -> BTreeSet<MemberId> {
+        self.voters.iter().flatten().copied().collect()
+    }
+}
+
+impl Group {
+    async fn add_learner(&self, member: MemberId, known: Member) -> Result<(), ChangeError> {
+        let _turn = self.changing.lock().await;
+        self.settle().await?;
+        if self.view().member(member).is_some() {
+            return Ok(());
+        }
+        // Joined with its log, not before: the caller waits for the leader's duty, not for the log.
+        self.changed(self.raft.add_learner(member.0, known, false)).await
+    }
+
+    async fn promote(&self, members: &[MemberId]) -> Result<(), ChangeError> {
+        let _turn = self.changing.lock().await;
+        self.settle().await?;
+        let view = self.leading()?;
+        let mut voters = view.voter_set();
+        for &member in members {
+            view.member(member).ok_or(ChangeError::UnknownMember { member })?;
+            if !view.keeps_up(member) {
+                return Err(ChangeError::Behind { member });
+            }
+            voters.insert(member);
+        }
+        view.check_quorum(&voters)?;
+        let ids = members.iter().map(|member| member.0).collect();
+        self.change(ChangeMembers::AddVoterIds(ids)).await
+    }
+
+    async fn remove(&self, member: MemberId) -> Result<(), ChangeError> {
+        let _turn = self.changing.lock().await;
+        self.settle().await?;
+        let view = self.leading()?;
+        let found = view.member(member).ok_or(ChangeError::UnknownMember { member })?;
+        if found.role == Role::Learner {
+            return self.change(ChangeMembers::RemoveNodes(BTreeSet::from([member.0]))).await;
+        }
+        let mut left = view.voter_set();
+        left.remove(&member);
+        if left.is_empty() {
+            return Err(ChangeError::LastVoter { member });
+        }
+        if member == self.id() {
+            return Err(ChangeError::Leads { member });
+        }
+        view.check_quorum(&left)?;
+        self.change(ChangeMembers::RemoveVoters(BTreeSet::from([member.0]))).await
+    }
+
+    /// Writes down where members are reached now.
+    pub(super) async fn update(&self, members: BTreeMap<u64, Member>) -> Result<(), ChangeError> {
+        let _turn = self.changing.lock().await;
+        self.settle().await?;
+        self.leading()?;
+        self.change(ChangeMembers::SetNodes(members)).await
+    }
+
+    /// Leaves a joint membership that was left over when leadership changed in the midst of a change.
+    async fn settle(&self) -> Result<(), ChangeError> {
+        if self.leading()?.voters.len() < 2 {
+            return Ok(());
+        }
+        self.change(ChangeMembers::AddVoterIds(BTreeSet::new())).await
+    }
+
+    /// The view of a leader.
+    fn leading(&self) -> Result<MembersView, ChangeError> {
+        let view = self.view();
+        if leader_id(&self.raft).is_some() {
+            return Ok(view);
+        }
+        let leader = view.leader.and_then(|leader| view.member(leader)).map(|view| view.peer.clone());
+        Err(ChangeError::NotLeader { leader })
+    }
+
+    /// Members that stop being voters stop being members.
+    async fn change(&self, change: ChangeMembers<u64, Member>) -> Result<(), ChangeError> {
+        self.changed(self.raft.change_membership(change, false)).await
+    }
+
+    async fn changed<T>(&self, change: impl Future<Output = Changed<T>>) -> Result<(), ChangeError> {
+        let changed = async {
+            match change.await {
+                Ok(_) => Ok(()),
+                Err(RaftError::Fatal(_)) => Err(ChangeError::Stopped),
+                Err(RaftError::APIError(ClientWriteError::ForwardToLeader(_))) => {
+                    let view = self.view();
+                    let leader = view.leader.filter(|leader| *leader != self.id());
+                    let leader = leader.and_then(|leader| view.member(leader)).map(|view| view.peer.clone());
+                    Err(ChangeError::NotLeader { leader })
+                }
+                Err(RaftError::APIError(ClientWriteError::LogEntryDiscarded(_))) => Err(ChangeError::Late),
+                Err(RaftError::APIError(error)) => Err(ChangeError::Refused { reason: error.to_string().into() }),
+            }
+        };
+        self.in_time(CHANGE_MAX, changed).await
+    }
+
+    async fn in_time<T>(
+        &self,
+        limit: Duration,
+        change: impl Future<Output = Result<T, ChangeError>>,
+    ) -> Result<T, ChangeError> {
+        tokio::select! {
+            biased;
+            outcome = change => outcome,
+            () = self.env.clock.sleep(limit) => Err(ChangeError::Late),
+        }
+    }
+}

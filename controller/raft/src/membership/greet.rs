@@ -1,0 +1,199 @@
+//! Members greet each other: who they are, where they are reached now, which feature level they know, how they are.
+//!
+//! Each asks each of the others once a second. The leader writes changed addresses into the membership; whoever it calls removed
+//! stops, so that a member that was away while it was removed does not linger.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_types::{Level, MemberId};
+use atlas_wire::proto::peer::v1 as wire;
+use atlas_wire::proto::peer::v1::peer_service_client::PeerServiceClient;
+use openraft::Instant as _;
+use openraft::async_runtime::WatchReceiver;
+use tonic::transport::Channel;
+
+use super::{Group, REACHED, Status};
+use crate::channel::peer_channel;
+use crate::leader::leader_id;
+use crate::member::{Member, Peer};
+
+/// How often members greet each other.
+const GREET_EVERY: Duration = Duration::from_secs(1);
+/// Longest that an answer may take.
+const GREET_MAX: Duration = Duration::from_secs(1);
+/// Why a removed member stops.
+const REMOVED: &str = "this member was removed from its cluster; to come back it needs an empty data directory and a token";
+
+/// What another member told.
+#[derive(Debug, Clone)]
+pub(crate) struct Met {
+    /// When, by the monotonic clock.
+    pub(super) at: Duration,
+    /// Where it is reached now, if it told.
+    own: Option<Member>,
+    pub(super) status: Option<Status>,
+}
+
+impl Group {
+    /// Greets the others until this member learns that it was removed; then says why it must stop.
+    pub(crate) async fn greet(self) -> Arc<str> {
+        let mut channels = BTreeMap::new();
+        // Where the others see the leader: a member that was away may not know it.
+        let mut leader = None;
+        loop {
+            let mut addresses = self.others();
+            addresses.extend(leader.take());
+            channels.retain(|address, _| addresses.contains(address));
+            let mut asked = Vec::new();
+            for address in addresses {
+                let channel = match channels.get(&address) {
+                    Some(channel) => Channel::clone(channel),
+                    None => match peer_channel(&self.env, &address) {
+                        Ok(channel) => channels.entry(address).or_insert(channel).clone(),
+                        // What is no address is told when the log is to be sent there.
+                        Err(_) => continue,
+                    },
+                };
+                asked.push(self.ask(channel));
+            }
+            for answer in futures::future::join_all(asked).await.into_iter().flatten() {
+                if answer.removed {
+                    return REMOVED.into();
+                }
+                leader = Some(answer.leader_address).filter(|address| !address.is_empty()).or(leader);
+                self.meet(answer.member_id, answer.feature_level, answer.info, answer.status);
+            }
+            self.keep_addresses().await;
+            self.env.clock.sleep(GREET_EVERY).await;
+        }
+    }
+
+    /// Greets whoever is behind a channel.
+    async fn ask(&self, channel: Channel) -> Option<wire::HelloResponse> {
+        let request = wire::HelloRequest {
+            cluster_id: self.cluster_id.to_be_bytes().to_vec().into(),
+            member_id: self.id().0,
+            feature_level: Level::CURRENT.0,
+            info: Some((*self.own).clone().into()),
+            status: Some(self.status().into()),
+        };
+        let mut client = PeerServiceClient::new(channel);
+        tokio::select! {
+            biased;
+            answer = client.hello(request) => answer.ok().map(tonic::Response::into_inner),
+            () = self.env.clock.sleep(GREET_MAX) => None,
+        }
+    }
+
+    /// Answers a greeting.
+    pub(crate) fn hello(&self, request: wire::HelloRequest) -> wire::HelloResponse {
+        let wire::HelloRequest { cluster_id: _, member_id, feature_level, info, status } = request;
+        let removed = self.is_removed(MemberId(member_id));
+        if !removed {
+            self.meet(member_id, feature_level, info, status);
+        }
+        let view = self.view();
+        let leader = view.leader.and_then(|leader| view.member(leader));
+        wire::HelloResponse {
+            cluster_id: self.cluster_id.to_be_bytes().to_vec().into(),
+            member_id: self.id().0,
+            feature_level: Level::CURRENT.0,
+            leader_id: view.leader.map_or(0, |leader| leader.0),
+            info: Some((*self.own).clone().into()),
+            status: Some(self.status().into()),
+            removed,
+            leader_address: leader.map(|leader| leader.peer.address.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// Whether this member knows for certain that `member` belongs to the group no more. A controller gets its number only once the
+    /// membership has it, so a number that the leader's log does not have was removed.
+    fn is_removed(&self, member: MemberId) -> bool {
+        if member.0 == 0 || leader_id(&self.raft).is_none() {
+            return false;
+        }
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        // A leader that was deposed, and does not know it yet, may not know a newer member either.
+        let confirmed = metrics.last_quorum_acked.is_some_and(|instant| instant.elapsed() < REACHED);
+        let known = [&metrics.membership_config, &metrics.committed_membership_config];
+        confirmed && known.iter().all(|config| config.membership().get_node(&member.0).is_none())
+    }
+
+    /// Notes what a member told of itself.
+    fn meet(&self, member: u64, level: u32, info: Option<wire::MemberInfo>, status: Option<wire::MemberStatus>) {
+        let member = MemberId(member);
+        if self.view().member(member).is_none() {
+            return;
+        }
+        let own = info.map(Member::from).filter(|own| !own.peer.is_empty());
+        if let Some(own) = &own {
+            self.addresses.set(member.0, &own.peer);
+        }
+        let status = status.map(|status| Status::told(Level(level), status));
+        self.met().insert(member, Met { at: self.env.clock.monotonic(), own, status });
+    }
+
+    /// Where the other members are reached.
+    fn others(&self) -> BTreeSet<String> {
+        let others = self.view().members.into_iter().filter(|view| view.peer.member != self.id());
+        let address = |peer: Peer| self.addresses.get(peer.member.0).unwrap_or(peer.address);
+        others.map(|view| address(view.peer)).filter(|address| !address.is_empty()).collect()
+    }
+
+    /// As the leader, writes down where members are reached now, if that changed.
+    async fn keep_addresses(&self) {
+        if leader_id(&self.raft).is_none() {
+            return;
+        }
+        let view = self.view();
+        let moved: BTreeMap<u64, Member> = {
+            let met = self.met();
+            let told = |member| if member == self.id() { Some(&*self.own) } else { met.get(&member)?.own.as_ref() };
+            let moved = view.members.iter().filter_map(|view| {
+                let told = told(view.peer.member)?;
+                (Peer::new(view.peer.member, told.clone()) != view.peer).then(|| (view.peer.member.0, told.clone()))
+            });
+            moved.collect()
+        };
+        if moved.is_empty() {
+            return;
+        }
+        let members: Vec<_> = moved.keys().copied().map(MemberId).collect();
+        match self.update(moved).await {
+            Ok(()) => tracing::info!(?members, "members are reached elsewhere now"),
+            // The next round tries again.
+            Err(error) => tracing::debug!(%error, "could not write down where members are reached"),
+        }
+    }
+}
+
+impl From<Member> for wire::MemberInfo {
+    fn from(Member { name, peer, worker, http }: Member) -> Self {
+        Self { name, peer, worker, http }
+    }
+}
+
+impl From<wire::MemberInfo> for Member {
+    fn from(wire::MemberInfo { name, peer, worker, http }: wire::MemberInfo) -> Self {
+        Self { name, peer, worker, http }
+    }
+}
+
+impl From<Status> for wire::MemberStatus {
+    fn from(status: Status) -> Self {
+        let Status { level: _, version, term, last_index, applied_index, sync_p99 } = status;
+        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1);
+        Self { version, term, last_index, applied_index, sync_p99_us: sync_p99.map_or(0, micros) }
+    }
+}
+
+impl Status {
+    fn told(level: Level, status: wire::MemberStatus) -> Self {
+        let wire::MemberStatus { version, term, last_index, applied_index, sync_p99_us } = status;
+        let sync_p99 = (sync_p99_us > 0).then(|| Duration::from_micros(sync_p99_us));
+        Self { level, version, term, last_index, applied_index, sync_p99 }
+    }
+}
