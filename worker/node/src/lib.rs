@@ -1,8 +1,8 @@
 //! The worker: keeps a session with the leader, runs agents in slots, streams what they say.
 //!
 //! What to do is decided by `atlas-slots`; this crate carries it out. The pump is one task that takes every input in turn;
-//! each slot has a thread of its own that blocks on its agent's pipes; the link is a task that keeps one stream open to whoever
-//! leads. Agents never run in this process: see [`run_if_asked`].
+//! each slot is a task that waits for its agent's pipes; the link is a task that keeps one stream open to whoever leads. They share
+//! one reactor, so that a warm agent's answer wakes one thread, which passes it on itself; what blocks is done elsewhere. Agents never run in this process: see [`run_if_asked`].
 
 mod agent;
 mod link;
@@ -15,6 +15,7 @@ mod process;
 mod provider;
 mod pump;
 mod python;
+mod readiness;
 mod slot;
 mod worker;
 

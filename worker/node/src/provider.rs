@@ -1,4 +1,7 @@
-//! Providers: how an agent's program is started, given a job and stopped. One trait, one file a kind.
+//! Providers: how an agent's program is started, given a job and stopped. One file a kind.
+//!
+//! All of it runs on the task of a slot and shares its runtime with the pump and the link: what takes long, a fork or the reading of
+//! a large answer, is done elsewhere.
 
 mod exec;
 mod io_loop;
@@ -8,8 +11,9 @@ mod warm_exec;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::task::Context;
 use std::time::Duration;
 
 use atlas_contract::{ExecMode, ProviderKind};
@@ -18,6 +22,7 @@ use atlas_types::{Failure, FailureKind, Micros, StreamKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::process::Tree;
 use crate::python::Finder;
 use crate::slot::{Control, Shared, Work};
 
@@ -53,15 +58,51 @@ pub(crate) struct Settings {
 }
 
 /// A started program in its slot.
-pub(crate) trait Program: Send {
-    /// Runs one job. Returns within the job's time limit, or soon after a stop was asked for.
-    fn execute(&mut self, work: &Work, control: &mut Control<'_>) -> Execution;
+pub(crate) enum Program {
+    /// One process a job: nothing is there between jobs.
+    Exec(exec::Exec),
+    /// A process that serves a job after the other.
+    Warm(Box<warm_exec::WarmExec>),
+    /// A host of Python's with its agent.
+    Python(Box<python::PythonProgram>),
+}
 
-    /// Becomes readable when the idle program ends; none if it has no process.
-    fn changes(&self) -> Option<BorrowedFd<'_>>;
+impl Program {
+    /// Runs one job. Returns within the job's time limit, or soon after a stop was asked for.
+    pub(crate) async fn execute(&mut self, work: &Arc<Work>, control: &mut Control<'_>) -> Execution {
+        match self {
+            Self::Exec(program) => program.execute(work, control).await,
+            Self::Warm(program) => program.execute(work, control).await,
+            Self::Python(program) => program.execute(work, control).await,
+        }
+    }
+
+    /// True if the idle program has ended by now.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.tree().is_some_and(Tree::has_changed)
+    }
+
+    /// True if the idle program may have ended; if not, the task is woken when it does.
+    pub(crate) fn poll_ended(&self, cx: &mut Context<'_>) -> bool {
+        self.tree().is_some_and(|tree| tree.poll_changed(cx))
+    }
 
     /// Ends the program, politely first.
-    fn stop(self: Box<Self>, env: &Env);
+    pub(crate) async fn stop(mut self, env: &Env) {
+        match &mut self {
+            Self::Exec(_) => {}
+            Self::Warm(program) => program.stop(env).await,
+            Self::Python(program) => program.stop(env).await,
+        }
+    }
+
+    fn tree(&self) -> Option<&Tree> {
+        match self {
+            Self::Exec(_) => None,
+            Self::Warm(program) => Some(program.tree()),
+            Self::Python(program) => Some(program.tree()),
+        }
+    }
 }
 
 /// How `execute` ended.
@@ -96,6 +137,11 @@ impl Execution {
         Self::failed(FailureKind::Timeout, format!("Execution timed out after {}s", seconds(limit)))
     }
 
+    /// The reading of the answer was cut short, because the process ends.
+    fn cut_short() -> Self {
+        Self::failed(FailureKind::Internal, "the reading of the answer was cut short")
+    }
+
     /// The attempt was stopped; nobody reads the text unless the machine has a fault.
     fn stopped() -> Self {
         Self::failed(FailureKind::Internal, "the attempt was stopped")
@@ -124,17 +170,35 @@ pub(crate) enum StartError {
 }
 
 /// Starts the program of `work`'s agent.
-pub(crate) fn start(work: &Work, shared: &Shared, control: &mut Control<'_>) -> Result<Box<dyn Program>, StartError> {
+pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Control<'_>) -> Result<Program, StartError> {
     let provider = &work.agent.contract.provider;
     match (provider.kind, provider.mode) {
-        (ProviderKind::Python, _) => Ok(Box::new(python::PythonProgram::start(work, shared, control)?)),
-        (ProviderKind::Exec, Some(ExecMode::Warm)) => Ok(Box::new(warm_exec::WarmExec::start(work, shared)?)),
-        (ProviderKind::Exec, _) => Ok(Box::new(exec::Exec::new(shared))),
+        (ProviderKind::Python, _) => {
+            Ok(Program::Python(Box::new(python::PythonProgram::start(work, shared, control).await?)))
+        }
+        (ProviderKind::Exec, Some(ExecMode::Warm)) => {
+            Ok(Program::Warm(Box::new(warm_exec::WarmExec::start(work, shared).await?)))
+        }
+        (ProviderKind::Exec, _) => Ok(Program::Exec(exec::Exec::new(shared))),
         (ProviderKind::Llm, _) => {
-            control.say(StreamKind::Log, "error", "this worker has no llm provider".to_owned());
+            control.say(StreamKind::Log, "error", "this worker has no llm provider".to_owned()).await;
             Err(StartError::NoImplementation { agent: work.agent.contract.name.to_string() })
         }
     }
+}
+
+/// Does work that takes time with the number of `bytes`: little at once, much where it holds up nobody. None if it was cut short.
+pub(crate) async fn elsewhere<T: Send + 'static>(
+    env: &Env,
+    bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    /// Read and checked in some 50 µs.
+    const BYTES_AT_ONCE: usize = 8 << 10;
+    if bytes <= BYTES_AT_ONCE {
+        return Some(work());
+    }
+    env.spawn_blocking("read output", work).join().await.ok()
 }
 
 /// An error text of a bounded length.

@@ -48,7 +48,7 @@ const ANSWERS_PATIENCE: Duration = Duration::from_secs(2);
 /// What tasks of the pump's own tell it.
 pub(crate) enum News {
     /// An attempt's package and input are here, or why not.
-    Prepared { token: FencingToken, work: Result<Box<Work>, Unprepared> },
+    Prepared { token: FencingToken, work: Result<Arc<Work>, Unprepared> },
     /// An attempt's large output has its place.
     Stored { token: FencingToken, end: AttemptEnd },
     /// Stop: let attempts end, then leave.
@@ -89,10 +89,10 @@ pub(crate) struct Pump {
     stream: Option<Stream>,
     /// Hello was answered on this stream.
     welcomed: bool,
-    /// Where each attempt that was started is; a slot without a thread is still being prepared.
+    /// Where each attempt that was started is; a slot without a task is still being prepared.
     attempts: BTreeMap<FencingToken, Place>,
-    threads: BTreeMap<SlotId, Arc<Mailbox>>,
-    threads_alive: usize,
+    mailboxes: BTreeMap<SlotId, Arc<Mailbox>>,
+    slots_alive: usize,
     /// Inputs that effects caused at once.
     caused: VecDeque<Input>,
     /// Stream events wait for the stream to keep up.
@@ -139,8 +139,8 @@ impl Pump {
             stream: None,
             welcomed: false,
             attempts: BTreeMap::new(),
-            threads: BTreeMap::new(),
-            threads_alive: 0,
+            mailboxes: BTreeMap::new(),
+            slots_alive: 0,
             caused: VecDeque::new(),
             held_back: false,
             drained: false,
@@ -244,27 +244,27 @@ impl Pump {
             Told::Event { token, event } => self.spool.push(token, event),
             Told::Ended { token, end } => self.ended(token, end),
             Told::Died { slot } => self.on_died(slot),
-            Told::Gone => self.threads_alive -= 1,
+            Told::Gone => self.slots_alive -= 1,
         }
     }
 
     /// A slot's idle program ended. If the slot was handed out meanwhile, it gets another program.
     fn on_died(&mut self, slot: SlotId) {
-        let Some(mailbox) = self.threads.remove(&slot) else { return };
+        let Some(mailbox) = self.mailboxes.remove(&slot) else { return };
         let Some(Order::Run(work)) = mailbox.take() else { return self.step(Input::SlotDied { slot }) };
         self.begin(Place { slot, warm: false }, work);
-        if let (Some(grace), Some(next)) = (mailbox.stop_asked(), self.threads.get(&slot)) {
+        if let (Some(grace), Some(next)) = (mailbox.stop_asked(), self.mailboxes.get(&slot)) {
             next.stop(grace);
         }
     }
 
-    /// An attempt's thread is done with it. A large output finds its place first, off this loop.
+    /// An attempt's slot is done with it. A large output finds its place first, off this loop.
     fn ended(&mut self, token: FencingToken, mut end: Ended) {
         self.spool.close(token);
         if let Some(place) = self.attempts.remove(&token)
             && !end.slot_usable
         {
-            self.threads.remove(&place.slot);
+            self.mailboxes.remove(&place.slot);
         }
         let Some(output) = end.output.take() else {
             let end = end.into_end(None);
@@ -341,7 +341,7 @@ impl Pump {
             Effect::StartAttempt { assignment, slot, warm } => self.start(assignment, Place { slot, warm }),
             Effect::StopAttempt { token, why, grace } => self.stop(token, why, grace),
             Effect::EvictSlot { slot } => {
-                if let Some(mailbox) = self.threads.remove(&slot) {
+                if let Some(mailbox) = self.mailboxes.remove(&slot) {
                     mailbox.post(Order::Shutdown);
                 }
             }
@@ -392,7 +392,7 @@ impl Pump {
             PayloadBody::Artifact { .. } => None,
         };
         match (self.packages.ready(assignment.digest), inline) {
-            (Some(agent), Some(input)) => self.begin(place, Box::new(Work { assignment, input, agent })),
+            (Some(agent), Some(input)) => self.begin(place, Arc::new(Work { assignment, input, agent })),
             _ => {
                 let (packages, transfers, news) = (self.packages.clone(), self.transfers.clone(), self.news.clone());
                 self.env.spawn("prepare attempt", async move {
@@ -403,7 +403,7 @@ impl Pump {
         }
     }
 
-    fn begin(&mut self, place: Place, work: Box<Work>) {
+    fn begin(&mut self, place: Place, work: Arc<Work>) {
         let assignment = &work.assignment;
         let token = assignment.token;
         if work.agent.noop {
@@ -412,26 +412,17 @@ impl Pump {
             return self.step_later(Input::Ended { token, end });
         }
         self.spool.open(assignment.job, assignment.attempt, token);
-        match self.thread(place.slot) {
-            Ok(mailbox) => mailbox.post(Order::Run(work)),
-            Err(error) => {
-                let text = format!("could not start a slot: {error}");
-                self.ended_later(token, Failure { kind: FailureKind::Internal, error: text.into() });
-            }
-        }
+        self.mailbox(place.slot).post(Order::Run(work));
     }
 
-    /// The slot's thread, made if need be.
-    fn thread(&mut self, slot: SlotId) -> std::io::Result<Arc<Mailbox>> {
-        if let Some(mailbox) = self.threads.get(&slot) {
-            return Ok(Arc::clone(mailbox));
-        }
-        let mailbox = Arc::new(Mailbox::new()?);
-        let (orders, shared) = (Arc::clone(&mailbox), self.shared.clone());
-        self.env.thread("slot", move || slot::serve(slot, &orders, &shared))?;
-        self.threads_alive += 1;
-        self.threads.insert(slot, Arc::clone(&mailbox));
-        Ok(mailbox)
+    /// The way to a slot, whose task is made if need be.
+    fn mailbox(&mut self, slot: SlotId) -> &Mailbox {
+        self.mailboxes.entry(slot).or_insert_with(|| {
+            let mailbox = Arc::new(Mailbox::default());
+            self.env.spawn("slot", slot::serve(slot, Arc::clone(&mailbox), self.shared.clone()));
+            self.slots_alive += 1;
+            mailbox
+        })
     }
 
     fn stop(&mut self, token: FencingToken, why: StopReason, grace: Duration) {
@@ -439,7 +430,7 @@ impl Pump {
         if why != StopReason::Cancelled {
             self.spool.discard(token);
         }
-        match self.attempts.get(&token).map(|place| self.threads.get(&place.slot)) {
+        match self.attempts.get(&token).map(|place| self.mailboxes.get(&place.slot)) {
             Some(Some(mailbox)) => mailbox.stop(grace),
             // Still being prepared, so nothing runs.
             Some(None) => {
@@ -463,22 +454,22 @@ impl Pump {
         self.caused.push_back(input);
     }
 
-    /// Ends the slots' threads, in bounded time: what is left then dies with this process.
+    /// Ends the slots, in bounded time: what is left then dies with this process.
     async fn close(mut self, mut inbox: Inbox) {
-        for mailbox in self.threads.values() {
+        for mailbox in self.mailboxes.values() {
             mailbox.post(Order::Shutdown);
         }
         let patience = self.env.clock.sleep(self.shared.settings.shutdown_timeout + Duration::from_secs(1));
         tokio::pin!(patience);
-        while self.threads_alive > 0 {
+        while self.slots_alive > 0 {
             tokio::select! {
                 Some(told) = inbox.told.recv() => {
                     if matches!(told, Told::Gone) {
-                        self.threads_alive -= 1;
+                        self.slots_alive -= 1;
                     }
                 }
                 () = &mut patience => {
-                    warn!(slots = self.threads_alive, "slots did not end in time");
+                    warn!(slots = self.slots_alive, "slots did not end in time");
                     return;
                 }
             }
@@ -511,7 +502,7 @@ async fn prepare(
     assignment: Box<Assignment>,
     packages: &Packages,
     transfers: &Transfers,
-) -> Result<Box<Work>, Unprepared> {
+) -> Result<Arc<Work>, Unprepared> {
     let agent = packages.get(assignment.digest, assignment.package_bytes).await.map_err(|error| match &error {
         PackageError::Fetch(cause) if cause.is_nodes_own() => give_back(cause),
         PackageError::CutShort => give_back(&error),
@@ -521,7 +512,7 @@ async fn prepare(
         error if error.is_nodes_own() => give_back(&error),
         error => failed("the input could not be fetched", &error),
     })?;
-    Ok(Box::new(Work { assignment, input, agent }))
+    Ok(Arc::new(Work { assignment, input, agent }))
 }
 
 fn give_back(error: &dyn std::error::Error) -> Unprepared {

@@ -1,12 +1,13 @@
-//! One slot: a thread of its own that runs one attempt after the other in one agent's program.
+//! One slot: a task of its own that runs one attempt after the other in one agent's program.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_slots::{AttemptEnd, SlotId};
 use atlas_types::{Assignment, Failure, FailureKind, FencingToken, Micros, ReportKind, StreamEvent, Usage};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
@@ -25,7 +26,7 @@ pub(crate) struct Work {
     pub(crate) agent: Arc<Agent>,
 }
 
-/// What a slot's thread tells the pump.
+/// What a slot's task tells the pump.
 #[derive(Debug)]
 pub(crate) enum Told {
     /// The attempt said something.
@@ -34,7 +35,7 @@ pub(crate) enum Told {
     Ended { token: FencingToken, end: Ended },
     /// The idle program ended by itself.
     Died { slot: SlotId },
-    /// A slot's thread is over.
+    /// A slot's task is over.
     Gone,
 }
 
@@ -100,7 +101,7 @@ impl Control<'_> {
     }
 
     /// Passes a line on. What goes beyond the attempt's allowance is dropped, and said once.
-    pub(crate) fn say(&mut self, kind: atlas_types::StreamKind, level: &str, text: String) {
+    pub(crate) async fn say(&mut self, kind: atlas_types::StreamKind, level: &str, text: String) {
         if self.log_bytes_left == 0 {
             return;
         }
@@ -113,70 +114,67 @@ impl Control<'_> {
         };
         let event = StreamEvent { number: 0, at: self.env.clock.wall(), kind, level: level.to_owned(), text };
         // A pump that is gone listens to nothing any more.
-        let _ = self.told.blocking_send(Told::Event { token: self.token, event });
+        let _ = self.told.send(Told::Event { token: self.token, event }).await;
     }
 }
 
-/// Serves orders until shut down. Blocks; runs on a thread of its own.
-pub(crate) fn serve(slot: SlotId, mailbox: &Mailbox, shared: &Shared) {
-    let mut program: Option<Box<dyn Program>> = None;
+/// Serves orders until shut down.
+pub(crate) async fn serve(slot: SlotId, mailbox: Arc<Mailbox>, shared: Shared) {
+    let mut program: Option<Program> = None;
     loop {
         let work = match mailbox.take() {
             Some(Order::Run(work)) => work,
             Some(Order::Shutdown) => break,
             None => {
-                if idle(mailbox, program.as_deref()) {
+                if idle(&mailbox, program.as_ref()).await {
                     continue;
                 }
-                let _ = shared.told.blocking_send(Told::Died { slot });
+                let _ = shared.told.send(Told::Died { slot }).await;
                 break;
             }
         };
-        if program.as_deref().is_some_and(has_ended) {
-            program = None;
-        }
+        // A job that a program which has ended did not see yet gets another one.
+        program = program.filter(|program| !program.has_ended());
         let token = work.assignment.token;
         let mut control = Control {
             env: &shared.env,
-            mailbox,
+            mailbox: &mailbox,
             told: &shared.told,
             token,
             log_bytes_left: shared.settings.log_bytes_max,
         };
-        let end = run(&mut program, &work, shared, &mut control);
+        let end = run(&mut program, &work, &shared, &mut control).await;
         let usable = end.slot_usable;
-        if shared.told.blocking_send(Told::Ended { token, end }).is_err() || !usable {
+        if shared.told.send(Told::Ended { token, end }).await.is_err() || !usable {
             break;
         }
     }
     if let Some(program) = program.take() {
-        program.stop(&shared.env);
+        program.stop(&shared.env).await;
     }
-    let _ = shared.told.blocking_send(Told::Gone);
-}
-
-/// True if an idle program has ended: a job that it did not see yet gets another one.
-fn has_ended(program: &dyn Program) -> bool {
-    let fd = program.changes().map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-    fd.is_some_and(|fd| matches!(poll(&mut [fd], PollTimeout::ZERO), Ok(1)))
+    let _ = shared.told.send(Told::Gone).await;
 }
 
 /// Waits for an order; false if the idle program ended meanwhile.
-fn idle(mailbox: &Mailbox, program: Option<&dyn Program>) -> bool {
-    let mut fds = vec![PollFd::new(mailbox.woken(), PollFlags::POLLIN)];
-    fds.extend(program.and_then(Program::changes).map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
-    // An interrupted or failed wait looks at the mailbox again.
-    let _ = poll(&mut fds, PollTimeout::NONE);
-    fds[0].any().unwrap_or(true) || !fds.get(1).and_then(PollFd::any).unwrap_or(false)
+async fn idle(mailbox: &Mailbox, program: Option<&Program>) -> bool {
+    let ended = poll_fn(|cx| match program {
+        Some(program) if program.poll_ended(cx) => Poll::Ready(()),
+        _ => Poll::Pending,
+    });
+    tokio::select! {
+        biased;
+        () = mailbox.woken() => true,
+        () = ended => false,
+    }
 }
 
-fn run(program: &mut Option<Box<dyn Program>>, work: &Work, shared: &Shared, control: &mut Control<'_>) -> Ended {
+async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, control: &mut Control<'_>) -> Ended {
     let mut usage = Usage { warm: program.is_some(), ..Usage::default() };
     let program = match program {
         Some(program) => program,
         None => {
             let began = control.now();
-            match provider::start(work, shared, control) {
+            match provider::start(work, shared, control).await {
                 Ok(started) => {
                     usage.warmup = Micros::from(control.now().saturating_sub(began)).max(Micros(1));
                     program.insert(started)
@@ -186,9 +184,19 @@ fn run(program: &mut Option<Box<dyn Program>>, work: &Work, shared: &Shared, con
         }
     };
     let began = control.now();
-    let execution = program.execute(work, control);
+    let execution = program.execute(work, control).await;
     usage.execution = Micros::from(control.now().saturating_sub(began));
-    conclude(execution, work, usage, shared.settings.declared)
+    let declared = shared.settings.declared;
+    let bytes = match &execution {
+        Execution::Output { output, .. } => output.get().len(),
+        Execution::Failed { .. } => 0,
+    };
+    let work = Arc::clone(work);
+    let end = provider::elsewhere(control.env, bytes, move || conclude(execution, &work, usage, declared)).await;
+    end.unwrap_or_else(|| {
+        let error = "the check of the output was cut short".into();
+        Ended { usage, ..Ended::failed(Failure { kind: FailureKind::Internal, error }) }
+    })
 }
 
 /// Validates the output (spec §7.1, step 15): a wrong one is kept, and so is the slot.

@@ -68,7 +68,7 @@ impl Worker {
         let sdk = sdk.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()));
         let path = || options.data_dir.clone();
         let sdk = sdk.map_err(|source| StartError::DataDir { path: path(), source })?;
-        let keeper = Keeper::probe(options.keeper.as_deref(), options.confinement)
+        let keeper = Keeper::probe(env.clone(), options.keeper.as_deref(), options.confinement)
             .map_err(|error: KeeperError| StartError::Keeper(Box::new(error)))?;
         info!(confinement = %keeper.confinement(), "agents' process trees are held");
         let (settings, identity) = prepare(&options, &env, sdk)?;

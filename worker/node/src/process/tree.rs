@@ -1,22 +1,29 @@
 //! The worker's side of a process tree.
 
 use std::ffi::OsString;
+use std::future::poll_fn;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use atlas_env::Env;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 use super::keeper::{self, ARGUMENT, KILL, TERMINATE};
 use super::{Confinement, pre_exec};
+use crate::readiness::{at_once, watch};
 
 /// Starts trees: which program keeps them, and how firmly.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Keeper {
+    env: Env,
     program: PathBuf,
     confinement: Confinement,
 }
@@ -83,7 +90,7 @@ impl Change {
 impl Keeper {
     /// Finds out how firmly trees can be held, if it is not `wanted` in one way. `program` stands in where this program is not one
     /// that can keep (tests).
-    pub(crate) fn probe(program: Option<&Path>, wanted: Option<Confinement>) -> Result<Self, KeeperError> {
+    pub(crate) fn probe(env: Env, program: Option<&Path>, wanted: Option<Confinement>) -> Result<Self, KeeperError> {
         let program = match program {
             Some(program) => program.to_owned(),
             None if keeper::capable() => std::env::current_exe().map_err(|_| KeeperError::NotCapable)?,
@@ -98,7 +105,7 @@ impl Keeper {
         let tried =
             Confinement::ALL.into_iter().filter(|&confinement| wanted.is_none_or(|wanted| wanted == confinement));
         let confinement = tried.into_iter().find(works).ok_or(KeeperError::NoConfinement)?;
-        Ok(Self { program, confinement })
+        Ok(Self { env, program, confinement })
     }
 
     /// How firmly trees are held.
@@ -106,7 +113,7 @@ impl Keeper {
         self.confinement
     }
 
-    /// Starts a tree.
+    /// Starts a tree. Blocks for as long as a fork takes; needs the process's async runtime.
     pub(crate) fn spawn(&self, spawn: Spawn<'_>) -> io::Result<Tree> {
         let (control, theirs) = UnixStream::pair()?;
         let passed: Vec<String> = spawn.passed.iter().map(|fd| fd.as_raw_fd().to_string()).collect();
@@ -120,38 +127,46 @@ impl Keeper {
         inherited.extend(spawn.passed.iter().map(AsRawFd::as_raw_fd));
         pre_exec::inherit(&mut command, inherited);
         let keeper = command.spawn()?;
-        control.set_nonblocking(true)?;
-        Ok(Tree { keeper, control, heard: Vec::new() })
+        let control = watch(control, Interest::READABLE)?;
+        Ok(Tree { env: self.env.clone(), keeper, control, heard: Vec::new(), ended: false })
     }
 }
 
-/// A running process tree. Dropping it ends it.
-#[derive(Debug)]
+/// A running process tree. Dropping it ends it, and blocks until it has ended: whoever can wait calls [`Self::kill`] before.
 pub(crate) struct Tree {
+    env: Env,
     keeper: Child,
-    control: UnixStream,
+    control: AsyncFd<UnixStream>,
     heard: Vec<u8>,
+    /// Nothing of it is left.
+    ended: bool,
 }
 
 impl Tree {
     /// How long a keeper may take to end its tree before it is killed itself.
     const END_MAX: Duration = Duration::from_secs(2);
 
-    /// Becomes readable when the tree changes.
-    pub(crate) fn changes(&self) -> BorrowedFd<'_> {
-        self.control.as_fd()
+    /// True if the tree may have changed; if not, the task is woken when it does.
+    pub(crate) fn poll_changed(&self, cx: &mut Context<'_>) -> bool {
+        !self.heard.is_empty() || self.control.poll_read_ready(cx).is_ready()
+    }
+
+    /// True if the tree has changed by now.
+    pub(crate) fn has_changed(&self) -> bool {
+        let mut fds = [PollFd::new(self.control.get_ref().as_fd(), PollFlags::POLLIN)];
+        !self.heard.is_empty() || matches!(poll(&mut fds, PollTimeout::ZERO), Ok(1))
     }
 
     /// Asks the agent's process group to stop.
     pub(crate) fn terminate(&mut self) {
         // A keeper that is gone has no tree any more.
-        let _ = self.control.write_all(&[TERMINATE]);
+        let _ = self.control.get_ref().write_all(&[TERMINATE]);
     }
 
     /// What the keeper told since, without waiting. A keeper that ended without a word counts as a killed agent.
     pub(crate) fn change(&mut self) -> Option<Change> {
         let mut bytes = [0; 5];
-        match self.control.read(&mut bytes) {
+        match at_once(&self.control, Interest::READABLE, |mut control| control.read(&mut bytes)) {
             Ok(0) => return Some(Change::Exited(ExitStatus::from_raw(9))),
             Ok(n) => self.heard.extend_from_slice(&bytes[..n]),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
@@ -161,28 +176,53 @@ impl Tree {
     }
 
     /// Waits for a change; false if none came in time.
-    pub(crate) fn wait_for_change(&self, patience: Duration) -> bool {
-        let mut fds = [PollFd::new(self.control.as_fd(), PollFlags::POLLIN)];
-        let timeout = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
-        !matches!(poll(&mut fds, timeout), Ok(0))
+    pub(crate) async fn wait_for_change(&self, patience: Duration) -> bool {
+        let changed = poll_fn(|cx| if self.poll_changed(cx) { Poll::Ready(()) } else { Poll::Pending });
+        tokio::select! {
+            biased;
+            () = changed => true,
+            () = self.env.clock.sleep(patience) => false,
+        }
     }
 
     /// Ends the whole tree and waits until nothing of it is left.
-    pub(crate) fn kill(&mut self) {
-        let _ = self.control.write_all(&[KILL]);
-        self.wait_for_end();
-    }
-
-    /// The keeper closes its socket by ending; if it does not, it is killed, and a namespace with it.
-    fn wait_for_end(&mut self) {
-        let timeout = PollTimeout::try_from(Self::END_MAX).unwrap_or(PollTimeout::MAX);
+    pub(crate) async fn kill(&mut self) {
+        if self.ended {
+            return;
+        }
+        let _ = self.control.get_ref().write_all(&[KILL]);
+        let until = self.env.clock.monotonic() + Self::END_MAX;
         let mut word = [0; 16];
+        // The keeper closes its socket by ending.
         loop {
-            match self.control.read(&mut word) {
+            match at_once(&self.control, Interest::READABLE, |mut control| control.read(&mut word)) {
                 Ok(0) => break,
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let mut fds = [PollFd::new(self.control.as_fd(), PollFlags::POLLIN)];
+                    let left = until.saturating_sub(self.env.clock.monotonic());
+                    if left.is_zero() || !self.wait_for_change(left).await {
+                        // A namespace ends with it.
+                        let _ = self.keeper.kill();
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        self.reap();
+    }
+
+    /// Waits for the keeper, whose socket is closed or about to be.
+    fn reap(&mut self) {
+        let timeout = PollTimeout::try_from(Self::END_MAX).unwrap_or(PollTimeout::MAX);
+        let mut word = [0; 16];
+        loop {
+            match self.control.get_ref().read(&mut word) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let mut fds = [PollFd::new(self.control.get_ref().as_fd(), PollFlags::POLLIN)];
                     if matches!(poll(&mut fds, timeout), Ok(0)) {
                         let _ = self.keeper.kill();
                     }
@@ -192,11 +232,15 @@ impl Tree {
             }
         }
         let _ = self.keeper.wait();
+        self.ended = true;
     }
 }
 
 impl Drop for Tree {
     fn drop(&mut self) {
-        self.kill();
+        if !self.ended {
+            let _ = self.control.get_ref().write_all(&[KILL]);
+            self.reap();
+        }
     }
 }

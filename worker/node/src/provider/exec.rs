@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -13,8 +12,8 @@ use atlas_types::{FailureKind, GpuShare, StreamKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::io_loop::{Interest, Lines, Sink, Source, Wait, Woken};
-use super::{ATLAS, Execution, Program, Settings, json_text};
+use super::io_loop::{Found, Lines, Sink, Source, Wait, Woken};
+use super::{ATLAS, Execution, Settings, elsewhere, json_text};
 use crate::agent::Agent;
 use crate::process::{Change, Keeper, Spawn, Tree};
 use crate::slot::{Control, Shared, Work};
@@ -26,7 +25,7 @@ const SHOWN_CHARS: usize = 500;
 const ORDERS: [&str; 2] = ["_memory_append", "_knowledge_store"];
 
 /// The provider of one process a job. Its slot holds nothing but the place.
-pub(super) struct Exec {
+pub(crate) struct Exec {
     keeper: Arc<Keeper>,
     settings: Arc<Settings>,
 }
@@ -35,11 +34,9 @@ impl Exec {
     pub(super) fn new(shared: &Shared) -> Self {
         Self { keeper: Arc::clone(&shared.keeper), settings: Arc::clone(&shared.settings) }
     }
-}
 
-impl Program for Exec {
-    fn execute(&mut self, work: &Work, control: &mut Control<'_>) -> Execution {
-        let mut process = match Process::spawn(work, &self.keeper, &self.settings) {
+    pub(super) async fn execute(&mut self, work: &Arc<Work>, control: &mut Control<'_>) -> Execution {
+        let mut process = match Process::spawn(work, &self.keeper, &self.settings, control.env).await {
             Ok(process) => process,
             Err(failed) => return *failed,
         };
@@ -48,27 +45,20 @@ impl Program for Exec {
         let limit = work.assignment.execution_timeout;
         let mut wait = Wait::until(control.now() + limit.as_duration());
         loop {
-            match process.wait(&mut wait, control) {
-                Ok(Woken::Io { pipes, tree }) => {
-                    if process.read(pipes, control, self.settings.output_bytes_max) {
+            match process.wait(&mut wait, control).await {
+                Woken::Io { pipes, tree } => {
+                    if process.read(pipes, control, self.settings.output_bytes_max).await {
                         return too_large(self.settings.output_bytes_max);
                     }
                     if let Some(change) = tree.then(|| process.tree.change()).flatten() {
-                        return process.conclude(change, work, control, self.settings.output_bytes_max);
+                        return process.conclude(change, work, control, self.settings.output_bytes_max).await;
                     }
                 }
-                Ok(Woken::TimedOut) => return Execution::timed_out(limit),
-                Ok(Woken::Stopped) => return Execution::stopped(),
-                Err(error) => return Execution::failed(FailureKind::Internal, format!("waiting failed: {error}")),
+                Woken::TimedOut => return Execution::timed_out(limit),
+                Woken::Stopped => return Execution::stopped(),
             }
         }
     }
-
-    fn changes(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-
-    fn stop(self: Box<Self>, _env: &Env) {}
 }
 
 /// A running process with its pipes.
@@ -89,30 +79,33 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts the contract's command for `work`. A failure is the job's.
-    pub(super) fn spawn(work: &Work, keeper: &Keeper, settings: &Settings) -> Result<Self, Box<Execution>> {
-        let command = &work.agent.contract.provider.command;
-        let Some((program, arguments)) = command.split_first() else {
+    pub(super) async fn spawn(
+        work: &Arc<Work>,
+        keeper: &Arc<Keeper>,
+        settings: &Arc<Settings>,
+        env: &Env,
+    ) -> Result<Self, Box<Execution>> {
+        if work.agent.contract.provider.command.is_empty() {
             let text = "exec provider requires 'command' in contract";
             return Err(Box::new(Execution::failed(FailureKind::Agent, text)));
-        };
-        let started = Self::start(work, keeper, settings, resolve(program, work, settings), arguments);
+        }
+        let (work, keeper, settings) = (Arc::clone(work), Arc::clone(keeper), Arc::clone(settings));
+        // A fork takes long enough to be noticed by whoever shares the runtime.
+        let started = env.spawn_blocking("start process", move || Self::start(&work, &keeper, &settings)).join().await;
+        let started = started.unwrap_or_else(|_| Err(io::ErrorKind::Interrupted.into()));
         started.map_err(|error| {
             Box::new(Execution::failed(FailureKind::Internal, format!("could not start a process: {error}")))
         })
     }
 
-    fn start(
-        work: &Work,
-        keeper: &Keeper,
-        settings: &Settings,
-        program: OsString,
-        arguments: &[String],
-    ) -> io::Result<Self> {
+    fn start(work: &Work, keeper: &Keeper, settings: &Settings) -> io::Result<Self> {
+        let command = &work.agent.contract.provider.command;
+        let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let (stdin, to_agent) = io::pipe()?;
         let (from_agent, stdout) = io::pipe()?;
         let (errors, stderr) = io::pipe()?;
         let tree = keeper.spawn(Spawn {
-            program,
+            program: resolve(program, work, settings),
             arguments: arguments.iter().map(OsString::from).collect(),
             directory: &work.agent.directory,
             environment: environment(work, settings),
@@ -135,73 +128,82 @@ impl Process {
     }
 
     /// Takes a piece of what is ready; true once the output is too large.
-    pub(super) fn read(&mut self, ready: [bool; 3], control: &mut Control<'_>, output_bytes_max: usize) -> bool {
+    pub(super) async fn read(&mut self, ready: [bool; 3], control: &mut Control<'_>, output_bytes_max: usize) -> bool {
         let [stdin, stdout, stderr] = ready;
-        let mut errors = Vec::new();
         if stdin {
             self.stdin.flush();
         }
         if stdout {
             self.stdout.read(&mut self.output);
         }
-        if stderr {
-            self.stderr.read(&mut errors);
-        }
         if self.output.len() > output_bytes_max {
-            self.tree.kill();
+            self.tree.kill().await;
             return true;
         }
-        let room = self.complaint_bytes_max.saturating_sub(self.complaint.len());
-        self.complaint.extend_from_slice(&errors[..errors.len().min(room)]);
-        if control.listens() {
-            self.lines.push(&errors, |line| control.say(StreamKind::Log, "error", line));
+        if stderr {
+            self.read_complaint(control).await;
         }
         false
     }
 
-    pub(super) fn wait(&mut self, wait: &mut Wait, control: &Control<'_>) -> io::Result<Woken<3>> {
-        let pipes: [Interest<'_>; 3] = [self.stdin.fd(), self.stdout.fd(), self.stderr.fd()];
-        wait.next(control, &mut self.tree, pipes)
-    }
-
-    /// True if a reading would find more output, or its end.
-    pub(super) fn has_more_output(&self) -> bool {
-        self.stdout.has_more()
-    }
-
-    /// Reads what a tree that has ended left in its pipes.
-    fn drain(&mut self, control: &mut Control<'_>, output_bytes_max: usize) -> bool {
-        self.tree.kill();
-        loop {
-            let [stdout, stderr] = [&self.stdout, &self.stderr].map(|source| source.has_more());
-            if !stdout && !stderr {
-                self.lines.finish(|line| control.say(StreamKind::Log, "error", line));
-                return false;
-            }
-            if self.read([false, stdout, stderr], control, output_bytes_max) {
-                return true;
+    /// Takes a piece of stderr.
+    async fn read_complaint(&mut self, control: &mut Control<'_>) -> Found {
+        let mut errors = Vec::new();
+        let found = self.stderr.read(&mut errors);
+        let room = self.complaint_bytes_max.saturating_sub(self.complaint.len());
+        self.complaint.extend_from_slice(&errors[..errors.len().min(room)]);
+        if control.listens() {
+            for line in self.lines.push(&errors) {
+                control.say(StreamKind::Log, "error", line).await;
             }
         }
+        found
+    }
+
+    pub(super) async fn wait(&mut self, wait: &mut Wait, control: &Control<'_>) -> Woken<3> {
+        wait.next(control, &mut self.tree, [&self.stdin, &self.stdout, &self.stderr]).await
+    }
+
+    /// Takes all output that is there; true once it is too large.
+    pub(super) fn read_output(&mut self, output_bytes_max: usize) -> bool {
+        while self.output.len() <= output_bytes_max && matches!(self.stdout.read(&mut self.output), Found::Bytes(_)) {}
+        self.output.len() > output_bytes_max
+    }
+
+    /// Reads what a tree that has ended left in its pipes; true if it is too large.
+    async fn drain(&mut self, control: &mut Control<'_>, output_bytes_max: usize) -> bool {
+        self.tree.kill().await;
+        if self.read_output(output_bytes_max) {
+            return true;
+        }
+        while matches!(self.read_complaint(control).await, Found::Bytes(_)) {}
+        if let Some(line) = self.lines.finish() {
+            control.say(StreamKind::Log, "error", line).await;
+        }
+        false
     }
 
     /// The end of a process that was to answer by its end.
-    fn conclude(
+    async fn conclude(
         mut self,
         change: Change,
         work: &Work,
         control: &mut Control<'_>,
         output_bytes_max: usize,
     ) -> Execution {
-        if self.drain(control, output_bytes_max) {
+        if self.drain(control, output_bytes_max).await {
             return too_large(output_bytes_max);
         }
         if let Some(failed) = self.failure(change, work) {
             return failed;
         }
-        match json_text::parse(&self.output) {
+        let output = std::mem::take(&mut self.output);
+        let bytes = output.len();
+        let read = move || match json_text::parse(&output) {
             Ok(output) => accept(output, true),
-            Err(message) => invalid_json(&message, &self.output),
-        }
+            Err(message) => invalid_json(&message, &output),
+        };
+        elsewhere(control.env, bytes, read).await.unwrap_or_else(Execution::cut_short)
     }
 
     /// The failure that a process's end means; none for a good end.
@@ -227,15 +229,16 @@ impl Process {
     }
 
     /// Ends the process: an end of file on its stdin first, then, after `patience`, the kill.
-    pub(super) fn stop(mut self, env: &Env, patience: Duration) {
+    pub(super) async fn stop(&mut self, env: &Env, patience: Duration) {
         self.stdin.finish();
         let until = env.clock.monotonic() + patience;
         while self.tree.change().is_none() {
             let now = env.clock.monotonic();
-            if now >= until || !self.tree.wait_for_change(until - now) {
-                return;
+            if now >= until || !self.tree.wait_for_change(until - now).await {
+                break;
             }
         }
+        self.tree.kill().await;
     }
 }
 

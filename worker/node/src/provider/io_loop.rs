@@ -1,17 +1,19 @@
 //! Waiting for a process tree's pipes under a deadline, with an ear for stops.
+//!
+//! All on the task of the slot: the pipes are registered with the reactor of the runtime on which the pump runs, so that an agent's
+//! answer wakes the thread that passes it on, and no other.
 
+use std::future::poll_fn;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 use crate::process::Tree;
+use crate::readiness::{at_once, watch};
 use crate::slot::Control;
-
-/// What to wait for at one pipe; none if there is nothing to wait for.
-pub(super) type Interest<'fd> = Option<(BorrowedFd<'fd>, PollFlags)>;
 
 /// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +29,12 @@ pub(super) enum Woken<const N: usize> {
     TimedOut,
     /// A stop was asked for and its grace is over; the tree is dead.
     Stopped,
+}
+
+/// Something with a pipe to wait for.
+pub(super) trait Ready: Sync {
+    /// True if there is something to do at the pipe; if not, the task is woken when there is.
+    fn poll_ready(&self, cx: &mut Context<'_>) -> bool;
 }
 
 /// A wait that goes on over many calls: deadline and stop belong to one attempt.
@@ -47,52 +55,50 @@ impl Wait {
     }
 
     /// Waits until one of `pipes` is ready, the tree changes, or it is over.
-    pub(super) fn next<const N: usize>(
+    pub(super) async fn next<const N: usize>(
         &mut self,
         control: &Control<'_>,
         tree: &mut Tree,
-        pipes: [Interest<'_>; N],
-    ) -> io::Result<Woken<N>> {
-        let now = control.now();
-        if let Some(grace) = control.mailbox.stop_asked() {
-            if self.kill_at.is_none() && !grace.is_zero() {
-                tree.terminate();
+        pipes: [&dyn Ready; N],
+    ) -> Woken<N> {
+        loop {
+            let now = control.now();
+            if let Some(grace) = control.mailbox.stop_asked() {
+                if self.kill_at.is_none() && !grace.is_zero() {
+                    tree.terminate();
+                }
+                // A second, harder stop shortens the first one's grace, never the other way round.
+                self.kill_at = Some(self.kill_at.map_or(now + grace, |at| at.min(now + grace)));
             }
-            // A second, harder stop shortens the first one's grace, never the other way round.
-            self.kill_at = Some(self.kill_at.map_or(now + grace, |at| at.min(now + grace)));
+            if self.kill_at.is_some_and(|at| at <= now) {
+                tree.kill().await;
+                return Woken::Stopped;
+            }
+            if self.deadline <= now {
+                tree.kill().await;
+                return if self.stopping() { Woken::Stopped } else { Woken::TimedOut };
+            }
+            let until = self.kill_at.map_or(self.deadline, |at| at.min(self.deadline));
+            let ready = poll_fn(|cx| {
+                let tree = tree.poll_changed(cx);
+                let pipes = pipes.map(|pipe| pipe.poll_ready(cx));
+                let some = tree || pipes.contains(&true);
+                if some { Poll::Ready(Woken::Io { pipes, tree }) } else { Poll::Pending }
+            });
+            tokio::select! {
+                biased;
+                woken = ready => return woken,
+                () = control.mailbox.woken() => {}
+                () = control.env.clock.sleep(until - now) => {}
+            }
         }
-        if self.kill_at.is_some_and(|at| at <= now) {
-            tree.kill();
-            return Ok(Woken::Stopped);
-        }
-        if self.deadline <= now {
-            tree.kill();
-            return Ok(if self.stopping() { Woken::Stopped } else { Woken::TimedOut });
-        }
-        let until = self.kill_at.map_or(self.deadline, |at| at.min(self.deadline));
-        let mut polled: Vec<PollFd<'_>> = pipes.iter().flatten().map(|&(fd, flags)| PollFd::new(fd, flags)).collect();
-        polled.push(PollFd::new(control.mailbox.woken(), PollFlags::POLLIN));
-        polled.push(PollFd::new(tree.changes(), PollFlags::POLLIN));
-        match poll(&mut polled, timeout(until - now)) {
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let mut ready = polled.iter().map(|fd| fd.any().unwrap_or(true));
-        let pipes = pipes.map(|pipe| pipe.is_some() && ready.next().unwrap_or(false));
-        let tree = ready.nth(1).unwrap_or(false);
-        Ok(Woken::Io { pipes, tree })
     }
-}
-
-/// Whole milliseconds, rounded up so that a wait does not spin through its last one.
-fn timeout(duration: Duration) -> PollTimeout {
-    PollTimeout::try_from(duration + Duration::from_micros(999)).unwrap_or(PollTimeout::MAX)
 }
 
 /// The worker's end of a pipe that an agent writes into.
 #[derive(Debug)]
 pub(super) struct Source {
-    pipe: Option<PipeReader>,
+    pipe: Option<AsyncFd<PipeReader>>,
     buffer: Box<[u8]>,
 }
 
@@ -108,26 +114,16 @@ pub(super) enum Found {
 }
 
 impl Source {
+    /// Needs the process's async runtime.
     pub(super) fn new(pipe: PipeReader) -> io::Result<Self> {
-        crate::mailbox::set_nonblocking(&pipe)?;
         // As much as a pipe holds.
-        Ok(Self { pipe: Some(pipe), buffer: vec![0; 64 << 10].into() })
-    }
-
-    /// What to wait for; none once it is at its end.
-    pub(super) fn fd(&self) -> Interest<'_> {
-        self.pipe.as_ref().map(|pipe| (pipe.as_fd(), PollFlags::POLLIN))
-    }
-
-    /// True if a reading would find something now, the end of the stream included.
-    pub(super) fn has_more(&self) -> bool {
-        self.fd().is_some_and(|(fd, flags)| matches!(poll(&mut [PollFd::new(fd, flags)], PollTimeout::ZERO), Ok(1)))
+        Ok(Self { pipe: Some(watch(pipe, Interest::READABLE)?), buffer: vec![0; 64 << 10].into() })
     }
 
     /// Reads once, without waiting.
     pub(super) fn read(&mut self, into: &mut Vec<u8>) -> Found {
-        let Some(pipe) = &mut self.pipe else { return Found::End };
-        match pipe.read(&mut self.buffer) {
+        let Some(pipe) = &self.pipe else { return Found::End };
+        match at_once(pipe, Interest::READABLE, |mut pipe| pipe.read(&mut self.buffer)) {
             Ok(0) => {
                 self.pipe = None;
                 Found::End
@@ -147,10 +143,16 @@ impl Source {
     }
 }
 
+impl Ready for Source {
+    fn poll_ready(&self, cx: &mut Context<'_>) -> bool {
+        self.pipe.as_ref().is_some_and(|pipe| pipe.poll_read_ready(cx).is_ready())
+    }
+}
+
 /// The worker's end of a pipe that an agent reads from.
 #[derive(Debug)]
 pub(super) struct Sink {
-    pipe: Option<PipeWriter>,
+    pipe: Option<AsyncFd<PipeWriter>>,
     waiting: Vec<u8>,
     written: usize,
     /// Close once all is written.
@@ -158,9 +160,10 @@ pub(super) struct Sink {
 }
 
 impl Sink {
+    /// Needs the process's async runtime.
     pub(super) fn new(pipe: PipeWriter) -> io::Result<Self> {
-        crate::mailbox::set_nonblocking(&pipe)?;
-        Ok(Self { pipe: Some(pipe), waiting: Vec::new(), written: 0, close: false })
+        let pipe = Some(watch(pipe, Interest::WRITABLE)?);
+        Ok(Self { pipe, waiting: Vec::new(), written: 0, close: false })
     }
 
     /// Sends bytes, now as far as the pipe takes them.
@@ -175,18 +178,12 @@ impl Sink {
         self.flush();
     }
 
-    /// What to wait for; none while nothing is waiting.
-    pub(super) fn fd(&self) -> Interest<'_> {
-        let pipe = self.pipe.as_ref().filter(|_| self.written < self.waiting.len())?;
-        Some((pipe.as_fd(), PollFlags::POLLOUT))
-    }
-
     /// Writes what the pipe takes. An agent that does not read its input is no error: its output decides.
     pub(super) fn flush(&mut self) {
-        while let Some(pipe) = &mut self.pipe
+        while let Some(pipe) = &self.pipe
             && self.written < self.waiting.len()
         {
-            match pipe.write(&self.waiting[self.written..]) {
+            match at_once(pipe, Interest::WRITABLE, |mut pipe| pipe.write(&self.waiting[self.written..])) {
                 Ok(n) => self.written += n,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
@@ -201,6 +198,13 @@ impl Sink {
     }
 }
 
+impl Ready for Sink {
+    fn poll_ready(&self, cx: &mut Context<'_>) -> bool {
+        let waiting = self.written < self.waiting.len();
+        waiting && self.pipe.as_ref().is_some_and(|pipe| pipe.poll_write_ready(cx).is_ready())
+    }
+}
+
 /// Cuts what a process writes into lines of a bounded length.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
@@ -210,33 +214,33 @@ pub(super) struct Lines {
 impl Lines {
     const LINE_BYTES_MAX: usize = 8 << 10;
 
-    /// Adds bytes and passes on every whole line. Bytes that are no UTF-8 are replaced.
-    pub(super) fn push(&mut self, bytes: &[u8], mut line: impl FnMut(String)) {
+    /// Adds bytes and returns every whole line. Bytes that are no UTF-8 are replaced.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<String> {
         self.rest.extend_from_slice(bytes);
+        let mut lines = Vec::new();
         let mut from = 0;
         loop {
             let rest = &self.rest[from..];
             let window = &rest[..rest.len().min(Self::LINE_BYTES_MAX)];
             match window.iter().position(|&byte| byte == b'\n') {
                 Some(end) => {
-                    line(text(&rest[..end]));
+                    lines.push(text(&rest[..end]));
                     from += end + 1;
                 }
                 None if rest.len() >= Self::LINE_BYTES_MAX => {
-                    line(text(window));
+                    lines.push(text(window));
                     from += Self::LINE_BYTES_MAX;
                 }
                 None => break,
             }
         }
         self.rest.drain(..from);
+        lines
     }
 
-    /// Passes on what is left without an end of line.
-    pub(super) fn finish(&mut self, line: impl FnOnce(String)) {
-        if !self.rest.is_empty() {
-            line(text(&std::mem::take(&mut self.rest)));
-        }
+    /// What is left without an end of line.
+    pub(super) fn finish(&mut self) -> Option<String> {
+        (!self.rest.is_empty()).then(|| text(&std::mem::take(&mut self.rest)))
     }
 }
 
@@ -253,18 +257,35 @@ mod tests {
         let mut lines = Lines::default();
         let mut seen = Vec::new();
         for bytes in [&b"one\r\ntw"[..], b"o\n\nthr", b"ee"] {
-            lines.push(bytes, |line| seen.push(line));
+            seen.extend(lines.push(bytes));
         }
-        lines.finish(|line| seen.push(line));
+        seen.extend(lines.finish());
         assert_eq!(seen, ["one", "two", "", "three"]);
     }
 
     #[test]
     fn endless_lines_are_cut_and_bad_bytes_replaced() {
         let mut lines = Lines::default();
-        let mut seen = Vec::new();
-        lines.push(&[b'x'; 20_000], |line| seen.push(line.len()));
-        lines.push(b"\xff\n", |line| seen.push(line.len()));
-        assert_eq!(seen, [8_192, 8_192, 20_000 - 2 * 8_192 + "\u{fffd}".len()]);
+        let mut seen = lines.push(&[b'x'; 20_000]);
+        seen.extend(lines.push(b"\xff\n"));
+        let lengths: Vec<_> = seen.iter().map(String::len).collect();
+        assert_eq!(lengths, [8_192, 8_192, 20_000 - 2 * 8_192 + "\u{fffd}".len()]);
+    }
+
+    #[tokio::test]
+    async fn what_lies_in_a_pipe_is_read_before_the_reactor_knows_of_it() {
+        let (reader, mut writer) = io::pipe().expect("a pipe");
+        let mut source = Source::new(reader).expect("registered");
+        let mut bytes = Vec::new();
+        assert_eq!(source.read(&mut bytes), Found::Nothing);
+        for word in [b"one", b"two"] {
+            writer.write_all(word).expect("room");
+            assert_eq!(source.read(&mut bytes), Found::Bytes(3));
+        }
+        writer.write_all(b"three").expect("room");
+        poll_fn(|cx| if source.poll_ready(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
+        drop(writer);
+        while source.read(&mut bytes) != Found::End {}
+        assert_eq!(bytes, b"onetwothree");
     }
 }

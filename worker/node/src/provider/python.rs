@@ -4,7 +4,7 @@
 //! lines of an attempt are in the pipes when its answer arrives.
 
 use std::io::{self, PipeReader};
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::exec::environment;
-use super::io_loop::{Found, Lines, Sink, Source, Wait, Woken};
-use super::{Execution, Program, Settings, StartError, seconds};
+use super::io_loop::{Found, Lines, Ready, Sink, Source, Wait, Woken};
+use super::{Execution, Settings, StartError, elsewhere, seconds};
 use crate::agent::Agent;
 use crate::process::{Change, Keeper, Spawn, Tree};
 use crate::slot::{Control, Shared, Work};
@@ -26,18 +26,17 @@ use crate::slot::{Control, Shared, Work};
 const FRAME_BYTES_EXTRA: usize = 1 << 20;
 
 /// A host process with its agent.
-pub(super) struct PythonProgram {
+pub(crate) struct PythonProgram {
     host: Host,
     settings: Arc<Settings>,
 }
 
 /// What the host says; which members are there depends on the kind.
 #[derive(Debug, Deserialize)]
-struct Frame<'a> {
+struct Frame {
     #[serde(rename = "type")]
-    kind: &'a str,
-    #[serde(borrow)]
-    output: Option<&'a RawValue>,
+    kind: Kind,
+    output: Option<Box<RawValue>>,
     #[serde(default)]
     error: String,
     #[serde(default)]
@@ -53,6 +52,19 @@ struct Frame<'a> {
     number: u64,
 }
 
+/// The kinds of frames. One that no host of ours sends counts as a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Ready,
+    Failed,
+    Result,
+    Log,
+    Progress,
+    #[serde(other)]
+    Other,
+}
+
 /// Why there is no frame to answer with.
 enum Silence {
     TimedOut,
@@ -62,7 +74,11 @@ enum Silence {
 }
 
 impl PythonProgram {
-    pub(super) fn start(work: &Work, shared: &Shared, control: &mut Control<'_>) -> Result<Self, StartError> {
+    pub(super) async fn start(
+        work: &Arc<Work>,
+        shared: &Shared,
+        control: &mut Control<'_>,
+    ) -> Result<Self, StartError> {
         let settings = Arc::clone(&shared.settings);
         let contract = &work.agent.contract;
         let agent = || contract.name.to_string();
@@ -70,10 +86,14 @@ impl PythonProgram {
             return Err(StartError::Raised("Agent requires skills but no SkillResolver configured".to_owned()));
         }
         if !work.agent.directory.join("agent.py").is_file() {
-            control.say(StreamKind::Log, "error", "there is no agent.py in the package".to_owned());
+            control.say(StreamKind::Log, "error", "there is no agent.py in the package".to_owned()).await;
             return Err(StartError::NoImplementation { agent: agent() });
         }
-        let host = Host::spawn(work, &shared.keeper, &settings).map_err(|error| match error {
+        let (job, keeper, chosen) = (Arc::clone(work), Arc::clone(&shared.keeper), Arc::clone(&settings));
+        // Finding the interpreter and forking take long enough to be noticed by whoever shares the runtime.
+        let host = shared.env.spawn_blocking("start host", move || Host::spawn(&job, &keeper, &chosen)).join().await;
+        let host = host.unwrap_or_else(|_| Err(HostError::Spawn(io::ErrorKind::Interrupted.into())));
+        let host = host.map_err(|error| match error {
             HostError::NoPython(why) => StartError::NodeLacks(why),
             HostError::Spawn(source) => StartError::Spawn { agent: agent(), source },
         })?;
@@ -82,51 +102,40 @@ impl PythonProgram {
         program.host.send(&json!({"type": "start", "contract": contract.to_json(), "directory": directory}));
         let limit = work.assignment.startup_timeout;
         let mut wait = Wait::until(control.now() + limit.as_duration());
-        let answer = program.host.answer(&mut wait, control, program.settings.output_bytes_max)?;
-        let answer = match answer {
-            Ok(answer) => answer,
+        let answer = program.host.answer(&mut wait, control, program.settings.output_bytes_max).await;
+        let frame = match answer {
+            Ok(frame) => frame,
             Err(Silence::TimedOut) => return Err(StartError::TimedOut { agent: agent(), limit: seconds(limit) }),
             Err(Silence::Stopped) => return Err(StartError::Stopped),
             Err(Silence::Broken(why)) => return Err(StartError::Raised(why)),
         };
-        match answer.frame() {
-            Some(frame) if frame.kind == "ready" => Ok(program),
-            Some(frame) if frame.kind == "failed" && frame.stage == "load" => {
+        match frame.kind {
+            Kind::Ready => Ok(program),
+            Kind::Failed if frame.stage == "load" => {
                 let why = if frame.error.is_empty() { "agent.py defines no agent class" } else { &frame.error };
-                control.say(StreamKind::Log, "error", why.to_owned());
+                control.say(StreamKind::Log, "error", why.to_owned()).await;
                 Err(StartError::NoImplementation { agent: agent() })
             }
-            Some(frame) => Err(StartError::Raised(frame.error)),
-            None => Err(StartError::Raised("the agent's host sent what is no frame".to_owned())),
+            _ => Err(StartError::Raised(frame.error)),
         }
     }
-}
 
-impl Program for PythonProgram {
-    fn execute(&mut self, work: &Work, control: &mut Control<'_>) -> Execution {
-        self.host.run(work);
+    pub(super) async fn execute(&mut self, work: &Work, control: &mut Control<'_>) -> Execution {
+        self.host.run(work, control.env);
         let limit = work.assignment.execution_timeout;
         let mut wait = Wait::until(control.now() + limit.as_duration());
-        let answer = match self.host.answer(&mut wait, control, self.settings.output_bytes_max) {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(Silence::TimedOut)) => return Execution::timed_out(limit),
-            Ok(Err(Silence::Stopped)) => return Execution::stopped(),
-            Ok(Err(Silence::Broken(why))) => return Execution::failed(FailureKind::Agent, why),
-            Err(error) => return Execution::failed(FailureKind::Internal, error.to_string()),
+        let frame = match self.host.answer(&mut wait, control, self.settings.output_bytes_max).await {
+            Ok(frame) => frame,
+            Err(Silence::TimedOut) => return Execution::timed_out(limit),
+            Err(Silence::Stopped) => return Execution::stopped(),
+            Err(Silence::Broken(why)) => return Execution::failed(FailureKind::Agent, why),
         };
-        let Some(frame) = answer.frame() else {
-            return Execution::failed(FailureKind::Agent, "the agent's host sent what is no frame");
-        };
-        // A process that was forked while it ran a job may answer as well; what is left over would meet the next job.
-        if frame.number != self.host.runs || !self.host.frames.is_empty() {
-            return Execution::failed(FailureKind::Agent, "the agent's host answered twice");
-        }
         match frame.kind {
-            "result" => Execution::Output {
+            Kind::Result => Execution::Output {
                 // An agent that returns nothing returns null.
-                output: frame.output.unwrap_or(RawValue::NULL).to_owned(),
+                output: frame.output.unwrap_or_else(|| RawValue::NULL.to_owned()),
                 metadata: frame.execution_metadata,
-                usable: !wait.stopping(),
+                usable: !wait.stopping() && !self.host.strayed,
             },
             _ => match Execution::failed(FailureKind::Agent, frame.error) {
                 Execution::Failed { failure, usable, .. } => {
@@ -137,13 +146,13 @@ impl Program for PythonProgram {
         }
     }
 
-    fn changes(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.host.tree.changes())
+    pub(super) fn tree(&self) -> &Tree {
+        &self.host.tree
     }
 
-    fn stop(self: Box<Self>, env: &Env) {
+    pub(super) async fn stop(&mut self, env: &Env) {
         let patience = self.settings.shutdown_timeout;
-        self.host.stop(env, patience);
+        self.host.stop(env, patience).await;
     }
 }
 
@@ -158,12 +167,6 @@ impl From<io::Error> for HostError {
     }
 }
 
-impl From<io::Error> for StartError {
-    fn from(error: io::Error) -> Self {
-        Self::Raised(format!("waiting for the agent's host failed: {error}"))
-    }
-}
-
 struct Host {
     tree: Tree,
     /// Keeps the package in the cache while its program runs.
@@ -171,19 +174,13 @@ struct Host {
     to_host: Sink,
     from_host: Source,
     frames: Vec<u8>,
-    /// Jobs so far: an answer to another one is refused.
-    runs: u64,
+    /// The number of the run that is answered next; drawn, so that a process which was forked in an earlier run cannot guess it.
+    /// Until the first run it is that of the start.
+    run: u64,
+    /// An answer came to no run that was asked for: the job that runs has its own, and the next one gets another host.
+    strayed: bool,
     stdout: Printed,
     stderr: Printed,
-}
-
-/// One answer's bytes.
-struct Answer(Vec<u8>);
-
-impl Answer {
-    fn frame(&self) -> Option<Frame<'_>> {
-        serde_json::from_slice(&self.0).ok()
-    }
 }
 
 /// A stream of printed lines.
@@ -199,7 +196,7 @@ impl Printed {
     }
 
     /// Passes on what is there. Bounded, so that a flood does not hide the answer or the deadline.
-    fn read(&mut self, control: &mut Control<'_>) {
+    async fn read(&mut self, control: &mut Control<'_>) {
         let mut bytes = Vec::new();
         for _ in 0..8 {
             if !matches!(self.source.read(&mut bytes), Found::Bytes(n) if n == 64 << 10) {
@@ -207,13 +204,17 @@ impl Printed {
             }
         }
         if !bytes.is_empty() && control.listens() {
-            self.lines.push(&bytes, |line| control.say(StreamKind::Log, self.level, line));
+            for line in self.lines.push(&bytes) {
+                control.say(StreamKind::Log, self.level, line).await;
+            }
         }
     }
 
-    fn finish(&mut self, control: &mut Control<'_>) {
-        self.read(control);
-        self.lines.finish(|line| control.say(StreamKind::Log, self.level, line));
+    async fn finish(&mut self, control: &mut Control<'_>) {
+        self.read(control).await;
+        if let Some(line) = self.lines.finish() {
+            control.say(StreamKind::Log, self.level, line).await;
+        }
     }
 }
 
@@ -245,7 +246,8 @@ impl Host {
             to_host: Sink::new(we_write)?,
             from_host: Source::new(we_read)?,
             frames: Vec::new(),
-            runs: 0,
+            run: 0,
+            strayed: false,
             stdout: Printed::new(stdout, "info")?,
             stderr: Printed::new(stderr, "error")?,
         })
@@ -256,7 +258,7 @@ impl Host {
         self.send_body(body.as_bytes());
     }
 
-    fn run(&mut self, work: &Work) {
+    fn run(&mut self, work: &Work, env: &Env) {
         let assignment = &work.assignment;
         let metadata = serde_json::from_slice::<&RawValue>(&assignment.metadata).ok();
         let context = json!({
@@ -266,8 +268,8 @@ impl Host {
         });
         let mut body = b"{\"type\": \"run\", \"input\": ".to_vec();
         body.extend_from_slice(&work.input);
-        self.runs += 1;
-        body.extend_from_slice(format!(", \"number\": {}, \"context\": {context}}}", self.runs).as_bytes());
+        self.run = env.entropy.u64();
+        body.extend_from_slice(format!(", \"number\": {}, \"context\": {context}}}", self.run).as_bytes());
         self.send_body(&body);
     }
 
@@ -278,61 +280,64 @@ impl Host {
         self.to_host.send(&frame);
     }
 
-    /// The next frame that is neither a log line nor progress.
-    fn answer(
+    /// The answer to the run that was asked for last, or to the start.
+    async fn answer(
         &mut self,
         wait: &mut Wait,
         control: &mut Control<'_>,
         output_bytes_max: usize,
-    ) -> io::Result<Result<Answer, Silence>> {
+    ) -> Result<Frame, Silence> {
         loop {
-            let pipes = [self.to_host.fd(), self.from_host.fd(), self.stdout.source.fd(), self.stderr.source.fd()];
-            match wait.next(control, &mut self.tree, pipes)? {
+            let pipes: [&dyn Ready; 4] = [&self.to_host, &self.from_host, &self.stdout.source, &self.stderr.source];
+            match wait.next(control, &mut self.tree, pipes).await {
                 Woken::Io { pipes: [to_host, from_host, stdout, stderr], tree } => {
                     if to_host {
                         self.to_host.flush();
                     }
                     if stdout {
-                        self.stdout.read(control);
+                        self.stdout.read(control).await;
                     }
                     if stderr {
-                        self.stderr.read(control);
+                        self.stderr.read(control).await;
                     }
-                    if from_host {
-                        self.from_host.read(&mut self.frames);
-                        match self.take_answer(control, output_bytes_max) {
+                    let change = tree.then(|| self.tree.change()).flatten();
+                    // Its last frame counts: only what it left unsaid is told by its end.
+                    while from_host || change.is_some() {
+                        let found = self.from_host.read(&mut self.frames);
+                        match self.take_answer(control, output_bytes_max).await {
                             Ok(Some(answer)) => {
-                                self.stdout.finish(control);
-                                self.stderr.finish(control);
-                                return Ok(Ok(answer));
+                                self.stdout.finish(control).await;
+                                self.stderr.finish(control).await;
+                                return Ok(answer);
                             }
-                            Ok(None) => {}
+                            Ok(None) if change.is_some() && matches!(found, Found::Bytes(_)) => {}
+                            Ok(None) => break,
                             Err(why) => {
-                                self.tree.kill();
-                                return Ok(Err(Silence::Broken(why)));
+                                self.tree.kill().await;
+                                return Err(Silence::Broken(why));
                             }
                         }
                     }
-                    // Its last frame counts: only what it left unsaid is told by its end.
-                    if tree
-                        && !self.from_host.has_more()
-                        && let Some(change) = self.tree.change()
-                    {
-                        return Ok(Err(Silence::Broken(self.epitaph(change, control))));
+                    if let Some(change) = change {
+                        return Err(Silence::Broken(self.epitaph(change, control).await));
                     }
                 }
                 Woken::TimedOut => {
-                    self.stdout.finish(control);
-                    self.stderr.finish(control);
-                    return Ok(Err(Silence::TimedOut));
+                    self.stdout.finish(control).await;
+                    self.stderr.finish(control).await;
+                    return Err(Silence::TimedOut);
                 }
-                Woken::Stopped => return Ok(Err(Silence::Stopped)),
+                Woken::Stopped => return Err(Silence::Stopped),
             }
         }
     }
 
     /// Takes whole frames from the buffer: passes on what is said on the way, returns the answer.
-    fn take_answer(&mut self, control: &mut Control<'_>, output_bytes_max: usize) -> Result<Option<Answer>, String> {
+    async fn take_answer(
+        &mut self,
+        control: &mut Control<'_>,
+        output_bytes_max: usize,
+    ) -> Result<Option<Frame>, String> {
         while let Some(header) = self.frames.first_chunk::<4>() {
             let length = u32::from_be_bytes(*header) as usize;
             if length > output_bytes_max + FRAME_BYTES_EXTRA {
@@ -342,24 +347,25 @@ impl Host {
                 return Ok(None);
             }
             let rest = self.frames.split_off(4 + length);
-            let mut body = std::mem::replace(&mut self.frames, rest);
-            body.drain(..4);
-            let answer = Answer(body);
-            let frame = answer.frame().ok_or("the agent's host sent what is no frame")?;
+            let body = std::mem::replace(&mut self.frames, rest);
+            let frame = elsewhere(control.env, length, move || serde_json::from_slice::<Frame>(&body[4..]).ok()).await;
+            let frame = frame.flatten().ok_or("the agent's host sent what is no frame")?;
             match frame.kind {
-                "log" => control.say(StreamKind::Log, level(&frame.level), frame.text),
-                "progress" => control.say(StreamKind::Progress, "", frame.text),
-                _ => return Ok(Some(answer)),
+                Kind::Log => control.say(StreamKind::Log, level(&frame.level), frame.text).await,
+                Kind::Progress => control.say(StreamKind::Progress, "", frame.text).await,
+                // A process that was forked while it ran a job may answer as well.
+                _ if frame.number != self.run => self.strayed = true,
+                _ => return Ok(Some(frame)),
             }
         }
         Ok(None)
     }
 
     /// What to say of a host that ended instead of answering.
-    fn epitaph(&mut self, change: Change, control: &mut Control<'_>) -> String {
-        self.tree.kill();
-        self.stdout.finish(control);
-        self.stderr.finish(control);
+    async fn epitaph(&mut self, change: Change, control: &mut Control<'_>) -> String {
+        self.tree.kill().await;
+        self.stdout.finish(control).await;
+        self.stderr.finish(control).await;
         match change {
             Change::NotStarted { errno } => {
                 format!("could not start Python: {}", nix::errno::Errno::from_raw(errno).desc())
@@ -372,7 +378,7 @@ impl Host {
     }
 
     /// `on_shutdown` under `patience`, then the kill.
-    fn stop(mut self, env: &Env, patience: Duration) {
+    async fn stop(&mut self, env: &Env, patience: Duration) {
         self.send(&json!({"type": "shutdown"}));
         let until = env.clock.monotonic() + patience;
         let mut unread = Vec::new();
@@ -384,10 +390,11 @@ impl Host {
             unread.clear();
             let now = env.clock.monotonic();
             if now >= until {
-                return;
+                break;
             }
-            self.tree.wait_for_change((until - now).min(Duration::from_millis(100)));
+            self.tree.wait_for_change((until - now).min(Duration::from_millis(100))).await;
         }
+        self.tree.kill().await;
     }
 }
 

@@ -1,6 +1,5 @@
 //! exec agents that stay: one line of JSON in, one line out, a job after the other in one process.
 
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use atlas_env::Env;
@@ -10,11 +9,12 @@ use serde_json::value::RawValue;
 
 use super::exec::{Process, accept, document, invalid_json, too_large};
 use super::io_loop::{Wait, Woken};
-use super::{Execution, Program, Settings, StartError, json_text};
+use super::{Execution, Settings, StartError, elsewhere, json_text};
+use crate::process::Tree;
 use crate::slot::{Control, Shared, Work};
 
 /// A process that serves many jobs.
-pub(super) struct WarmExec {
+pub(crate) struct WarmExec {
     process: Process,
     settings: Arc<Settings>,
 }
@@ -27,17 +27,16 @@ struct Answer {
 }
 
 impl WarmExec {
-    pub(super) fn start(work: &Work, shared: &Shared) -> Result<Self, StartError> {
-        let process = Process::spawn(work, &shared.keeper, &shared.settings).map_err(|failed| match *failed {
+    pub(super) async fn start(work: &Arc<Work>, shared: &Shared) -> Result<Self, StartError> {
+        let process = Process::spawn(work, &shared.keeper, &shared.settings, &shared.env).await;
+        let process = process.map_err(|failed| match *failed {
             Execution::Failed { failure, .. } => StartError::Raised(failure.error.to_string()),
             Execution::Output { .. } => StartError::Stopped,
         })?;
         Ok(Self { process, settings: Arc::clone(&shared.settings) })
     }
-}
 
-impl Program for WarmExec {
-    fn execute(&mut self, work: &Work, control: &mut Control<'_>) -> Execution {
+    pub(super) async fn execute(&mut self, work: &Work, control: &mut Control<'_>) -> Execution {
         let process = &mut self.process;
         let mut line = document(work);
         // The document is ours but for the input, whose line breaks can only be white space between its tokens.
@@ -52,37 +51,40 @@ impl Program for WarmExec {
                 let rest = process.output.split_off(searched + end + 1);
                 let line = std::mem::replace(&mut process.output, rest);
                 // Words beyond the answer would be taken for the next job's: do not give it one.
-                return answer(&line, process.output.is_empty() && !wait.stopping());
+                let (bytes, usable) = (line.len(), process.output.is_empty() && !wait.stopping());
+                let read = elsewhere(control.env, bytes, move || answer(&line, usable)).await;
+                return read.unwrap_or_else(Execution::cut_short);
             }
             searched = process.output.len();
-            match process.wait(&mut wait, control) {
-                Ok(Woken::Io { pipes, tree }) => {
-                    if process.read(pipes, control, self.settings.output_bytes_max) {
-                        return too_large(self.settings.output_bytes_max);
+            match process.wait(&mut wait, control).await {
+                Woken::Io { pipes, tree } => {
+                    let change = tree.then(|| process.tree.change()).flatten();
+                    let output_bytes_max = self.settings.output_bytes_max;
+                    if process.read(pipes, control, output_bytes_max).await
+                        || change.is_some() && process.read_output(output_bytes_max)
+                    {
+                        return too_large(output_bytes_max);
                     }
                     // Its last words count, also when it ended right after them.
-                    if tree
-                        && !process.has_more_output()
+                    if let Some(change) = change
                         && !process.output[searched..].contains(&b'\n')
-                        && let Some(change) = process.tree.change()
                     {
                         let quiet = || Execution::failed(FailureKind::Agent, "Process ended without an answer");
                         return process.failure(change, work).unwrap_or_else(quiet);
                     }
                 }
-                Ok(Woken::TimedOut) => return Execution::timed_out(limit),
-                Ok(Woken::Stopped) => return Execution::stopped(),
-                Err(error) => return Execution::failed(FailureKind::Internal, format!("waiting failed: {error}")),
+                Woken::TimedOut => return Execution::timed_out(limit),
+                Woken::Stopped => return Execution::stopped(),
             }
         }
     }
 
-    fn changes(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.process.tree.changes())
+    pub(super) fn tree(&self) -> &Tree {
+        &self.process.tree
     }
 
-    fn stop(self: Box<Self>, env: &Env) {
-        self.process.stop(env, self.settings.shutdown_timeout);
+    pub(super) async fn stop(&mut self, env: &Env) {
+        self.process.stop(env, self.settings.shutdown_timeout).await;
     }
 }
 

@@ -1,0 +1,40 @@
+//! Descriptors that the runtime's reactor watches, and that are read and written at once.
+
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::UnixStream;
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// The types that own one descriptor from their making to their end.
+pub(crate) trait OwnsOne: AsFd + AsRawFd {}
+
+impl OwnsOne for PipeReader {}
+impl OwnsOne for PipeWriter {}
+impl OwnsOne for UnixStream {}
+
+/// Lets the reactor watch a descriptor, and reads and writes return at once. Needs the process's async runtime.
+#[expect(unsafe_code, reason = "that a descriptor stays the same while it is watched is said to the runtime")]
+pub(crate) fn watch<T: OwnsOne>(inner: T, interest: Interest) -> io::Result<AsyncFd<T>> {
+    let flags = OFlag::from_bits_truncate(fcntl(&inner, FcntlArg::F_GETFL)?);
+    fcntl(&inner, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
+    // SAFETY: the descriptor is owned by `inner`, which always names the same one and closes it when it is dropped, not before.
+    Ok(unsafe { AsyncFd::register_with_interest(inner, interest) }?)
+}
+
+/// Reads or writes now, whatever the reactor knows: what lies in the pipe counts, not what was heard of it yet.
+pub(crate) fn at_once<P: AsRawFd, T>(
+    pipe: &AsyncFd<P>,
+    interest: Interest,
+    mut attempt: impl FnMut(&P) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut tried = false;
+    // In here, so that the reactor learns of a pipe that was empty.
+    let result = pipe.try_io(interest, |pipe| {
+        tried = true;
+        attempt(pipe)
+    });
+    if tried { result } else { attempt(pipe.get_ref()) }
+}
