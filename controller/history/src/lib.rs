@@ -10,6 +10,7 @@
 //! is filled from the front with [`Part`]s of another member's history.
 #![deny(missing_docs)]
 
+mod copy;
 mod error;
 mod fill;
 mod gap;
@@ -19,12 +20,14 @@ mod schema;
 mod sqlite;
 mod writer;
 
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use atlas_types::{AgentName, Digest, EventRecord, EventSeq, Job, JobChange, JobId, JobStatus, Namespace, Timestamp};
 use tokio::sync::watch;
 
+pub use copy::rebind;
 pub use error::HistoryError;
 pub use gap::{Gap, Part, Record};
 pub use sqlite::{Options, SqliteHistory};
@@ -78,6 +81,9 @@ pub trait History: Send + Sync + 'static {
 
     /// Events after `after`, in order, at most `limit`; [`HistoryError::Gone`] if the first of them was dropped.
     fn events(&self, after: EventSeq, limit: usize) -> Answer<'_, Vec<StoredEvent>>;
+
+    /// Writes a copy of what is here up to `through` to a file that does not exist.
+    fn copy(&self, to: PathBuf, through: EventSeq) -> Answer<'_, ()>;
 
     /// Writes and syncs what was handed over, and closes the file. Nothing is taken in after it.
     fn close(&self) -> Answer<'_, ()>;

@@ -11,7 +11,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::fill::Filling;
 use crate::writer::{Input, Progress, Writer};
-use crate::{Answer, Ended, Gap, History, HistoryError, JobFilter, Listed, Part, StoredEvent, gap, reader, schema};
+use crate::{
+    Answer, Ended, Gap, History, HistoryError, JobFilter, Listed, Part, StoredEvent, copy, gap, reader, schema,
+};
 
 /// How history is kept.
 #[derive(Debug, Clone)]
@@ -169,6 +171,10 @@ impl History for SqliteHistory {
 
     fn refers(&self, digests: Vec<Digest>) -> Answer<'_, Vec<bool>> {
         self.read(move |connection| reader::refers(connection, &digests))
+    }
+
+    fn copy(&self, to: PathBuf, through: EventSeq) -> Answer<'_, ()> {
+        self.read(move |connection| copy::copy(connection, &to, through))
     }
 
     fn job(&self, id: JobId) -> Answer<'_, Option<Arc<Job>>> {

@@ -263,3 +263,35 @@ async fn old_events_are_dropped_and_jobs_stay() {
     assert!(matches!(gone, HistoryError::Gone { .. }), "{gone}");
     assert!(history.job(JobId(1)).await.expect("reads").is_some());
 }
+
+#[tokio::test]
+async fn a_copy_ends_at_one_event_and_can_go_to_another_cluster() {
+    let (dir, path) = file();
+    let history = open(&path).expect("opens");
+    history.bind(1).expect("bound");
+    history.append([life(1, 2), life(4, 3)].concat().into()).await.expect("queued");
+    synced(&history, 6).await;
+    let copied = dir.path().join("copy.sqlite");
+    history.copy(copied.clone(), EventSeq(5)).await.expect("copied");
+    assert!(history.copy(copied.clone(), EventSeq(5)).await.is_err(), "a copy overwrites nothing");
+
+    crate::rebind(&copied, 7).expect("closed and whole");
+    let copy = open(&copied).expect("opens");
+    copy.bind(7).expect("it is of the other cluster");
+    assert_eq!(*copy.synced().borrow(), EventSeq(5));
+    assert!(copy.job(JobId(2)).await.expect("reads").is_some());
+    assert_eq!(copy.job(JobId(3)).await.expect("reads"), None, "it ended behind the cut");
+    let events = copy.events(EventSeq(0), 100).await.expect("reads");
+    expect![[r#"
+        1 -
+        2 2 pending → running
+        3 2 running → completed
+        4 -
+        5 3 pending → running
+    "#]]
+    .assert_eq(&describe(&events));
+    // The other cluster goes on behind the cut with events of its own.
+    copy.append([event(6, 3, JobStatus::Running, JobStatus::Failed)].into()).await.expect("queued");
+    synced(&copy, 6).await;
+    assert_eq!(copy.job(JobId(3)).await.expect("reads").expect("ended").status, JobStatus::Failed);
+}

@@ -1,0 +1,68 @@
+//! A copy of the file for a backup, cut at one event; and the file of a copy made that of another cluster.
+
+use std::path::Path;
+
+use atlas_types::EventSeq;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::record::split_event;
+use crate::writer::column;
+use crate::{HistoryError, schema};
+
+/// Writes a copy to `to`, which must not exist, without anything behind `through`: it fits a state that has come so far.
+pub(crate) fn copy(connection: &Connection, to: &Path, through: EventSeq) -> Result<(), HistoryError> {
+    let sql = || HistoryError::sql("copy");
+    connection.execute("VACUUM INTO ?1", [to.to_string_lossy()]).map_err(sql())?;
+    let mut copy = Connection::open(to).map_err(sql())?;
+    // What is written here goes into an archive with a checksum of its own, or nowhere.
+    copy.pragma_update(None, "synchronous", 0).map_err(sql())?;
+    let transaction = copy.transaction().map_err(sql())?;
+    let last = column(through);
+    for statement in [
+        "DELETE FROM jobs WHERE event_seq > ?1",
+        "DELETE FROM artifacts WHERE event_seq > ?1",
+        "DELETE FROM events WHERE first_seq > ?1",
+        "UPDATE progress SET watermark = min(watermark, ?1), floor = min(floor, ?1)",
+    ] {
+        transaction.execute(statement, [last]).map_err(sql())?;
+    }
+    // One blob may lie across the cut.
+    let across = "SELECT last_seq, body FROM events WHERE last_seq > ?1";
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let found: Option<(i64, Vec<u8>)> = transaction.query_row(across, [last], read).optional().map_err(sql())?;
+    if let Some((before, body)) = found {
+        let kept = kept(&body, through)?;
+        transaction
+            .execute("UPDATE events SET last_seq = ?1, body = ?2 WHERE last_seq = ?3", params![last, kept, before])
+            .map_err(sql())?;
+    }
+    transaction.commit().map_err(sql())
+}
+
+/// The events of a blob up to `through`.
+fn kept(mut blob: &[u8], through: EventSeq) -> Result<Vec<u8>, HistoryError> {
+    let mut kept = Vec::new();
+    while !blob.is_empty() {
+        let event = split_event(&mut blob)?;
+        if event.seq > through {
+            break;
+        }
+        kept.extend_from_slice(event.bytes);
+    }
+    Ok(kept)
+}
+
+/// Makes the closed file at `path` that of another cluster, after a check of all of it. Its controller must not run.
+pub fn rebind(path: &Path, cluster: u128) -> Result<(), HistoryError> {
+    let connection = schema::open_writer(path)?;
+    let sql = || HistoryError::sql("check");
+    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(sql())?;
+    if verdict != "ok" {
+        return Err(HistoryError::Damaged { path: path.to_owned(), detail: verdict });
+    }
+    connection
+        .execute("UPDATE progress SET cluster = ?1", [format!("{cluster:032x}")])
+        .map_err(HistoryError::sql("open"))?;
+    // On disk, and in one file, before anything is built on it.
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(HistoryError::sql("open"))
+}
