@@ -516,15 +516,17 @@ impl Drop for Closer {
     fn drop(&mut self) {
         self.shared.view().closed = true;
         self.shared.staged.wake();
-        match self.running.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
-            // A writer that panicked left nothing that could be closed in order.
-            Some(Running::Thread(thread)) => {
-                if thread.join().is_err() {
-                    return;
-                }
+        let ended = match self.running.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(Running::Thread(thread)) => thread.join().is_ok(),
+            Some(Running::Task(task)) => {
+                task.abort();
+                true
             }
-            Some(Running::Task(task)) => task.abort(),
-            None => {}
+            None => true,
+        };
+        if !ended {
+            // A writer that panicked left nothing that could be closed in order.
+            return;
         }
         let mut writer = self.shared.writer();
         if self.shared.view().poison.is_none() && writer.active.is_some() {
