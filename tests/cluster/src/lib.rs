@@ -1,12 +1,20 @@
-//! Tests with real processes on free loopback ports: what no simulation shows, because it needs a kernel that kills.
+//! Tests with real processes on free loopback ports, or in namespaces of their own: what no simulation shows, because it needs a
+//! kernel that kills.
 //!
 //! The helpers are public: the transcripts of the command line start their clusters with them.
 
+pub mod chaos;
+pub mod net;
+
 mod agents;
 mod dev;
+mod disk;
+mod machine;
 mod patience;
 mod process;
 mod program;
+mod rng;
+mod shim;
 
 #[cfg(test)]
 mod api;
@@ -21,6 +29,9 @@ mod reload;
 
 pub use agents::{Agent, write as write_agent};
 pub use dev::Dev;
+pub use disk::Disk;
+pub use machine::{Machine, Role};
 pub use patience::{LONG, eventually};
 pub use process::Process;
 pub use program::program;
+pub use shim::{Shim, build as build_shim};

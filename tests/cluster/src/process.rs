@@ -60,9 +60,19 @@ impl Process {
 
     /// Sends a signal that asks it to end; returns the exit code.
     pub fn end(mut self, signal: Signal) -> Option<i32> {
+        self.signal(signal);
+        eventually("it ends after a signal", LONG, || self.child.try_wait().expect("waitable")).code()
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("a pid"));
         kill(pid, signal).expect("signalled");
-        eventually("it ends after a signal", LONG, || self.child.try_wait().expect("waitable")).code()
+    }
+
+    /// Its exit code if it has ended, none within for one that a signal ended.
+    pub fn ended(&mut self) -> Option<Option<i32>> {
+        self.child.try_wait().expect("waitable").map(|status| status.code())
     }
 }
 

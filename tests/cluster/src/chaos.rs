@@ -1,0 +1,27 @@
+//! Chaos: real processes, real faults, clients that write down what they saw, and children that write down what they did.
+//!
+//! A run has a seed, which chooses its work and its faults; what the machine makes of them differs from run to run. In the end
+//! everything is healed and read from every controller, and compared with the clients' journals and with the file of side
+//! effects, which no part of Atlas writes. A run that did too little proves nothing and is void.
+
+mod call;
+mod check;
+mod effects;
+mod fault;
+mod journal;
+mod needs;
+mod rig;
+mod run;
+mod scenario;
+mod survey;
+mod verdict;
+mod workload;
+
+#[cfg(test)]
+mod tests;
+
+pub use effects::child;
+pub use needs::{Needs, missing, skipped_aloud};
+pub use run::{Options, run};
+pub use scenario::Scenario;
+pub use verdict::{Faults, Ledger, Verdict};

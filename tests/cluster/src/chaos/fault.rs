@@ -1,0 +1,250 @@
+//! Faults: each is set up, held for a while and healed, and says what became of it.
+
+use std::time::Duration;
+
+use super::rig::{CLIENTS, Rig};
+use crate::net::{Installed, Link};
+use crate::rng::Rng;
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// `kill -9` of the leader.
+    KillLeader,
+    /// `kill -9` of all controllers at once.
+    KillAll,
+    /// `kill -9` of a worker, which takes its children with it.
+    KillWorker,
+    /// The leader is cut from its peers; clients and workers still reach it.
+    IsolateLeader,
+    /// What one controller sends does not reach another one; the way back is open.
+    OneWay,
+    /// A worker is cut from all controllers for longer than its session lives.
+    IsolateWorker,
+    /// A worker is stopped for half, 1.1 times or 3 times the life of its session.
+    PauseWorker,
+    /// The leader is stopped for longer than an election takes.
+    PauseLeader,
+    /// The leader's disk is full, and is freed again.
+    FillDisk,
+    /// Syncs of a controller take 50 ms longer: of the leader, or of another one.
+    SlowDisk,
+    /// One sync of a controller fails.
+    FailSync,
+    /// The wall clock of a controller steps.
+    StepClock,
+    /// Controllers are stopped politely and started again, one after the other.
+    RollingRestart,
+    /// All links lose, double, slow and reorder what they carry.
+    Flaky,
+}
+
+/// What became of a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Became {
+    Installed,
+    Skipped,
+    /// What it was to break was broken already, or ended meanwhile.
+    Indeterminate,
+}
+
+impl Fault {
+    /// The word of its class.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::KillLeader => "kill leader",
+            Self::KillAll => "kill all",
+            Self::KillWorker => "kill worker",
+            Self::IsolateLeader => "isolate leader",
+            Self::OneWay => "one way",
+            Self::IsolateWorker => "isolate worker",
+            Self::PauseWorker => "pause worker",
+            Self::PauseLeader => "pause leader",
+            Self::FillDisk => "fill disk",
+            Self::SlowDisk => "slow disk",
+            Self::FailSync => "fail sync",
+            Self::StepClock => "step clock",
+            Self::RollingRestart => "rolling restart",
+            Self::Flaky => "flaky",
+        }
+    }
+
+    /// Whether it stops a worker, whose children then run on a clock that nobody bounds.
+    pub(crate) fn unbounds_clocks(self) -> bool {
+        self == Self::PauseWorker
+    }
+
+    /// Sets it up, holds it and takes it back.
+    pub(crate) fn inject(self, rig: &mut Rig, rng: &mut Rng) -> Became {
+        let ttl = rig.session_ttl;
+        match self {
+            Self::KillLeader => {
+                let Some(leader) = rig.leader() else { return Became::Skipped };
+                let killed = rig.controllers[leader].kill();
+                hold(rng, 0, 900);
+                rig.controllers[leader].start();
+                installed(killed)
+            }
+            Self::KillAll => {
+                let killed = rig.controllers.iter_mut().map(|machine| machine.kill()).filter(|killed| *killed).count();
+                hold(rng, 0, 900);
+                rig.controllers.iter_mut().for_each(|machine| machine.start());
+                installed(killed == rig.controllers.len())
+            }
+            Self::KillWorker => {
+                let worker = rng.below(rig.workers.len() as u64) as usize;
+                let killed = rig.workers[worker].kill();
+                hold(rng, 0, 900);
+                rig.workers[worker].start();
+                installed(killed)
+            }
+            Self::IsolateLeader => {
+                let Some(leader) = rig.leader().filter(|_| rig.controllers.len() > 1) else { return Became::Skipped };
+                let became = cut_from_controllers(rig, rig.controllers[leader].name());
+                hold(rng, 1_000, 4_000);
+                rig.network.heal();
+                became
+            }
+            Self::OneWay => {
+                let Some(leader) = rig.leader().filter(|_| rig.controllers.len() > 1) else { return Became::Skipped };
+                let other = (leader + 1 + rng.below(rig.controllers.len() as u64 - 1) as usize) % rig.controllers.len();
+                let (from, to) = if rng.chance(500) { (leader, other) } else { (other, leader) };
+                let became = rig.network.cut_one_way(rig.controllers[from].name(), rig.controllers[to].name());
+                hold(rng, 1_000, 4_000);
+                rig.network.heal();
+                carried(became)
+            }
+            Self::IsolateWorker => {
+                let worker = rng.below(rig.workers.len() as u64) as usize;
+                let became = cut_from_controllers(rig, rig.workers[worker].name());
+                let ttl = ttl.as_millis() as u64;
+                hold(rng, ttl + ttl / 4, 2 * ttl);
+                rig.network.heal();
+                became
+            }
+            Self::PauseWorker => {
+                let worker = rng.below(rig.workers.len() as u64) as usize;
+                let paused = rig.workers[worker].pause();
+                let tenths = rng.pick(&[5, 11, 30]);
+                std::thread::sleep(ttl * tenths / 10);
+                rig.workers[worker].resume();
+                installed(paused)
+            }
+            Self::PauseLeader => {
+                let Some(leader) = rig.leader() else { return Became::Skipped };
+                let paused = rig.controllers[leader].pause();
+                hold(rng, 500, 1_750);
+                rig.controllers[leader].resume();
+                installed(paused)
+            }
+            Self::FillDisk => {
+                let Some(leader) = rig.leader() else { return Became::Skipped };
+                let machine = &rig.controllers[leader];
+                if !machine.disk().is_limited() {
+                    return Became::Skipped;
+                }
+                machine.disk().fill(machine.host());
+                hold(rng, 1_000, 3_000);
+                machine.disk().free(machine.host());
+                Became::Installed
+            }
+            Self::SlowDisk => {
+                let Some(leader) = rig.leader() else { return Became::Skipped };
+                let which = if rng.chance(500) { leader } else { rng.below(rig.controllers.len() as u64) as usize };
+                let Some(shim) = rig.controllers[which].shim() else { return Became::Skipped };
+                shim.slow_syncs(Duration::from_millis(50));
+                hold(rng, 1_000, 3_000);
+                shim.heal();
+                Became::Installed
+            }
+            Self::FailSync => {
+                let which = rng.below(rig.controllers.len() as u64) as usize;
+                let Some(shim) = rig.controllers[which].shim() else { return Became::Skipped };
+                shim.fail_syncs(1);
+                // A sync that failed is fatal: the process ends by itself, and is started again on what it has.
+                let ended = eventually_ends(rig, which);
+                if let Some(shim) = rig.controllers[which].shim() {
+                    shim.heal();
+                }
+                rig.controllers[which].start();
+                if ended { Became::Installed } else { Became::Indeterminate }
+            }
+            Self::StepClock => {
+                let which = rng.below(rig.controllers.len() as u64) as usize;
+                let Some(shim) = rig.controllers[which].shim() else { return Became::Skipped };
+                let seconds = rng.pick(&[-86_400, -3_600, -6, -1, 1, 6, 3_600, 315_360_000]);
+                shim.shift_clock(seconds * 1_000);
+                hold(rng, 300, 1_500);
+                Became::Installed
+            }
+            Self::RollingRestart => {
+                let mut stopped = true;
+                for which in 0..rig.controllers.len() {
+                    stopped &= rig.controllers[which].stop() == Some(0);
+                    rig.controllers[which].start();
+                    let back =
+                        rig.until("a restarted controller serves", Duration::from_secs(20), |rig| rig.serves(which));
+                    stopped &= back.is_ok();
+                }
+                installed(stopped)
+            }
+            Self::Flaky => {
+                let link = Link {
+                    loss: rng.range(10, 150),
+                    duplication: rng.range(0, 50),
+                    delay: Duration::from_millis(rng.range(0, 20)),
+                    jitter: Duration::from_millis(rng.range(0, 30)),
+                    cut: false,
+                };
+                let became = all_links(rig, link);
+                hold(rng, 2_000, 5_000);
+                rig.network.heal();
+                became
+            }
+        }
+    }
+}
+
+fn installed(yes: bool) -> Became {
+    if yes { Became::Installed } else { Became::Indeterminate }
+}
+
+fn carried(installed: Installed) -> Became {
+    match installed {
+        Installed::Yes => Became::Installed,
+        Installed::No => Became::Skipped,
+    }
+}
+
+/// Waits between `low` and `high` milliseconds.
+fn hold(rng: &mut Rng, low: u64, high: u64) {
+    std::thread::sleep(Duration::from_millis(rng.range(low, high)));
+}
+
+fn cut_from_controllers(rig: &Rig, name: &str) -> Became {
+    let others = rig.controllers.iter().map(|machine| machine.name()).filter(|other| *other != name);
+    others.map(|other| carried(rig.network.cut(name, other))).last().unwrap_or(Became::Skipped)
+}
+
+fn all_links(rig: &Rig, link: Link) -> Became {
+    let machines = rig.controllers.iter().chain(&rig.workers).map(|machine| machine.name());
+    let names: Vec<&str> = machines.chain([CLIENTS]).collect();
+    let mut became = Became::Skipped;
+    for from in &names {
+        for to in names.iter().filter(|to| *to != from) {
+            became = carried(rig.network.set(from, to, link));
+        }
+    }
+    became
+}
+
+fn eventually_ends(rig: &mut Rig, which: usize) -> bool {
+    let deadline = rig.env.clock.monotonic() + Duration::from_secs(5);
+    while rig.env.clock.monotonic() < deadline {
+        if rig.controllers[which].ended().is_some() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    false
+}

@@ -1,0 +1,188 @@
+//! The cluster of a run: controllers and workers on machines of their own, and one host for all clients.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_env::Env;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use super::call::Http;
+use super::journal::Outcome;
+use super::workload::{KINDS, package};
+use crate::disk::Disk;
+use crate::machine::{Machine, Role};
+use crate::net::Network;
+use crate::patience::LONG;
+use crate::program::program;
+use crate::shim::{self, Shim};
+
+/// The host of all clients.
+pub(crate) const CLIENTS: &str = "clients";
+
+/// What a cluster is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) controllers: usize,
+    pub(crate) workers: usize,
+    /// Jobs at once on each worker.
+    pub(crate) places: u32,
+    pub(crate) session_ttl: Duration,
+    /// Whether controllers have disks of a fixed size, in MiB.
+    pub(crate) disk_mib: Option<u64>,
+    /// Whether syncs and clocks of controllers can be broken.
+    pub(crate) shim: bool,
+}
+
+/// A running cluster.
+pub(crate) struct Rig {
+    pub(crate) env: Env,
+    pub(crate) network: Arc<Network>,
+    pub(crate) controllers: Vec<Machine>,
+    pub(crate) workers: Vec<Machine>,
+    pub(crate) session_ttl: Duration,
+    /// Where children write what they do.
+    pub(crate) effects: PathBuf,
+    http: Http,
+    runtime: Runtime,
+}
+
+/// The names of all hosts of a layout.
+pub(crate) fn hosts(layout: &Layout) -> Vec<String> {
+    let named = |prefix: char, count: usize| (1..=count).map(move |number| format!("{prefix}{number}"));
+    named('c', layout.controllers).chain(named('w', layout.workers)).chain([CLIENTS.to_owned()]).collect()
+}
+
+impl Rig {
+    /// Builds it in `folder` and waits until it serves. Must be called on the clients' host.
+    pub(crate) fn start(layout: &Layout, network: Arc<Network>, folder: &Path) -> Result<Self, String> {
+        let names = hosts(layout);
+        let (controllers, workers) = names[..names.len() - 1].split_at(layout.controllers);
+        let library = layout.shim.then(|| shim::build(folder)).transpose()?;
+        let machine = |name: &String, role: Role, is_controller: bool| -> Result<Machine, String> {
+            let at = folder.join(name);
+            let disk = match layout.disk_mib.filter(|_| is_controller) {
+                Some(mib) => Disk::limited(at, mib, network.host(name))?,
+                None => Disk::folder(at),
+            };
+            let orders = folder.join(format!("{name}.orders"));
+            let shim = library.as_ref().filter(|_| is_controller).map(|library| Shim::new(library, orders));
+            Ok(Machine::new(Arc::clone(&network), name, role, disk, shim))
+        };
+        let controller = Role::Controller { session_ttl: layout.session_ttl, arguments: Vec::new() };
+        let worker = Role::Worker { controllers: controllers.to_vec(), places: layout.places };
+        let mut rig = Self {
+            env: Env::system(),
+            controllers: controllers
+                .iter()
+                .map(|name| machine(name, controller.clone(), true))
+                .collect::<Result<_, _>>()?,
+            workers: workers.iter().map(|name| machine(name, worker.clone(), false)).collect::<Result<_, _>>()?,
+            session_ttl: layout.session_ttl,
+            effects: folder.join("effects"),
+            http: Http::new(),
+            runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime"),
+            network,
+        };
+        fs::write(&rig.effects, "").expect("written");
+        rig.form()?;
+        Ok(rig)
+    }
+
+    fn form(&mut self) -> Result<(), String> {
+        self.controllers[0].start();
+        self.until("the first controller serves", LONG, |rig| rig.serves(0))?;
+        for kind in &KINDS {
+            let bytes = package(kind, &program("atlas-chaos"), &self.effects);
+            let request = super::call::Request {
+                method: "POST",
+                path: "/api/agents",
+                bytes: Some(bytes),
+                ..super::call::Request::default()
+            };
+            let at = self.controllers[0].http();
+            match self.runtime.block_on(self.http.call(at, request)) {
+                Outcome::Done(_) => {}
+                other => return Err(format!("the agent {} was not registered: {other:?}", kind.name)),
+            }
+        }
+        self.workers.iter_mut().for_each(Machine::start);
+        self.until("all workers are there", LONG, |rig| {
+            let nodes = rig.get(0, "/api/nodes");
+            let ready = |nodes: &Value| {
+                nodes.as_array().is_some_and(|nodes| {
+                    nodes.iter().filter(|node| node["health"] == "ready").count() == rig.workers.len()
+                })
+            };
+            nodes.as_ref().is_some_and(ready)
+        })
+    }
+
+    /// The answer of a controller, if it has one.
+    pub(crate) fn get(&self, controller: usize, path: &str) -> Option<Value> {
+        match self.runtime.block_on(self.http.get(self.controllers[controller].http(), path)) {
+            Outcome::Done(answer) => Some(answer.body),
+            _ => None,
+        }
+    }
+
+    /// Runs something that asks controllers.
+    pub(crate) fn ask<T>(&self, asking: impl AsyncFnOnce(&Http) -> T) -> T {
+        self.runtime.block_on(asking(&self.http))
+    }
+
+    /// Whether a controller answers a read that needs a leader.
+    pub(crate) fn serves(&self, controller: usize) -> bool {
+        self.get(controller, "/api/ready").is_some() && self.get(controller, "/api/jobs?limit=1").is_some()
+    }
+
+    /// The controller that leads, as the first that answers tells.
+    pub(crate) fn leader(&self) -> Option<usize> {
+        if self.controllers.len() == 1 {
+            return Some(0);
+        }
+        let name = (0..self.controllers.len()).find_map(|index| {
+            let status = self.get(index, "/api/cluster")?;
+            status["leader"].as_str().filter(|name| !name.is_empty()).map(str::to_owned)
+        })?;
+        self.controllers.iter().position(|machine| machine.name() == name)
+    }
+
+    /// Everything runs, no link is broken, no disk is full and no sync is slow.
+    pub(crate) fn heal(&mut self) {
+        self.network.heal();
+        for machine in self.controllers.iter_mut().chain(&mut self.workers) {
+            if let Some(shim) = machine.shim() {
+                shim.heal();
+            }
+            if machine.disk().is_limited() {
+                machine.disk().free(machine.host());
+            }
+            machine.resume();
+            if machine.ended().is_some() || !machine.runs() {
+                machine.start();
+            }
+        }
+    }
+
+    /// Asks again and again; an error says what was waited for.
+    pub(crate) fn until(&self, what: &str, within: Duration, holds: impl Fn(&Self) -> bool) -> Result<(), String> {
+        let deadline = self.env.clock.monotonic() + within;
+        while !holds(self) {
+            if self.env.clock.monotonic() > deadline {
+                return Err(format!("not within {within:?}: {what}"));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// What all programs wrote, for whoever looks for a fault.
+    pub(crate) fn write_logs(&self, folder: &Path) {
+        for machine in self.controllers.iter().chain(&self.workers) {
+            fs::write(folder.join(format!("{}.log", machine.name())), machine.text()).expect("written");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! One run: a cluster, clients, faults one after the other, then calm, and the comparison of everything that was written down.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use atlas_env::Env;
+
+use super::check::{Evidence, Violation, check};
+use super::effects::{deeds, read};
+use super::fault::Became;
+use super::journal::{Journal, Outcome};
+use super::rig::{CLIENTS, Rig, hosts};
+use super::scenario::Scenario;
+use super::survey::{self, Survey};
+use super::verdict::Verdict;
+use super::workload::{Client, Shared};
+use crate::net::Network;
+use crate::rng::Rng;
+
+/// Everything that waits for nobody ends within this once all is healed.
+const CALM: Duration = Duration::from_secs(60);
+
+/// The longest pause of a client between two calls.
+const PAUSE_MAX: Duration = Duration::from_millis(50);
+
+/// Fewer calls a second that were done make a run void.
+const DONE_MIN: u64 = 10;
+
+/// What a run is to do.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What goes wrong.
+    pub scenario: &'static Scenario,
+    /// Chooses the work and the faults.
+    pub seed: u64,
+    /// How long there are faults.
+    pub faults_for: Duration,
+    /// How many clients.
+    pub clients: usize,
+    /// Where everything is kept; removed again if nothing was found.
+    pub folder: PathBuf,
+    /// Whether no fault is to begin any more.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// Runs once. An error is one of this harness or of the machine: it says nothing about Atlas.
+pub fn run(options: &Options) -> Result<Verdict, String> {
+    let names = hosts(&options.scenario.layout);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let network = match Network::isolated(&names, options.seed) {
+        Ok(network) => network,
+        Err(_) if options.scenario.missing().is_none() => Network::loopback(&names),
+        Err(error) => return Err(error),
+    };
+    let network = Arc::new(network);
+    fs::create_dir_all(&options.folder).map_err(|error| format!("no folder for the run: {error}"))?;
+    let folder = fs::canonicalize(&options.folder).map_err(|error| format!("no folder for the run: {error}"))?;
+    let (theirs, of_theirs) = (Arc::clone(&network), options.clone());
+    // Everything that talks to controllers does so from the clients' host.
+    let verdict = network.host(CLIENTS).run(move || on_host(&of_theirs, theirs, &folder))?;
+    if verdict.is_good() {
+        fs::remove_dir_all(&options.folder).map_err(|error| format!("the folder of the run stays: {error}"))?;
+    }
+    Ok(verdict)
+}
+
+fn on_host(options: &Options, network: Arc<Network>, folder: &Path) -> Result<Verdict, String> {
+    let mut rng = Rng::new(options.seed);
+    let mut rig = Rig::start(&options.scenario.layout, network, folder)?;
+    let shared = Shared {
+        env: rig.env.clone(),
+        controllers: rig.controllers.iter().map(|machine| machine.http()).collect(),
+        journal: Journal::default(),
+        jobs: Arc::default(),
+        stop: Arc::default(),
+        session_ttl: rig.session_ttl,
+        pause_max: PAUSE_MAX,
+    };
+    let clients = start_clients(&shared, options.clients, &mut rng);
+    let mut verdict = Verdict::default();
+    let mut unbounded = false;
+    let until = rig.env.clock.monotonic() + options.faults_for;
+    while rig.env.clock.monotonic() < until && !options.stop.load(Ordering::Relaxed) {
+        thread::sleep(Duration::from_millis(rng.range(200, 900)));
+        let fault = rng.pick(options.scenario.faults);
+        unbounded |= fault.unbounds_clocks();
+        let count = verdict.faults.entry(fault.name()).or_default();
+        match fault.inject(&mut rig, &mut rng) {
+            Became::Installed => count.installed += 1,
+            Became::Skipped => count.skipped += 1,
+            Became::Indeterminate => count.indeterminate += 1,
+        }
+    }
+    shared.stop.store(true, Ordering::Relaxed);
+    clients.join().map_err(|_| "a client panicked".to_owned())?;
+    rig.heal();
+    let calm = settle(&rig);
+    let surveys = survey(&rig);
+    rig.write_logs(folder);
+    let evidence =
+        Evidence { entries: shared.journal.entries(), deeds: deeds(&read(&rig.effects)), surveys, unbounded };
+    verdict.violations = check(&evidence);
+    verdict.violations.extend(calm.err().map(|text| Violation { rule: "liveness", text }));
+    count(&mut verdict, &evidence);
+    verdict.void = void(&verdict, options);
+    if !verdict.is_good() {
+        write_evidence(&evidence, folder);
+    }
+    Ok(verdict)
+}
+
+/// All clients on one thread of the clients' host.
+fn start_clients(shared: &Shared, count: usize, rng: &mut Rng) -> JoinHandle<()> {
+    let clients: Vec<Client> = (0..count).map(|number| Client::new(shared.clone(), number, rng.fork())).collect();
+    let env = shared.env.clone();
+    let work = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let tasks: Vec<_> = clients.into_iter().map(|client| env.spawn("client", client.run())).collect();
+            for task in tasks {
+                task.join().await.expect("a client ends");
+            }
+        });
+    };
+    thread::Builder::new().name("clients".to_owned()).spawn(work).expect("a thread")
+}
+
+/// Waits until every controller serves and no job is left but those in doubt.
+fn settle(rig: &Rig) -> Result<(), String> {
+    for which in 0..rig.controllers.len() {
+        let name = rig.controllers[which].name();
+        rig.until(&format!("{name} serves after everything was healed"), CALM, |rig| rig.serves(which))?;
+    }
+    rig.until("all jobs have ended", CALM, |rig| {
+        let running = rig.get(0, "/api/jobs?status=running&limit=1&view=full");
+        let pending = rig.get(0, "/api/jobs?status=pending&limit=1000&view=full");
+        let none = |jobs: Option<serde_json::Value>| {
+            jobs.is_some_and(|jobs| {
+                jobs.as_array().is_some_and(|jobs| jobs.iter().all(|job| job["reason"] == "in_doubt"))
+            })
+        };
+        none(running) && none(pending)
+    })
+}
+
+fn survey(rig: &Rig) -> Vec<Survey> {
+    let env = Env::system();
+    let one = |which: usize| {
+        let machine = &rig.controllers[which];
+        let (name, at) = (machine.name().to_owned(), machine.http());
+        rig.ask(async |http| {
+            let jobs = survey::jobs(http, at).await.unwrap_or_default();
+            let events = survey::events(&env, http, at).await.unwrap_or_default();
+            Survey { name, jobs, events }
+        })
+    };
+    (0..rig.controllers.len()).map(one).collect()
+}
+
+/// What the run did, in numbers.
+fn count(verdict: &mut Verdict, evidence: &Evidence) {
+    for entry in &evidence.entries {
+        match entry.outcome {
+            Outcome::Done(_) => verdict.done += 1,
+            Outcome::Refused(_) => verdict.refused += 1,
+            Outcome::Unknown(_) => verdict.unknown += 1,
+        }
+    }
+    let changes = evidence.surveys.first().map(|survey| survey.events.as_slice()).unwrap_or_default();
+    let jobs = evidence.surveys.first().map_or(0, |survey| survey.jobs.len() as u64);
+    let lost = changes.iter().filter(|change| change.change == "lost").count() as u64;
+    let overlaps = evidence.deeds.values().filter(|deeds| !deeds.overlaps.is_empty()).count() as u64;
+    let starts = evidence.deeds.values().map(|deeds| deeds.starts()).sum();
+    verdict.seen.extend([("jobs", jobs), ("attempts lost", lost), ("overlaps", overlaps), ("starts", starts)]);
+}
+
+/// In what the run fell short of proving anything.
+fn void(verdict: &Verdict, options: &Options) -> Option<String> {
+    let seconds = options.faults_for.as_secs();
+    if verdict.done < DONE_MIN * seconds {
+        return Some(format!("{} calls were done in {seconds} s", verdict.done));
+    }
+    // A short run has time for fewer.
+    let wanted = options.scenario.faults_min.min(seconds / 3);
+    if verdict.installed() < wanted {
+        return Some(format!("{} faults of {wanted}", verdict.installed()));
+    }
+    let short = |(name, least): &&(&'static str, u64)| verdict.seen.get(name).copied().unwrap_or(0) < *least;
+    options.scenario.seen_min.iter().find(short).map(|(name, least)| format!("fewer than {least} {name}"))
+}
+
+/// Everything that was compared, for whoever looks for the fault.
+fn write_evidence(evidence: &Evidence, folder: &Path) {
+    let lines = |items: Vec<String>| items.join("\n") + "\n";
+    let journal = lines(evidence.entries.iter().map(|entry| format!("{entry:?}")).collect());
+    fs::write(folder.join("journal"), journal).expect("written");
+    for survey in &evidence.surveys {
+        let jobs = lines(survey.jobs.values().map(ToString::to_string).collect());
+        fs::write(folder.join(format!("{}.jobs", survey.name)), jobs).expect("written");
+        let events = lines(survey.events.iter().map(|change| format!("{change:?}")).collect());
+        fs::write(folder.join(format!("{}.events", survey.name)), events).expect("written");
+    }
+}

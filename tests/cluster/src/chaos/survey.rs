@@ -1,0 +1,107 @@
+//! Everything that one controller tells in the end.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use atlas_env::Env;
+use serde_json::Value;
+
+use super::call::Http;
+use super::journal::Outcome;
+
+/// Jobs a page of the list.
+const PAGE: usize = 500;
+
+/// How long an event stream is silent when everything was told.
+const SILENCE: Duration = Duration::from_millis(1500);
+
+/// What a controller tells.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Survey {
+    pub(crate) name: String,
+    /// All jobs in their full view, by id.
+    pub(crate) jobs: BTreeMap<String, Value>,
+    /// All changes of jobs in the order of their numbers.
+    pub(crate) events: Vec<Change>,
+}
+
+/// A change of a job, as an event told it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) seq: u64,
+    pub(crate) job: String,
+    pub(crate) change: String,
+    pub(crate) old: String,
+    pub(crate) new: String,
+    pub(crate) attempt: u64,
+}
+
+/// All jobs of a controller; an error says why it did not tell.
+pub(crate) async fn jobs(http: &Http, at: SocketAddr) -> Result<BTreeMap<String, Value>, String> {
+    let mut jobs = BTreeMap::new();
+    loop {
+        let path = format!("/api/jobs?view=full&limit={PAGE}&offset={}", jobs.len());
+        let page = match http.get(at, &path).await {
+            Outcome::Done(answer) => answer.body,
+            other => return Err(format!("{path}: {other:?}")),
+        };
+        let page = page.as_array().ok_or("the list is no array")?;
+        for job in page {
+            let id = job["id"].as_str().ok_or("a job without an id")?;
+            if jobs.insert(id.to_owned(), job.clone()).is_some() {
+                return Err(format!("{id} is twice in the list"));
+            }
+        }
+        if page.len() < PAGE {
+            return Ok(jobs);
+        }
+    }
+}
+
+/// All events of a controller from the first one.
+pub(crate) async fn events(env: &Env, http: &Http, at: SocketAddr) -> Result<Vec<Change>, String> {
+    let mut answer = http.stream(at, "/api/events?view=full", 0).await?;
+    let mut text = Vec::new();
+    loop {
+        let piece = tokio::select! {
+            piece = answer.chunk() => piece.map_err(|error| error.to_string())?,
+            () = env.clock.sleep(SILENCE) => None,
+        };
+        match piece {
+            Some(piece) => text.extend_from_slice(&piece),
+            None => break,
+        }
+    }
+    let text = String::from_utf8(text).map_err(|error| error.to_string())?;
+    text.split("\n\n").filter(|frame| frame.lines().any(|line| line.starts_with("data:"))).map(change).collect()
+}
+
+fn change(frame: &str) -> Result<Change, String> {
+    let field = |name: &str| frame.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let broken = || format!("a frame that is no change: {frame}");
+    let seq = field("id:").and_then(|text| text.parse().ok()).ok_or_else(broken)?;
+    let data: Value = serde_json::from_str(field("data:").ok_or_else(broken)?).map_err(|_| broken())?;
+    let text = |value: &Value| value.as_str().map(str::to_owned).ok_or_else(broken);
+    Ok(Change {
+        seq,
+        job: text(&data["job_id"])?,
+        change: text(&data["change"])?,
+        old: text(&data["old_status"])?,
+        new: text(&data["new_status"])?,
+        attempt: data["job"]["attempt"].as_u64().ok_or_else(broken)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_is_read() {
+        let frame = "id: 7\nevent: job\ndata: {\"job_id\":\"j\",\"old_status\":\"pending\",\"new_status\":\"running\",\"change\":\"granted\",\"job\":{\"attempt\":1}}";
+        let change = change(frame).expect("a change");
+        assert_eq!((change.seq, change.new.as_str(), change.attempt), (7, "running", 1));
+        assert!(super::change("id: 7\ndata: {}").is_err());
+    }
+}

@@ -1,0 +1,177 @@
+//! `cargo xtask chaos`: scenario after scenario until a time is up. Loopback and own namespaces only.
+
+#![expect(clippy::print_stdout, reason = "a command-line program")]
+#![expect(clippy::print_stderr, reason = "a command-line program")]
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use atlas_cluster_tests::chaos::{Ledger, Needs, Options, Scenario, child, missing, run};
+use atlas_env::Env;
+use clap::{Parser, Subcommand};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Real processes, real faults.
+#[derive(Parser)]
+#[command(name = "atlas-chaos", disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Runs scenarios until the time is up.
+    Run(Run),
+    /// Says which scenarios there are, and what this machine lacks for them.
+    List,
+    /// Is an agent of the workload: writes down what it does.
+    #[command(hide = true)]
+    Effect {
+        /// The file of side effects.
+        file: PathBuf,
+    },
+}
+
+#[derive(Parser)]
+struct Run {
+    /// Minutes after which no new run begins.
+    #[arg(long, default_value_t = 10.0)]
+    minutes: f64,
+    /// The first seed; drawn from the clock when absent, and printed.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Only these scenarios.
+    #[arg(long = "scenario")]
+    scenarios: Vec<String>,
+    /// How long there are faults in one run, in seconds.
+    #[arg(long, default_value_t = 40)]
+    seconds: u64,
+    /// Clients of a run.
+    #[arg(long, default_value_t = 4)]
+    clients: usize,
+    /// Where runs keep their data while they last, and for good if something was found.
+    #[arg(long, default_value = "target/chaos")]
+    folder: PathBuf,
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().verb {
+        Verb::Run(options) => run_all(&options),
+        Verb::List => {
+            list();
+            Ok(true)
+        }
+        Verb::Effect { file } => child(&file).map(|()| true).context("the side effect was not written"),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn list() {
+    for scenario in Scenario::all() {
+        match scenario.missing() {
+            Some(reason) => println!("{} (not here: {reason})", scenario.name),
+            None => println!("{}", scenario.name),
+        }
+    }
+    for needs in [Needs::Namespaces, Needs::Compiler] {
+        if let Some(reason) = missing(needs) {
+            eprintln!("this machine lacks: {reason}");
+        }
+    }
+}
+
+fn run_all(options: &Run) -> Result<bool> {
+    let env = Env::system();
+    let first = options.seed.unwrap_or_else(|| env.clock.wall().0.unsigned_abs());
+    let scenarios = chosen(&options.scenarios)?;
+    let stop = stopped_by_signals(&env)?;
+    let until = env.clock.monotonic() + Duration::from_secs_f64(options.minutes * 60.0);
+    let mut ledger = Ledger::default();
+    for number in 0.. {
+        if number > 0 && (env.clock.monotonic() >= until || stop.load(Ordering::Relaxed)) {
+            break;
+        }
+        let scenario = scenarios[number % scenarios.len()];
+        let seed = first.wrapping_add(number as u64);
+        println!("{} seed {seed}", scenario.name);
+        let verdict = run(&Options {
+            scenario,
+            seed,
+            faults_for: Duration::from_secs(options.seconds),
+            clients: options.clients,
+            folder: folder(&options.folder, scenario, seed),
+            stop: Arc::clone(&stop),
+        });
+        let verdict = verdict.map_err(|error| anyhow::anyhow!("{} seed {seed} did not run: {error}", scenario.name))?;
+        println!("  {verdict}");
+        if !verdict.is_good() {
+            let Run { seconds, clients, .. } = options;
+            println!(
+                "  again: cargo xtask chaos --minutes 0 --scenario {} --seed {seed} --seconds {seconds} --clients {clients}",
+                scenario.name
+            );
+        }
+        ledger.add(&verdict);
+    }
+    println!("faults: {}", ledger.classes());
+    println!("{ledger}");
+    Ok(ledger.is_good())
+}
+
+fn folder(within: &Path, scenario: &Scenario, seed: u64) -> PathBuf {
+    within.join(format!("{}-{seed}-{}", scenario.name, std::process::id()))
+}
+
+/// The scenarios that can run here; those that cannot are told.
+fn chosen(names: &[String]) -> Result<Vec<&'static Scenario>> {
+    let mut chosen = Vec::new();
+    let named = |name: &String| Scenario::named(name).with_context(|| format!("there is no scenario \"{name}\""));
+    let wanted: Vec<_> = match names {
+        [] => Scenario::all().iter().collect(),
+        names => names.iter().map(named).collect::<Result<_>>()?,
+    };
+    for scenario in wanted {
+        match scenario.missing() {
+            Some(reason) => eprintln!("skipped: {}: {reason}", scenario.name),
+            None => chosen.push(scenario),
+        }
+    }
+    if chosen.is_empty() {
+        bail!("no scenario can run on this machine");
+    }
+    Ok(chosen)
+}
+
+/// Becomes true on SIGINT and SIGTERM: the run at hand ends early and is judged.
+fn stopped_by_signals(env: &Env) -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let told = Arc::clone(&stop);
+    let env = env.clone();
+    runtime.block_on(async {
+        let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        env.spawn("signals", async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            told.store(true, Ordering::Relaxed);
+        });
+        anyhow::Ok(())
+    })?;
+    // It listens for as long as the process lives.
+    std::mem::forget(runtime);
+    Ok(stop)
+}

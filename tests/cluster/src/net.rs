@@ -1,0 +1,182 @@
+//! A network of a test: hosts with addresses of their own, and links between them that can be cut, slowed and made to lose.
+//!
+//! Hosts are anonymous namespaces joined by a switch in this process. Nothing of it has a name on the machine, so nothing is left
+//! when this process ends, however it ends. Where namespaces cannot be made the same hosts are addresses of the loopback net;
+//! then links cannot be broken and every attempt says so.
+
+mod host;
+mod switch;
+mod tap;
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+pub use host::Host;
+pub use switch::Link;
+use switch::Switch;
+
+/// Whether a fault could be set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Installed {
+    /// It holds now.
+    Yes,
+    /// This machine, or this kind of network, does not have it.
+    No,
+}
+
+/// Hosts and what joins them.
+#[derive(Debug)]
+pub struct Network {
+    // Before the switch: a host gives its device back when it goes.
+    hosts: Vec<Host>,
+    switch: Option<Switch>,
+}
+
+impl Network {
+    /// Hosts in namespaces; an error says what the machine lacks.
+    pub fn isolated(names: &[&str], seed: u64) -> Result<Self, String> {
+        let (mut hosts, mut taps) = (Vec::new(), Vec::new());
+        for (index, name) in names.iter().enumerate() {
+            let (host, tap) = Host::isolated(name, index, names.len())?;
+            hosts.push(host);
+            taps.push(tap);
+        }
+        Ok(Self { hosts, switch: Some(Switch::start(taps, seed)) })
+    }
+
+    /// The same hosts as addresses of the loopback net, which differ from those of other processes.
+    pub fn loopback(names: &[&str]) -> Self {
+        let run = std::process::id();
+        let net = [127, 1 + (run >> 8) as u8 % 254, run as u8];
+        let host = |(index, name): (usize, &&str)| {
+            Host::plain(name, Ipv4Addr::new(net[0], net[1], net[2], host::number(index)))
+        };
+        Self { hosts: names.iter().enumerate().map(host).collect(), switch: None }
+    }
+
+    /// Whether links can be broken.
+    pub fn is_isolated(&self) -> bool {
+        self.switch.is_some()
+    }
+
+    /// A host by its name.
+    #[track_caller]
+    pub fn host(&self, name: &str) -> &Host {
+        &self.hosts[self.index(name)]
+    }
+
+    /// Nothing passes between two hosts.
+    pub fn cut(&self, one: &str, other: &str) -> Installed {
+        let _ = self.cut_one_way(one, other);
+        self.cut_one_way(other, one)
+    }
+
+    /// Nothing passes from one host to another; the way back stays open.
+    pub fn cut_one_way(&self, from: &str, to: &str) -> Installed {
+        self.set(from, to, Link { cut: true, ..Link::default() })
+    }
+
+    /// Frames between two hosts take so long, each way, and up to `jitter` longer, which also reorders them.
+    pub fn delay(&self, one: &str, other: &str, delay: Duration, jitter: Duration) -> Installed {
+        let link = Link { delay, jitter, ..Link::default() };
+        let _ = self.set(one, other, link);
+        self.set(other, one, link)
+    }
+
+    /// Sets one direction of a link.
+    pub fn set(&self, from: &str, to: &str, link: Link) -> Installed {
+        let Some(switch) = &self.switch else { return Installed::No };
+        switch.set(self.index(from), self.index(to), link);
+        Installed::Yes
+    }
+
+    /// All links are whole and fast again.
+    pub fn heal(&self) {
+        if let Some(switch) = &self.switch {
+            switch.heal();
+        }
+    }
+
+    #[track_caller]
+    fn index(&self, name: &str) -> usize {
+        self.hosts.iter().position(|host| host.name() == name).expect("a host of this network")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::thread;
+
+    use atlas_env::Env;
+
+    use super::*;
+    use crate::chaos::{Needs, skipped_aloud};
+
+    /// Sends one byte to `to` and back on a new connection; none if it does not arrive in time.
+    fn ping(from: &Host, to: SocketAddr) -> Option<Duration> {
+        from.run(move || {
+            let clock = Env::system().clock;
+            let begun = clock.monotonic();
+            let mut stream = TcpStream::connect_timeout(&to, Duration::from_millis(700)).ok()?;
+            stream.set_read_timeout(Some(Duration::from_millis(700))).ok()?;
+            stream.write_all(b"x").ok()?;
+            stream.read_exact(&mut [0]).ok()?;
+            Some(clock.monotonic() - begun)
+        })
+    }
+
+    /// Answers every byte with itself.
+    fn echo(host: &Host) -> SocketAddr {
+        let address = SocketAddr::from((host.address(), 7000));
+        let listener = host.run(move || TcpListener::bind(address).expect("bound"));
+        let serve = move || {
+            for stream in listener.incoming() {
+                let Ok(mut stream) = stream else { break };
+                let mut byte = [0];
+                if stream.read_exact(&mut byte).is_ok() {
+                    // The other side may have given up.
+                    let _ = stream.write_all(&byte);
+                }
+            }
+        };
+        thread::Builder::new().name("echo".to_owned()).spawn(serve).expect("a thread");
+        address
+    }
+
+    #[test]
+    fn links_are_cut_one_way_and_both_and_slowed_and_healed() {
+        if skipped_aloud(&[Needs::Namespaces]) {
+            return;
+        }
+        let network = Network::isolated(&["a", "b", "c"], 1).expect("namespaces");
+        let (a, c) = (network.host("a"), network.host("c"));
+        let b = echo(network.host("b"));
+        assert!(ping(a, b).is_some() && ping(c, b).is_some());
+        assert_eq!(network.cut("a", "b"), Installed::Yes);
+        assert!(ping(a, b).is_none() && ping(c, b).is_some());
+        network.heal();
+        assert!(ping(a, b).is_some());
+        // Either half of a connection is enough to break it, whichever way it was opened.
+        assert_eq!(network.cut_one_way("b", "a"), Installed::Yes);
+        assert!(ping(a, b).is_none());
+        network.heal();
+        let slow = Duration::from_millis(25);
+        assert_eq!(network.delay("a", "b", slow, Duration::ZERO), Installed::Yes);
+        let took = ping(a, b).expect("slow, not cut");
+        assert!(took >= 4 * slow, "a connection and a byte there and back: {took:?}");
+        network.heal();
+        assert!(ping(a, b).is_some_and(|took| took < 4 * slow));
+    }
+
+    #[test]
+    fn loopback_hosts_have_addresses_and_no_links() {
+        let network = Network::loopback(&["a", "b"]);
+        let b = echo(network.host("b"));
+        assert!(ping(network.host("a"), b).is_some());
+        assert_eq!(network.cut("a", "b"), Installed::No);
+        assert!(ping(network.host("a"), b).is_some());
+    }
+}
