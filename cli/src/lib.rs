@@ -15,12 +15,14 @@ mod input;
 mod output;
 #[cfg(test)]
 mod reference;
+mod source;
 mod sse;
 mod words;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+pub use source::main as source_main;
 
 use crate::arguments::Arguments;
 use crate::context::Context;

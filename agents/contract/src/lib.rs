@@ -7,7 +7,7 @@
 
 mod contract;
 pub mod fixture;
-mod python;
+pub mod python;
 pub mod requirement;
 pub mod schema;
 mod skill;

@@ -1,4 +1,5 @@
-//! Values in Python notation, for messages that clients of the Python library compare (spec §4).
+//! Values in Python notation: for messages that clients of the Python library compare (spec §4), and for the source's
+//! command line (spec §17.1).
 
 use serde_json::{Number, Value};
 
@@ -8,7 +9,7 @@ const LEN_MAX: usize = 2_000;
 /// `value` as Python's `repr` prints it, shortened when it is very long.
 pub(crate) fn repr(value: &Value) -> String {
     let mut text = String::new();
-    write(&mut text, value);
+    write(&mut text, value, LEN_MAX);
     if text.len() > LEN_MAX {
         let end = (0..=LEN_MAX).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
         text.truncate(end);
@@ -17,9 +18,21 @@ pub(crate) fn repr(value: &Value) -> String {
     text
 }
 
-fn write(out: &mut String, value: &Value) {
+/// `value` as Python's `str` prints it, whole: a text as it is, all else in Python notation.
+pub fn display(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => {
+            let mut text = String::new();
+            write(&mut text, other, usize::MAX);
+            text
+        }
+    }
+}
+
+fn write(out: &mut String, value: &Value, max: usize) {
     // What is over the limit is cut anyway; a large input must not cost its own size again for each message.
-    if out.len() > LEN_MAX {
+    if out.len() > max {
         return;
     }
     match value {
@@ -27,15 +40,15 @@ fn write(out: &mut String, value: &Value) {
         Value::Bool(true) => out.push_str("True"),
         Value::Bool(false) => out.push_str("False"),
         Value::Number(value) => out.push_str(&number(value)),
-        Value::String(text) => out.push_str(&string(text)),
+        Value::String(text) => out.push_str(&quoted(text, max)),
         Value::Array(items) => {
             out.push('[');
             for (index, item) in items.iter().enumerate() {
                 if index > 0 {
                     out.push_str(", ");
                 }
-                write(out, item);
-                if out.len() > LEN_MAX {
+                write(out, item, max);
+                if out.len() > max {
                     return;
                 }
             }
@@ -47,10 +60,10 @@ fn write(out: &mut String, value: &Value) {
                 if index > 0 {
                     out.push_str(", ");
                 }
-                out.push_str(&string(name));
+                out.push_str(&quoted(name, max));
                 out.push_str(": ");
-                write(out, value);
-                if out.len() > LEN_MAX {
+                write(out, value, max);
+                if out.len() > max {
                     return;
                 }
             }
@@ -61,9 +74,14 @@ fn write(out: &mut String, value: &Value) {
 
 /// Text in Python quotes: single ones, unless only single ones occur in it.
 pub(crate) fn string(text: &str) -> String {
+    quoted(text, LEN_MAX)
+}
+
+/// The first `max` characters of a text and one more, by which its reader sees that there were more.
+fn quoted(text: &str, max: usize) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut out = String::from(quote);
-    for c in text.chars().take(LEN_MAX + 1) {
+    for c in text.chars().take(max.saturating_add(1)) {
         match c {
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),

@@ -27,6 +27,8 @@ pub struct Options {
     pub node: Option<String>,
     /// Most jobs that the node runs at once; none is the worker's default.
     pub places: Option<u32>,
+    /// Most idle slots that the node keeps; none is the worker's default.
+    pub warm_pool_size: Option<u32>,
     /// Offers the in-process provider that does nothing, for benchmarks.
     pub noop: bool,
 }
@@ -34,7 +36,7 @@ pub struct Options {
 impl Options {
     /// Defaults: an ephemeral cluster with the host's name.
     pub fn new(ports: Ports) -> Self {
-        Self { ports, data: None, node: None, places: None, noop: false }
+        Self { ports, data: None, node: None, places: None, warm_pool_size: None, noop: false }
     }
 }
 
@@ -86,6 +88,7 @@ impl Cluster {
         let mut worker = atlas_worker::Options::new(node, vec![address], data.path().join("worker"));
         worker.noop = options.noop;
         worker.places = options.places.or(worker.places);
+        worker.warm_pool_size = options.warm_pool_size.unwrap_or(worker.warm_pool_size);
         let worker = match Worker::start(worker, env.clone()).await {
             Ok(worker) => worker,
             Err(error) => {

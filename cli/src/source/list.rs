@@ -1,0 +1,58 @@
+//! `atlas list` and its alias `atlas discover`.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::{Answer, folder, render};
+
+/// Which folder, and how.
+#[derive(Debug, clap::Args)]
+pub(super) struct Options {
+    /// The folder of agents.
+    #[arg(long, alias = "agents", default_value = "./agents", value_name = "DIR")]
+    agents_path: PathBuf,
+    /// Prints JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// As `list`, with the folder as argument.
+#[derive(Debug, clap::Args)]
+pub(super) struct Discover {
+    /// The folder of agents.
+    #[arg(default_value = "./agents", value_name = "DIR")]
+    directory: PathBuf,
+    /// Prints JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(options: &Options) -> Answer {
+    Ok(list(&options.agents_path, options.json))
+}
+
+pub(super) fn discover(options: &Discover) -> Answer {
+    Ok(list(&options.directory, options.json))
+}
+
+fn list(path: &Path, as_json: bool) -> String {
+    let found = folder::agents(path);
+    if as_json {
+        let agents = found.iter().map(|agent| {
+            let contract = &agent.contract;
+            json!({
+                "name": contract.name.as_str(),
+                "version": contract.version.to_string(),
+                "description": contract.description,
+                "capabilities": contract.capabilities,
+            })
+        });
+        return render::json(&Value::Array(agents.collect()));
+    }
+    if found.is_empty() {
+        return "No agents found.\n".to_owned();
+    }
+    let lines = found.iter().map(|agent| folder::line(&agent.contract) + "\n");
+    format!("Found {} agent(s):\n\n{}", found.len(), lines.collect::<String>())
+}

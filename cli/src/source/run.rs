@@ -1,0 +1,85 @@
+//! `atlas run`: one agent on one input, without a server.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::embedded::{self, Plan};
+use super::{Answer, Refusal, folder, render};
+
+/// What to run, and on what.
+#[derive(Debug, clap::Args)]
+pub(super) struct Options {
+    /// The agent.
+    agent: String,
+    /// The input as JSON.
+    #[arg(value_name = "JSON", required_unless_present = "input", conflicts_with = "input")]
+    argument: Option<String>,
+    /// The input as JSON.
+    #[arg(short, long, value_name = "JSON", allow_hyphen_values = true)]
+    input: Option<String>,
+    /// The folder of agents.
+    #[arg(long, alias = "agents", default_value = "./agents", value_name = "DIR")]
+    agents_path: PathBuf,
+    /// Prints JSON.
+    #[arg(long)]
+    json: bool,
+    /// Accepted for old scripts; nothing is kept.
+    #[arg(long, value_name = "FILE")]
+    db: Option<PathBuf>,
+}
+
+pub(super) fn run(options: &Options) -> Answer {
+    let input = options.input.as_deref().or(options.argument.as_deref()).unwrap_or_default();
+    let input = input_of(input)?;
+    let found = folder::agents(&options.agents_path);
+    if folder::latest(&found, &options.agent).is_none() {
+        return Err(Refusal::new(format!("Error: Agent not found: {}", options.agent)));
+    }
+    let plan = Plan {
+        agents: &found,
+        agent: &options.agent,
+        input: &input,
+        priority: 0,
+        places: 4,
+        warm_pool_size: 0,
+        patience: None,
+    };
+    let job = embedded::run(&plan)?;
+    if job["status"] != "completed" {
+        return Err(Refusal::new(format!("Agent failed: {}", why(job["error"].as_str().unwrap_or_default()))));
+    }
+    let output = &job["output_data"];
+    Ok(if options.json { render::json(output) } else { render::result(output) })
+}
+
+/// Reads the input of a command.
+pub(super) fn input_of(text: &str) -> Result<Value, Refusal> {
+    serde_json::from_str(text).map_err(|error| Refusal::new(format!("Invalid JSON input: {error}")))
+}
+
+/// A run without a pool names the check that failed and not what it found.
+fn why(error: &str) -> &str {
+    match error.split_once(':') {
+        Some(("Input validation", _)) => "Input validation failed",
+        Some(("Output validation", _)) => "Output validation failed",
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn validation_is_told_in_short() {
+        assert_eq!(why("Input validation: 'message' is a required property"), "Input validation failed");
+        assert_eq!(why("Execution timed out after 0.3s"), "Execution timed out after 0.3s");
+    }
+
+    #[test]
+    fn an_input_that_is_no_json_is_refused() {
+        let Refusal(text) = input_of("{bad").expect_err("no JSON");
+        assert!(text.starts_with("Invalid JSON input: "), "{text}");
+    }
+}
