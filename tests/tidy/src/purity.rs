@@ -4,8 +4,16 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 7] =
-    ["atlas-types", "atlas-format", "atlas-state", "atlas-scheduler", "atlas-duty", "atlas-replica", "atlas-slots"];
+const PURE: [&str; 8] = [
+    "atlas-types",
+    "atlas-format",
+    "atlas-state",
+    "atlas-scheduler",
+    "atlas-duty",
+    "atlas-replica",
+    "atlas-slots",
+    "atlas-linearizability",
+];
 
 const IMPURE: [&str; 13] = [
     "tokio",

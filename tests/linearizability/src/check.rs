@@ -1,0 +1,173 @@
+//! The search.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use crate::history::{Model, Operation};
+
+/// Possibilities looked at for one answer. Beyond it too much is open at once to tell.
+const STEPS_MAX: usize = 200_000;
+
+/// What became of a check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// There is such an order.
+    Linearizable,
+    /// There is none.
+    Violation(Violation),
+    /// Too many operations were open at once.
+    TooHard,
+}
+
+impl Verdict {
+    /// The violation, if it is one.
+    pub fn violation(&self) -> Option<&Violation> {
+        match self {
+            Self::Violation(violation) => Some(violation),
+            Self::Linearizable | Self::TooHard => None,
+        }
+    }
+}
+
+/// Where no order is left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The operation whose answer nothing explains: its place in the history.
+    pub operation: usize,
+    /// That operation, in words.
+    pub text: String,
+    /// What the object could have been before it, and which open operations could have taken effect by then.
+    pub before: Vec<String>,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "nothing explains {}; before it: {}", self.text, self.before.join(" or "))
+    }
+}
+
+/// The open operations that have taken effect.
+type Effective = BTreeSet<usize>;
+
+/// What the object may be, each with the open operations that have taken effect in it.
+///
+/// Of two ways to the same state, one that has used up fewer operations of unknown outcome can do all that the other can: only it is
+/// kept. That is what keeps histories with many unknown outcomes in reach.
+struct Possible<S>(BTreeMap<S, Vec<Effective>>);
+
+impl<S: Clone + Ord> Possible<S> {
+    /// Adds a possibility; false if another one covers it.
+    fn insert(&mut self, state: &S, effective: &Effective, unknown: impl Fn(usize) -> bool) -> bool {
+        let covers = |less: &Effective, more: &Effective| {
+            less.is_subset(more) && more.difference(less).all(|&operation| unknown(operation))
+        };
+        let ways = self.0.entry(state.clone()).or_default();
+        if ways.iter().any(|way| covers(way, effective)) {
+            return false;
+        }
+        ways.retain(|way| !covers(effective, way));
+        ways.push(effective.clone());
+        true
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&S, &Effective)> {
+        self.0.iter().flat_map(|(state, ways)| ways.iter().map(move |way| (state, way)))
+    }
+}
+
+/// Checks the operations on one object.
+pub fn check<M: Model>(model: &M, history: &[Operation<M::Input, M::Output>]) -> Verdict {
+    let mut open = BTreeSet::new();
+    let mut possible = Possible(BTreeMap::from([(model.initial(), vec![Effective::new()])]));
+    for Moment { operation, answer, .. } in moments(history) {
+        if !answer {
+            open.insert(operation);
+            continue;
+        }
+        let Some(next) = explain(model, history, &open, &possible, operation) else { return Verdict::TooHard };
+        if next.0.is_empty() {
+            return Verdict::Violation(violation(history, operation, &possible));
+        }
+        open.remove(&operation);
+        possible = next;
+    }
+    Verdict::Linearizable
+}
+
+/// All that the object can be once `answered` has taken effect; none if that is too much.
+fn explain<M: Model>(
+    model: &M,
+    history: &[Operation<M::Input, M::Output>],
+    open: &BTreeSet<usize>,
+    possible: &Possible<M::State>,
+    answered: usize,
+) -> Option<Possible<M::State>> {
+    let unknown = |operation: usize| history[operation].answered.is_none();
+    let mut next = Possible(BTreeMap::new());
+    let mut seen = Possible(BTreeMap::new());
+    let mut todo: Vec<(M::State, Effective)> = Vec::new();
+    for (state, effective) in possible.iter() {
+        seen.insert(state, effective, unknown);
+        todo.push((state.clone(), effective.clone()));
+    }
+    let mut steps = 0;
+    while let Some((state, mut effective)) = todo.pop() {
+        steps += 1;
+        if steps > STEPS_MAX {
+            return None;
+        }
+        if effective.remove(&answered) {
+            next.insert(&state, &effective, unknown);
+            continue;
+        }
+        for &operation in open.difference(&effective) {
+            let Operation { input, answered, .. } = &history[operation];
+            let output = answered.as_ref().map(|(_, output)| output);
+            let Some(after) = model.step(&state, input, output) else { continue };
+            let mut effective = effective.clone();
+            effective.insert(operation);
+            if seen.insert(&after, &effective, unknown) {
+                todo.push((after, effective));
+            }
+        }
+    }
+    Some(next)
+}
+
+/// A call or an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Moment {
+    at: u64,
+    /// Of what happens at one time the calls come first: then the operations may overlap, which forgives more.
+    answer: bool,
+    operation: usize,
+}
+
+/// Calls and answers in the order in which they came.
+fn moments<I, O>(history: &[Operation<I, O>]) -> Vec<Moment> {
+    let mut moments = Vec::with_capacity(2 * history.len());
+    for (operation, Operation { called, answered, .. }) in history.iter().enumerate() {
+        moments.push(Moment { at: *called, answer: false, operation });
+        if let Some((at, _)) = answered {
+            moments.push(Moment { at: *at.max(called), answer: true, operation });
+        }
+    }
+    moments.sort_unstable();
+    moments
+}
+
+fn violation<I: fmt::Debug, O: fmt::Debug, S: Clone + Ord + fmt::Debug>(
+    history: &[Operation<I, O>],
+    operation: usize,
+    possible: &Possible<S>,
+) -> Violation {
+    let words = |(state, effective): (&S, &Effective)| match effective.len() {
+        0 => format!("{state:?}"),
+        _ => format!("{state:?} after open {effective:?}"),
+    };
+    Violation {
+        operation,
+        text: format!("operation {operation}, {:?}", history[operation]),
+        before: possible.iter().take(8).map(words).collect(),
+    }
+}
