@@ -129,8 +129,14 @@ impl LeaderLoop {
         Some(Peer::of(MemberId(id), metrics.membership_config.membership()))
     }
 
+    /// Who must have what is pruned: a majority of them. Nobody while the group changes: one list cannot tell two majorities.
     fn voters(&self) -> Vec<MemberId> {
-        self.raft.voter_ids().map(MemberId).collect()
+        let metrics = self.raft.server_metrics();
+        let metrics = metrics.borrow_watched();
+        match &metrics.membership_config.membership().get_joint_config()[..] {
+            [voters] => voters.iter().copied().map(MemberId).collect(),
+            _ => Vec::new(),
+        }
     }
 
     fn follow(&self) {

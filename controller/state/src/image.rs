@@ -42,6 +42,7 @@ impl State {
             grant_seq: self.grant_seq,
             event_seq: self.event_seq,
             queue_seq: self.queue_seq,
+            member_last: self.member_last,
             config: (*self.config).clone(),
             agents: self.agents.values().flat_map(|agents| agents.values().cloned()).collect(),
             nodes: self.nodes.values().map(node).collect(),
@@ -49,6 +50,7 @@ impl State {
             ended: self.ended.iter().map(|(event, job)| EndedImage { event: *event, job: *job }).collect(),
             requests: self.dedupe.to_image(),
             sinks: self.sinks.iter().map(|(member, event)| SinkImage { member: *member, event: *event }).collect(),
+            join_tokens: self.join_tokens.values().copied().collect(),
         }
     }
 
@@ -63,6 +65,7 @@ impl State {
         state.grant_seq = image.grant_seq;
         state.event_seq = image.event_seq;
         state.queue_seq = image.queue_seq;
+        state.member_last = image.member_last;
         state.config = Arc::new(image.config);
         for agent in image.agents {
             let agents = state.agents.entry(agent.namespace.clone()).or_default();
@@ -84,6 +87,9 @@ impl State {
         once("a request", state.dedupe.len() == requests)?;
         for SinkImage { member, event } in image.sinks {
             once("a member", state.sinks.insert(member, event).is_none())?;
+        }
+        for token in image.join_tokens {
+            once("a join token", state.join_tokens.insert(token.hash, token).is_none())?;
         }
         state.rebuild()?;
         state.check_invariants().map_err(ImageError::Violation)?;

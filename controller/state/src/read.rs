@@ -106,6 +106,24 @@ impl State {
     }
 }
 
+/// Artifacts and history.
+impl State {
+    /// The artifacts that jobs and agents refer to, by digest.
+    pub fn artifacts(&self) -> impl Iterator<Item = Digest> + '_ {
+        self.index.artifacts.iter()
+    }
+
+    /// Whether a job or an agent refers to an artifact.
+    pub fn refers_to(&self, digest: &Digest) -> bool {
+        self.index.artifacts.contains(digest)
+    }
+
+    /// Jobs that ended up to this event may have left the state: whoever looks for one must ask a history that is as far.
+    pub fn pruned_through(&self) -> EventSeq {
+        self.ended.get_min().map_or(self.event_seq, |(event, _)| EventSeq(event.0 - 1))
+    }
+}
+
 /// Jobs and leases.
 impl State {
     /// A job by its id.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, AgentVersion, ClusterConfig, ClusterTime, Entry, EventRecord, EventSeq, FencingToken, JobId, Level,
+    AgentName, AgentVersion, ClusterConfig, ClusterTime, Digest, Entry, EventRecord, EventSeq, FencingToken, JobId, JoinToken, Level,
     MemberId, Namespace, NodeId, Outcome, Rejection, Request, Seq, Timestamp, Version,
 };
 
@@ -36,6 +36,9 @@ pub struct State {
     pub(crate) ended: Map<EventSeq, JobId>,
     pub(crate) dedupe: Dedupe,
     pub(crate) sinks: Map<MemberId, EventSeq>,
+    pub(crate) join_tokens: Map<Digest, JoinToken>,
+    /// The last number given to a member that joined: none is given twice.
+    pub(crate) member_last: MemberId,
     pub(crate) index: Index,
 }
 
@@ -108,6 +111,8 @@ impl State {
             ended: Map::new(),
             dedupe: Dedupe::default(),
             sinks: Map::new(),
+            join_tokens: Map::new(),
+            member_last: MemberId(0),
             index: Index::default(),
         }
     }

@@ -4,10 +4,12 @@ mod cancel_job;
 mod complete_job;
 mod configure_cluster;
 mod cordon;
+mod create_join_token;
 mod drain_node;
 mod fail_job;
 mod fail_pending;
 mod grant_lease;
+mod join_member;
 mod lose_lease;
 mod lose_node;
 mod prune_jobs;
@@ -17,6 +19,7 @@ mod remove_node;
 mod resolve_job;
 mod retire_agent;
 mod retry_job;
+mod revoke_join_token;
 mod sink_ack;
 mod start_job;
 mod submit_job;
@@ -55,6 +58,9 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::ResolveJob(command) => resolve_job::apply(command, change),
         // Told to the members, which compare it; the state does not keep it.
         Command::ReportDigest(_) => Ok(Outcome::Done),
+        Command::CreateJoinToken(command) => create_join_token::apply(command, change),
+        Command::RevokeJoinToken(command) => revoke_join_token::apply(command, change),
+        Command::JoinMember(command) => join_member::apply(command, change),
     }
 }
 

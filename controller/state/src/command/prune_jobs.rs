@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use atlas_types::{Outcome, PruneJobs, Rejection};
+use atlas_types::{Level, MemberId, Outcome, PruneJobs, Rejection};
 
 use crate::change::Change;
 
@@ -12,6 +12,13 @@ pub(super) fn apply(command: &PruneJobs, change: &mut Change<'_>) -> Result<Outc
     let confirmed = voters.iter().filter(|voter| state.sink(***voter) >= command.event_seq).count();
     if 2 * confirmed <= voters.len() {
         return Err(Rejection::NotConfirmed);
+    }
+
+    // Members that were removed must not stay for ever. One that does not vote yet says again how far its history is.
+    let level = state.level;
+    let gone = |member: &MemberId| level >= Level(2) && !voters.contains(member);
+    for member in state.sinks.keys().filter(|member| gone(member)).copied().collect::<Vec<_>>() {
+        state.sinks.remove(&member);
     }
 
     let mut jobs = 0;
@@ -59,6 +66,30 @@ mod tests {
                 j2: cancelled attempt 0
                 = pruned 1
                 = pruned 0
+            "#]],
+        );
+    }
+
+    #[test]
+    fn from_level_2_on_members_that_do_not_vote_are_forgotten() {
+        let script = "agent a; job j1; job j2; cancel j1; ack m1; ack m9 --
+            prune voters=1; cancel j2; ack m1; prune voters=9 event=1; prune voters=1";
+        check(
+            script,
+            expect![[r#"
+                = pruned 1
+                j2 Ended pending→cancelled
+                = pruned 0
+                = pruned 1
+            "#]],
+        );
+        check(
+            &format!("level 2; {script}"),
+            expect![[r#"
+                = pruned 1
+                j2 Ended pending→cancelled
+                ! history has not confirmed this far
+                = pruned 1
             "#]],
         );
     }

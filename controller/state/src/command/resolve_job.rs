@@ -58,21 +58,27 @@ mod tests {
 
     #[test]
     fn a_job_that_did_its_work_is_completed_with_what_came_out() {
-        check(&format!("{IN_DOUBT} resolve j1 output=7; show j1; resolve j1 again"), expect![[r#"
+        check(
+            &format!("{IN_DOUBT} resolve j1 output=7; show j1; resolve j1 again"),
+            expect![[r#"
             j1 Granted pending→running without a lease
             j1 Ended running→completed
             j1: completed attempt 1 output 7
             ! the job is not in doubt, it is Completed
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_job_that_is_failed_is_not_retried_unasked() {
-        check(&format!("{IN_DOUBT} resolve j1 error=nothing-was-sent; show j1"), expect![[r#"
+        check(
+            &format!("{IN_DOUBT} resolve j1 error=nothing-was-sent; show j1"),
+            expect![[r#"
             j1 Granted pending→running without a lease
             j1 Ended running→failed LeaseLost: nothing-was-sent
             j1: failed attempt 1
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A member's history has everything up to an event. No event of its own: that would need an acknowledgement again.
 
-use atlas_types::{Outcome, Rejection, SinkAck};
+use atlas_types::{Level, Outcome, Rejection, SinkAck};
 
 use super::check_limit;
 use crate::change::Change;
@@ -14,8 +14,16 @@ pub(super) fn apply(command: &SinkAck, change: &mut Change<'_>) -> Result<Outcom
         return Err(Rejection::NotConfirmed);
     }
     let known = state.sinks.get(&command.member).copied();
-    if known.is_none() {
-        check_limit("members with a history", state.sinks.len() as u64, MEMBERS_MAX)?;
+    let is_full = state.sinks.len() as u64 >= MEMBERS_MAX;
+    if known.is_none() && is_full {
+        if state.level < Level(2) {
+            check_limit("members with a history", state.sinks.len() as u64, MEMBERS_MAX)?;
+        }
+        // The one that is furthest behind is gone long since; a member that is not says so again.
+        let last = state.sinks.iter().min_by_key(|(member, event)| (**event, **member)).map(|(member, _)| *member);
+        if let Some(last) = last {
+            state.sinks.remove(&last);
+        }
     }
     if known.is_none_or(|known| command.event_seq > known) {
         state.sinks.insert(command.member, command.event_seq);
@@ -37,6 +45,20 @@ mod tests {
             ! history has not confirmed this far
             = pruned 1
         "#]],
+        );
+    }
+
+    #[test]
+    fn at_level_2_the_member_that_is_furthest_behind_makes_room() {
+        let members: String = (2..=64).map(|member| format!("ack m{member};")).collect();
+        check(
+            &format!(
+                "level 2; ack m1; agent a; job j1; cancel j1; {members} ack m65 -- prune voters=65; prune voters=1"
+            ),
+            expect![[r#"
+                = pruned 1
+                ! history has not confirmed this far
+            "#]],
         );
     }
 

@@ -3,6 +3,7 @@
 //! What a job or node adds to each index is a function of that job or node alone, so a change is "out with the old, in with
 //! the new" and a rebuild is the sum over all. `INDEX-1` compares the two.
 
+mod artifacts;
 mod listing;
 mod rooms;
 mod timer;
@@ -15,7 +16,7 @@ pub use self::waiting::Class;
 
 pub(crate) use self::rooms::place;
 pub(crate) use self::timer::of as timer_of;
-use self::{listing::Listing, rooms::Rooms, timer::Timers, waiting::Waiting};
+use self::{artifacts::Artifacts, listing::Listing, rooms::Rooms, timer::Timers, waiting::Waiting};
 
 use crate::map::Map;
 use crate::node::NodeState;
@@ -27,6 +28,7 @@ pub(crate) struct Index {
     pub(crate) timers: Timers,
     pub(crate) listing: Listing,
     pub(crate) rooms: Rooms,
+    pub(crate) artifacts: Artifacts,
     /// Running jobs by agent name; agents without one are absent.
     pub(crate) running_of: Map<Namespace, Map<AgentName, u32>>,
     pub(crate) pending: u64,
@@ -44,6 +46,7 @@ impl Index {
         self.waiting.change(old, new);
         self.timers.change(old, new);
         self.listing.change(old, new);
+        self.artifacts.job(old, new);
         if let Some(old) = old {
             self.job_bytes -= inline_bytes(old);
         }
@@ -63,6 +66,7 @@ impl Index {
 
     /// One agent version appeared or changed.
     pub(crate) fn agent(&mut self, old: Option<&AgentVersion>, new: &AgentVersion) {
+        self.artifacts.agent(old, new);
         self.agent_bytes -= old.map_or(0, |agent| agent.contract.inline_bytes());
         self.agents += u64::from(old.is_none());
         self.agent_bytes += new.contract.inline_bytes();

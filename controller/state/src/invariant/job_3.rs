@@ -22,7 +22,9 @@ pub(super) fn check(state: &State) -> Result<(), String> {
         };
         let allowed = spec.max_attempts.max(1);
         let unasked = matches!(spec.effects, Effects::Pure | Effects::Idempotent);
-        ensure(job.attempt.0 <= allowed || !unasked, || format!("{} has had {} of {allowed} attempts", job.id, job.attempt))?;
+        ensure(job.attempt.0 <= allowed || !unasked, || {
+            format!("{} has had {} of {allowed} attempts", job.id, job.attempt)
+        })?;
         let doubt = job.status == JobStatus::Pending && job.reason == Reason::InDoubt;
         ensure(!(doubt && unasked), || format!("{} is in doubt and may run again", job.id))?;
     }

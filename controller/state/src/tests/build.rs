@@ -7,8 +7,9 @@ use atlas_types::{
     AgentKind, AgentPin, Allocation, Architecture, BootId, CancelJob, ClusterConfig, Command, CompleteJob,
     ConfigureCluster, Cordon, Demand, Digest, DrainNode, Effects, EventSeq, FailJob, FailPending, Failure, FailureKind,
     FencingToken, Gpu, GpuShare, GrantLease, Inventory, JobId, LoseLease, LoseNode, MemberId, Micros, NodeEpoch,
-    NodeId, Payload, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob,
-    RetryRule, RunSpec, SinkAck, StartJob, SubmitJob, Timeouts, Usage, Verdict, Version, WakeJob, WarmChanged,
+    NodeId, Payload, PayloadBody, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob,
+    RetireAgent, RetryJob, RetryRule, RunSpec, SinkAck, StartJob, SubmitJob, Timeouts, Usage, Verdict, Version,
+    WakeJob, WarmChanged,
 };
 
 use super::script::{Run, Words, agent};
@@ -198,7 +199,10 @@ fn submit(id: JobId, words: &Words<'_>) -> SubmitJob {
         id,
         agent: agent(words.text("agent").unwrap_or("a")),
         verdict,
-        input: Payload::inline(&vec![b' '; words.or("bytes", 2)]),
+        input: words.text("artifact").map_or_else(
+            || Payload::inline(&vec![b' '; words.or("bytes", 2)]),
+            |text| artifact(text.parse().expect("a byte")),
+        ),
         priority: words.or("priority", 0),
         metadata: vec![b' '; words.or("metadata", 2)].into(),
         labels: Arc::default(),
@@ -251,6 +255,11 @@ fn list(words: &Words<'_>, key: &str) -> Vec<String> {
 fn labels(words: &Words<'_>) -> BTreeMap<String, String> {
     let pair = |text: String| text.split_once(':').map(|(key, value)| (key.to_owned(), value.to_owned()));
     list(words, "labels").into_iter().filter_map(pair).collect()
+}
+
+/// A large payload.
+fn artifact(byte: u8) -> Payload {
+    Payload { key_id: 0, body: PayloadBody::Artifact { digest: Digest([byte; 32]), size_bytes: 70_000 } }
 }
 
 fn digest(words: &Words<'_>) -> Digest {

@@ -140,3 +140,33 @@ fn counts_follow() {
     assert_eq!(state.leases_of(&NodeId::new("n1").expect("a name")).count(), 1);
     assert_eq!(state.inline_bytes(), 3 * 4 + 2);
 }
+
+#[test]
+fn artifacts_are_known_as_long_as_something_refers_to_them() {
+    let mut run = Run::new();
+    let mut known = |script: &str| {
+        run.play(script);
+        run.state.artifacts().map(|digest| digest.0[0]).collect::<Vec<_>>()
+    };
+    assert_eq!(known("agent a digest=1; node n1; job j1 artifact=7; job j2 artifact=7"), [1, 7]);
+    assert_eq!(known("cancel j2; ack m1; prune"), [1, 7], "the other job has it still");
+    // A version that is replaced leaves its package to the jobs that are pinned to it.
+    assert_eq!(known("agent a digest=2"), [1, 2, 7]);
+    assert_eq!(known("grant j1 n1; complete j1"), [1, 2, 7], "an ended job shows its input");
+    assert_eq!(known("ack m1; prune"), [2]);
+    assert!(run.state.refers_to(&Digest([2; 32])));
+    assert!(!run.state.refers_to(&Digest([7; 32])));
+}
+
+#[test]
+fn how_far_history_is_needed_follows_the_oldest_ended_job() {
+    let mut run = Run::new();
+    let mut needed = |script: &str| {
+        run.play(script);
+        (run.state.pruned_through().0, run.state.event_seq().0)
+    };
+    assert_eq!(needed("agent a; job j1; job j2"), (3, 3));
+    assert_eq!(needed("cancel j1; cancel j2"), (3, 5), "both are in the state");
+    assert_eq!(needed("ack m1; prune limit=1"), (4, 5));
+    assert_eq!(needed("prune"), (5, 5));
+}

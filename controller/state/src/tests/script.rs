@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::str::FromStr;
 
 use atlas_types::{
-    AgentName, ClusterTime, Command, Door, Entry, Event, EventRecord, JobChange, JobId, Namespace, NodeId,
+    AgentName, ClusterTime, Command, Door, Entry, Event, EventRecord, JobChange, JobId, Level, Namespace, NodeId,
     Origin, Outcome, Parent, Principal, Reason, Rejection, Request, RequestId, StateImage, Timestamp,
 };
 
@@ -76,6 +76,7 @@ impl Run {
             let words = Words::read(statement);
             match words.word(0) {
                 "clock" => self.state.clock = self.state.clock.plus(build::seconds(words.word(1))),
+                "level" => self.state.level = Level(words.word(1).parse().expect("a number")),
                 "show" => self.show(words.word(1)),
                 _ => self.step(&words),
             }

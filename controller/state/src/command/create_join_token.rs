@@ -1,0 +1,53 @@
+//! Makes a join token known. The state has its hash, so that nobody joins with what a log, a snapshot or a backup holds.
+
+use atlas_types::{CreateJoinToken, JoinToken, Micros, Outcome, Rejection};
+
+use super::check_limit;
+use crate::change::Change;
+
+/// The longest that a token holds.
+const TTL_MAX: Micros = Micros::from_secs(3_600);
+/// Most tokens at once.
+const TOKENS_MAX: u64 = 1_024;
+
+pub(super) fn apply(command: &CreateJoinToken, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
+    let clock = change.clock;
+    let live = change.state.join_tokens.values().filter(|token| token.expires > clock).count() as u64;
+    check_limit("join tokens", live, TOKENS_MAX)?;
+    let tokens = &mut change.state.join_tokens;
+    *tokens = tokens.iter().filter(|(_, token)| token.expires > clock).map(|(hash, token)| (*hash, *token)).collect();
+    let CreateJoinToken { hash, kind, ttl, uses } = *command;
+    tokens.insert(hash, JoinToken { hash, kind, expires: clock.plus(ttl.min(TTL_MAX)), uses: uses.max(1) });
+    Ok(Outcome::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::tests::check;
+
+    #[test]
+    fn the_number_of_tokens_is_bounded_and_expired_ones_do_not_count() {
+        let tokens: String = (1..=1_024).map(|token| format!("token t{token} ttl=60;")).collect();
+        check(
+            &format!("{tokens} -- token t2000; clock 61; token t2000; join t2000; join t1"),
+            expect![[r#"
+                ! the cluster's limit of 1024 for join tokens is reached
+                = member 1
+                ! the join token is unknown, used or expired
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_token_holds_an_hour_at_most() {
+        check(
+            "token t1 ttl=7200; token t2 ttl=7200 -- clock 3599; join t1; clock 2; join t2",
+            expect![[r#"
+                = member 1
+                ! the join token is unknown, used or expired
+            "#]],
+        );
+    }
+}

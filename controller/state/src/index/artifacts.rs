@@ -1,0 +1,70 @@
+//! Which artifacts the state refers to, and how often: what is not counted here is garbage as far as the state is concerned.
+//!
+//! A job refers to its payloads and to the package that it is pinned to, which may have been replaced; an agent version to its
+//! package and its contract.
+
+use atlas_types::{AgentVersion, Digest, Job, Payload, PayloadBody};
+
+use crate::map::Map;
+
+/// The counts; what nothing refers to is absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Artifacts {
+    counts: Map<Digest, u64>,
+}
+
+impl Artifacts {
+    /// One job changed, appeared or went.
+    pub(crate) fn job(&mut self, old: Option<&Job>, new: Option<&Job>) {
+        if let (Some(old), Some(new)) = (old, new)
+            && package(old) == package(new)
+            && payloads(old).eq(payloads(new))
+        {
+            return;
+        }
+        let of = |job: &Job| package(job).into_iter().chain(payloads(job)).collect::<Vec<_>>();
+        self.change(old.map(of), new.map(of));
+    }
+
+    /// One agent version appeared or changed.
+    pub(crate) fn agent(&mut self, old: Option<&AgentVersion>, new: &AgentVersion) {
+        let of = |agent: &AgentVersion| [Some(agent.digest), artifact(&agent.contract)].into_iter().flatten().collect();
+        self.change(old.map(of), Some(of(new)));
+    }
+
+    pub(crate) fn contains(&self, digest: &Digest) -> bool {
+        self.counts.contains_key(digest)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Digest> + '_ {
+        self.counts.keys().copied()
+    }
+
+    fn change(&mut self, old: Option<Vec<Digest>>, new: Option<Vec<Digest>>) {
+        for digest in new.into_iter().flatten() {
+            *self.counts.entry(digest).or_default() += 1;
+        }
+        for digest in old.into_iter().flatten() {
+            let count = self.counts.entry(digest).or_default();
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&digest);
+            }
+        }
+    }
+}
+
+fn package(job: &Job) -> Option<Digest> {
+    job.pin.as_ref().map(|pin| pin.digest)
+}
+
+fn payloads(job: &Job) -> impl Iterator<Item = Digest> + '_ {
+    [Some(&job.input), job.output.as_ref(), job.stream.as_ref()].into_iter().flatten().filter_map(artifact)
+}
+
+fn artifact(payload: &Payload) -> Option<Digest> {
+    match payload.body {
+        PayloadBody::Artifact { digest, .. } => Some(digest),
+        PayloadBody::Inline(_) => None,
+    }
+}
