@@ -11,6 +11,7 @@ mod command;
 mod config;
 mod hardware;
 mod job;
+mod member;
 mod node;
 mod origin;
 mod outcome;

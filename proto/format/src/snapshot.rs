@@ -58,6 +58,9 @@ fn write_records(image: &StateImage, out: &mut impl Write) -> io::Result<[u8; 32
     for sink in &image.sinks {
         records.record(Kind::Sink(proto::SinkRecord { member_id: sink.member.0, event_seq: sink.event.0 }))?;
     }
+    for token in &image.join_tokens {
+        records.record(Kind::JoinToken(token.into()))?;
+    }
     let end = proto::SnapshotEnd { records: records.records };
     records.record(Kind::End(end))?;
     Ok(*records.hasher.finalize().as_bytes())
@@ -134,7 +137,8 @@ fn rank_of(kind: &Kind) -> u8 {
         Kind::Ended(_) => 5,
         Kind::Request(_) => 6,
         Kind::Sink(_) => 7,
-        Kind::End(_) => 8,
+        Kind::JoinToken(_) => 8,
+        Kind::End(_) => 9,
     }
 }
 
@@ -165,6 +169,7 @@ fn add(image: &mut StateImage, specs: &mut Specs, kind: Kind) -> Result<(), Form
         Kind::Sink(message) => {
             image.sinks.push(SinkImage { member: MemberId(message.member_id), event: EventSeq(message.event_seq) });
         }
+        Kind::JoinToken(message) => image.join_tokens.push(message.try_into()?),
     }
     Ok(())
 }
@@ -265,6 +270,7 @@ fn head_out(image: &StateImage) -> proto::SnapshotHead {
         grant_seq: image.grant_seq.0,
         event_seq: image.event_seq.0,
         queue_seq: image.queue_seq,
+        member_last: image.member_last.0,
         config: Some((&image.config).into()),
     }
 }
@@ -281,6 +287,7 @@ fn head_in(head: &proto::SnapshotHead) -> Result<StateImage, FormatError> {
         grant_seq: FencingToken(head.grant_seq),
         event_seq: EventSeq(head.event_seq),
         queue_seq: head.queue_seq,
+        member_last: MemberId(head.member_last),
         config: required("head.config", head.config)?.into(),
         agents: Vec::new(),
         nodes: Vec::new(),
@@ -288,6 +295,7 @@ fn head_in(head: &proto::SnapshotHead) -> Result<StateImage, FormatError> {
         ended: Vec::new(),
         requests: Vec::new(),
         sinks: Vec::new(),
+        join_tokens: Vec::new(),
     })
 }
 

@@ -62,6 +62,7 @@ proptest! {
     #[test]
     fn random_bytes_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..512)) {
         let _ = decode_entry(&bytes);
+        let _ = decode_requests(&bytes, 8);
         let _ = decode_outcomes(&bytes);
         let _ = decode_job(&bytes);
         let _ = decode_snapshot(bytes.as_slice());
@@ -132,7 +133,7 @@ fn a_refusal_names_the_field() {
     );
     check(
         |entry| header(entry).min_reader_level = Level::CURRENT.0 + 1,
-        &expect!["this was written for readers of level 2 and above, this program has 1"],
+        &expect!["this was written for readers of level 3 and above, this program has 2"],
     );
 }
 

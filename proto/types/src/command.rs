@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::{
     AgentKind, AgentName, AgentPin, Allocation, BootId, ClusterConfig, Digest, EventSeq, Failure, FencingToken,
-    Inventory, JobId, Level, MemberId, Micros, NodeEpoch, NodeId, Origin, Payload, RunSpec, Seq, Version,
+    Inventory, JobId, JoinKind, Level, MemberId, Micros, NodeEpoch, NodeId, Origin, Payload, RunSpec, Seq, Version,
 };
 
 /// A command and who asked for it.
@@ -68,6 +68,12 @@ pub enum Command {
     ResolveJob(ResolveJob),
     /// A member tells the digest of its state.
     ReportDigest(ReportDigest),
+    /// Makes a join token known.
+    CreateJoinToken(CreateJoinToken),
+    /// Takes a join token back.
+    RevokeJoinToken(RevokeJoinToken),
+    /// A controller joins with a token.
+    JoinMember(JoinMember),
 }
 
 impl Command {
@@ -95,7 +101,11 @@ impl Command {
             | Self::SinkAck(_)
             | Self::PruneJobs(_)
             | Self::ConfigureCluster(_) => Level(1),
-            Self::ResolveJob(_) | Self::ReportDigest(_) => Level(2),
+            Self::ResolveJob(_)
+            | Self::ReportDigest(_)
+            | Self::CreateJoinToken(_)
+            | Self::RevokeJoinToken(_)
+            | Self::JoinMember(_) => Level(2),
         }
     }
 }
@@ -400,4 +410,33 @@ pub struct ReportDigest {
     pub seq: Seq,
     /// BLAKE3 over the state as a snapshot has it.
     pub digest: [u8; 32],
+}
+
+/// Makes a join token known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CreateJoinToken {
+    /// SHA-256 of the token; the token itself is nowhere in the log.
+    pub hash: Digest,
+    /// Whom it lets in.
+    pub kind: JoinKind,
+    /// How long it holds, an hour at most.
+    pub ttl: Micros,
+    /// How often it can be used.
+    pub uses: u32,
+}
+
+/// Takes a join token back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RevokeJoinToken {
+    /// SHA-256 of the token.
+    pub hash: Digest,
+}
+
+/// A controller joins with a token, which is used up by it, and gets a number that no member had before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JoinMember {
+    /// SHA-256 of its token.
+    pub hash: Digest,
+    /// The highest number in the group's membership: the members that formed the group never joined.
+    pub above: MemberId,
 }

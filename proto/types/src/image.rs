@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    AgentVersion, ClusterConfig, ClusterTime, EventSeq, FencingToken, Job, JobId, Level, MemberId, Namespace, Node,
+    AgentVersion, ClusterConfig, ClusterTime, EventSeq, FencingToken, Job, JobId, JoinToken, Level, MemberId, Namespace, Node,
     Outcome, Principal, RequestId, Seq, Timestamp,
 };
 
@@ -28,6 +28,8 @@ pub struct StateImage {
     pub event_seq: EventSeq,
     /// The last place in the queue given out.
     pub queue_seq: u64,
+    /// The last number given to a member that joined.
+    pub member_last: MemberId,
     /// Limits.
     pub config: ClusterConfig,
     /// Agent versions by (name space, name, version).
@@ -42,6 +44,8 @@ pub struct StateImage {
     pub requests: Vec<RequestImage>,
     /// What each member's history has confirmed, by member.
     pub sinks: Vec<SinkImage>,
+    /// Join tokens by their hash.
+    pub join_tokens: Vec<JoinToken>,
 }
 
 /// A node and what the state notes beside it.

@@ -15,6 +15,7 @@ mod hardware;
 mod id;
 mod image;
 mod job;
+mod member;
 mod node;
 mod origin;
 mod outcome;
@@ -25,9 +26,9 @@ mod version;
 
 pub use agent::{AgentKind, AgentPin, AgentVersion, Effects, RetryRule, RunSpec, Timeouts};
 pub use command::{
-    CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, DrainNode, FailJob, FailPending, GrantLease, LoseLease,
+    CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DrainNode, FailJob, FailPending, GrantLease, JoinMember, LoseLease,
     LoseNode, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob,
-    RetireAgent, RetryJob, SinkAck, StartJob, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
+    RetireAgent, RetryJob, RevokeJoinToken, SinkAck, StartJob, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Level, Parent};
@@ -41,6 +42,7 @@ pub use id::{
 };
 pub use image::{EndedImage, NodeImage, RequestImage, SinkImage, StateImage};
 pub use job::{Failure, FailureKind, Job, JobStatus, Reason};
+pub use member::{JoinKind, JoinToken};
 pub use node::{Lease, Node, NodeHealth};
 pub use origin::{Door, Origin, TraceContext};
 pub use outcome::{Outcome, Rejection};

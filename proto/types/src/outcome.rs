@@ -1,6 +1,6 @@
 //! The answer to a command: what was established, or why it was refused. Outcomes are part of the replicas' chain.
 
-use crate::{Attempt, FencingToken, JobId, JobStatus, Level, NodeEpoch, NodeId};
+use crate::{Attempt, FencingToken, JobId, JobStatus, Level, MemberId, NodeEpoch, NodeId};
 
 /// What an accepted command established.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +42,11 @@ pub enum Outcome {
     Pruned {
         /// How many.
         jobs: u64,
+    },
+    /// The controller may become a member.
+    MemberJoined {
+        /// Its number.
+        member: MemberId,
     },
 }
 
@@ -134,6 +139,9 @@ pub enum Rejection {
     /// History has not confirmed this far, or the acknowledgement goes beyond the last event.
     #[error("history has not confirmed this far")]
     NotConfirmed,
+    /// The join token is none, was used, has expired, or is for something else. Which of them is not told.
+    #[error("the join token is unknown, used or expired")]
+    TokenRefused,
     /// The command panicked while it was planned; it was never proposed.
     #[error("internal error: this command could not be planned")]
     Internal,
@@ -141,7 +149,7 @@ pub enum Rejection {
 
 impl Rejection {
     /// Every `what` of [`Self::LimitReached`]. A format reads a text back only if it is one of these.
-    pub const LIMITS: [&'static str; 7] = [
+    pub const LIMITS: [&'static str; 8] = [
         "jobs",
         "payload bytes",
         "nodes",
@@ -149,5 +157,6 @@ impl Rejection {
         "members with a history",
         "warm packages of a node",
         "running jobs of this agent",
+        "join tokens",
     ];
 }

@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn a_repeat_of_the_request_gets_the_same_number() {
         check(
-            "token t1 -- join t1 request=r1; join t1 request=r1",
+            "token t1 -- join t1 key=r1; join t1 key=r1",
             expect![[r#"
                 = member 1
                 = member 1

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentKind, AgentPin, Allocation, Architecture, BootId, CancelJob, ClusterConfig, Command, CompleteJob,
-    ConfigureCluster, Cordon, Demand, Digest, DrainNode, Effects, EventSeq, FailJob, FailPending, Failure, FailureKind,
-    FencingToken, Gpu, GpuShare, GrantLease, Inventory, JobId, LoseLease, LoseNode, MemberId, Micros, NodeEpoch,
+    ConfigureCluster, Cordon, CreateJoinToken, Demand, Digest, DrainNode, Effects, EventSeq, FailJob, FailPending, Failure, FailureKind,
+    FencingToken, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember, LoseLease, LoseNode, MemberId, Micros, NodeEpoch,
     NodeId, Payload, PayloadBody, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob,
-    RetireAgent, RetryJob, RetryRule, RunSpec, SinkAck, StartJob, SubmitJob, Timeouts, Usage, Verdict, Version,
+    RetireAgent, RetryJob, RetryRule, RevokeJoinToken, RunSpec, SinkAck, StartJob, SubmitJob, Timeouts, Usage, Verdict, Version,
     WakeJob, WarmChanged,
 };
 
@@ -43,9 +43,24 @@ pub(crate) fn command(run: &Run, words: &Words<'_>) -> Command {
             event_seq: EventSeq(words.or("event", run.state.event_seq().0)),
             limit: words.or("limit", 100),
         }),
+        "token" => Command::CreateJoinToken(CreateJoinToken {
+            hash: token_hash(words),
+            kind: if words.text("kind") == Some("worker") { JoinKind::Worker } else { JoinKind::Controller },
+            ttl: Micros::from_secs(words.or("ttl", 600)),
+            uses: words.or("uses", 1),
+        }),
+        "revoke" => Command::RevokeJoinToken(RevokeJoinToken { hash: token_hash(words) }),
+        "join" => Command::JoinMember(JoinMember { hash: token_hash(words), above: MemberId(words.or("above", 0)) }),
         "config" => Command::ConfigureCluster(ConfigureCluster { config: config(words) }),
         _ => job_command(run, words),
     }
+}
+
+/// `t7` stands for a hash that ends with 7.
+fn token_hash(words: &Words<'_>) -> Digest {
+    let mut hash = [0; 32];
+    hash[24..].copy_from_slice(&words.word(1).trim_start_matches('t').parse::<u64>().expect("t and a number").to_be_bytes());
+    Digest(hash)
 }
 
 fn job_command(run: &Run, words: &Words<'_>) -> Command {

@@ -112,6 +112,7 @@ impl Run {
             Ok(Outcome::Cancelled { accepted: false }) => writeln!(out, "= nothing to cancel"),
             Ok(Outcome::NodeRegistered { epoch }) => writeln!(out, "= epoch {epoch}"),
             Ok(Outcome::Pruned { jobs }) => writeln!(out, "= pruned {jobs}"),
+            Ok(Outcome::MemberJoined { member }) => writeln!(out, "= member {member}"),
             Ok(_) => Ok(()),
         }
         .expect("writing to a string");

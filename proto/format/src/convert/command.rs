@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, DrainNode, EventSeq,
-    FailJob, FailPending, Failure, FencingToken, GrantLease, JobId, LoseLease, LoseNode, MemberId, Micros, NodeEpoch,
+    AgentKind, AgentName, AgentPin, CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DrainNode, EventSeq,
+    FailJob, FailPending, Failure, FencingToken, GrantLease, JobId, JoinKind, JoinMember, LoseLease, LoseNode, MemberId, Micros, NodeEpoch,
     NodeId, Payload, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob,
-    RetireAgent, RetryJob, Seq, SinkAck, StartJob, SubmitJob, Verdict, WakeJob, WarmChanged,
+    RetireAgent, RetryJob, RevokeJoinToken, Seq, SinkAck, StartJob, SubmitJob, Verdict, WakeJob, WarmChanged,
 };
 
 use super::node::boot_id;
@@ -103,6 +103,18 @@ impl From<&Command> for Message {
                 seq: command.seq.0,
                 digest: command.digest.to_vec(),
             }),
+            Command::CreateJoinToken(command) => Self::CreateJoinToken(proto::CreateJoinToken {
+                hash: command.hash.0.to_vec(),
+                kind: proto::JoinKind::from(command.kind).into(),
+                ttl_us: command.ttl.0,
+                uses: command.uses,
+            }),
+            Command::RevokeJoinToken(command) => {
+                Self::RevokeJoinToken(proto::RevokeJoinToken { hash: command.hash.0.to_vec() })
+            }
+            Command::JoinMember(command) => {
+                Self::JoinMember(proto::JoinMember { hash: command.hash.0.to_vec(), above: command.above.0 })
+            }
         }
     }
 }
@@ -185,6 +197,19 @@ impl TryFrom<Message> for Command {
                 member: MemberId(message.member_id),
                 seq: Seq(message.seq),
                 digest: digest("report_digest.digest", &message.digest)?.0,
+            }),
+            Message::CreateJoinToken(message) => Self::CreateJoinToken(CreateJoinToken {
+                hash: digest("create_join_token.hash", &message.hash)?,
+                kind: JoinKind::read("create_join_token.kind", message.kind)?,
+                ttl: Micros(message.ttl_us),
+                uses: message.uses,
+            }),
+            Message::RevokeJoinToken(message) => {
+                Self::RevokeJoinToken(RevokeJoinToken { hash: digest("revoke_join_token.hash", &message.hash)? })
+            }
+            Message::JoinMember(message) => Self::JoinMember(JoinMember {
+                hash: digest("join_member.hash", &message.hash)?,
+                above: MemberId(message.above),
             }),
         })
     }

@@ -1,6 +1,6 @@
 //! The answers to commands.
 
-use atlas_types::{Attempt, FencingToken, JobId, JobStatus, Level, NodeEpoch, NodeId, Outcome, Rejection};
+use atlas_types::{Attempt, FencingToken, JobId, JobStatus, Level, MemberId, NodeEpoch, NodeId, Outcome, Rejection};
 
 use super::{EnumField as _, name, required};
 use crate::FormatError;
@@ -24,6 +24,7 @@ impl From<&Outcome> for proto::Outcome {
             Outcome::Cancelled { accepted } => Kind::Cancelled(proto::Cancelled { accepted: *accepted }),
             Outcome::NodeRegistered { epoch } => Kind::NodeRegistered(proto::NodeRegistered { epoch: epoch.0 }),
             Outcome::Pruned { jobs } => Kind::Pruned(proto::Pruned { jobs: *jobs }),
+            Outcome::MemberJoined { member } => Kind::MemberJoined(proto::MemberJoined { member_id: member.0 }),
         };
         Self { kind: Some(kind) }
     }
@@ -48,6 +49,7 @@ impl TryFrom<proto::Outcome> for Outcome {
             Kind::Cancelled(cancelled) => Self::Cancelled { accepted: cancelled.accepted },
             Kind::NodeRegistered(registered) => Self::NodeRegistered { epoch: NodeEpoch(registered.epoch) },
             Kind::Pruned(pruned) => Self::Pruned { jobs: pruned.jobs },
+            Kind::MemberJoined(joined) => Self::MemberJoined { member: MemberId(joined.member_id) },
         })
     }
 }
@@ -84,6 +86,7 @@ impl From<&Rejection> for proto::Rejection {
             Rejection::DoesNotFit => plain(RejectionKind::DoesNotFit),
             Rejection::NotDue => plain(RejectionKind::NotDue),
             Rejection::NotConfirmed => plain(RejectionKind::NotConfirmed),
+            Rejection::TokenRefused => plain(RejectionKind::TokenRefused),
             Rejection::Internal => plain(RejectionKind::Internal),
         }
     }
@@ -123,6 +126,7 @@ impl TryFrom<proto::Rejection> for Rejection {
             RejectionKind::NotDue => Self::NotDue,
             RejectionKind::NotConfirmed => Self::NotConfirmed,
             RejectionKind::Internal => Self::Internal,
+            RejectionKind::TokenRefused => Self::TokenRefused,
             RejectionKind::NotInDoubt => {
                 Self::NotInDoubt { status: JobStatus::read("rejection.status", rejection.status)? }
             }

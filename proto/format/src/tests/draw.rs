@@ -357,7 +357,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(23) {
+        match self.below(26) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -422,12 +422,24 @@ impl Draw {
             }),
             20 => Command::ConfigureCluster(ConfigureCluster { config: self.config() }),
             21 => Command::ResolveJob(ResolveJob { job, resolution: self.resolution() }),
-            _ => Command::ReportDigest(ReportDigest {
+            22 => Command::ReportDigest(ReportDigest {
                 member: MemberId(self.u64()),
                 seq: Seq(self.u64()),
                 digest: self.array(),
             }),
+            23 => Command::CreateJoinToken(CreateJoinToken {
+                hash: Digest(self.array()),
+                kind: self.join_kind(),
+                ttl: Micros(self.u64()),
+                uses: self.u32(),
+            }),
+            24 => Command::RevokeJoinToken(RevokeJoinToken { hash: Digest(self.array()) }),
+            _ => Command::JoinMember(JoinMember { hash: Digest(self.array()), above: MemberId(self.u64()) }),
         }
+    }
+
+    fn join_kind(&mut self) -> JoinKind {
+        self.pick(&[JoinKind::Controller, JoinKind::Worker])
     }
 
     fn resolution(&mut self) -> Resolution {
@@ -457,19 +469,20 @@ impl Draw {
     }
 
     fn outcome(&mut self) -> Outcome {
-        match self.below(7) {
+        match self.below(8) {
             0 => Outcome::Done,
             1 => Outcome::Submitted { job: self.job_id(), repeated: self.flag() },
             2 => Outcome::Granted { token: self.token(), attempt: Attempt(self.u32()) },
             3 => Outcome::Ended { status: self.pick(&JobStatus::ALL), retry: self.option(Self::job_id) },
             4 => Outcome::Cancelled { accepted: self.flag() },
             5 => Outcome::NodeRegistered { epoch: NodeEpoch(self.u64()) },
-            _ => Outcome::Pruned { jobs: self.u64() },
+            6 => Outcome::Pruned { jobs: self.u64() },
+            _ => Outcome::MemberJoined { member: MemberId(self.u64()) },
         }
     }
 
     fn rejection(&mut self) -> Rejection {
-        match self.below(19) {
+        match self.below(20) {
             0 => Rejection::QueueFull { active: self.u64() },
             1 => Rejection::LimitReached { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             2 => Rejection::PayloadTooLarge { bytes: self.u64() },
@@ -488,6 +501,7 @@ impl Draw {
             15 => Rejection::NotConfirmed,
             16 => Rejection::NotInDoubt { status: self.pick(&JobStatus::ALL) },
             17 => Rejection::LevelTooLow { needed: Level(self.u32()) },
+            18 => Rejection::TokenRefused,
             _ => Rejection::Internal,
         }
     }
@@ -507,6 +521,7 @@ impl Draw {
             grant_seq: self.token(),
             event_seq: EventSeq(self.u64()),
             queue_seq: self.u64(),
+            member_last: MemberId(self.u64()),
             config: self.config(),
             agents: self.list(|draw| Arc::new(draw.agent())),
             nodes: self.list(|draw| NodeImage { node: Arc::new(draw.node()), inventory_since: draw.token() }),
@@ -521,6 +536,12 @@ impl Draw {
                 outcome: draw.outcome(),
             }),
             sinks: self.list(|draw| SinkImage { member: MemberId(draw.u64()), event: EventSeq(draw.u64()) }),
+            join_tokens: self.list(|draw| JoinToken {
+                hash: Digest(draw.array()),
+                kind: draw.join_kind(),
+                expires: ClusterTime(draw.u64()),
+                uses: draw.u32(),
+            }),
         }
     }
 }

@@ -149,11 +149,14 @@ fn name(command: &Command) -> &'static str {
         Command::ResolveJob(ResolveJob { resolution: Resolution::Completed(_), .. }) => "resolve_job_completed",
         Command::ResolveJob(ResolveJob { resolution: Resolution::Failed(_), .. }) => "resolve_job_failed",
         Command::ReportDigest(_) => "report_digest",
+        Command::CreateJoinToken(_) => "create_join_token",
+        Command::RevokeJoinToken(_) => "revoke_join_token",
+        Command::JoinMember(_) => "join_member",
     }
 }
 
 /// How many names there are.
-const NAMES: usize = 26;
+const NAMES: usize = 29;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -216,6 +219,14 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::ResolveJob(ResolveJob { job, resolution: Resolution::Completed(artifact()) }),
         Command::ResolveJob(ResolveJob { job, resolution: Resolution::Failed("nothing was sent".into()) }),
         Command::ReportDigest(ReportDigest { member: MemberId(2), seq: Seq(65_536), digest: [0xd1; 32] }),
+        Command::CreateJoinToken(CreateJoinToken {
+            hash: Digest([0x70; 32]),
+            kind: JoinKind::Controller,
+            ttl: Micros::from_secs(600),
+            uses: 1,
+        }),
+        Command::RevokeJoinToken(RevokeJoinToken { hash: Digest([0x70; 32]) }),
+        Command::JoinMember(JoinMember { hash: Digest([0x70; 32]), above: MemberId(3) }),
     ];
     let named: BTreeMap<_, _> = commands.into_iter().map(|command| (name(&command), command)).collect();
     assert_eq!(named.len(), NAMES, "every command has a sample");
@@ -247,6 +258,7 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         Ok(Outcome::Cancelled { accepted: true }),
         Ok(Outcome::NodeRegistered { epoch: NodeEpoch(2) }),
         Ok(Outcome::Pruned { jobs: 100 }),
+        Ok(Outcome::MemberJoined { member: MemberId(4) }),
         Err(Rejection::QueueFull { active: 1_000 }),
         Err(Rejection::PayloadTooLarge { bytes: 65_537 }),
         Err(Rejection::RequestConflict),
@@ -263,6 +275,7 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         Err(Rejection::NotDue),
         Err(Rejection::NotConfirmed),
         Err(Rejection::Internal),
+        Err(Rejection::TokenRefused),
         Err(Rejection::NotInDoubt { status }),
         Err(Rejection::LevelTooLow { needed: Level(2) }),
     ];
@@ -382,6 +395,7 @@ pub(crate) fn image() -> StateImage {
         grant_seq: TOKEN,
         event_seq: EventSeq(40),
         queue_seq: 5,
+        member_last: MemberId(4),
         config: ClusterConfig::default(),
         agents: vec![Arc::new(agent)],
         nodes: vec![NodeImage { node: Arc::new(node), inventory_since: FencingToken(1) }],
@@ -396,5 +410,11 @@ pub(crate) fn image() -> StateImage {
             outcome: Outcome::Submitted { job: JOB, repeated: false },
         }],
         sinks: vec![SinkImage { member: MemberId(1), event: EventSeq(38) }],
+        join_tokens: vec![JoinToken {
+            hash: Digest([0x70; 32]),
+            kind: JoinKind::Controller,
+            expires: ClusterTime(95_000_000),
+            uses: 1,
+        }],
     }
 }
