@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use crate::agents::{self, Prepared};
 use crate::program::{Programs, build};
 use crate::verdict::Stop;
+use crate::workplace::Workplace;
 
 /// What all rows share.
 #[derive(Debug)]
@@ -13,12 +14,13 @@ pub struct Bench {
     mocks: PathBuf,
     programs: OnceLock<Result<Programs, String>>,
     bundled: OnceLock<Result<Vec<Prepared>, String>>,
+    workplace: OnceLock<Result<Workplace, String>>,
 }
 
 impl Bench {
     /// With the folder of the programs that stand for agents.
     pub fn new(mocks: PathBuf) -> Self {
-        Self { mocks, programs: OnceLock::new(), bundled: OnceLock::new() }
+        Self { mocks, programs: OnceLock::new(), bundled: OnceLock::new(), workplace: OnceLock::new() }
     }
 
     pub(crate) fn mocks(&self) -> &Path {
@@ -34,5 +36,10 @@ impl Bench {
     pub(crate) fn bundled(&self) -> Result<&[Prepared], Stop> {
         let packed = self.bundled.get_or_init(agents::bundled);
         packed.as_deref().map_err(|error| Stop::fail(error.clone()))
+    }
+
+    /// The folder in which all rows of the command line run.
+    pub(crate) fn workplace(&self) -> Result<&Workplace, Stop> {
+        self.workplace.get_or_init(Workplace::new).as_ref().map_err(|error| Stop::fail(error.clone()))
     }
 }

@@ -1,5 +1,6 @@
 //! One file a kind of row, or a family of kinds that one rule answers.
 
+mod cli;
 mod contract;
 mod hardware;
 mod jobs;
@@ -11,7 +12,7 @@ mod websocket;
 
 use crate::bench::Bench;
 use crate::row::Row;
-use crate::verdict::{Judged, Stop, Verdict};
+use crate::verdict::{Judged, Verdict};
 
 type Judge = fn(&Row, &Bench) -> Judged;
 
@@ -32,8 +33,13 @@ const KINDS: [(&str, &[&str], Judge); 16] = [
     ("jobs", &["jobs"], jobs::judge),
     ("http", &["steps"], rest::judge),
     ("websocket", &["path"], websocket::judge),
-    ("cli", &["args"], |_, _| Err(Stop::skip("the program \"atlas\" of the source's command line"))),
+    ("cli", &["args"], cli::judge),
 ];
+
+/// Whether a row leaves something behind that later rows of its kind see.
+pub(crate) fn in_order(row: &Row) -> bool {
+    row.kind == "cli"
+}
 
 /// Judges one row.
 pub(crate) fn judge(row: &Row, bench: &Bench) -> Verdict {

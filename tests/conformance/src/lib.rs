@@ -17,6 +17,7 @@ mod run;
 mod setup;
 mod socket;
 mod verdict;
+mod workplace;
 
 pub use bench::Bench;
 pub use matcher::{Captures, Difference, difference};

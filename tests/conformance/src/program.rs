@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 pub(crate) struct Programs {
     pub(crate) controller: PathBuf,
     pub(crate) worker: PathBuf,
+    pub(crate) atlas: PathBuf,
 }
 
 /// Builds the programs with cargo, or takes those in the folder that `ATLAS_TEST_BIN_DIR` names.
@@ -21,7 +22,7 @@ pub(crate) fn build() -> Result<Programs, String> {
         let path = folder.join(name);
         if path.is_file() { Ok(path) } else { Err(format!("the program \"{}\" is missing", path.display())) }
     };
-    Ok(Programs { controller: path("atlas-controller")?, worker: path("atlas-worker")? })
+    Ok(Programs { controller: path("atlas-controller")?, worker: path("atlas-worker")?, atlas: path("atlas")? })
 }
 
 fn built() -> Result<PathBuf, String> {
@@ -30,7 +31,17 @@ fn built() -> Result<PathBuf, String> {
     let profile = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(cargo);
-    command.args(["build", "--quiet", "--package", "atlas-controller", "--package", "atlas-worker", "--bins"]);
+    command.args([
+        "build",
+        "--quiet",
+        "--package",
+        "atlas-controller",
+        "--package",
+        "atlas-worker",
+        "--package",
+        "atlas-cli",
+        "--bins",
+    ]);
     command.args(["--profile", if profile == "debug" { "dev" } else { profile }]);
     command.args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"), "--target-dir"]);
     command.arg(folder.parent().unwrap_or(folder)).stdin(Stdio::null()).stdout(Stdio::null());

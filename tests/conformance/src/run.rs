@@ -1,7 +1,6 @@
 //! Runs rows, several at once, and tells their verdicts in order.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::bench::Bench;
@@ -11,13 +10,14 @@ use crate::verdict::{Tally, Verdict};
 
 /// Runs `rows`, `at_once` at the same time, and tells each verdict as soon as those before it are told.
 pub fn run(bench: &Bench, rows: &[Row], at_once: usize, tell: &(dyn Fn(&Row, &Verdict) + Sync)) -> Tally {
-    let next = AtomicUsize::new(0);
+    let (next, lane) = (Mutex::new(0), Mutex::new(()));
     let told = Mutex::new(Told { verdicts: vec![None; rows.len()], count: 0, tally: Tally::default() });
     let work = || {
-        while let Some((index, row)) = take(&next, rows) {
+        while let Some((index, row, turn)) = take(&next, &lane, rows) {
             let verdict = kind::judge(row, bench);
+            drop(turn);
             // A panic of another thread ends the whole run; what it left is not read.
-            let mut told = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
             told.verdicts[index] = Some(verdict);
             told.tell(rows, tell);
         }
@@ -28,12 +28,20 @@ pub fn run(bench: &Bench, rows: &[Row], at_once: usize, tell: &(dyn Fn(&Row, &Ve
         }
         work();
     });
-    told.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).tally
+    told.into_inner().unwrap_or_else(PoisonError::into_inner).tally
 }
 
-fn take<'a>(next: &AtomicUsize, rows: &'a [Row]) -> Option<(usize, &'a Row)> {
-    let index = next.fetch_add(1, Ordering::Relaxed);
-    rows.get(index).map(|row| (index, row))
+/// The next row; one whose effects its followers see holds the lane until it is judged, so that those run one by one and in order.
+fn take<'a>(
+    next: &Mutex<usize>,
+    lane: &'a Mutex<()>,
+    rows: &'a [Row],
+) -> Option<(usize, &'a Row, Option<MutexGuard<'a, ()>>)> {
+    let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
+    let (index, row) = (*next, rows.get(*next)?);
+    *next += 1;
+    let turn = kind::in_order(row).then(|| lane.lock().unwrap_or_else(PoisonError::into_inner));
+    Some((index, row, turn))
 }
 
 struct Told {

@@ -1,0 +1,43 @@
+//! The folder in which the rows of the command line run: it holds our `agents/`.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+/// A folder with our agents; thrown away at the end.
+#[derive(Debug)]
+pub(crate) struct Workplace(TempDir);
+
+impl Workplace {
+    /// Makes the folder.
+    pub(crate) fn new() -> Result<Self, String> {
+        let make = || {
+            let folder = tempfile::tempdir()?;
+            for agent in atlas_bundled::bundled() {
+                let target = folder.path().join("agents").join(agent.dir.trim_start_matches("../"));
+                for file in agent.files {
+                    write(&target.join(&file.path), &file)?;
+                }
+            }
+            io::Result::Ok(folder)
+        };
+        make().map(Self).map_err(|error| format!("could not make the folder of the command line: {error}"))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+fn write(path: &Path, file: &atlas_package::PackFile) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(path, &file.bytes)?;
+    let mode = if file.executable { 0o755 } else { 0o644 };
+    fs::set_permissions(path, Permissions::from_mode(mode))
+}
