@@ -16,6 +16,11 @@ import threading
 from pathlib import Path
 
 _HEADER = 4
+_READ_BYTES = 16 << 10
+
+# Made once: `json.dumps` with options makes an encoder a call.
+_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+_decode = json.JSONDecoder().decode
 
 
 class Channel:
@@ -33,16 +38,18 @@ class Channel:
 
     def receive(self):
         """The frames that are there; none at the end of the stream."""
-        chunk = os.read(self.read_fd, 1 << 16)
+        chunk = os.read(self.read_fd, _READ_BYTES)
         if not chunk:
             return None
+        if not self._buffer and len(chunk) - _HEADER == int.from_bytes(chunk[:_HEADER], "big"):
+            return [_decode(chunk[_HEADER:].decode())]  # one whole frame, as nearly always
         self._buffer += chunk
         frames = []
         while len(self._buffer) >= _HEADER:
             length = int.from_bytes(self._buffer[:_HEADER], "big")
             if len(self._buffer) < _HEADER + length:
                 break
-            frames.append(json.loads(self._buffer[_HEADER : _HEADER + length]))
+            frames.append(_decode(self._buffer[_HEADER : _HEADER + length].decode()))
             del self._buffer[: _HEADER + length]
         return frames
 
@@ -50,11 +57,13 @@ class Channel:
         """Writes one frame whole. What JSON cannot hold raises before a byte is written."""
         if os.getpid() != self._pid:
             os._exit(70)  # a child that the agent forked: the frames are its parent's
-        body = json.dumps(frame, allow_nan=False, separators=(",", ":")).encode()
-        rest = memoryview(len(body).to_bytes(_HEADER, "big") + body)
+        body = _encode(frame).encode()
+        rest = len(body).to_bytes(_HEADER, "big") + body
         with self._lock:
-            while rest:
-                rest = rest[os.write(self._write_fd, rest) :]
+            written = os.write(self._write_fd, rest)
+            rest = memoryview(rest)
+            while written < len(rest):
+                written += os.write(self._write_fd, rest[written:])
 
 
 class Host:
@@ -92,9 +101,9 @@ class Host:
 
         try:
             cls = load_agent_class(Path(frame["directory"]))
-        except NoImplementation as error:
-            if error.__cause__ is not None:
-                _print_exception(error.__cause__)
+        except BaseException as error:  # what importing the agent raises comes as NoImplementation; looking at its classes may raise too
+            if not isinstance(error, NoImplementation) or error.__cause__ is not None:
+                _print_exception(error.__cause__ or error)
             self._channel.send({"type": "failed", "stage": "load", "error": _text(error)})
             return
         try:
@@ -148,7 +157,7 @@ def _start(coroutine, loop):
 
 def _plain(values):
     """The part of a mapping that JSON holds."""
-    if not isinstance(values, dict):
+    if not values or not isinstance(values, dict):
         return {}
     return {_sound(str(k)): _sound(v) for k, v in values.items() if v is None or isinstance(v, (str, int, float, bool))}
 

@@ -297,3 +297,15 @@ async fn on_shutdown_runs_when_the_worker_stops() {
     let (_, stopped) = tokio::join!(session.until_closed(), stopping);
     assert!(stopped, "on_shutdown was called");
 }
+
+#[tokio::test]
+async fn an_agent_that_cannot_even_say_why_it_does_not_load_fails_at_once() {
+    if without_python() {
+        return;
+    }
+    let mute = "class E(BaseException):\n    def __str__(self):\n        raise ValueError()\n";
+    for end in ["raise E()", "def __dir__():\n    raise E()"] {
+        let code = format!("{mute}{end}\n");
+        assert_eq!(fails(&code, "").await, "Pool error: Agent not found or no implementation: py");
+    }
+}

@@ -43,6 +43,13 @@ def load_skill(directory: Path):
     return execute
 
 
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException:
+        return "(it cannot say of what)"
+
+
 def _is_agent(value) -> bool:
     return isinstance(value, type) and issubclass(value, AgentBase) and value is not AgentBase
 
@@ -69,5 +76,5 @@ def _load(directory: Path, file: str, name: str) -> ModuleType:
         sys.modules.pop(name, None)
         if isinstance(error, KeyboardInterrupt):
             raise
-        raise NoImplementation(f"{file}: {type(error).__name__}: {error}") from error
+        raise NoImplementation(f"{file}: {type(error).__name__}: {_text(error)}") from error
     return module
