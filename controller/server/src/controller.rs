@@ -10,7 +10,7 @@ use std::time::Duration;
 use atlas_env::{Env, Listener, Task};
 use atlas_history::{History, HistoryError, Progress, SqliteHistory};
 use atlas_raft::{Handle, Leadership};
-use atlas_service::{Artifacts, Caller, Followers, Parts, Service};
+use atlas_service::{ArtifactOptions, Artifacts, Caller, Followers, NoPeers, Parts, Peers, Service};
 use atlas_telemetry::Metrics;
 use atlas_types::{ClusterConfig, Command, ConfigureCluster, Level, Namespace, Origin, Request};
 use serde_json::json;
@@ -94,11 +94,17 @@ impl Controller {
         let (handle, raft) = atlas_raft::start(raft_options, env.clone()).await.map_err(StartError::Raft)?;
         history.bind(handle.cluster_id()).map_err(StartError::History)?;
         let history: Arc<dyn History> = Arc::new(history);
-        let artifacts = Artifacts::new(options.data_dir.join("artifacts"), options.artifact_bytes_max, env.clone());
+        let kept = ArtifactOptions {
+            bytes_max: options.artifact_bytes_max,
+            ..ArtifactOptions::new(options.data_dir.join("artifacts"))
+        };
+        let peers: Arc<dyn Peers> = Arc::new(NoPeers(handle.member()));
+        let artifacts = Artifacts::new(kept, peers.clone(), env.clone());
         let (service, followers) = Service::start(Parts {
             handle: handle.clone(),
             history: history.clone(),
             artifacts,
+            peers,
             metrics,
             limits: options.limits.clone(),
             env: env.clone(),

@@ -100,8 +100,8 @@ impl Service {
         let read = self.shared.env.spawn_blocking("read-package", move || atlas_package::contract_of(&bytes));
         let contract = read.join().await.map_err(|_| Error::Internal)?.map_err(refused)?;
         let (name, version, package_bytes) = (contract.name.clone(), contract.version, package.len() as u64);
-        let digest =
-            self.shared.artifacts.store(package).await.map_err(|error| Error::internal("store a package", &error))?;
+        let stored = self.shared.artifacts.store(package).await;
+        let digest = stored.map_err(|error| Error::storing("the package", error))?;
         let state = self.shared.handle.applied();
         let known = state.agent(&caller.namespace, &name, version);
         if known.is_some_and(|known| known.digest == digest && !known.retired) {

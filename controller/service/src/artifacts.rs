@@ -1,20 +1,36 @@
-//! The artifact store: packages and large payloads by digest, in a directory.
+//! The artifact store: packages and large payloads by digest, in a directory of each controller ([ADR 9]).
 //!
-//! `artifacts/ab/cdef…` is named by the SHA-256 of its bytes. A file is there whole or not at all, and what is read is checked against
-//! its name, so that a damaged disk is noticed and never believed.
+//! What is stored is durable on a majority of the voters before a command may refer to it, and held for a while, so that it is
+//! there when the command is applied. A controller that lacks an artifact, or finds its own copy damaged, fetches it from another
+//! one; what is read is checked against its name, so that a damaged disk is noticed and never believed.
+//!
+//! [ADR 9]: ../../../docs/adr/0009-artifacts.md
 
+mod disk;
+mod spread;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use atlas_env::Env;
-use atlas_types::Digest;
+use atlas_env::{Env, FileReader};
+use atlas_types::{Digest, ErrorKind};
 use bytes::Bytes;
+use futures::StreamExt;
 use sha2::{Digest as _, Sha256};
+use tokio::sync::{Notify, Semaphore};
+
+use crate::peers::{Outgoing, PeerError, Peers};
+use disk::Disk;
 
 /// Why an artifact could not be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {
-    /// It is not here.
+    /// It is not here, nor on any other controller.
     #[error("there is no artifact {0}")]
     Missing(Digest),
     /// Its bytes are not what its name says.
@@ -38,9 +54,63 @@ pub enum ArtifactError {
         /// What the system says.
         source: io::Error,
     },
+    /// The disk refused to work on the directory.
+    #[error("could not {doing} the directory of artifacts")]
+    Directory {
+        /// What was being done.
+        doing: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It is not here, and a controller that may have it gave no answer.
+    #[error("could not fetch artifact {digest}")]
+    Away {
+        /// Which artifact.
+        digest: Digest,
+        /// What became of it.
+        source: PeerError,
+    },
+    /// Too few of the voters have it: nothing may refer to it yet.
+    #[error("artifact {digest} is on {stored} of the controllers that vote, which is no majority")]
+    TooFew {
+        /// Which artifact.
+        digest: Digest,
+        /// How many have it.
+        stored: usize,
+    },
     /// The process is stopping.
     #[error("the artifact store has stopped")]
     Stopped,
+}
+
+impl ArtifactError {
+    /// What a caller can do about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Missing(_) | Self::Damaged(_) => ErrorKind::Gone,
+            Self::TooLarge { .. } => ErrorKind::TooLarge,
+            Self::Away { .. } | Self::TooFew { .. } => ErrorKind::Unavailable,
+            Self::Io { .. } | Self::Directory { .. } | Self::Stopped => ErrorKind::Internal,
+        }
+    }
+}
+
+/// How artifacts are kept.
+#[derive(Debug, Clone)]
+pub struct ArtifactOptions {
+    /// The directory.
+    pub root: PathBuf,
+    /// The size of the largest artifact.
+    pub bytes_max: u64,
+    /// How long an artifact is kept that nothing refers to, from when it was last stored or asked for by its digest.
+    pub hold: Duration,
+}
+
+impl ArtifactOptions {
+    /// The defaults for a directory.
+    pub fn new(root: PathBuf) -> Self {
+        Self { root, bytes_max: 64 << 20, hold: Duration::from_secs(3_600) }
+    }
 }
 
 /// The digest of some bytes.
@@ -48,118 +118,291 @@ pub fn digest_of(bytes: &[u8]) -> Digest {
     Digest(Sha256::digest(bytes).into())
 }
 
-/// A directory of artifacts. Cheap to clone.
+/// Artifacts that are sent at once; each costs the memory of a part, not of itself.
+const SENDS_MAX: usize = 16;
+/// Size of the parts in which an artifact is read to be sent.
+const CHUNK_BYTES: u64 = 256 << 10;
+
+/// A directory of artifacts, one of several in the group. Cheap to clone.
 #[derive(Clone)]
 pub struct Artifacts {
-    root: PathBuf,
-    bytes_max: u64,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    disk: Disk,
+    peers: Arc<dyn Peers>,
     env: Env,
+    sends: Arc<Semaphore>,
+    /// What is being fetched: once, however many want it.
+    fetching: Mutex<BTreeSet<Digest>>,
+    fetched: Notify,
 }
 
 impl Artifacts {
-    /// A store below `root` that takes artifacts of up to `bytes_max` bytes.
-    pub fn new(root: PathBuf, bytes_max: u64, env: Env) -> Self {
-        Self { root, bytes_max, env }
+    /// A store in a directory that is made when it is first written to.
+    pub fn new(options: ArtifactOptions, peers: Arc<dyn Peers>, env: Env) -> Self {
+        let ArtifactOptions { root, bytes_max, hold } = options;
+        let disk = Disk::new(root, bytes_max, hold, env.clone());
+        let sends = Arc::new(Semaphore::new(SENDS_MAX));
+        let (fetching, fetched) = (Mutex::default(), Notify::new());
+        Self { inner: Arc::new(Inner { disk, peers, env, sends, fetching, fetched }) }
     }
 
     /// The size of the largest artifact.
     pub fn bytes_max(&self) -> u64 {
-        self.bytes_max
+        self.inner.disk.bytes_max()
     }
 
-    /// Stores bytes durably and returns their name. Storing what is there already costs one look.
+    /// How long an artifact is kept that nothing refers to.
+    pub fn hold_time(&self) -> Duration {
+        self.inner.disk.hold_time()
+    }
+
+    /// Stores bytes durably on a majority of the voters and returns their name. A command may refer to it from now on.
     pub async fn store(&self, bytes: Bytes) -> Result<Digest, ArtifactError> {
-        let size = bytes.len() as u64;
-        if size > self.bytes_max {
-            return Err(ArtifactError::TooLarge { bytes: size, max: self.bytes_max });
-        }
-        let store = self.clone();
-        let task = self.env.spawn_blocking("artifact-store", move || store.write(&bytes));
-        task.join().await.map_err(|_| ArtifactError::Stopped)?
-    }
-
-    /// Reads an artifact and checks it.
-    pub async fn read(&self, digest: Digest) -> Result<Bytes, ArtifactError> {
-        let store = self.clone();
-        let task = self.env.spawn_blocking("artifact-read", move || store.read_checked(digest));
-        task.join().await.map_err(|_| ArtifactError::Stopped)?
-    }
-
-    fn path(&self, digest: &Digest) -> (PathBuf, PathBuf) {
-        let hex = digest.hex();
-        let (head, tail) = hex.split_at(2);
-        let dir = self.root.join(head);
-        let path = dir.join(tail);
-        (dir, path)
-    }
-
-    fn write(&self, bytes: &[u8]) -> Result<Digest, ArtifactError> {
-        let digest = digest_of(bytes);
-        let failed = |doing| move |source| ArtifactError::Io { doing, digest, source };
-        let (dir, path) = self.path(&digest);
-        if self.env.files.size(&path).map_err(failed("look for"))? == Some(bytes.len() as u64) {
-            return Ok(digest);
-        }
-        self.env.files.create_dir_all(&dir).map_err(failed("make room for"))?;
-        self.env.files.write_durably(&path, bytes).map_err(failed("store"))?;
-        sync_dir(&self.root).map_err(failed("store"))?;
+        let digest = self.keep(bytes).await?;
+        self.spread(digest).await?;
         Ok(digest)
     }
 
-    fn read_checked(&self, digest: Digest) -> Result<Bytes, ArtifactError> {
-        let failed = |doing| move |source| ArtifactError::Io { doing, digest, source };
-        let (_, path) = self.path(&digest);
-        let size = self.env.files.size(&path).map_err(failed("look for"))?.ok_or(ArtifactError::Missing(digest))?;
-        if size > self.bytes_max {
-            return Err(ArtifactError::TooLarge { bytes: size, max: self.bytes_max });
+    /// Stores bytes durably on this controller alone, for as long as a hold lasts.
+    pub async fn keep(&self, bytes: Bytes) -> Result<Digest, ArtifactError> {
+        let (size, max) = (bytes.len() as u64, self.bytes_max());
+        if size > max {
+            return Err(ArtifactError::TooLarge { bytes: size, max });
         }
-        let bytes = self.env.files.read(&path).map_err(failed("read"))?;
-        if digest_of(&bytes) == digest { Ok(bytes.into()) } else { Err(ArtifactError::Damaged(digest)) }
+        self.on_disk("artifact-store", move |disk| disk.write(&bytes)).await
+    }
+
+    /// Makes sure that a majority of the voters has an artifact and keeps it for now: a command may refer to it.
+    pub async fn pin(&self, digest: Digest) -> Result<(), ArtifactError> {
+        if !self.hold(vec![digest]).await?.contains(&true) {
+            self.fetch(digest).await?;
+        }
+        self.spread(digest).await
+    }
+
+    /// Reads an artifact and checks it. One that is not here, or damaged, is fetched first.
+    pub async fn read(&self, digest: Digest) -> Result<Bytes, ArtifactError> {
+        let error = match self.on_disk("artifact-read", move |disk| disk.read(digest)).await {
+            Err(error @ (ArtifactError::Missing(_) | ArtifactError::Damaged(_))) => error,
+            read => return read,
+        };
+        match self.fetch(digest).await {
+            Ok(()) => self.on_disk("artifact-read", move |disk| disk.read(digest)).await,
+            Err(ArtifactError::Missing(_)) => Err(error),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Fetches an artifact from another controller, unless it is here. [`ArtifactError::Missing`] if none of them has it.
+    pub async fn fetch(&self, digest: Digest) -> Result<(), ArtifactError> {
+        let _turn = self.turn(digest).await;
+        if self.size(digest).await?.is_some() {
+            return Ok(());
+        }
+        let mut away = None;
+        for member in self.inner.peers.group().others_by_use() {
+            match self.fetch_from(member, digest).await {
+                Ok(()) => return Ok(()),
+                Err(Fetch::Lacking) => {}
+                Err(Fetch::Away(error)) => away = Some(error),
+                Err(Fetch::Here(error)) => return Err(error),
+            }
+        }
+        Err(away.map_or(ArtifactError::Missing(digest), |source| ArtifactError::Away { digest, source }))
+    }
+
+    async fn fetch_from(&self, member: atlas_types::MemberId, digest: Digest) -> Result<(), Fetch> {
+        let away = |error: PeerError| if error.is_lack() { Fetch::Lacking } else { Fetch::Away(error) };
+        let mut chunks = self.inner.peers.get(member, digest).await.map_err(away)?;
+        let mut receiver = self.receive(digest).await.map_err(Fetch::Here)?;
+        while let Some(chunk) = chunks.next().await {
+            receiver.write(chunk.map_err(away)?).await.map_err(Fetch::Here)?;
+        }
+        match receiver.finish().await {
+            Ok(()) => Ok(()),
+            Err(ArtifactError::Damaged(_)) => {
+                tracing::warn!(%member, %digest, "a member sent an artifact that is damaged");
+                Err(Fetch::Lacking)
+            }
+            Err(error) => Err(Fetch::Here(error)),
+        }
+    }
+
+    /// Waits until nobody else fetches this artifact.
+    async fn turn(&self, digest: Digest) -> Turn<'_> {
+        loop {
+            let fetched = self.inner.fetched.notified();
+            if self.inner.fetching().insert(digest) {
+                return Turn { inner: &self.inner, digest };
+            }
+            fetched.await;
+        }
     }
 }
 
-/// Makes the entry of a new sub-directory durable.
-fn sync_dir(dir: &Path) -> io::Result<()> {
-    std::fs::File::open(dir)?.sync_all()
+/// What a directory offers the other members and the tasks that tidy it.
+impl Artifacts {
+    /// Which artifacts are here; those are kept for a while whether anything refers to them or not.
+    pub async fn hold(&self, digests: Vec<Digest>) -> Result<Vec<bool>, ArtifactError> {
+        self.on_disk("artifact-hold", move |disk| digests.iter().map(|digest| disk.hold(*digest)).collect()).await
+    }
+
+    /// Which artifacts are not here.
+    pub async fn lacking(&self, digests: Vec<Digest>) -> Result<Vec<Digest>, ArtifactError> {
+        self.on_disk("artifact-look", move |disk| {
+            let mut lacking = Vec::new();
+            for digest in digests {
+                if disk.size(digest)?.is_none() {
+                    lacking.push(digest);
+                }
+            }
+            Ok(lacking)
+        })
+        .await
+    }
+
+    /// Opens a place for an artifact that a peer sends.
+    pub async fn receive(&self, digest: Digest) -> Result<Receiver, ArtifactError> {
+        let incoming = self.on_disk("artifact-store", move |disk| disk.begin(digest)).await?;
+        Ok(Receiver { incoming: Some(incoming), artifacts: self.clone() })
+    }
+
+    /// Opens an artifact that is here, to send it in parts.
+    pub async fn open(&self, digest: Digest) -> Result<Sender, ArtifactError> {
+        let file = self.on_disk("artifact-read", move |disk| disk.open(digest)).await?;
+        Ok(Sender { file, digest, hash: Sha256::new(), offset: 0, artifacts: self.clone() })
+    }
+
+    /// Artifacts that nothing holds. Whether anything refers to them is for the caller to find out.
+    pub async fn loose(&self) -> Result<Vec<Digest>, ArtifactError> {
+        self.on_disk("artifact-list", Disk::loose).await
+    }
+
+    /// Removes artifacts that nobody has come to hold. How many bytes that freed.
+    pub async fn remove(&self, digests: Vec<Digest>) -> Result<u64, ArtifactError> {
+        self.on_disk("artifact-remove", move |disk| digests.into_iter().map(|digest| disk.remove(digest)).sum()).await
+    }
+
+    /// Removes what a process that died was writing. How many files that were.
+    pub async fn sweep(&self) -> Result<usize, ArtifactError> {
+        self.on_disk("artifact-sweep", Disk::sweep).await
+    }
+
+    async fn size(&self, digest: Digest) -> Result<Option<u64>, ArtifactError> {
+        self.on_disk("artifact-look", move |disk| disk.size(digest)).await
+    }
+
+    async fn on_disk<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        work: impl FnOnce(&Disk) -> Result<T, ArtifactError> + Send + 'static,
+    ) -> Result<T, ArtifactError> {
+        let inner = self.inner.clone();
+        let task = self.inner.env.spawn_blocking(name, move || work(&inner.disk));
+        task.join().await.map_err(|_| ArtifactError::Stopped)?
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl Inner {
+    fn fetching(&self) -> MutexGuard<'_, BTreeSet<Digest>> {
+        self.fetching.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
-    fn store() -> (tempfile::TempDir, Artifacts) {
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        let artifacts = Artifacts::new(dir.path().join("artifacts"), 1024, Env::system());
-        (dir, artifacts)
+/// Why a member did not give an artifact.
+enum Fetch {
+    /// It has none, or none that is whole.
+    Lacking,
+    /// It did not say.
+    Away(PeerError),
+    /// It could not be stored here.
+    Here(ArtifactError),
+}
+
+/// The right to fetch one artifact.
+struct Turn<'a> {
+    inner: &'a Inner,
+    digest: Digest,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.inner.fetching().remove(&self.digest);
+        self.inner.fetched.notify_waiters();
+    }
+}
+
+/// An artifact on its way into the directory. Dropped before its end it leaves nothing behind.
+pub struct Receiver {
+    incoming: Option<disk::Incoming>,
+    artifacts: Artifacts,
+}
+
+impl Receiver {
+    /// Takes in the next bytes; [`ArtifactError::TooLarge`] beyond the bound.
+    pub async fn write(&mut self, chunk: Bytes) -> Result<(), ArtifactError> {
+        let Some(mut incoming) = self.incoming.take() else { return Err(ArtifactError::Stopped) };
+        let write = move |_: &Disk| incoming.write(&chunk).map(|()| incoming);
+        self.incoming = Some(self.artifacts.on_disk("artifact-store", write).await?);
+        Ok(())
     }
 
-    #[tokio::test]
-    async fn what_is_stored_reads_back_under_its_digest() {
-        let (dir, artifacts) = store();
-        let digest = artifacts.store(Bytes::from_static(b"abc")).await.expect("stored");
-        let hex = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!(digest.hex(), hex);
-        assert!(dir.path().join("artifacts/ba").join(&hex[2..]).exists());
-        assert_eq!(artifacts.store(Bytes::from_static(b"abc")).await.expect("stored again"), digest);
-        assert_eq!(artifacts.read(digest).await.expect("read"), "abc");
+    /// Makes it durable and holds it; [`ArtifactError::Damaged`] if it is not what its name says.
+    pub async fn finish(mut self) -> Result<(), ArtifactError> {
+        let Some(incoming) = self.incoming.take() else { return Err(ArtifactError::Stopped) };
+        self.artifacts.on_disk("artifact-store", move |disk| disk.finish(incoming)).await
+    }
+}
+
+/// An artifact on its way out of the directory, a part at a time.
+pub struct Sender {
+    file: Arc<dyn FileReader>,
+    digest: Digest,
+    hash: Sha256,
+    offset: u64,
+    artifacts: Artifacts,
+}
+
+impl Sender {
+    /// Its size.
+    pub fn size_bytes(&self) -> u64 {
+        self.file.size()
     }
 
-    #[tokio::test]
-    async fn damage_is_noticed() {
-        let (dir, artifacts) = store();
-        let digest = artifacts.store(Bytes::from_static(b"abc")).await.expect("stored");
-        let path = dir.path().join("artifacts/ba").join(&digest.hex()[2..]);
-        std::fs::write(path, b"abd").expect("writable");
-        let error = artifacts.read(digest).await.expect_err("damaged");
-        assert!(matches!(error, ArtifactError::Damaged(_)), "{error}");
+    /// The next part; none at the end. [`ArtifactError::Damaged`] in place of the end if it is not what its name says.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, ArtifactError> {
+        let (file, digest, offset) = (self.file.clone(), self.digest, self.offset);
+        let size = (file.size() - offset).min(CHUNK_BYTES);
+        if size == 0 {
+            let whole = Digest(std::mem::take(&mut self.hash).finalize().into()) == digest;
+            return if whole { Ok(None) } else { Err(self.artifacts.inner.disk.damaged(digest)) };
+        }
+        let mut hash = std::mem::take(&mut self.hash);
+        let read = move |_: &Disk| {
+            let mut chunk = vec![0; usize::try_from(size).unwrap_or_default()];
+            let failed = |source| ArtifactError::Io { doing: "read", digest, source };
+            file.read_exact_at(offset, &mut chunk).map_err(failed)?;
+            hash.update(&chunk);
+            Ok((Bytes::from(chunk), hash))
+        };
+        let (chunk, hash) = self.artifacts.on_disk("artifact-read", read).await?;
+        (self.hash, self.offset) = (hash, offset + size);
+        Ok(Some(chunk))
     }
 
-    #[tokio::test]
-    async fn missing_and_oversized_artifacts_are_refused() {
-        let (_dir, artifacts) = store();
-        let error = artifacts.read(Digest([0; 32])).await.expect_err("missing");
-        assert!(matches!(error, ArtifactError::Missing(_)), "{error}");
-        let error = artifacts.store(Bytes::from(vec![0; 1025])).await.expect_err("too large");
-        assert_eq!(error.to_string(), "an artifact of 1025 bytes is larger than 1024");
+    /// The parts for a peer, which checks them itself. What cannot be read ends them early.
+    pub fn into_outgoing(self) -> Outgoing {
+        Box::pin(futures::stream::unfold(self, |mut sender| async move {
+            match sender.next().await {
+                Ok(chunk) => chunk.map(|chunk| (chunk, sender)),
+                Err(error) => {
+                    tracing::error!(error = &error as &dyn std::error::Error, "an artifact could not be sent");
+                    None
+                }
+            }
+        }))
     }
 }

@@ -44,6 +44,8 @@ catalogue! {
     NO_LEADER = "E4001" Unavailable "no leader";
     OUTCOME_UNKNOWN = "E4003" Unavailable "the outcome is not known";
     OVERLOADED = "E4004" Busy "the controller is overloaded";
+    PEERS_AWAY = "E4006" Unavailable "too few controllers answer";
+    HISTORY_BEHIND = "E4008" Unavailable "history is behind";
     UNKNOWN_NODE = "E5001" NotFound "no such node";
     NODE_BUSY = "E5002" Conflict "the node still has leases";
     INTERNAL = "E9001" Internal "internal error";

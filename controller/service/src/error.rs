@@ -109,9 +109,12 @@ pub enum Error {
     /// A limit of the cluster is reached.
     #[error("{0}")]
     LimitReached(Rejection),
-    /// An artifact cannot be read.
-    #[error("could not read an artifact")]
+    /// An artifact cannot be read, or not be put on enough controllers.
+    #[error("could not use an artifact")]
     Artifact(#[source] ArtifactError),
+    /// This controller's history lacks what was asked for, and none that has it answers.
+    #[error("this controller's history is behind, and no other one answers for it")]
+    HistoryBehind,
     /// Nobody leads.
     #[error("the cluster has no leader at the moment")]
     NoLeader,
@@ -156,7 +159,12 @@ impl Error {
             Self::TooLarge { .. } => catalogue::TOO_LARGE,
             Self::EventsGone { .. } => catalogue::EVENTS_GONE,
             Self::LimitReached(_) => catalogue::LIMIT_REACHED,
-            Self::Artifact(_) => catalogue::ARTIFACT_MISSING,
+            Self::Artifact(error) => match error.kind() {
+                ErrorKind::Unavailable => catalogue::PEERS_AWAY,
+                ErrorKind::Internal => catalogue::INTERNAL,
+                _ => catalogue::ARTIFACT_MISSING,
+            },
+            Self::HistoryBehind => catalogue::HISTORY_BEHIND,
             Self::NoLeader => catalogue::NO_LEADER,
             Self::OutcomeUnknown => catalogue::OUTCOME_UNKNOWN,
             Self::Overloaded => catalogue::OVERLOADED,
@@ -197,6 +205,15 @@ impl Error {
     /// When a repeat may succeed.
     pub fn retry_after(&self) -> Option<Duration> {
         matches!(self.kind(), ErrorKind::Busy | ErrorKind::Unavailable).then_some(Duration::from_secs(1))
+    }
+
+    /// Why something could not be stored as an artifact.
+    pub(crate) fn storing(what: &'static str, error: ArtifactError) -> Self {
+        match error {
+            ArtifactError::TooLarge { max, .. } => Self::TooLarge { what, limit: max },
+            error if error.kind() == ErrorKind::Unavailable => Self::Artifact(error),
+            error => Self::internal("store an artifact", &error),
+        }
     }
 
     /// A fault of ours: logged here, in full, and shown to nobody.

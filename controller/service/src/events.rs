@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use atlas_history::HistoryError;
 use atlas_types::{Event, EventRecord, EventSeq, Job, JobChange, JobId, JobStatus, Micros, Timestamp};
 use tokio::sync::watch;
 
@@ -248,10 +247,7 @@ impl Reader {
     }
 
     async fn read_history(&self, limit: usize) -> Result<(Vec<Change>, EventSeq), Error> {
-        let events = self.shared.history.events(self.cursor, limit).await.map_err(|error| match error {
-            HistoryError::Gone { earliest } => Error::EventsGone { earliest },
-            error => Error::internal("read events from history", &error),
-        })?;
+        let events = self.shared.archived_events(self.cursor, limit).await?;
         let cursor = events.last().map_or(self.cursor, |event| event.seq);
         let changes = events.into_iter().filter_map(|event| {
             let job = event.job?;

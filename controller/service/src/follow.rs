@@ -1,24 +1,36 @@
 //! The tasks that follow the log on this controller. Each works at its own pace: none holds the log or another.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use atlas_history::{Ended, HistoryError};
-use atlas_raft::AppliedBatch;
+use atlas_raft::{AppliedBatch, Leadership};
 use atlas_state::State;
-use atlas_types::{Event, EventSeq};
+use atlas_types::{Command, Event, EventSeq, Namespace, Origin, Request, SinkAck};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::observe;
 use crate::service::Shared;
 
+/// How often a member that follows says how far its history is.
+const ACKNOWLEDGE_EVERY: Duration = Duration::from_secs(1);
+
 /// Releases waiters, hands events to readers and counts. The state has a job's end before anybody is told of it.
 pub(crate) async fn events(shared: Arc<Shared>) {
     let mut batches = shared.handle.subscribe();
+    let mut seen = shared.handle.applied().event_seq();
     missed(&shared, &shared.handle.applied());
     loop {
         match batches.recv().await {
             Ok(batch) => {
+                let before = batch.events.first().map_or(batch.state.event_seq(), |event| EventSeq(event.seq.0 - 1));
+                if before > seen {
+                    // The state came as a snapshot: what happened before it was not told.
+                    missed(&shared, &batch.state);
+                }
+                seen = seen.max(batch.state.event_seq());
                 observe::record(&shared.metrics, &batch.events);
+                shared.wanted.note(&batch.events);
                 shared.stats.record(&batch.events);
                 shared.events.push(&batch.events);
                 release(&shared, &batch);
@@ -48,6 +60,7 @@ fn release(shared: &Shared, batch: &AppliedBatch) {
 /// Makes up for entries that were not seen: their ends are in the state.
 fn missed(shared: &Shared, state: &State) {
     shared.events.reset(state.event_seq());
+    shared.wanted.note_all();
     for id in shared.waiters.jobs() {
         match state.job(id) {
             Some(job) if job.status.is_terminal() => shared.waiters.release(job),
@@ -103,7 +116,7 @@ async fn hand(shared: &Shared, batch: &AppliedBatch, handed: &mut EventSeq) -> R
     if batch.events.is_empty() { Ok(()) } else { shared.history.append(batch.events.clone()).await }
 }
 
-/// Gives history the ended jobs of a state, in place of events that were missed.
+/// Gives history the ended jobs of a state, in place of events that were missed; the rest of them it fetches from a peer.
 async fn close_gap(shared: &Shared, state: &State, through: EventSeq) -> Result<(), HistoryError> {
     let ended = state.ended().take_while(|(event, _)| *event <= through);
     let jobs = ended.filter_map(|(event, id)| Some(Ended { event, job: state.job(id)?.clone() }));
@@ -116,14 +129,42 @@ fn lag(shared: &Shared, batch: &AppliedBatch) {
     shared.metrics.history_lag.set(i64::try_from(behind).unwrap_or(i64::MAX));
 }
 
-/// Tells the leader loop how far this controller's history is, so that ended jobs may leave the state.
+/// Tells the cluster how far this controller's history is, so that ended jobs may leave the state. The leader's loop says so with its
+/// own entries; a member that follows proposes it.
 pub(crate) async fn acknowledge(shared: Arc<Shared>) {
     let mut synced = shared.history.synced();
     loop {
         let event_seq = *synced.borrow_and_update();
         shared.handle.history_synced(event_seq);
-        if synced.changed().await.is_err() {
-            return;
+        let follows = matches!(*shared.handle.leadership().borrow(), Leadership::Follower { leader: Some(_) });
+        // By what the state says, not by what was proposed: a proposal may be lost, and members that do not vote are forgotten.
+        if follows && shared.handle.applied().sink(shared.handle.member()) < event_seq {
+            propose(&shared, event_seq).await;
         }
+        let pause = shared.env.clock.sleep(ACKNOWLEDGE_EVERY);
+        if !follows {
+            tokio::select! {
+                biased;
+                changed = synced.changed() => if changed.is_err() {
+                    return;
+                },
+                () = pause => {}
+            }
+        } else {
+            pause.await;
+            if synced.has_changed().is_err() {
+                return;
+            }
+        }
+    }
+}
+
+async fn propose(shared: &Shared, event_seq: EventSeq) {
+    // What is on disk here may be ahead of what is applied at the leader that is asked, which refuses it then.
+    let event_seq = event_seq.min(shared.handle.applied().event_seq());
+    let command = Command::SinkAck(SinkAck { member: shared.handle.member(), event_seq });
+    let request = Request { origin: Origin::duty(Namespace::default_namespace()), command };
+    if let Err(error) = shared.handle.propose(vec![request]).await {
+        tracing::debug!(error = &error as &dyn std::error::Error, "history was not acknowledged, trying again");
     }
 }

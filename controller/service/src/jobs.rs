@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_history::{HistoryError, JobFilter};
+use atlas_history::JobFilter;
 use atlas_state::State;
 use atlas_types::{
     AgentName, CancelJob, Command, EventSeq, Job, JobId, JobStatus, Outcome, PayloadBody, RequestId, RetryJob,
@@ -66,7 +66,7 @@ impl Service {
     pub(crate) async fn job_in(&self, caller: &Caller, state: &State, id: JobId) -> Result<Arc<Job>, Error> {
         let job = match state.job(id) {
             Some(job) => job.clone(),
-            None => self.archived(id).await?.ok_or(Error::UnknownJob)?,
+            None => self.shared.archived(state, id).await?.ok_or(Error::UnknownJob)?,
         };
         if job.namespace == caller.namespace { Ok(job) } else { Err(Error::UnknownJob) }
     }
@@ -78,8 +78,8 @@ impl Service {
         }
         let state = self.state(Consistency::Linearizable).await?;
         let mut found: Vec<JobId> = state.jobs_by_prefix(&caller.namespace, text).map(|job| job.id).take(2).collect();
-        if let (Some((first, last)), 0 | 1) = (id_range(text), found.len()) {
-            let archived = self.shared.history.jobs_between(first, last, 2).await.map_err(|error| reading(&error))?;
+        if let (Some(range), 0 | 1) = (id_range(text), found.len()) {
+            let archived = self.shared.archived_between(&state, range, 2).await?;
             found.extend(archived.into_iter().filter(|id| state.job(*id).is_none()));
         }
         match *found {
@@ -112,14 +112,14 @@ impl Service {
             // Those that the state has as well take no place of others.
             limit: wanted + places.len(),
         };
-        let archived = self.shared.history.list(filter).await.map_err(|error| reading(&error))?;
+        let archived = self.shared.archived_list(&state, filter).await?;
         let archived = archived.into_iter().filter(|listed| state.job(listed.id).is_none());
         places.extend(archived.map(|listed| (listed.queue_seq, Place::Archived(listed.event))));
         places.sort_by_key(|(queue_seq, _)| std::cmp::Reverse(*queue_seq));
         let page: Vec<Place> = places.into_iter().skip(query.offset).take(limit).map(|(_, place)| place).collect();
         let events =
             page.iter().filter_map(|place| if let Place::Archived(event) = place { Some(*event) } else { None });
-        let fetched = self.shared.history.ended_by(events.collect()).await.map_err(|error| reading(&error))?;
+        let fetched = self.shared.archived_by(&state, events.collect()).await?;
         let mut fetched = fetched.into_iter();
         let jobs = page.into_iter().filter_map(|place| match place {
             Place::Live(job) => Some(job),
@@ -146,10 +146,6 @@ impl Service {
                 self.job(caller, id, View::Full, Consistency::Linearizable).await
             }
         }
-    }
-
-    async fn archived(&self, id: JobId) -> Result<Option<Arc<Job>>, Error> {
-        self.shared.history.job(id).await.map_err(|error| reading(&error))
     }
 
     /// A job with what its object shows besides its record.
@@ -182,7 +178,7 @@ impl Service {
             Ok(Outcome::Cancelled { accepted }) => Ok(accepted),
             Ok(_) => Ok(true),
             // An ended job may have left the state already: there is nothing to cancel, but it is known.
-            Err(Error::UnknownJob) => match self.archived(id).await? {
+            Err(Error::UnknownJob) => match self.shared.archived(&self.shared.read().await?, id).await? {
                 Some(job) if job.namespace == caller.namespace => Ok(false),
                 _ => Err(Error::UnknownJob),
             },
@@ -204,7 +200,7 @@ impl Service {
             Ok(_) => Ok(new),
             Err(Error::UnknownJob) => {
                 // It has left the state: the same again, as a job of its own.
-                let job = self.archived(id).await?.filter(|job| job.namespace == caller.namespace);
+                let job = self.shared.archived(&self.shared.read().await?, id).await?.filter(|job| job.namespace == caller.namespace);
                 let job = job.ok_or(Error::UnknownJob)?;
                 let submission = Submission {
                     version: job.pin.as_ref().map(|pin| pin.version.to_string()),
@@ -231,8 +227,4 @@ fn id_range(text: &str) -> Option<(JobId, JobId)> {
     let first = u64::from_str_radix(&format!("{digits:0<16}"), 16).ok()?;
     let last = u64::from_str_radix(&format!("{digits:f<16}"), 16).ok()?;
     Some((JobId(first), JobId(last)))
-}
-
-fn reading(error: &HistoryError) -> Error {
-    Error::internal("read history", error)
 }

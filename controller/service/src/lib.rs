@@ -2,35 +2,46 @@
 //!
 //! A door translates and decides nothing; what is decided is decided here or, if it changes anything, by the state. This crate
 //! resolves agents, checks inputs and keeps artifacts before a command is proposed, and turns state and history into the
-//! objects that clients know. It opens no socket.
+//! objects that clients know. It brings history and artifacts to what the other members have. It opens no socket.
 #![deny(missing_docs)]
 
 mod agents;
+mod archive;
 mod artifacts;
 mod catalogue;
+mod catch_up;
+mod collect;
 mod contracts;
 mod error;
 mod events;
+mod fill;
 mod follow;
 mod jobs;
 pub mod json;
 mod nodes;
 mod observe;
+mod peers;
 mod service;
 mod stats;
 mod streams;
 mod submit;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod view;
 mod waiters;
 
 pub use agents::{Registered, ShownAgent, Versions};
-pub use artifacts::{ArtifactError, Artifacts, digest_of};
+pub use artifacts::{ArtifactError, ArtifactOptions, Artifacts, Receiver, Sender, digest_of};
 pub use catalogue::{ENTRIES, Entry};
 pub use contracts::Known;
 pub use error::Error;
 pub use events::{Change, Follow, JobStream, Next, Reader};
+pub use fill::Completeness;
 pub use jobs::JobQuery;
 pub use nodes::NodeAction;
+pub use peers::{Arriving, Found, Group, NoPeers, Outgoing, PeerAnswer, PeerError, Peers, Query};
 pub use service::{Caller, Consistency, Followers, Limits, Parts, Service};
 pub use streams::{Line, LogReader, Streams};
 pub use submit::Submission;

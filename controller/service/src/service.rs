@@ -16,10 +16,12 @@ use bytes::Bytes;
 use crate::artifacts::{ArtifactError, Artifacts};
 use crate::contracts::Contracts;
 use crate::events::EventLog;
+use crate::fill::Wanted;
+use crate::peers::Peers;
 use crate::stats::Stats;
 use crate::streams::Streams;
 use crate::waiters::Waiters;
-use crate::{Error, follow};
+use crate::{Error, catch_up, collect, fill, follow};
 
 /// Limits of the doors. Each is an option of the controller.
 #[derive(Debug, Clone)]
@@ -46,6 +48,8 @@ pub struct Parts {
     pub history: Arc<dyn History>,
     /// Packages and large payloads.
     pub artifacts: Artifacts,
+    /// The stores of the other members.
+    pub peers: Arc<dyn Peers>,
     /// Instruments.
     pub metrics: Metrics,
     /// Bounds.
@@ -109,6 +113,8 @@ pub(crate) struct Shared {
     pub(crate) handle: Handle,
     pub(crate) history: Arc<dyn History>,
     pub(crate) artifacts: Artifacts,
+    pub(crate) peers: Arc<dyn Peers>,
+    pub(crate) wanted: Wanted,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
     pub(crate) env: Env,
@@ -131,15 +137,18 @@ impl Drop for Followers {
 }
 
 impl Service {
-    /// Starts the tasks that follow the log: one that answers waiters and readers of events, one that feeds history.
+    /// Starts the tasks that follow the log, among them one that answers waiters and readers of events and one that feeds history,
+    /// and those that bring history and artifacts to what the other members have.
     pub fn start(parts: Parts) -> (Self, Followers) {
-        let Parts { handle, history, artifacts, metrics, limits, env } = parts;
+        let Parts { handle, history, artifacts, peers, metrics, limits, env } = parts;
         let events = EventLog::new(handle.applied().event_seq(), limits.events_recent_max);
         let (contracts, waiters) = (Contracts::default(), Waiters::default());
         let shared = Arc::new(Shared {
             handle,
             history,
             artifacts,
+            peers,
+            wanted: Wanted::default(),
             metrics,
             limits,
             env: env.clone(),
@@ -153,6 +162,9 @@ impl Service {
             env.spawn("follow-events", follow::events(shared.clone())),
             env.spawn("follow-history", follow::history(shared.clone())),
             env.spawn("acknowledge-history", follow::acknowledge(shared.clone())),
+            env.spawn("catch-up", catch_up::catch_up(shared.clone())),
+            env.spawn("fill-artifacts", fill::fill(shared.clone())),
+            env.spawn("collect-artifacts", collect::collect(shared.clone())),
         ];
         (Self { shared }, Followers(tasks))
     }
@@ -194,10 +206,7 @@ impl Service {
 
     /// Makes a payload of JSON bytes: inline if small, else stored first.
     pub async fn payload(&self, bytes: Bytes) -> Result<Payload, Error> {
-        self.shared.payload(bytes).await.map_err(|error| match error {
-            ArtifactError::TooLarge { max, .. } => Error::TooLarge { what: "the payload", limit: max },
-            error => Error::internal("store a payload", &error),
-        })
+        self.shared.payload(bytes).await.map_err(|error| Error::storing("the payload", error))
     }
 
     /// The bytes of a payload.

@@ -120,7 +120,9 @@ impl State {
 
     /// Jobs that ended up to this event may have left the state: whoever looks for one must ask a history that is as far.
     pub fn pruned_through(&self) -> EventSeq {
-        self.ended.get_min().map_or(self.event_seq, |(event, _)| EventSeq(event.0 - 1))
+        let before = self.ended.get_min().map_or(self.event_seq, |(event, _)| EventSeq(event.0 - 1));
+        // Nothing leaves that no history has confirmed.
+        before.min(self.sinks.values().copied().max().unwrap_or_default())
     }
 }
 

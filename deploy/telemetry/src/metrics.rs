@@ -91,6 +91,12 @@ instruments! {
     http_request_duration: HistogramBy<ByStatusCode> = "http.server.request.duration" "s";
     /// Bytes of packages and payloads stored as artifacts since the start.
     artifact_bytes: Counter = "atlas.artifact.stored" "By";
+    /// Bytes of artifacts removed because nothing referred to them any more.
+    artifact_collected: Counter = "atlas.artifact.collected" "By";
+    /// Artifacts that are referred to and could not be fetched from any other controller at the last look.
+    artifact_missing: Gauge = "atlas.artifact.missing" "{artifact}";
+    /// Events that this controller did not see and has yet to fetch from another one's history.
+    history_gap: Gauge = "atlas.history.gap" "{event}";
 }
 
 impl Metrics {

@@ -8,9 +8,9 @@ use atlas_service::json::{self, NotJson};
 use atlas_service::{ArtifactError, Service};
 use atlas_telemetry::ByReportResult;
 use atlas_types::{
-    Attempt, Command, CompleteJob, Door, FailJob, Failure, FailureKind, FencingToken, INLINE_BYTES_MAX, JobId,
-    LoseLease, Namespace, NodeId, Origin, Outcome, Payload, PayloadBody, Principal, Rejection, Report, ReportKind,
-    ReportResult, Request, StartJob, Usage,
+    Attempt, Command, CompleteJob, Digest, Door, ErrorKind, FailJob, Failure, FailureKind, FencingToken,
+    INLINE_BYTES_MAX, JobId, LoseLease, Namespace, NodeId, Origin, Outcome, Payload, PayloadBody, Principal, Rejection,
+    Report, ReportKind, ReportResult, Request, StartJob, Usage,
 };
 use atlas_wire::session::ToWorker;
 use bytes::Bytes;
@@ -47,7 +47,7 @@ struct Reported {
 pub(super) enum NotAnswered {
     /// The log did not take it, or nobody knows.
     Propose(ProposeError),
-    /// The log lines of an attempt could not be stored.
+    /// The log lines of an attempt, or its result, could not be stored.
     Stream(atlas_service::Error),
     /// The process stops: a result could not be looked at.
     Stopping,
@@ -284,10 +284,14 @@ async fn fault(service: &Service, env: &Env, part: Part, text: PayloadBody) -> R
     };
     let text = match text {
         PayloadBody::Inline(text) => Bytes::from_owner(text),
-        PayloadBody::Artifact { digest, size_bytes } => match service.artifacts().read(digest).await {
+        PayloadBody::Artifact { digest, size_bytes } => match read(service, digest).await {
             Ok(text) if text.len() as u64 == size_bytes => text,
             Ok(_) => return Ok(Some(format!("the {name} is not of the size that was announced"))),
             Err(ArtifactError::Stopped) => return Err(NotAnswered::Stopping),
+            // Too few controllers answer today: the worker keeps the report and sends it again.
+            Err(error) if error.kind() == ErrorKind::Unavailable => {
+                return Err(NotAnswered::Stream(atlas_service::Error::Artifact(error)));
+            }
             Err(error) => return Ok(Some(error.to_string())),
         },
     };
@@ -305,6 +309,12 @@ async fn fault(service: &Service, env: &Env, part: Part, text: PayloadBody) -> R
         Err(NotJson::TooDeep) => Some(format!("the {name} nests deeper than {}", json::DEPTH_MAX)),
         Err(NotJson::Malformed) => Some(format!("the {name} is no JSON that every client can read")),
     })
+}
+
+/// Reads a result and makes sure that a majority has it: it may have been stored when another controller led.
+async fn read(service: &Service, digest: Digest) -> Result<Bytes, ArtifactError> {
+    service.artifacts().pin(digest).await?;
+    service.artifacts().read(digest).await
 }
 
 fn count(service: &Service, result: ReportResult, reports: u64) {

@@ -63,10 +63,12 @@ impl Door {
 }
 
 fn refused(error: &ArtifactError) -> Status {
-    let (kind, code) = match error {
-        ArtifactError::Missing(_) | ArtifactError::Damaged(_) => (ErrorKind::Gone, "E3010"),
-        ArtifactError::TooLarge { .. } => (ErrorKind::TooLarge, "E3006"),
-        ArtifactError::Io { .. } | ArtifactError::Stopped => (ErrorKind::Internal, "E9001"),
+    let kind = error.kind();
+    let code = match kind {
+        ErrorKind::Gone => "E3010",
+        ErrorKind::TooLarge => "E3006",
+        ErrorKind::Unavailable => "E4006",
+        _ => "E9001",
     };
     if kind != ErrorKind::TooLarge {
         tracing::error!(error = error as &dyn std::error::Error, "a transfer failed");

@@ -1,0 +1,175 @@
+//! Ended jobs that have left the state, and old events: from this controller's history, and while that has a gap from a peer's.
+//!
+//! A job leaves the state when a majority's history has it. This controller may not be of that majority: it waits until its own
+//! history is as far as the state has pruned, and what it never saw it asks a member for that did.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_history::{Gap, HistoryError, JobFilter, Listed, Part, StoredEvent};
+use atlas_state::State;
+use atlas_types::{EventSeq, Job, JobId};
+
+use crate::peers::{Found, Query};
+use crate::service::Shared;
+use crate::{Error, Service};
+
+/// Longest wait for this controller's own history; it is behind by a fraction of a second, unless its disk has stopped.
+const OWN_MAX: Duration = Duration::from_secs(5);
+/// About so many bytes of history go into one answer to a peer.
+const PART_BYTES_MAX: usize = 1 << 20;
+/// Jobs that go into one answer to a peer: those with the largest payloads still fit a frame.
+const JOBS_MAX: usize = 32;
+
+/// What readers find.
+impl Shared {
+    /// One job that is not in `state`.
+    pub(crate) async fn archived(&self, state: &State, id: JobId) -> Result<Option<Arc<Job>>, Error> {
+        let known = self.is_known(state.pruned_through());
+        if let Some(job) = self.history.job(id).await.map_err(|error| reading(&error))? {
+            return Ok(Some(job));
+        }
+        if !known {
+            self.known(state.pruned_through()).await?;
+            if let Some(job) = self.history.job(id).await.map_err(|error| reading(&error))? {
+                return Ok(Some(job));
+            }
+        }
+        if self.is_whole() {
+            return Ok(None);
+        }
+        Ok(self.ask(state, Query::Job(id)).await?.jobs.pop())
+    }
+
+    /// At most `limit` ended jobs whose ids lie in a range, by id.
+    pub(crate) async fn archived_between(
+        &self,
+        state: &State,
+        (first, last): (JobId, JobId),
+        limit: usize,
+    ) -> Result<Vec<JobId>, Error> {
+        self.known(state.pruned_through()).await?;
+        if self.is_whole() {
+            return self.history.jobs_between(first, last, limit).await.map_err(|error| reading(&error));
+        }
+        Ok(self.ask(state, Query::Between { first, last, limit }).await?.ids)
+    }
+
+    /// Ended jobs, newest submission first: where they are.
+    pub(crate) async fn archived_list(&self, state: &State, filter: JobFilter) -> Result<Vec<Listed>, Error> {
+        self.known(state.pruned_through()).await?;
+        if self.is_whole() {
+            return self.history.list(filter).await.map_err(|error| reading(&error));
+        }
+        Ok(self.ask(state, Query::List(filter)).await?.listed)
+    }
+
+    /// The jobs that these events ended, in this order.
+    pub(crate) async fn archived_by(&self, state: &State, events: Vec<EventSeq>) -> Result<Vec<Arc<Job>>, Error> {
+        if self.is_whole() {
+            return self.history.ended_by(events).await.map_err(|error| reading(&error));
+        }
+        let (mut left, mut jobs) = (&events[..], Vec::with_capacity(events.len()));
+        while !left.is_empty() {
+            let found = self.ask(state, Query::EndedBy(left.to_vec())).await?;
+            left = left.get(found.answered.max(1)..).unwrap_or_default();
+            jobs.extend(found.jobs);
+        }
+        Ok(jobs)
+    }
+
+    /// Events after `after`, in order, at most `limit`.
+    pub(crate) async fn archived_events(&self, after: EventSeq, limit: usize) -> Result<Vec<StoredEvent>, Error> {
+        match self.history.events(after, limit).await {
+            Err(HistoryError::Gone { .. }) if !self.is_whole() => {}
+            found => return found.map_err(told),
+        }
+        let gap = Gap { after, through: EventSeq(u64::MAX) };
+        for member in self.peers.group().others_by_use() {
+            let Ok(part) = self.peers.history(member, gap).await else { continue };
+            // One that has nothing has a gap itself, or is not as far.
+            if part.reached > after {
+                let mut events = part.events(after).map_err(told)?;
+                events.truncate(limit);
+                return Ok(events);
+            }
+        }
+        Err(Error::HistoryBehind)
+    }
+
+    /// Whether this history has everything that it was handed.
+    fn is_whole(&self) -> bool {
+        self.history.gaps().borrow().is_empty()
+    }
+
+    fn is_known(&self, through: EventSeq) -> bool {
+        *self.history.synced().borrow() >= through
+    }
+
+    /// Waits until this controller's history is at an event.
+    pub(crate) async fn known(&self, through: EventSeq) -> Result<(), Error> {
+        let mut synced = self.history.synced();
+        tokio::select! {
+            biased;
+            reached = synced.wait_for(|synced| *synced >= through) => {
+                reached.map(|_| ()).map_err(|_| Error::HistoryBehind)
+            }
+            () = self.env.clock.sleep(OWN_MAX) => Err(Error::HistoryBehind),
+        }
+    }
+
+    /// Asks the other members, until one answers.
+    async fn ask(&self, state: &State, query: Query) -> Result<Found, Error> {
+        for member in self.peers.group().others_by_use() {
+            match self.peers.query(member, state.pruned_through(), query.clone()).await {
+                Ok(found) => return Ok(found),
+                Err(error) => {
+                    tracing::debug!(error = &error as &dyn std::error::Error, "a member's history was not read")
+                }
+            }
+        }
+        Err(Error::HistoryBehind)
+    }
+}
+
+/// What peers are answered.
+impl Service {
+    /// What this controller's history has of a gap of a peer's.
+    pub async fn history_part(&self, gap: Gap) -> Result<Part, Error> {
+        self.shared.history.part(gap, PART_BYTES_MAX).await.map_err(|error| reading(&error))
+    }
+
+    /// Answers a peer's question about ended jobs; [`Error::HistoryBehind`] if this history has a gap as well.
+    pub async fn history_query(&self, through: EventSeq, query: Query) -> Result<Found, Error> {
+        self.shared.known(through).await?;
+        if !self.shared.is_whole() {
+            return Err(Error::HistoryBehind);
+        }
+        let history = &self.shared.history;
+        let mut found = Found::default();
+        let answered = match query {
+            Query::Job(id) => history.job(id).await.map(|job| found.jobs.extend(job)),
+            Query::Between { first, last, limit } => {
+                history.jobs_between(first, last, limit).await.map(|ids| found.ids = ids)
+            }
+            Query::List(filter) => history.list(filter).await.map(|listed| found.listed = listed),
+            Query::EndedBy(mut events) => {
+                events.truncate(JOBS_MAX);
+                found.answered = events.len();
+                history.ended_by(events).await.map(|jobs| found.jobs = jobs)
+            }
+        };
+        answered.map(|()| found).map_err(|error| reading(&error))
+    }
+}
+
+fn reading(error: &HistoryError) -> Error {
+    Error::internal("read history", error)
+}
+
+fn told(error: HistoryError) -> Error {
+    match error {
+        HistoryError::Gone { earliest } => Error::EventsGone { earliest },
+        error => Error::internal("read events from history", &error),
+    }
+}

@@ -1,0 +1,299 @@
+//! The directory of artifacts: writing, reading, and what is held. Blocking; [`super::Artifacts`] calls it off the async threads.
+//!
+//! `ab/cdef…` is named by the SHA-256 of its bytes and is there whole or not at all: bytes arrive in `incoming/` and are renamed
+//! when they are durable and have the right digest. A file that turns out damaged moves to `damaged/` once a good copy is here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use atlas_env::{Env, FileReader, FileWriter};
+use atlas_types::Digest;
+use bytes::Bytes;
+use sha2::{Digest as _, Sha256};
+
+use super::{ArtifactError, digest_of};
+
+/// Damaged files that are kept for a person to look at.
+const DAMAGED_MAX: usize = 16;
+
+/// A directory and what is held in it.
+pub(super) struct Disk {
+    root: PathBuf,
+    bytes_max: u64,
+    hold: Duration,
+    env: Env,
+    /// Tells the incoming files of this process from those of one that died.
+    boot: u64,
+    next: AtomicU64,
+    kept: Mutex<Kept>,
+}
+
+struct Kept {
+    /// Until when each artifact is kept though nothing may refer to it.
+    until: BTreeMap<Digest, Duration>,
+    /// What an earlier process held is not known: until then everything is.
+    all_until: Duration,
+    /// Files whose bytes are not what their name says.
+    damaged: BTreeSet<Digest>,
+}
+
+impl Kept {
+    fn holds(&self, digest: &Digest, now: Duration) -> bool {
+        now < self.all_until || self.until.get(digest).is_some_and(|until| now < *until)
+    }
+}
+
+impl Disk {
+    pub(super) fn new(root: PathBuf, bytes_max: u64, hold: Duration, env: Env) -> Self {
+        let all_until = env.clock.monotonic() + hold;
+        let kept = Mutex::new(Kept { until: BTreeMap::new(), all_until, damaged: BTreeSet::new() });
+        Self { root, bytes_max, hold, boot: env.entropy.u64(), next: AtomicU64::new(0), env, kept }
+    }
+
+    pub(super) fn bytes_max(&self) -> u64 {
+        self.bytes_max
+    }
+
+    pub(super) fn hold_time(&self) -> Duration {
+        self.hold
+    }
+
+    /// The size of an artifact; none if it is not here, or damaged.
+    pub(super) fn size(&self, digest: Digest) -> Result<Option<u64>, ArtifactError> {
+        if self.lock().damaged.contains(&digest) {
+            return Ok(None);
+        }
+        self.env.files.size(&self.path(digest)).map_err(failed("look for", digest))
+    }
+
+    /// Keeps an artifact for a while, if it is here.
+    pub(super) fn hold(&self, digest: Digest) -> Result<bool, ArtifactError> {
+        // Nothing is removed meanwhile: what is seen here now is held before it could go.
+        let mut kept = self.lock();
+        let is_here = !kept.damaged.contains(&digest)
+            && self.env.files.size(&self.path(digest)).map_err(failed("look for", digest))?.is_some();
+        if is_here {
+            kept.until.insert(digest, self.env.clock.monotonic() + self.hold);
+        }
+        Ok(is_here)
+    }
+
+    /// Stores bytes that are all here.
+    pub(super) fn write(&self, bytes: &Bytes) -> Result<Digest, ArtifactError> {
+        let digest = digest_of(bytes);
+        if !self.hold(digest)? {
+            let mut incoming = self.begin(digest)?;
+            incoming.write(bytes)?;
+            self.finish(incoming)?;
+        }
+        Ok(digest)
+    }
+
+    /// Opens a place for bytes that arrive.
+    pub(super) fn begin(&self, digest: Digest) -> Result<Incoming, ArtifactError> {
+        let failed = failed("make room for", digest);
+        let dir = self.root.join("incoming");
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let path = dir.join(format!("{}.{:016x}-{number}.partial", digest.hex(), self.boot));
+        let file = self.env.files.create_dir_all(&dir).and_then(|()| self.env.files.create(&path)).map_err(failed)?;
+        Ok(Incoming {
+            digest,
+            bytes_max: self.bytes_max,
+            file: Some(file),
+            path,
+            env: self.env.clone(),
+            hash: Sha256::new(),
+            bytes: 0,
+        })
+    }
+
+    /// Makes what arrived durable under its name, if it is what its name says. It is held from then on.
+    pub(super) fn finish(&self, mut incoming: Incoming) -> Result<(), ArtifactError> {
+        let digest = incoming.digest;
+        if Digest(std::mem::take(&mut incoming.hash).finalize().into()) != digest {
+            return Err(ArtifactError::Damaged(digest));
+        }
+        let Some(mut file) = incoming.file.take() else { return Err(ArtifactError::Stopped) };
+        file.sync().map_err(failed("store", digest))?;
+        drop(file);
+        let path = self.path(digest);
+        let dir = path.parent().unwrap_or(&self.root).to_owned();
+        let is_new = self.env.files.size(&dir).map_err(failed("store", digest))?.is_none();
+        self.env.files.create_dir_all(&dir).map_err(failed("store", digest))?;
+        if is_new {
+            self.env.files.sync_dir(&self.root).map_err(failed("store", digest))?;
+        }
+        {
+            let mut kept = self.lock();
+            if kept.damaged.contains(&digest) {
+                self.set_aside(digest, &path);
+            }
+            self.env.files.rename(&incoming.path, &path).map_err(failed("store", digest))?;
+            kept.damaged.remove(&digest);
+            kept.until.insert(digest, self.env.clock.monotonic() + self.hold);
+        }
+        self.env.files.sync_dir(&dir).map_err(failed("store", digest))
+    }
+
+    /// Reads an artifact and checks it; one that is damaged is not here any more.
+    pub(super) fn read(&self, digest: Digest) -> Result<Bytes, ArtifactError> {
+        let size = self.size(digest)?.ok_or(ArtifactError::Missing(digest))?;
+        if size > self.bytes_max {
+            return Err(ArtifactError::TooLarge { bytes: size, max: self.bytes_max });
+        }
+        let bytes = self.env.files.read(&self.path(digest)).map_err(failed("read", digest))?;
+        if digest_of(&bytes) == digest { Ok(bytes.into()) } else { Err(self.damaged(digest)) }
+    }
+
+    /// Opens an artifact to send it.
+    pub(super) fn open(&self, digest: Digest) -> Result<Arc<dyn FileReader>, ArtifactError> {
+        self.size(digest)?.ok_or(ArtifactError::Missing(digest))?;
+        self.env.files.open(&self.path(digest)).map_err(failed("read", digest))
+    }
+
+    /// Remembers that a file is damaged.
+    pub(super) fn damaged(&self, digest: Digest) -> ArtifactError {
+        tracing::error!(%digest, path = %self.path(digest).display(), "an artifact is damaged on this disk");
+        self.lock().damaged.insert(digest);
+        ArtifactError::Damaged(digest)
+    }
+
+    /// All artifacts that are here, damaged ones left out.
+    pub(super) fn list(&self) -> Result<Vec<Digest>, ArtifactError> {
+        let listed = |source| ArtifactError::Directory { doing: "list", source };
+        let mut found = Vec::new();
+        for dir in self.entries(&self.root).map_err(listed)? {
+            let Some(head) = name(&dir).filter(|name| name.len() == 2).map(str::to_owned) else { continue };
+            for path in self.entries(&dir).map_err(listed)? {
+                let hex = name(&path).map(|tail| format!("{head}{tail}")).unwrap_or_default();
+                found.extend(hex.parse().ok().filter(|digest: &Digest| digest.hex() == hex));
+            }
+        }
+        let kept = self.lock();
+        found.retain(|digest| !kept.damaged.contains(digest));
+        Ok(found)
+    }
+
+    /// Artifacts that nothing holds.
+    pub(super) fn loose(&self) -> Result<Vec<Digest>, ArtifactError> {
+        let mut found = self.list()?;
+        let now = self.env.clock.monotonic();
+        let mut kept = self.lock();
+        kept.until.retain(|_, until| now < *until);
+        found.retain(|digest| !kept.holds(digest, now));
+        Ok(found)
+    }
+
+    /// Removes an artifact, unless somebody has come to hold it. How many bytes that freed.
+    pub(super) fn remove(&self, digest: Digest) -> Result<u64, ArtifactError> {
+        let path = self.path(digest);
+        // Held until it is gone: whoever wants to hold it waits, and then finds that it is not here.
+        let kept = self.lock();
+        if kept.holds(&digest, self.env.clock.monotonic()) {
+            return Ok(0);
+        }
+        let size = self.env.files.size(&path).map_err(failed("look for", digest))?;
+        let Some(size) = size else { return Ok(0) };
+        self.env.files.remove(&path).map_err(failed("remove", digest))?;
+        Ok(size)
+    }
+
+    /// Removes what a process that died was writing.
+    pub(super) fn sweep(&self) -> Result<usize, ArtifactError> {
+        let swept = |source| ArtifactError::Directory { doing: "clear", source };
+        let own = format!(".{:016x}-", self.boot);
+        let mut removed = 0;
+        let mut dirs = self.entries(&self.root).map_err(swept)?;
+        dirs.retain(|dir| name(dir).is_some_and(|name| name == "incoming" || name.len() == 2));
+        for dir in dirs {
+            for path in self.entries(&dir).map_err(swept)? {
+                let left = name(&path).is_some_and(|name| {
+                    (name.ends_with(".partial") && !name.contains(&own)) || name.ends_with(".tmp")
+                });
+                if left {
+                    self.env.files.remove(&path).map_err(swept)?;
+                    removed += 1;
+                }
+            }
+        }
+        Ok(removed)
+    }
+
+    fn set_aside(&self, digest: Digest, path: &Path) {
+        let dir = self.root.join("damaged");
+        let is_full = self.entries(&dir).is_ok_and(|found| found.len() >= DAMAGED_MAX);
+        let moved = if is_full {
+            self.env.files.remove(path)
+        } else {
+            let made = self.env.files.create_dir_all(&dir);
+            made.and_then(|()| self.env.files.rename(path, &dir.join(digest.hex())))
+        };
+        // A good copy takes its place either way.
+        if let Err(error) = moved {
+            tracing::warn!(%error, %digest, "a damaged artifact could not be set aside");
+        }
+    }
+
+    fn entries(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        match self.env.files.list(dir) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Ok(Vec::new())
+            }
+            listed => listed,
+        }
+    }
+
+    fn path(&self, digest: Digest) -> PathBuf {
+        let hex = digest.hex();
+        let (head, tail) = hex.split_at(2);
+        self.root.join(head).join(tail)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An artifact that arrives. Dropped before its end it leaves nothing behind.
+pub(super) struct Incoming {
+    digest: Digest,
+    bytes_max: u64,
+    file: Option<Box<dyn FileWriter>>,
+    path: PathBuf,
+    env: Env,
+    hash: Sha256,
+    bytes: u64,
+}
+
+impl Incoming {
+    /// Takes in the next bytes.
+    pub(super) fn write(&mut self, chunk: &[u8]) -> Result<(), ArtifactError> {
+        self.bytes += chunk.len() as u64;
+        if self.bytes > self.bytes_max {
+            return Err(ArtifactError::TooLarge { bytes: self.bytes, max: self.bytes_max });
+        }
+        let Some(file) = &mut self.file else { return Err(ArtifactError::Stopped) };
+        file.write_all(chunk).map_err(failed("store", self.digest))?;
+        self.hash.update(chunk);
+        Ok(())
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        // Renamed away if it was finished; what is left over otherwise is swept at the next start.
+        let _ = self.env.files.remove(&self.path);
+    }
+}
+
+fn failed(doing: &'static str, digest: Digest) -> impl FnOnce(io::Error) -> ArtifactError {
+    move |source| ArtifactError::Io { doing, digest, source }
+}
+
+fn name(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()
+}

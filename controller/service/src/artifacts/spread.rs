@@ -1,0 +1,101 @@
+//! Putting an artifact on a majority of the voters.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use atlas_types::{Digest, MemberId};
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use tokio::sync::oneshot;
+
+use super::{ArtifactError, Artifacts};
+use crate::peers::PeerError;
+
+/// Longest wait for a majority, and what is added for a large artifact on a slow network.
+const MAJORITY_MAX: Duration = Duration::from_secs(10);
+const BYTES_PER_SECOND_MIN: u64 = 1 << 20;
+/// The pause before a member that failed is asked again.
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
+
+impl Artifacts {
+    /// Puts an artifact of this directory on a majority of the voters; the others are served as well, but not waited for.
+    pub(super) async fn spread(&self, digest: Digest) -> Result<(), ArtifactError> {
+        let own = self.inner.peers.group().own;
+        if self.inner.peers.group().is_quorum(&BTreeSet::from([own])) {
+            return Ok(());
+        }
+        let permit = self.inner.sends.clone().acquire_owned().await.map_err(|_| ArtifactError::Stopped)?;
+        let (tell, told) = oneshot::channel();
+        let artifacts = self.clone();
+        // A task of its own: a caller that gives up does not stop what is half done, and once a majority has it the rest goes on.
+        drop(self.inner.env.spawn("artifact-spread", async move {
+            artifacts.spread_to_all(digest, own, tell).await;
+            drop(permit);
+        }));
+        told.await.unwrap_or(Err(ArtifactError::Stopped))
+    }
+
+    async fn spread_to_all(&self, digest: Digest, own: MemberId, tell: oneshot::Sender<Result<(), ArtifactError>>) {
+        let peers = &self.inner.peers;
+        let (mut tell, mut has, mut asked) = (Some(tell), BTreeSet::from([own]), BTreeSet::new());
+        let mut calls = FuturesUnordered::new();
+        let bytes = self.size(digest).await.ok().flatten().unwrap_or_default();
+        let longest = MAJORITY_MAX + Duration::from_secs(bytes / BYTES_PER_SECOND_MIN);
+        let mut late = self.inner.env.clock.sleep(longest);
+        loop {
+            // The group as it is now: a majority of one that has changed meanwhile is not enough.
+            let group = peers.group();
+            if group.is_quorum(&has)
+                && let Some(tell) = tell.take()
+            {
+                // Whoever gave up waiting need not be told, here and below.
+                let _ = tell.send(Ok(()));
+            }
+            if tell.is_some() {
+                let wanted = group.other_voters().filter(|member| !has.contains(member));
+                for member in wanted.collect::<Vec<_>>() {
+                    if asked.insert(member) {
+                        calls.push(self.copy_to(member, digest));
+                    }
+                }
+            } else if calls.is_empty() {
+                return;
+            }
+            tokio::select! {
+                biased;
+                Some((member, copied)) = calls.next() => match copied {
+                    Ok(()) => drop(has.insert(member)),
+                    Err(error) => {
+                        tracing::debug!(error = &error as &dyn std::error::Error, %digest, "an artifact was not copied");
+                        asked.remove(&member);
+                    }
+                },
+                () = &mut late => {
+                    if let Some(tell) = tell.take() {
+                        let _ = tell.send(Err(ArtifactError::TooFew { digest, stored: has.len() }));
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Copies an artifact to a member that lacks it. A failure takes a moment, so that it is not tried again at once.
+    async fn copy_to(&self, member: MemberId, digest: Digest) -> (MemberId, Result<(), PeerError>) {
+        let copied = self.try_copy_to(member, digest).await;
+        if copied.is_err() {
+            self.inner.env.clock.sleep(RETRY_INTERVAL).await;
+        }
+        (member, copied)
+    }
+
+    async fn try_copy_to(&self, member: MemberId, digest: Digest) -> Result<(), PeerError> {
+        let peers = &self.inner.peers;
+        if peers.hold(member, vec![digest]).await? == [true] {
+            return Ok(());
+        }
+        let here = |error: ArtifactError| PeerError::Away { member, reason: error.to_string() };
+        let sender = self.open(digest).await.map_err(here)?;
+        peers.put(member, digest, sender.size_bytes(), sender.into_outgoing()).await
+    }
+}

@@ -1,0 +1,197 @@
+//! One directory, and three over a transport that fails on demand.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use atlas_types::MemberId;
+
+use super::*;
+use crate::peers::NoPeers;
+use crate::testing::{Net, set};
+
+const HOLD: Duration = Duration::from_secs(60);
+
+struct One {
+    dir: tempfile::TempDir,
+    artifacts: Artifacts,
+}
+
+impl One {
+    fn new(hold: Duration) -> Self {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let artifacts = Self::open(dir.path().join("artifacts"), hold);
+        Self { dir, artifacts }
+    }
+
+    fn open(root: PathBuf, hold: Duration) -> Artifacts {
+        let options = ArtifactOptions { root, bytes_max: 1 << 20, hold };
+        Artifacts::new(options, Arc::new(NoPeers(MemberId(1))), Env::system())
+    }
+
+    fn path(&self, digest: Digest) -> PathBuf {
+        let hex = digest.hex();
+        self.dir.path().join("artifacts").join(&hex[..2]).join(&hex[2..])
+    }
+}
+
+fn bytes(text: &'static str) -> Bytes {
+    Bytes::from_static(text.as_bytes())
+}
+
+#[tokio::test]
+async fn what_is_stored_reads_back_under_its_digest() {
+    let one = One::new(HOLD);
+    let digest = one.artifacts.store(bytes("abc")).await.expect("stored");
+    assert_eq!(digest.hex(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert!(one.path(digest).exists());
+    assert_eq!(one.artifacts.store(bytes("abc")).await.expect("stored again"), digest);
+    assert_eq!(one.artifacts.read(digest).await.expect("read"), "abc");
+}
+
+#[tokio::test]
+async fn damage_is_noticed_and_the_only_copy_stays_where_it_is() {
+    let one = One::new(HOLD);
+    let digest = one.artifacts.store(bytes("abc")).await.expect("stored");
+    std::fs::write(one.path(digest), b"abd").expect("writable");
+    for _ in 0..2 {
+        let error = one.artifacts.read(digest).await.expect_err("damaged");
+        assert!(matches!(error, ArtifactError::Damaged(_) | ArtifactError::Missing(_)), "{error}");
+    }
+    assert!(one.path(digest).exists());
+    // Stored again, it is whole again, and the damaged file is kept for a person.
+    one.artifacts.store(bytes("abc")).await.expect("stored");
+    assert_eq!(one.artifacts.read(digest).await.expect("read"), "abc");
+    assert_eq!(std::fs::read(one.dir.path().join("artifacts/damaged").join(digest.hex())).expect("kept"), b"abd");
+}
+
+#[tokio::test]
+async fn missing_and_oversized_artifacts_are_refused() {
+    let one = One::new(HOLD);
+    let error = one.artifacts.read(Digest([0; 32])).await.expect_err("missing");
+    assert!(matches!(error, ArtifactError::Missing(_)), "{error}");
+    let error = one.artifacts.pin(Digest([0; 32])).await.expect_err("missing");
+    assert!(matches!(error, ArtifactError::Missing(_)), "{error}");
+    let error = one.artifacts.store(Bytes::from(vec![0; (1 << 20) + 1])).await.expect_err("too large");
+    assert_eq!(error.to_string(), "an artifact of 1048577 bytes is larger than 1048576");
+}
+
+#[tokio::test]
+async fn bytes_that_are_not_what_they_are_called_are_not_taken() {
+    let one = One::new(HOLD);
+    let digest = digest_of(b"right");
+    let mut receiver = one.artifacts.receive(digest).await.expect("opened");
+    receiver.write(bytes("wrong")).await.expect("written");
+    assert!(matches!(receiver.finish().await, Err(ArtifactError::Damaged(_))));
+    let mut receiver = one.artifacts.receive(digest).await.expect("opened");
+    let error = receiver.write(Bytes::from(vec![0; (1 << 20) + 1])).await.expect_err("too large");
+    assert!(matches!(error, ArtifactError::TooLarge { .. }), "{error}");
+    drop(receiver);
+    assert!(!one.path(digest).exists());
+    let left = std::fs::read_dir(one.dir.path().join("artifacts/incoming")).expect("listable").count();
+    assert_eq!(left, 0, "nothing is left of what was refused");
+}
+
+#[tokio::test]
+async fn what_a_crash_left_is_swept_and_what_arrives_now_is_not() {
+    let one = One::new(HOLD);
+    let digest = one.artifacts.store(bytes("abc")).await.expect("stored");
+    let incoming = one.dir.path().join("artifacts/incoming");
+    std::fs::write(incoming.join("00.0000000000000001-0.partial"), b"half").expect("writable");
+    std::fs::write(one.path(digest).with_extension("0000000000000001.tmp"), b"half").expect("writable");
+    let receiver = one.artifacts.receive(digest_of(b"x")).await.expect("opened");
+    assert_eq!(one.artifacts.sweep().await.expect("swept"), 2);
+    assert_eq!(std::fs::read_dir(&incoming).expect("listable").count(), 1);
+    let mut receiver = receiver;
+    receiver.write(bytes("x")).await.expect("written");
+    receiver.finish().await.expect("durable");
+    assert_eq!(one.artifacts.read(digest_of(b"x")).await.expect("read"), "x");
+}
+
+#[tokio::test]
+async fn what_is_held_is_not_removed() {
+    let one = One::new(Duration::from_millis(200));
+    let digest = one.artifacts.store(bytes("abc")).await.expect("stored");
+    assert_eq!(one.artifacts.loose().await.expect("listed"), []);
+    assert_eq!(one.artifacts.remove(vec![digest]).await.expect("asked"), 0);
+    let loose = async || {
+        while one.artifacts.loose().await.expect("listed").is_empty() {
+            Env::system().clock.sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), loose()).await.expect("the hold ends");
+    // Somebody comes to hold it between the look and the removal.
+    assert_eq!(one.artifacts.hold(vec![digest, Digest([0; 32])]).await.expect("asked"), [true, false]);
+    assert_eq!(one.artifacts.remove(vec![digest]).await.expect("asked"), 0);
+    tokio::time::timeout(Duration::from_secs(10), loose()).await.expect("the hold ends");
+    assert_eq!(one.artifacts.remove(vec![digest]).await.expect("asked"), 3);
+    assert_eq!(one.artifacts.hold(vec![digest]).await.expect("asked"), [false]);
+}
+
+#[tokio::test]
+async fn an_artifact_is_on_a_majority_before_it_is_said_to_be_stored() {
+    let net = Net::new(3);
+    let one = net.artifacts(1);
+    let digest = one.store(bytes("abc")).await.expect("stored");
+    assert!(net.having(digest).await.len() >= 2);
+    // With one member away the other two are enough, with two away they are not.
+    net.cut(&[2]);
+    let digest = one.store(bytes("abcd")).await.expect("stored");
+    assert_eq!(net.having(digest).await, set(&[1, 3]));
+    net.cut(&[2, 3]);
+    let asked = tokio::time::timeout(Duration::from_millis(700), one.store(bytes("abcde"))).await;
+    assert!(asked.is_err(), "{asked:?}");
+    // It comes by itself once the others are back: the caller that gave up did not stop it.
+    net.cut(&[]);
+    one.store(bytes("abcde")).await.expect("stored");
+    assert!(net.having(digest_of(b"abcde")).await.len() >= 2);
+}
+
+#[tokio::test]
+async fn while_the_group_changes_both_majorities_have_it() {
+    let net = Net::new(5);
+    net.vote(vec![set(&[1, 2, 3]), set(&[3, 4, 5])]);
+    net.cut(&[3]);
+    let digest = net.artifacts(1).store(bytes("abc")).await.expect("stored");
+    assert_eq!(net.having(digest).await, set(&[1, 2, 4, 5]));
+}
+
+#[tokio::test]
+async fn an_artifact_that_is_not_here_is_read_from_another_member() {
+    let net = Net::new(3);
+    net.cut(&[3]);
+    let digest = net.artifacts(1).store(bytes("abc")).await.expect("stored");
+    net.cut(&[]);
+    let three = net.artifacts(3);
+    let reads = futures::future::join_all((0..8).map(|_| three.read(digest))).await;
+    assert!(reads.into_iter().all(|read| read.expect("read") == "abc"));
+    assert_eq!(net.gets(), 1, "however many want it, it is fetched once");
+    assert!(net.having(digest).await.contains(&MemberId(3)), "and kept");
+    net.cut(&[1, 2]);
+    let error = three.read(Digest([0; 32])).await.expect_err("nobody can say");
+    assert!(matches!(error, ArtifactError::Away { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_damaged_copy_is_replaced_by_that_of_another_member() {
+    let net = Net::new(3);
+    let digest = net.artifacts(1).store(bytes("abc")).await.expect("stored");
+    net.artifacts(2).pin(digest).await.expect("everywhere");
+    net.artifacts(3).read(digest).await.expect("everywhere");
+    std::fs::write(net.path(1, digest), b"abd").expect("writable");
+    std::fs::write(net.path(2, digest), b"ab").expect("writable");
+    // Member 2 notices its own damage while it sends, and member 3 gives what it has.
+    assert_eq!(net.artifacts(1).read(digest).await.expect("read"), "abc");
+    assert_eq!(std::fs::read(net.path(1, digest)).expect("there"), b"abc");
+    assert_eq!(net.having(digest).await, set(&[1, 3]));
+    assert_eq!(net.artifacts(2).read(digest).await.expect("read"), "abc");
+}
+
+#[tokio::test]
+async fn what_is_pinned_is_fetched_copied_and_held() {
+    let net = Net::new(3);
+    net.cut(&[2]);
+    let digest = net.artifacts(3).keep(bytes("abc")).await.expect("kept");
+    assert_eq!(net.having(digest).await, set(&[3]));
+    net.artifacts(1).pin(digest).await.expect("pinned");
+    assert_eq!(net.having(digest).await, BTreeSet::from([MemberId(1), MemberId(3)]));
+}

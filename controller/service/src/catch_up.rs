@@ -1,0 +1,81 @@
+//! Catching up: a history that missed events fetches them from the other members, part by part.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_history::{Gap, HistoryError};
+
+use crate::service::Shared;
+
+/// The pause before the members are asked again that had nothing, or did not answer.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What became of one try to fill a gap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tried {
+    /// It is smaller now.
+    Filled,
+    /// Nobody could help for now.
+    Waits,
+    /// Nobody has it: it was given up.
+    GivenUp,
+}
+
+/// Fills this controller's history, as long as the controller runs. Each part is on disk before the next is asked for, so a
+/// restart goes on where it was.
+pub(crate) async fn catch_up(shared: Arc<Shared>) {
+    let mut gaps = shared.history.gaps();
+    loop {
+        let (first, missing) = {
+            let gaps = gaps.borrow_and_update();
+            (gaps.first().copied(), gaps.iter().map(|gap| gap.through.0 - gap.after.0).sum::<u64>())
+        };
+        shared.metrics.history_gap.set(i64::try_from(missing).unwrap_or(i64::MAX));
+        let Some(gap) = first else {
+            if gaps.changed().await.is_err() {
+                return;
+            }
+            continue;
+        };
+        match fill(&shared, gap).await {
+            Ok(Tried::Filled) => {}
+            Ok(Tried::GivenUp) => {
+                tracing::warn!(after = %gap.after, through = %gap.through, "events that no member has were given up");
+            }
+            Ok(Tried::Waits) => shared.env.clock.sleep(RETRY_INTERVAL).await,
+            Err(HistoryError::Stopped) => return,
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "history was not filled, trying again");
+                shared.env.clock.sleep(RETRY_INTERVAL).await;
+            }
+        }
+    }
+}
+
+/// Fills the front of a gap from the first member that has it.
+async fn fill(shared: &Shared, gap: Gap) -> Result<Tried, HistoryError> {
+    let mut all_lack_it = true;
+    for member in shared.peers.group().others_by_use() {
+        match shared.peers.history(member, gap).await {
+            Ok(part) if part.reached > gap.after => match shared.history.fill(gap, part).await {
+                Ok(()) => return Ok(Tried::Filled),
+                Err(error @ (HistoryError::Part(_) | HistoryError::Record(_) | HistoryError::Field(_))) => {
+                    tracing::warn!(error = &error as &dyn std::error::Error, %member, "a part of a member's history is of no use");
+                    all_lack_it = false;
+                }
+                Err(error) => return Err(error),
+            },
+            // It may only be behind.
+            Ok(part) => all_lack_it &= part.known >= gap.through,
+            Err(error) => {
+                tracing::debug!(error = &error as &dyn std::error::Error, "a member's history was not read");
+                all_lack_it = false;
+            }
+        }
+    }
+    if !all_lack_it {
+        return Ok(Tried::Waits);
+    }
+    shared.history.give_up(gap).await?;
+    Ok(Tried::GivenUp)
+}

@@ -1,0 +1,207 @@
+//! Every controller comes to have every artifact that the state or its history refers to.
+//!
+//! An artifact is on a majority before anything refers to it; the rest is fetched here, as soon as the reference is applied, and
+//! again in whole passes, since files can be lost with a disk.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use atlas_types::{Digest, Event, EventRecord, EventSeq, Job, Payload, PayloadBody};
+use futures::StreamExt;
+
+use crate::artifacts::ArtifactError;
+use crate::service::Shared;
+use crate::{Error, Service};
+
+/// The pause between two looks at what was referred to. The member that stores an artifact sends it here as well: that comes first.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// The pause before a pass that found a member away is made again.
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
+/// How often everything is looked at.
+const PASS_INTERVAL: Duration = Duration::from_secs(3_600);
+/// Artifacts that are fetched at once.
+const FETCHES_MAX: usize = 4;
+/// Artifacts that are looked at in one go.
+const PAGE: usize = 1_024;
+/// References that wait for a look; beyond it everything is looked at.
+const WANTED_MAX: usize = 65_536;
+
+/// What this controller may lack.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    digests: Mutex<BTreeSet<Digest>>,
+    /// Everything has to be looked at: references were missed.
+    all: AtomicBool,
+    /// What history refers to up to this event is here.
+    history: AtomicU64,
+}
+
+/// How far a controller is with what the others have (design §6, §8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completeness {
+    /// Its history has every event that is not dropped everywhere.
+    pub history: bool,
+    /// It has every artifact that the state or history refers to.
+    pub artifacts: bool,
+    /// The event that this was found at.
+    pub through: EventSeq,
+}
+
+impl Wanted {
+    /// Takes notice of what an entry refers to.
+    pub(crate) fn note(&self, events: &[EventRecord]) {
+        for event in events {
+            match &event.event {
+                Event::Job { job, .. } => job_artifacts(job).for_each(|digest| self.want(digest)),
+                Event::Agent { agent } => {
+                    self.want(agent.digest);
+                    artifact_of(&agent.contract).into_iter().for_each(|digest| self.want(digest));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// References were missed.
+    pub(crate) fn note_all(&self) {
+        self.all.store(true, Ordering::Relaxed);
+    }
+
+    fn want(&self, digest: Digest) {
+        let mut digests = self.digests();
+        if digests.len() < WANTED_MAX {
+            digests.insert(digest);
+        } else {
+            self.note_all();
+        }
+    }
+
+    fn digests(&self) -> MutexGuard<'_, BTreeSet<Digest>> {
+        self.digests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The artifacts of a job.
+fn job_artifacts(job: &Job) -> impl Iterator<Item = Digest> + '_ {
+    [Some(&job.input), job.output.as_ref(), job.stream.as_ref()].into_iter().flatten().filter_map(artifact_of)
+}
+
+fn artifact_of(payload: &Payload) -> Option<Digest> {
+    match payload.body {
+        PayloadBody::Artifact { digest, .. } => Some(digest),
+        PayloadBody::Inline(_) => None,
+    }
+}
+
+/// Fetches what is missing, as long as the controller runs.
+pub(crate) async fn fill(shared: Arc<Shared>) {
+    let clock = &shared.env.clock;
+    let mut pass_at = clock.monotonic();
+    loop {
+        clock.sleep(LOOK_INTERVAL).await;
+        let wanted = std::mem::take(&mut *shared.wanted.digests());
+        if shared.peers.group().others.is_empty() {
+            continue;
+        }
+        let missed = shared.wanted.all.swap(false, Ordering::Relaxed);
+        let filled = if missed || clock.monotonic() >= pass_at {
+            if clock.monotonic() >= pass_at {
+                shared.wanted.history.store(0, Ordering::Relaxed);
+            }
+            pass_at = clock.monotonic() + PASS_INTERVAL;
+            shared.fill_all().await
+        } else {
+            shared.fetch_all(wanted.into_iter().collect()).await.map_err(Error::Artifact)
+        };
+        match filled {
+            Ok(missing) => {
+                shared.metrics.artifact_missing.set(i64::try_from(missing.lost + missing.away).unwrap_or(i64::MAX));
+                if missing.away > 0 {
+                    pass_at = pass_at.min(clock.monotonic() + RETRY_INTERVAL);
+                }
+            }
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "artifacts were not fetched, trying again");
+                pass_at = clock.monotonic() + RETRY_INTERVAL;
+            }
+        }
+    }
+}
+
+/// What could not be fetched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// No member has it.
+    pub(crate) lost: usize,
+    /// A member that may have it gave no answer.
+    pub(crate) away: usize,
+}
+
+impl std::ops::AddAssign for Missing {
+    fn add_assign(&mut self, more: Self) {
+        self.lost += more.lost;
+        self.away += more.away;
+    }
+}
+
+impl Shared {
+    /// Fetches everything that the state or history refers to and that is not here.
+    async fn fill_all(&self) -> Result<Missing, Error> {
+        let digests: Vec<Digest> = self.handle.applied().artifacts().collect();
+        let mut missing = Missing::default();
+        for page in digests.chunks(PAGE) {
+            missing += self.fetch_all(page.to_vec()).await.map_err(Error::Artifact)?;
+        }
+        let mut after = EventSeq(self.wanted.history.load(Ordering::Relaxed));
+        loop {
+            let page = self.history.artifacts(after, PAGE).await;
+            // What a gap is filled with later lies behind its front.
+            let front = self.history.gaps().borrow().first().map_or(EventSeq(u64::MAX), |gap| gap.after);
+            let mut page = page.map_err(|error| Error::internal("read history", &error))?;
+            page.retain(|(event, _)| *event <= front);
+            let Some((last, _)) = page.last().copied() else { return Ok(missing) };
+            let found = self.fetch_all(page.into_iter().map(|(_, digest)| digest).collect()).await;
+            let found = found.map_err(Error::Artifact)?;
+            missing += found;
+            after = last;
+            if missing.away == 0 {
+                self.wanted.history.store(last.0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Fetches those of some artifacts that are not here.
+    async fn fetch_all(&self, digests: Vec<Digest>) -> Result<Missing, ArtifactError> {
+        let lacking = self.artifacts.lacking(digests).await?;
+        let fetches = futures::stream::iter(lacking).map(|digest| self.artifacts.fetch(digest));
+        let mut fetches = fetches.buffer_unordered(FETCHES_MAX);
+        let mut missing = Missing::default();
+        while let Some(fetched) = fetches.next().await {
+            match fetched {
+                Ok(()) => {}
+                Err(ArtifactError::Missing(digest)) => {
+                    tracing::warn!(%digest, "no member has an artifact that is referred to");
+                    missing.lost += 1;
+                }
+                Err(ArtifactError::Away { .. }) => missing.away += 1,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(missing)
+    }
+}
+
+impl Service {
+    /// How far this controller is with what the others have; what is missing is fetched first, so this may take its time.
+    pub async fn completeness(&self) -> Completeness {
+        let shared = &self.shared;
+        let through = shared.handle.applied().event_seq();
+        // A state that came as a snapshot is known to history a moment later: then the gap is.
+        let known = shared.known(through).await.is_ok();
+        let history = known && shared.history.gaps().borrow().is_empty();
+        let artifacts = history && shared.fill_all().await.is_ok_and(|missing| missing.away == 0);
+        Completeness { history, artifacts, through }
+    }
+}
