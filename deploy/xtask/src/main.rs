@@ -6,11 +6,13 @@
 #![expect(clippy::print_stderr, reason = "a command-line program")]
 
 mod bench;
+mod chaos;
 mod check;
 mod command;
 mod fix;
 mod soak;
 mod test;
+mod tools;
 
 use std::process::ExitCode;
 
@@ -36,6 +38,8 @@ enum Verb {
     Bench(bench::Options),
     /// The seeded simulation with fresh seeds, for a bounded time.
     Soak(soak::Options),
+    /// Real processes and real faults, for a bounded time.
+    Chaos(chaos::Options),
 }
 
 fn main() -> ExitCode {
@@ -45,6 +49,7 @@ fn main() -> ExitCode {
         Verb::Test(options) => test::run_all(&options),
         Verb::Bench(options) => bench::run_all(&options),
         Verb::Soak(options) => soak::run_all(&options),
+        Verb::Chaos(options) => chaos::run_all(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

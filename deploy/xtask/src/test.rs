@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::command::{cargo, has_cargo, run, target_dir};
+use crate::tools;
 
 /// Which tests.
 #[derive(clap::Args)]
@@ -19,6 +20,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run_all(options: &Options) -> Result<()> {
     require_python()?;
+    tools::want("ip", "iproute2");
     run(&mut cargo(&["build", "--workspace", "--bins", "--locked"]))?;
     if options.filter.is_empty() {
         run(&mut cargo(&["test", "--workspace", "--locked", "--doc"]))?;

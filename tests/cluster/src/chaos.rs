@@ -8,6 +8,7 @@ mod call;
 mod check;
 mod effects;
 mod fault;
+mod history;
 mod journal;
 mod needs;
 mod rig;

@@ -3,6 +3,8 @@
 #![expect(clippy::print_stdout, reason = "a command-line program")]
 #![expect(clippy::print_stderr, reason = "a command-line program")]
 
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -57,6 +59,12 @@ struct Run {
     /// Where runs keep their data while they last, and for good if something was found.
     #[arg(long, default_value = "target/chaos")]
     folder: PathBuf,
+    /// Appends the sums to this table.
+    #[arg(long)]
+    record: Option<PathBuf>,
+    /// The commit that the table names.
+    #[arg(long, default_value = "unknown")]
+    commit: String,
 }
 
 fn main() -> ExitCode {
@@ -97,7 +105,8 @@ fn run_all(options: &Run) -> Result<bool> {
     let first = options.seed.unwrap_or_else(|| env.clock.wall().0.unsigned_abs());
     let scenarios = chosen(&options.scenarios)?;
     let stop = stopped_by_signals(&env)?;
-    let until = env.clock.monotonic() + Duration::from_secs_f64(options.minutes * 60.0);
+    let begun = env.clock.monotonic();
+    let until = begun + Duration::from_secs_f64(options.minutes * 60.0);
     let mut ledger = Ledger::default();
     for number in 0.. {
         if number > 0 && (env.clock.monotonic() >= until || stop.load(Ordering::Relaxed)) {
@@ -125,9 +134,20 @@ fn run_all(options: &Run) -> Result<bool> {
         }
         ledger.add(&verdict);
     }
+    if let Some(table) = &options.record {
+        let took = env.clock.monotonic().saturating_sub(begun).as_secs() / 60;
+        let names: Vec<&str> = scenarios.iter().map(|scenario| scenario.name).collect();
+        let what = format!("{}; seeds {first} to {}", names.join(", "), first + ledger.runs() - 1);
+        record(table, &format!("| {} | chaos | {what} | {took} | {} |\n", options.commit, ledger.cells()))?;
+    }
     println!("faults: {}", ledger.classes());
     println!("{ledger}");
     Ok(ledger.is_good())
+}
+
+fn record(table: &Path, row: &str) -> Result<()> {
+    let mut file = File::options().append(true).open(table).with_context(|| format!("no table {}", table.display()))?;
+    Ok(file.write_all(row.as_bytes())?)
 }
 
 fn folder(within: &Path, scenario: &Scenario, seed: u64) -> PathBuf {

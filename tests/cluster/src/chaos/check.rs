@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::effects::Deeds;
+use super::history;
 use super::journal::{Answer, Call, Entry, Outcome, Seen, Status};
 use super::survey::{Change, Survey};
 use super::workload::{KINDS, digest, seen};
@@ -46,6 +47,9 @@ pub(crate) fn check(evidence: &Evidence) -> Vec<Violation> {
         events_tell_everything(survey, &mut found);
     }
     attempts_started_as_often_as_they_may(evidence, &mut found);
+    if let Err(text) = history::check(evidence) {
+        report(&mut found, "linearizable", text);
+    }
     found
 }
 

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
+use super::call::Request;
+use super::journal::Outcome;
 use super::rig::{CLIENTS, Rig};
 use crate::net::{Installed, Link};
 use crate::rng::Rng;
@@ -35,6 +39,10 @@ pub(crate) enum Fault {
     StepClock,
     /// Controllers are stopped politely and started again, one after the other.
     RollingRestart,
+    /// A controller is removed, loses its disk, and joins again as another member.
+    Replace,
+    /// The leader hands its leadership over.
+    TransferLeader,
     /// All links lose, double, slow and reorder what they carry.
     Flaky,
 }
@@ -65,6 +73,8 @@ impl Fault {
             Self::FailSync => "fail sync",
             Self::StepClock => "step clock",
             Self::RollingRestart => "rolling restart",
+            Self::Replace => "replace",
+            Self::TransferLeader => "transfer leader",
             Self::Flaky => "flaky",
         }
     }
@@ -107,7 +117,7 @@ impl Fault {
             }
             Self::OneWay => {
                 let Some(leader) = rig.leader().filter(|_| rig.controllers.len() > 1) else { return Became::Skipped };
-                let other = (leader + 1 + rng.below(rig.controllers.len() as u64 - 1) as usize) % rig.controllers.len();
+                let other = other_than(leader, rig, rng);
                 let (from, to) = if rng.chance(500) { (leader, other) } else { (other, leader) };
                 let became = rig.network.cut_one_way(rig.controllers[from].name(), rig.controllers[to].name());
                 hold(rng, 1_000, 4_000);
@@ -188,6 +198,17 @@ impl Fault {
                 }
                 installed(stopped)
             }
+            Self::Replace => replace(rig, rng),
+            Self::TransferLeader => {
+                let Some(leader) = rig.leader().filter(|_| rig.controllers.len() > 1) else { return Became::Skipped };
+                let other = other_than(leader, rig, rng);
+                let to = json!({"to": rig.controllers[other].name()});
+                let at = rig.controllers[rng.below(rig.controllers.len() as u64) as usize].http();
+                match rig.ask(async |http| http.post(at, "/api/cluster/transfer-leader", to).await) {
+                    Outcome::Done(_) => Became::Installed,
+                    _ => Became::Indeterminate,
+                }
+            }
             Self::Flaky => {
                 let link = Link {
                     loss: rng.range(10, 150),
@@ -202,6 +223,37 @@ impl Fault {
                 became
             }
         }
+    }
+}
+
+/// A controller that is not this one.
+fn other_than(which: usize, rig: &Rig, rng: &mut Rng) -> usize {
+    let count = rig.controllers.len();
+    (which + 1 + rng.below(count as u64 - 1) as usize) % count
+}
+
+/// Removes a controller, wipes its disk and lets it join again.
+fn replace(rig: &mut Rig, rng: &mut Rng) -> Became {
+    let which = rng.below(rig.controllers.len() as u64) as usize;
+    if rig.controllers.len() < 2 {
+        return Became::Skipped;
+    }
+    let through = other_than(which, rig, rng);
+    // Killed first, or removed while it runs, in which case it ends by itself.
+    if rng.chance(500) {
+        rig.controllers[which].kill();
+    }
+    let (at, name) = (rig.controllers[through].http(), rig.controllers[which].name().to_owned());
+    let path = format!("/api/cluster/members/{name}");
+    let removed =
+        rig.ask(async |http| http.call(at, Request { method: "DELETE", path: &path, ..Request::default() }).await);
+    rig.controllers[which].kill();
+    let machine = &rig.controllers[which];
+    machine.disk().wipe(machine.host());
+    let joined = rig.join(which, through);
+    match (removed, joined) {
+        (Outcome::Done(_), Ok(())) => Became::Installed,
+        _ => Became::Indeterminate,
     }
 }
 

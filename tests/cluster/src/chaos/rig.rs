@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Env;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use super::call::Http;
+use super::call::{Http, Request};
 use super::journal::Outcome;
 use super::workload::{KINDS, package};
 use crate::disk::Disk;
@@ -94,14 +94,12 @@ impl Rig {
     fn form(&mut self) -> Result<(), String> {
         self.controllers[0].start();
         self.until("the first controller serves", LONG, |rig| rig.serves(0))?;
+        for which in 1..self.controllers.len() {
+            self.join(which, 0)?;
+        }
         for kind in &KINDS {
-            let bytes = package(kind, &program("atlas-chaos"), &self.effects);
-            let request = super::call::Request {
-                method: "POST",
-                path: "/api/agents",
-                bytes: Some(bytes),
-                ..super::call::Request::default()
-            };
+            let bytes = Some(package(kind, &program("atlas-chaos"), &self.effects));
+            let request = Request { method: "POST", path: "/api/agents", bytes, ..Request::default() };
             let at = self.controllers[0].http();
             match self.runtime.block_on(self.http.call(at, request)) {
                 Outcome::Done(_) => {}
@@ -118,6 +116,32 @@ impl Rig {
             };
             nodes.as_ref().is_some_and(ready)
         })
+    }
+
+    /// Lets a controller with an empty disk join through another one, and waits until it votes.
+    pub(crate) fn join(&mut self, which: usize, through: usize) -> Result<(), String> {
+        let host = &self.controllers[through];
+        let (at, peers) = (host.http(), host.peers());
+        let wanted = json!({"kind": "controller", "expires_s": 600});
+        let token = match self.runtime.block_on(self.http.post(at, "/api/cluster/join-tokens", wanted)) {
+            Outcome::Done(answer) => answer.body["token"].as_str().unwrap_or_default().to_owned(),
+            other => return Err(format!("no token to join with: {other:?}")),
+        };
+        let arguments = ["--join", &peers.to_string(), "--token", &token].map(str::to_owned).to_vec();
+        let machine = &mut self.controllers[which];
+        let name = machine.name().to_owned();
+        machine.set_arguments(arguments);
+        machine.start();
+        // From its next start on it knows where it belongs.
+        machine.set_arguments(Vec::new());
+        self.until(&format!("{name} votes"), LONG, |rig| {
+            let members = rig.get(through, "/api/cluster").map(|status| status["members"].clone());
+            let votes = |member: &Value| {
+                member["name"] == name && ["leader", "follower"].contains(&member["role"].as_str().unwrap_or_default())
+            };
+            members.is_some_and(|members| members.as_array().is_some_and(|members| members.iter().any(votes)))
+        })?;
+        self.until(&format!("{name} serves"), LONG, |rig| rig.serves(which))
     }
 
     /// The answer of a controller, if it has one.

@@ -106,6 +106,7 @@ fn on_host(options: &Options, network: Arc<Network>, folder: &Path) -> Result<Ve
     verdict.violations = check(&evidence);
     verdict.violations.extend(calm.err().map(|text| Violation { rule: "liveness", text }));
     count(&mut verdict, &evidence);
+    verdict.seen.insert("fenced reports", fenced(&rig));
     verdict.void = void(&verdict, options);
     if !verdict.is_good() {
         write_evidence(&evidence, folder);
@@ -159,6 +160,14 @@ fn survey(rig: &Rig) -> Vec<Survey> {
         })
     };
     (0..rig.controllers.len()).map(one).collect()
+}
+
+/// Reports that controllers refused since their last start because the lease was not the current one.
+fn fenced(rig: &Rig) -> u64 {
+    let series = "atlas_report_answers_total{atlas_report_result=\"fenced\"} ";
+    let of = |at| rig.ask(async |http| http.text(at, "/metrics").await).unwrap_or_default();
+    let count = |text: String| text.lines().find_map(|line| line.strip_prefix(series)?.parse::<u64>().ok());
+    rig.controllers.iter().filter_map(|machine| count(of(machine.http()))).sum()
 }
 
 /// What the run did, in numbers.

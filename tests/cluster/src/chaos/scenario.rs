@@ -24,42 +24,62 @@ pub struct Scenario {
 const ALONE: Layout =
     Layout { controllers: 1, workers: 2, places: 6, session_ttl: Duration::from_secs(2), disk_mib: None, shim: false };
 
+/// Three controllers and two workers.
+const THREE: Layout = Layout { controllers: 3, ..ALONE };
+
 const LOST: &[(&str, u64)] = &[("attempts lost", 1)];
+
+const fn scenario(name: &'static str, layout: Layout, needs: &'static [Needs], faults: &'static [Fault]) -> Scenario {
+    Scenario { name, faults, faults_min: 5, seen_min: &[], needs, layout }
+}
 
 /// All scenarios in the order in which a long run goes through them.
 pub(crate) const ALL: &[Scenario] = &[
-    Scenario {
-        name: "controller-kill",
-        faults: &[Fault::KillAll, Fault::PauseLeader],
-        faults_min: 5,
-        seen_min: &[],
-        needs: &[],
-        layout: ALONE,
-    },
-    Scenario {
-        name: "worker-kill",
-        faults: &[Fault::KillWorker],
-        faults_min: 5,
-        seen_min: LOST,
-        needs: &[],
-        layout: ALONE,
-    },
-    Scenario {
-        name: "worker-pause",
-        faults: &[Fault::PauseWorker],
-        faults_min: 5,
-        seen_min: LOST,
-        needs: &[],
-        layout: ALONE,
-    },
-    Scenario {
-        name: "worker-isolated",
-        faults: &[Fault::IsolateWorker],
-        faults_min: 5,
-        seen_min: LOST,
-        needs: &[Needs::Namespaces],
-        layout: ALONE,
-    },
+    scenario("leader-kill", THREE, &[], &[Fault::KillLeader]),
+    scenario("all-kill", THREE, &[], &[Fault::KillAll]),
+    scenario("leader-isolated", THREE, &[Needs::Namespaces], &[Fault::IsolateLeader]),
+    scenario("one-way", THREE, &[Needs::Namespaces], &[Fault::OneWay]),
+    Scenario { seen_min: LOST, ..scenario("worker-isolated", THREE, &[Needs::Namespaces], &[Fault::IsolateWorker]) },
+    Scenario { seen_min: LOST, ..scenario("worker-pause", THREE, &[], &[Fault::PauseWorker]) },
+    Scenario { seen_min: LOST, ..scenario("worker-kill", THREE, &[], &[Fault::KillWorker]) },
+    scenario("leader-pause", THREE, &[], &[Fault::PauseLeader]),
+    scenario("disk-full", Layout { disk_mib: Some(768), ..THREE }, &[Needs::Namespaces], &[Fault::FillDisk]),
+    scenario(
+        "slow-disk",
+        Layout { shim: true, ..THREE },
+        &[Needs::Compiler],
+        &[Fault::SlowDisk, Fault::SlowDisk, Fault::FailSync],
+    ),
+    scenario("clock-steps", Layout { shim: true, ..THREE }, &[Needs::Compiler], &[Fault::StepClock]),
+    scenario("rolling-restart", THREE, &[], &[Fault::RollingRestart]),
+    scenario("member-replaced", THREE, &[], &[Fault::Replace]),
+    scenario("flaky", THREE, &[Needs::Namespaces], &[Fault::Flaky]),
+    scenario(
+        "mixed",
+        Layout { shim: true, ..THREE },
+        &[Needs::Namespaces, Needs::Compiler],
+        &[
+            Fault::KillLeader,
+            Fault::KillAll,
+            Fault::KillWorker,
+            Fault::IsolateLeader,
+            Fault::OneWay,
+            Fault::IsolateWorker,
+            Fault::PauseLeader,
+            Fault::SlowDisk,
+            Fault::FailSync,
+            Fault::StepClock,
+            Fault::RollingRestart,
+            Fault::TransferLeader,
+            Fault::Flaky,
+        ],
+    ),
+    scenario(
+        "alone",
+        Layout { shim: true, ..ALONE },
+        &[Needs::Compiler],
+        &[Fault::KillAll, Fault::PauseLeader, Fault::FailSync, Fault::KillWorker],
+    ),
 ];
 
 impl Scenario {

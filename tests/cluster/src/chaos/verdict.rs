@@ -109,6 +109,11 @@ impl Ledger {
         classes.join(", ")
     }
 
+    /// Operations, faults, void runs and violations, as the cells of a table.
+    pub fn cells(&self) -> String {
+        format!("{} | {} | {} | {}", self.operations, self.classes(), self.void, self.violations)
+    }
+
     /// Runs so far.
     pub fn runs(&self) -> u64 {
         self.runs

@@ -110,8 +110,8 @@ impl Client {
         let ttl = self.shared.session_ttl.as_millis() as u64;
         let ms = match self.rng.below(100) {
             0..75 => self.rng.range(1, 120),
-            75..97 => self.rng.range(120, ttl / 2),
-            _ => self.rng.range(ttl, 2 * ttl),
+            75..95 => self.rng.range(120, ttl / 2),
+            _ => self.rng.range(ttl, 3 * ttl),
         };
         let pad = if self.rng.chance(30) { LARGE_BYTES } else { 0 };
         let mut input = json!({"ms": ms, "pad": pad});

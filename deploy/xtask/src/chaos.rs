@@ -1,0 +1,63 @@
+//! `cargo xtask chaos`: real processes and real faults until a time is up; the last line adds everything up.
+//!
+//! Everything happens on the loopback net and in namespaces that end with it. It runs the debug programs, which check more.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::command::{cargo, root, run, target_dir};
+use crate::tools;
+
+/// How long, and what.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Minutes after which no new run begins.
+    #[arg(long, default_value_t = 10.0)]
+    minutes: f64,
+    /// First seed; drawn from the clock when absent, and printed.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Only this scenario; repeatable. All that this machine can do when absent.
+    #[arg(long = "scenario")]
+    scenarios: Vec<String>,
+    /// How long there are faults in one run, in seconds.
+    #[arg(long, default_value_t = 40)]
+    seconds: u64,
+    /// Clients of a run.
+    #[arg(long, default_value_t = 4)]
+    clients: usize,
+    /// Appends the figures to docs/internals/ledger.md.
+    #[arg(long)]
+    record: bool,
+}
+
+pub(crate) fn run_all(options: &Options) -> Result<()> {
+    tools::want("ip", "iproute2");
+    run(&mut cargo(&["build", "--workspace", "--bins", "--locked"]))?;
+    let programs = target_dir().join("debug");
+    let mut chaos = Command::new(programs.join("atlas-chaos"));
+    chaos.current_dir(root()).arg("run").env("ATLAS_TEST_BIN_DIR", &programs);
+    chaos.args(["--minutes", &options.minutes.to_string(), "--seconds", &options.seconds.to_string()]);
+    chaos.args(["--clients", &options.clients.to_string()]).arg("--folder").arg(target_dir().join("chaos"));
+    if let Some(seed) = options.seed {
+        chaos.args(["--seed", &seed.to_string()]);
+    }
+    for scenario in &options.scenarios {
+        chaos.args(["--scenario", scenario]);
+    }
+    if options.record {
+        chaos.arg("--record").arg(root().join("docs/internals/ledger.md")).args(["--commit", &commit()]);
+    }
+    run(&mut chaos)
+}
+
+/// The commit that is checked out, marked if something was changed since.
+fn commit() -> String {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).current_dir(root()).output();
+        output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
+    };
+    let changed = !git(&["status", "--porcelain", "--untracked-files=no"]).is_empty();
+    format!("{}{}", git(&["rev-parse", "--short", "HEAD"]), if changed { "+" } else { "" })
+}
