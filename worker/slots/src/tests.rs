@@ -1,4 +1,7 @@
 //! Expect tests in a small language, and properties over random histories.
 
 mod check;
+mod jobs;
+mod language;
 mod properties;
+mod session;

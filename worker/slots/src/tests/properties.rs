@@ -6,7 +6,7 @@ use std::time::Duration;
 use atlas_types::{FencingToken, JobId, NodeEpoch, ReportKind, ReportResult};
 use proptest::prelude::*;
 
-use super::check::{assignment, completed};
+use super::language::{assignment, completed};
 use crate::{Effect, Input, Options, Slots, StopReason};
 
 const TTL: Duration = Duration::from_secs(10);

@@ -1,0 +1,164 @@
+//! Attempts and the slots that they run in.
+
+use expect_test::expect;
+
+use super::check::check;
+
+#[test]
+fn a_job_runs_cold_then_warm() {
+    check(
+        "connect; welcome; grant 1; done 1; ack 1; grant 2; done 2; ack 2",
+        &expect![[r#"
+        connect
+            hello []
+        welcome
+        grant 1
+            start 1 slot=1 cold
+        done 1
+            report 1: 1 completed idle=1
+        ack 1
+        grant 2
+            start 2 slot=1 warm
+        done 2
+            report 2: 2 completed idle=1
+        ack 2
+    "#]],
+    );
+}
+
+#[test]
+fn slots_are_told_apart_by_package_and_device() {
+    check(
+        "connect; welcome; grant 1; done 1; grant 2 digest=2; done 2; grant 3 gpu=1; done 3; grant 4 gpu=1",
+        &expect![[r#"
+        connect
+            hello []
+        welcome
+        grant 1
+            start 1 slot=1 cold
+        done 1
+            report 1: 1 completed idle=1
+        grant 2 digest=2
+            start 2 slot=2 cold
+        done 2
+            report 2: 2 completed idle=1
+        grant 3 gpu=1
+            start 3 slot=3 cold
+        done 3
+            report 3: 3 completed idle=2
+        grant 4 gpu=1
+            start 4 slot=3 warm
+    "#]],
+    );
+}
+
+#[test]
+fn only_so_many_idle_slots_are_kept() {
+    check(
+        "connect; welcome; grant 1; grant 2; grant 3; done 1; done 2; done 3",
+        &expect![[r#"
+        connect
+            hello []
+        welcome
+        grant 1
+            start 1 slot=1 cold
+        grant 2
+            start 2 slot=2 cold
+        grant 3
+            start 3 slot=3 cold
+        done 1
+            report 1: 1 completed idle=1
+        done 2
+            report 2: 2 completed idle=2
+        done 3
+            evict 3
+            report 3: 3 completed idle=2
+    "#]],
+    );
+}
+
+#[test]
+fn idle_slots_grow_old() {
+    check(
+        "connect; welcome; grant 1; done 1; ack 1; lost; +300",
+        &expect![[r#"
+        connect
+            hello []
+        welcome
+        grant 1
+            start 1 slot=1 cold
+        done 1
+            report 1: 1 completed idle=1
+        ack 1
+        lost
+        +300
+            evict 1
+    "#]],
+    );
+}
+
+#[test]
+fn a_slot_that_died_is_not_handed_out() {
+    check(
+        "connect; welcome; grant 1; done 1; died 1; grant 2; dead 2; grant 3",
+        &expect![[r#"
+        connect
+            hello []
+        welcome
+        grant 1
+            start 1 slot=1 cold
+        done 1
+            report 1: 1 completed idle=1
+        died 1
+            warm sha256:01010101 idle=0
+        grant 2
+            start 2 slot=2 cold
+        dead 2
+            report 2: 2 failed "kaput" idle=0
+        grant 3
+            start 3 slot=3 cold
+    "#]],
+    );
+}
+
+#[test]
+fn a_grant_that_comes_twice_runs_once() {
+    check(
+        "connect; welcome; grant 1; grant 1; done 1; grant 1; ack 1; grant 1",
+        &expect![[r#"
+        connect
+            hello []
+        welcome
+        grant 1
+            start 1 slot=1 cold
+        grant 1
+        done 1
+            report 1: 1 completed idle=1
+        grant 1
+        ack 1
+        grant 1
+    "#]],
+    );
+}
+
+#[test]
+fn a_start_that_must_be_committed_is_waited_for() {
+    check(
+        "connect; welcome; grant 1 start; ack 1; done 1; grant 2 start; ack 3 fenced; grant 2 start",
+        &expect![[r#"
+        connect
+            hello []
+        welcome
+        grant 1 start
+            report 1: 1 started
+        ack 1
+            start 1 slot=1 cold
+        done 1
+            report 2: 1 completed idle=1
+        grant 2 start
+            report 3: 2 started
+        ack 3 fenced
+        grant 2 start
+    "#]],
+    );
+}

@@ -1,0 +1,127 @@
+//! The language of the tests: statements become inputs, effects become lines.
+//!
+//! `connect` `welcome [T…]` (ttl 10 s) `grant T [job=N] [digest=N] [gpu=N] [start]` `cancel T` `revoke T` `renewed N`
+//! `ack N [fenced]` `done T` `failed T` `dead T` (failed, slot gone) `died S` `lost` `drain` `abandon` `+N` (seconds, then a tick)
+
+use std::time::Duration;
+
+use atlas_types::{
+    AgentName, Allocation, Assignment, Attempt, Digest, Failure, FailureKind, FencingToken, GpuShare, JobId, Micros,
+    Namespace, NodeEpoch, Payload, ReportKind, ReportResult, Usage, Version,
+};
+
+use crate::{AttemptEnd, Effect, Input, SlotId};
+
+pub(super) fn assignment(token: u64) -> Assignment {
+    Assignment {
+        namespace: Namespace::default_namespace(),
+        job: JobId(token),
+        token: FencingToken(token),
+        attempt: Attempt(1),
+        agent: AgentName::new("a").expect("valid name"),
+        version: Version { major: 1, minor: 0, patch: 0 },
+        digest: Digest([1; 32]),
+        package_bytes: 1,
+        input: Payload::inline(b"{}"),
+        metadata: b"{}"[..].into(),
+        allocation: Allocation::default(),
+        startup_timeout: Micros::from_secs(30),
+        execution_timeout: Micros::from_secs(60),
+        needs_start: false,
+        retry_count: 0,
+        trace: None,
+    }
+}
+
+pub(super) fn completed() -> AttemptEnd {
+    let output = Payload::inline(b"{}");
+    AttemptEnd { report: ReportKind::Completed { output, usage: Usage::default(), metadata: None }, slot_usable: true }
+}
+
+fn failed(slot_usable: bool) -> AttemptEnd {
+    let failure = Failure { kind: FailureKind::Agent, error: "kaput".into() };
+    let usage = Usage::default();
+    AttemptEnd {
+        report: ReportKind::Failed { failure, output: None, usage, metadata: None, cancelled: false },
+        slot_usable,
+    }
+}
+
+pub(super) fn number(word: Option<&str>) -> u64 {
+    word.and_then(|word| word.parse().ok()).expect("the statement needs a number")
+}
+
+fn granted<'a>(token: u64, options: impl Iterator<Item = &'a str>) -> Assignment {
+    let mut lease = assignment(token);
+    for option in options {
+        match option.split_once('=').unwrap_or((option, "")) {
+            ("job", n) => lease.job = JobId(number(Some(n))),
+            ("digest", n) => lease.digest = Digest([number(Some(n)) as u8; 32]),
+            ("gpu", n) => {
+                lease.allocation.gpus = vec![GpuShare { index: number(Some(n)) as u32, vram_bytes: 1 }];
+            }
+            ("start", _) => lease.needs_start = true,
+            (other, _) => panic!("unknown option {other:?}"),
+        }
+    }
+    lease
+}
+
+/// The input that a statement stands for.
+pub(super) fn input(statement: &str) -> Input {
+    let mut words = statement.split_whitespace();
+    let verb = words.next().expect("a statement has a verb");
+    match verb {
+        "connect" => Input::Connected,
+        "welcome" => {
+            let leases = words.map(|word| granted(number(Some(word)), [].into_iter())).collect();
+            Input::Welcome { epoch: NodeEpoch(1), ttl: Duration::from_secs(10), leases }
+        }
+        "grant" => Input::Granted(granted(number(words.next()), words)),
+        "cancel" => Input::Cancelled { token: FencingToken(number(words.next())), grace: Duration::from_secs(2) },
+        "revoke" => Input::Revoked { token: FencingToken(number(words.next())) },
+        "renewed" => Input::RenewAcked { number: number(words.next()) },
+        "ack" => {
+            let number = number(words.next());
+            let result = if words.next() == Some("fenced") { ReportResult::Fenced } else { ReportResult::Applied };
+            Input::ReportAcked { number, result }
+        }
+        "done" => Input::Ended { token: FencingToken(number(words.next())), end: completed() },
+        "failed" => Input::Ended { token: FencingToken(number(words.next())), end: failed(true) },
+        "dead" => Input::Ended { token: FencingToken(number(words.next())), end: failed(false) },
+        "died" => Input::SlotDied { slot: SlotId(number(words.next())) },
+        "lost" => Input::Disconnected,
+        "drain" => Input::Drain,
+        "abandon" => Input::Abandon,
+        other => panic!("unknown statement {other:?}"),
+    }
+}
+
+/// An effect in words.
+pub(super) fn show(effect: &Effect) -> String {
+    match effect {
+        Effect::SendHello { held } => {
+            format!("hello {:?}", held.iter().map(|lease| lease.token).collect::<Vec<_>>())
+        }
+        Effect::SendRenew { number } => format!("renew {number}"),
+        Effect::SendReport { number, report } => {
+            let kind = match &report.kind {
+                ReportKind::Started => "started".to_owned(),
+                ReportKind::Completed { usage, .. } => format!("completed idle={}", usage.idle),
+                ReportKind::Failed { cancelled: true, .. } => "cancelled".to_owned(),
+                ReportKind::Failed { failure, usage, .. } => format!("failed {:?} idle={}", failure.error, usage.idle),
+                ReportKind::NotHeld => "not held".to_owned(),
+            };
+            format!("report {number}: {} {kind}", report.token)
+        }
+        Effect::SendWarmChanged { digest, idle } => format!("warm {digest:?} idle={idle}"),
+        Effect::SendDraining => "draining".to_owned(),
+        Effect::Disconnect => "disconnect".to_owned(),
+        Effect::StartAttempt { assignment, slot, warm } => {
+            format!("start {} slot={} {}", assignment.token, slot.0, if *warm { "warm" } else { "cold" })
+        }
+        Effect::StopAttempt { token, why, grace } => format!("stop {token} {why:?} grace={}s", grace.as_secs()),
+        Effect::EvictSlot { slot } => format!("evict {}", slot.0),
+        Effect::Drained => "drained".to_owned(),
+    }
+}
