@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 
 pub use discover::{Discovery, Found, Skipped, discover};
 pub use pack::{PackError, PackFile, Package, pack, pack_files};
-pub use unpack::{Inspected, UnpackError, contract_of, inspect, unpack};
+pub use unpack::{Inspected, PARTIAL, UnpackError, contract_of, inspect, unpack};
 pub use walk::{ArchiveError, Limits};
 
 /// The file that makes a directory an agent.

@@ -94,6 +94,9 @@ fn contract(files: &[PackFile]) -> Result<Contract, UnpackError> {
     crate::checked(&file.bytes).map_err(UnpackError::Contract)
 }
 
+/// The ending of a directory's name while a package is unpacked into it. One that nobody works on was left by a crash.
+pub const PARTIAL: &str = "partial";
+
 /// A new, empty directory beside `dest`, removed again unless it is kept.
 fn fresh_directory(dest: &Path) -> Result<(PathBuf, Guard), UnpackError> {
     let mut name = dest.file_name().unwrap_or_default().to_owned();
@@ -101,7 +104,7 @@ fn fresh_directory(dest: &Path) -> Result<(PathBuf, Guard), UnpackError> {
     name.push(format!(".{}.", std::process::id()));
     for attempt in 0..10_000 {
         let mut name = name.clone();
-        name.push(format!("{attempt}.partial"));
+        name.push(format!("{attempt}.{PARTIAL}"));
         let path = dest.with_file_name(name);
         match fs::create_dir(&path) {
             Ok(()) => return Ok((path.clone(), Guard { path: Some(path) })),

@@ -137,10 +137,25 @@ impl Loaded {
     }
 }
 
-/// What is in the cache's directory, with sizes.
+/// What is in the cache's directory, with sizes. What a process left there that ended while it unpacked is removed.
 fn unpacked(directory: &Path) -> BTreeMap<PathBuf, u64> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).filter(|path| path.is_dir()).map(|path| (path.clone(), size_of(&path))).collect()
+    let (partial, whole): (Vec<_>, Vec<_>) = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .partition(|path| path.extension().is_some_and(|extension| extension == atlas_package::PARTIAL));
+    for path in partial.into_iter().filter(|path| !is_worked_on(path)) {
+        if let Err(error) = std::fs::remove_dir_all(&path) {
+            warn!(%error, package = %path.display(), "could not remove a package that was unpacked in part");
+        }
+    }
+    whole.into_iter().map(|path| (path.clone(), size_of(&path))).collect()
+}
+
+/// True if another process that is still there unpacks into this directory, which has its number in its name.
+fn is_worked_on(partial: &Path) -> bool {
+    let process = partial.file_name().and_then(|name| name.to_str()?.rsplit('.').nth(2)?.parse::<u32>().ok());
+    process.is_some_and(|id| id != std::process::id() && Path::new("/proc").join(id.to_string()).exists())
 }
 
 /// Bytes of all files below `directory`; what cannot be read counts as nothing.
@@ -152,4 +167,22 @@ fn size_of(directory: &Path) -> u64 {
         Err(_) => 0,
     };
     entries.map(size).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_unpacked_in_part_is_removed_when_a_worker_starts() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let named = |name: &str| dir.path().join(name);
+        let (whole, partial, foreign) = (named("abc"), named("abc.4194305.0.partial"), named("abc.1.0.partial"));
+        for path in [&whole, &partial, &foreign] {
+            std::fs::create_dir(path).expect("writable");
+            std::fs::write(path.join("agent.yaml"), "12345").expect("writable");
+        }
+        assert_eq!(unpacked(dir.path()), BTreeMap::from([(whole, 5)]));
+        assert!(!partial.exists() && foreign.exists());
+    }
 }
