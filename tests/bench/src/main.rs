@@ -53,8 +53,11 @@ struct Arguments {
 }
 
 fn main() -> Result<()> {
-    // The worker starts this program again to hold its agents' processes.
+    // The worker starts this program again to hold its agents' processes, and as an agent.
     atlas_dev::run_if_asked();
+    if jobs::answer_if_asked() {
+        return Ok(());
+    }
     let arguments = Arguments::parse();
     if arguments.names.iter().any(|name| name == "list") {
         BENCHMARKS.iter().for_each(|(name, _)| println!("{name}"));

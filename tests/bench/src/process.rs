@@ -21,7 +21,7 @@ pub(crate) fn start(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     let mut latencies = Vec::with_capacity(STARTS);
     for _ in 0..STARTS {
         let begun = env.clock.monotonic();
-        let dev = Dev::start()?;
+        let dev = Running::dev()?;
         latencies.push(env.clock.monotonic() - begun);
         drop(dev);
     }
@@ -30,31 +30,67 @@ pub(crate) fn start(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     Ok(vec![Row::amount("start_dev", median, "ms").value_against("300 ms", 300.0)])
 }
 
-/// Resident memory of an idle `atlasctl dev`.
+/// Resident memory of idle programs: all in one process, and a controller and a worker that is connected to it.
 pub(crate) fn memory(_env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
-    let dev = Dev::start()?;
+    let dev = Running::dev()?;
     std::thread::sleep(IDLE);
-    let resident = resident_mib(dev.0.id())?;
-    Ok(vec![Row::amount("memory_dev", resident, "MiB").value_against("50 MiB", 50.0)])
+    let dev_mib = resident_mib(&dev)?;
+    drop(dev);
+    let folder = tempfile::tempdir_in(".")?;
+    let (http, workers) = (free_address()?, free_address()?);
+    let controller = Running::start(
+        Command::new(program("atlas-controller")?).arg("--data-dir").arg(folder.path().join("controller")).args([
+            "--http-listen",
+            &http,
+            "--worker-listen",
+            &workers,
+        ]),
+        |line| line.contains("controller started"),
+    )?;
+    let worker = Running::start(
+        Command::new(program("atlas-worker")?)
+            .arg("--data-dir")
+            .arg(folder.path().join("worker"))
+            .args(["--controller", &workers]),
+        |line| line.contains("session open"),
+    )?;
+    std::thread::sleep(IDLE);
+    let row = |name, mib, limit: f64| Row::amount(name, mib, "MiB").value_against(&format!("{limit} MiB"), limit);
+    Ok(vec![
+        row("memory_dev", dev_mib, 50.0),
+        row("memory_controller", resident_mib(&controller)?, 40.0),
+        row("memory_worker", resident_mib(&worker)?, 25.0),
+    ])
 }
 
-/// A running `atlasctl dev`, killed when dropped.
-struct Dev(Child);
+/// An address of this machine that nobody listens at.
+fn free_address() -> Result<String> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
+}
 
-impl Dev {
-    fn start() -> Result<Self> {
+/// A running program, killed when dropped.
+struct Running(Child);
+
+impl Running {
+    fn dev() -> Result<Self> {
         let mut command = Command::new(program("atlasctl")?);
         command.args(["dev", "--ephemeral", "--port", "0", "--agents", "./no-agents"]);
-        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().context("atlasctl starts")?;
-        let stderr = child.stderr.take().context("piped")?;
-        let dev = Self(child);
-        let ready = BufReader::new(stderr).lines().map_while(Result::ok).any(|line| line.starts_with("Ready"));
-        ensure!(ready, "atlasctl dev ended before it was ready");
-        Ok(dev)
+        Self::start(&mut command, |line| line.starts_with("Ready"))
+    }
+
+    /// Starts a program and waits until it writes that it is ready.
+    fn start(command: &mut Command, is_ready: impl Fn(&str) -> bool) -> Result<Self> {
+        let name = command.get_program().display().to_string();
+        let child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn();
+        let mut running = Self(child.with_context(|| format!("{name} starts"))?);
+        let stderr = running.0.stderr.take().context("piped")?;
+        let ready = BufReader::new(stderr).lines().map_while(Result::ok).any(|line| is_ready(&line));
+        ensure!(ready, "{name} ended before it was ready");
+        Ok(running)
     }
 }
 
-impl Drop for Dev {
+impl Drop for Running {
     fn drop(&mut self) {
         // It may have ended by itself.
         let _ = self.0.kill();
@@ -69,7 +105,8 @@ fn program(name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-fn resident_mib(pid: u32) -> Result<f64> {
+fn resident_mib(running: &Running) -> Result<f64> {
+    let pid = running.0.id();
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("VmRSS")?;
     let kib: f64 = line.trim().trim_end_matches(" kB").trim().parse()?;
