@@ -20,7 +20,7 @@ pub mod store;
 #[cfg(test)]
 mod tests;
 
-pub use driver::{Driver, Segment};
+pub use driver::{Driver, Segment, Space};
 pub use error::LogError;
 pub use file::FileDriver;
 pub use record::{LogId, Record, Vote};

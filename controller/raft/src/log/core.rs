@@ -70,6 +70,9 @@ pub struct Finished {
     pub last_index: Option<u64>,
 }
 
+/// The end of a segment that entries leave to votes and marks, which must find room when there is none for another segment.
+const MARKS_BYTES: u64 = 64 << 10;
+
 /// How large a new segment should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
@@ -145,11 +148,7 @@ impl Core {
     /// The plan must be carried out before the next one is asked for; if that fails, the log is poisoned.
     pub fn plan(&mut self, records: &[Record], block: &mut Block, places: &mut Vec<Place>) -> Plan {
         let len: usize = records.iter().map(Record::encoded_len).sum();
-        let padded = (GROUP_HEADER_BYTES + len).next_multiple_of(BLOCK_BYTES) as u64;
-        let create = match &self.active {
-            Some(active) if active.position + padded <= active.size => None,
-            _ => Some(self.open_next(len)),
-        };
+        let create = self.next_segment(records).map(|(_, sizes)| self.open_next(sizes));
         let active = *self.active.as_ref().expect("a segment was opened above");
         let carried: Vec<Record> = if create.is_some() { self.marks.records().collect() } else { Vec::new() };
         let carried_len: usize = carried.iter().map(Record::encoded_len).sum();
@@ -201,18 +200,28 @@ impl Core {
         Plan { create, sequence: active.sequence, offset }
     }
 
-    /// Makes the next segment the active one, to begin with a group of `len` bytes of records and the marks.
-    fn open_next(&mut self, len: usize) -> Sizes {
+    /// The segment that [`Core::plan`] will begin with `records`, if they do not fit the active one: its number and sizes.
+    pub fn next_segment(&self, records: &[Record]) -> Option<(u64, Sizes)> {
+        let len: usize = records.iter().map(Record::encoded_len).sum();
+        let padded = (GROUP_HEADER_BYTES + len).next_multiple_of(BLOCK_BYTES) as u64;
+        let kept = |size| if records.iter().any(|record| matches!(record, Record::Entry { .. })) { kept(size) } else { 0 };
+        if self.active.as_ref().is_some_and(|active| active.position + padded + kept(active.size) <= active.size) {
+            return None;
+        }
+        let marks: usize = self.marks.records().map(|record| record.encoded_len()).sum();
+        let least = (BLOCK_BYTES + (GROUP_HEADER_BYTES + marks + len).next_multiple_of(BLOCK_BYTES)) as u64;
+        let usual = if self.next_sequence == 1 { self.first_segment_bytes } else { self.segment_bytes };
+        Some((self.next_sequence, Sizes { least, usual: usual.max(least) }))
+    }
+
+    /// Makes the next segment the active one.
+    fn open_next(&mut self, sizes: Sizes) -> Sizes {
         if let Some(active) = self.active.take() {
             self.finished.push_back(Finished { sequence: active.sequence, last_index: self.active_last_index });
         }
         self.active_last_index = None;
         let sequence = self.next_sequence;
         self.next_sequence += 1;
-        let marks: usize = self.marks.records().map(|record| record.encoded_len()).sum();
-        let least = (BLOCK_BYTES + (GROUP_HEADER_BYTES + marks + len).next_multiple_of(BLOCK_BYTES)) as u64;
-        let usual = if sequence == 1 { self.first_segment_bytes } else { self.segment_bytes };
-        let sizes = Sizes { least, usual: usual.max(least) };
         self.active = Some(Active { sequence, salt: self.salt, size: sizes.usual, position: BLOCK_BYTES as u64 });
         sizes
     }
@@ -234,6 +243,12 @@ impl Core {
         }
         retired
     }
+}
+
+/// What entries leave free of a segment of `size` bytes: a sixteenth, in whole blocks.
+fn kept(size: u64) -> u64 {
+    let kept = (size / 16).min(MARKS_BYTES);
+    kept - kept % BLOCK_BYTES as u64
 }
 
 #[cfg(test)]
@@ -271,5 +286,23 @@ mod tests {
         assert!(core.retire().is_empty());
         core.plan(&[Record::Purge(LogId { term: 1, node: 1, index: 3 })], &mut block, &mut places);
         assert_eq!(core.retire(), [1]);
+    }
+
+    #[test]
+    fn entries_leave_room_for_votes_at_the_end_of_a_segment() {
+        let mut core = Core::new(1, 2, 128 << 10, 128 << 10);
+        let (mut block, mut places) = (Block::default(), Vec::new());
+        core.plan(&[entry(1, 10)], &mut block, &mut places);
+        let mut index = 2;
+        while core.next_segment(&[entry(index, 10)]).is_none() {
+            core.plan(&[entry(index, 10)], &mut block, &mut places);
+            index += 1;
+        }
+        let vote = Record::Vote(Vote { term: 2, node: 1, committed: false });
+        for _ in 0..2 {
+            assert_eq!(core.next_segment(std::slice::from_ref(&vote)), None);
+            core.plan(std::slice::from_ref(&vote), &mut block, &mut places);
+        }
+        assert!(core.next_segment(&[vote]).is_some());
     }
 }

@@ -19,6 +19,15 @@ pub trait Segment: Send + Sync + 'static {
     fn sync(&self) -> io::Result<()>;
 }
 
+/// The room on the disk that segments are on. Asked apart from the writer, which it must not hold up.
+pub trait Space: Send + Sync + 'static {
+    /// Bytes that are free for this program.
+    fn free_bytes(&self) -> io::Result<u64>;
+
+    /// Sets `bytes` aside, to be given back in an emergency; 0 gives them back.
+    fn set_ballast(&self, bytes: u64) -> io::Result<()>;
+}
+
 /// Where segments live.
 pub trait Driver: Send + 'static {
     /// The numbers of the existing segments, ascending.
@@ -28,11 +37,16 @@ pub trait Driver: Send + 'static {
     fn open(&mut self, sequence: u64) -> io::Result<Arc<dyn Segment>>;
 
     /// Makes a segment of at least `least` bytes, better `usual`, which holds zeros or what a retired segment held. Its name is
-    /// durable on return.
+    /// durable on return. With [`io::ErrorKind::StorageFull`] nothing was made, and it may be tried again.
     fn create(&mut self, sequence: u64, least: u64, usual: u64) -> io::Result<Arc<dyn Segment>>;
 
     /// Takes a segment away, maybe to be used again. Readers that still have it open may read other data from now on.
     fn retire(&mut self, sequence: u64) -> io::Result<()>;
+
+    /// The room on the disk; without end for a driver that writes nothing.
+    fn space(&self) -> Arc<dyn Space> {
+        Arc::new(Endless)
+    }
 
     /// What errors call the segment.
     fn name(&self, sequence: u64) -> String;
@@ -41,5 +55,18 @@ pub trait Driver: Send + 'static {
     /// where writes and syncs block for as long as they take: the log then has a thread for them.
     fn delay(&mut self) -> Option<Duration> {
         None
+    }
+}
+
+/// Room without end.
+struct Endless;
+
+impl Space for Endless {
+    fn free_bytes(&self) -> io::Result<u64> {
+        Ok(u64::MAX)
+    }
+
+    fn set_ballast(&self, _bytes: u64) -> io::Result<()> {
+        Ok(())
     }
 }

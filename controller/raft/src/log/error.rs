@@ -15,6 +15,12 @@ pub enum LogError {
         /// Why it failed.
         source: io::Error,
     },
+    /// The disk is full. Nothing of the group was written: it waits in its place until there is room.
+    #[error("the disk has no room for the log's \"{file}\"")]
+    NoSpace {
+        /// The segment that could not be made.
+        file: String,
+    },
     /// Durable data does not read back. The member must not serve: its log is not what it acknowledged.
     #[error("the log is damaged: \"{file}\" at byte {offset}: {what}")]
     Damaged {
@@ -75,6 +81,9 @@ pub enum LogError {
 
 impl From<LogError> for io::Error {
     fn from(error: LogError) -> Self {
+        if let LogError::NoSpace { .. } = error {
+            return Self::new(io::ErrorKind::StorageFull, error);
+        }
         Self::other(error)
     }
 }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use atlas_env::Env;
 
 use super::block::{BLOCK_BYTES, Block};
-use super::driver::{Driver, Segment};
+use super::driver::{Driver, Segment, Space};
 use super::error::LogError;
 
 /// What is filled on the spot.
@@ -114,9 +114,8 @@ impl Driver for FileDriver {
             Some(spare) => fs::rename(spare, &path)?,
             None => {
                 let bytes = if least > SMALL_BYTES { least } else { usual.min(SMALL_BYTES) };
-                let temporary = path.with_extension("tmp");
-                fill(&temporary, bytes)?;
-                fs::rename(&temporary, &path)?;
+                fill_whole(&path.with_extension("tmp"), bytes)?;
+                fs::rename(path.with_extension("tmp"), &path)?;
             }
         }
         self.sync_dir()?;
@@ -128,6 +127,10 @@ impl Driver for FileDriver {
         self.spares.give(&path)?;
         // In order, so that after a crash the segments that are left follow each other.
         self.sync_dir()
+    }
+
+    fn space(&self) -> Arc<dyn Space> {
+        Arc::new(FileSpace { dir: self.dir.clone() })
     }
 
     fn name(&self, sequence: u64) -> String {
@@ -173,6 +176,10 @@ impl Spares {
             if state.filling || !state.ready.is_empty() {
                 return;
             }
+            // What is left of a disk that is nearly full is needed for other things than what comes later.
+            if free_bytes(&self.dir).is_ok_and(|free| free < 2 * state.segment_bytes) {
+                return;
+            }
             state.filling = true;
             state.drawn += 1;
             (self.dir.join(format!("spare-{:016x}.seg", state.drawn)), state.segment_bytes)
@@ -180,7 +187,7 @@ impl Spares {
         let spares = Arc::clone(self);
         let begun = self.env.thread("raft-log-fill", move || {
             let temporary = spare.with_extension("tmp");
-            let filled = fill(&temporary, bytes).and_then(|()| fs::rename(&temporary, &spare));
+            let filled = fill_whole(&temporary, bytes).and_then(|()| fs::rename(&temporary, &spare));
             let mut state = spares.state();
             state.filling = false;
             match filled {
@@ -194,6 +201,49 @@ impl Spares {
             tracing::warn!(%error, "could not start preparing the log's next segment");
         }
     }
+}
+
+/// The room on the file system of the log's directory. The ballast is a file beside the segments.
+struct FileSpace {
+    dir: PathBuf,
+}
+
+impl Space for FileSpace {
+    fn free_bytes(&self) -> io::Result<u64> {
+        free_bytes(&self.dir)
+    }
+
+    fn set_ballast(&self, bytes: u64) -> io::Result<()> {
+        set_ballast(&self.dir, bytes)
+    }
+}
+
+/// Bytes that a process without privileges may still write on the file system of `dir`.
+pub fn free_bytes(dir: &Path) -> io::Result<u64> {
+    let found = nix::sys::statvfs::statvfs(dir)?;
+    Ok(found.blocks_available() * found.fragment_size())
+}
+
+/// Makes the ballast of a log in `dir` `bytes` long. Its blocks are reserved, not written.
+pub fn set_ballast(dir: &Path, bytes: u64) -> io::Result<()> {
+    let path = dir.join("ballast");
+    if bytes == 0 {
+        return match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+    }
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path)?;
+    if file.metadata()?.len() != bytes {
+        file.set_len(bytes)?;
+    }
+    let len = nix::libc::off_t::try_from(bytes).unwrap_or(nix::libc::off_t::MAX);
+    let reserved = nix::fcntl::posix_fallocate(&file, 0, len);
+    reserved.map_err(|error| {
+        // A ballast that is not whole weighs nothing.
+        let _ = fs::remove_file(&path);
+        io::Error::from(error)
+    })
 }
 
 struct FileSegment {
@@ -235,6 +285,11 @@ fn open_direct(path: &Path) -> io::Result<File> {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => options.open(path),
         opened => opened,
     }
+}
+
+/// Makes a whole file of zeros, or none.
+fn fill_whole(path: &Path, bytes: u64) -> io::Result<()> {
+    fill(path, bytes).inspect_err(|_| drop(fs::remove_file(path)))
 }
 
 /// Makes a file of `bytes` zeros, really written: `fallocate` alone would leave extents that every later sync must journal.

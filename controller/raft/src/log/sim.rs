@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::driver::{Driver, Segment};
+use super::driver::{Driver, Segment, Space};
 
 /// What survives a crash in pieces: unsynced writes are kept or lost sector by sector.
 const SECTOR_BYTES: usize = 512;
@@ -27,6 +27,16 @@ struct DiskState {
     /// Least and most that a group takes.
     latency: (Duration, Duration),
     drawn: u64,
+    /// Bytes that segments and ballast may take; none is without end.
+    capacity: Option<u64>,
+    ballast: u64,
+}
+
+impl DiskState {
+    fn free(&self) -> u64 {
+        let taken: u64 = self.segments.values().map(|contents| contents.durable.len() as u64).sum();
+        self.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(taken + self.ballast))
+    }
 }
 
 #[derive(Default, Clone)]
@@ -94,6 +104,11 @@ impl SimDisk {
     pub fn fail_write(&self, n: u64) {
         let mut state = self.state();
         state.fail_write = Some(state.writes + n);
+    }
+
+    /// Gives the disk so many bytes for segments and ballast, fewer or more than before; none is without end.
+    pub fn set_capacity(&self, bytes: Option<u64>) {
+        self.state().capacity = bytes;
     }
 
     /// How many syncs were asked for.
@@ -165,14 +180,23 @@ impl Driver for SimDriver {
     }
 
     fn create(&mut self, sequence: u64, _least: u64, usual: u64) -> io::Result<Arc<dyn Segment>> {
+        let mut state = self.state()?;
+        if state.free() < usual {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         let durable = vec![0; usize::try_from(usual).unwrap_or(usize::MAX)];
-        self.state()?.segments.insert(sequence, Contents { durable, pending: Vec::new() });
+        state.segments.insert(sequence, Contents { durable, pending: Vec::new() });
+        drop(state);
         Ok(self.segment(sequence, usual))
     }
 
     fn retire(&mut self, sequence: u64) -> io::Result<()> {
         self.state()?.segments.remove(&sequence);
         Ok(())
+    }
+
+    fn space(&self) -> Arc<dyn Space> {
+        Arc::new(self.disk.clone())
     }
 
     fn name(&self, sequence: u64) -> String {
@@ -188,6 +212,22 @@ impl Driver for SimDriver {
         let span = u64::try_from(most.saturating_sub(least).as_micros()).unwrap_or(u64::MAX);
         let drawn = if span == 0 { 0 } else { next(&mut state.drawn) % span };
         Some(least + Duration::from_micros(drawn))
+    }
+}
+
+impl Space for SimDisk {
+    fn free_bytes(&self) -> io::Result<u64> {
+        Ok(self.state().free())
+    }
+
+    fn set_ballast(&self, bytes: u64) -> io::Result<()> {
+        let mut state = self.state();
+        state.ballast = 0;
+        if state.free() < bytes {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        state.ballast = bytes;
+        Ok(())
     }
 }
 

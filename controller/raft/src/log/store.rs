@@ -5,9 +5,11 @@
 //! overlaps replication: a thread, or a task where the driver's time is simulated. Order is the order of staging either way, since a flush drains the stage under the writer's lock.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use atlas_env::{Env, Task};
 use bytes::Bytes;
@@ -15,7 +17,7 @@ use tokio::sync::Notify;
 
 use super::block::{BLOCK_BYTES, Block};
 use super::core::{Core, Marks, Place};
-use super::driver::{Driver, Segment};
+use super::driver::{Driver, Segment, Space};
 use super::error::LogError;
 use super::index::{Found, Index};
 use super::record::{FRAME_BYTES, LogId, Record, Vote};
@@ -48,6 +50,9 @@ impl Default for Limits {
     }
 }
 
+/// How long the writer waits before it looks again whether a full disk has room.
+const SPACE_RETRY: Duration = Duration::from_millis(100);
+
 /// Called once the records are durable, or never will be.
 pub type Done = Box<dyn FnOnce(Result<(), LogError>) + Send>;
 
@@ -67,6 +72,7 @@ struct Shared {
     inline: AtomicBool,
     limits: Limits,
     cluster_id: u128,
+    space: Arc<dyn Space>,
 }
 
 /// How the writer sleeps.
@@ -102,6 +108,8 @@ struct View {
     committed_moved: bool,
     appended_bytes: u64,
     poison: Option<String>,
+    /// True while what is staged waits for room on the disk.
+    full: bool,
     closed: bool,
 }
 
@@ -130,11 +138,13 @@ impl Log {
             committed_moved: false,
             appended_bytes: 0,
             poison: None,
+            full: false,
             closed: false,
             segments,
         };
         let active = view.segments.values().next_back().cloned();
         let takes_time = driver.delay().is_some();
+        let space = driver.space();
         let writer = Writer { core, driver, block, places: Vec::new(), active };
         let shared = Arc::new(Shared {
             writer: Mutex::new(writer),
@@ -143,6 +153,7 @@ impl Log {
             inline: AtomicBool::new(true),
             limits,
             cluster_id,
+            space,
         });
         let theirs = Arc::clone(&shared);
         let running = if takes_time {
@@ -189,8 +200,10 @@ impl Log {
         }
         if self.shared.inline.load(Ordering::Relaxed) {
             let mut writer = self.shared.writer();
-            // The outcome went to `done`.
-            let _ = self.shared.flush(&mut writer);
+            // Any other outcome went to `done`.
+            if let Err(LogError::NoSpace { .. }) = self.shared.flush(&mut writer) {
+                self.shared.staged.wake();
+            }
         } else {
             self.shared.staged.wake();
         }
@@ -199,10 +212,19 @@ impl Log {
 
     /// Saves the vote; durable when this returns.
     pub fn save_vote(&self, vote: Vote) -> Result<(), LogError> {
-        self.change(|view| {
-            view.marks.vote = Some(vote);
-            view.stage.push(Record::Vote(vote));
-        })
+        let mut writer = self.shared.writer();
+        match self.shared.flush(&mut writer) {
+            // Entries that wait for room do not hold up a vote, which has room of its own in the segment.
+            Ok(()) | Err(LogError::NoSpace { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        self.shared.view().marks.vote = Some(vote);
+        loop {
+            match self.shared.write(&mut writer, &[Record::Vote(vote)]) {
+                (_, Err(LogError::NoSpace { file })) => writer = self.shared.wait_for_space(writer, file)?,
+                (_, outcome) => return self.shared.settle(outcome),
+            }
+        }
     }
 
     /// The saved vote.
@@ -267,6 +289,16 @@ impl Log {
     /// The highest index up to which entries can go so that those behind it still take `bytes`.
     pub fn index_before_last(&self, bytes: u64) -> Option<u64> {
         self.shared.view().index.index_before_last(bytes)
+    }
+
+    /// True while entries wait for room on the disk. They are not lost, and nothing was said about them.
+    pub fn waits_for_space(&self) -> bool {
+        self.shared.view().full
+    }
+
+    /// The room on the log's disk.
+    pub fn space(&self) -> Arc<dyn Space> {
+        Arc::clone(&self.shared.space)
     }
 
     /// Why the log takes nothing more, if it does not.
@@ -374,10 +406,11 @@ impl Log {
 
     /// Stages a change behind all that is staged, with nothing being written meanwhile, and makes it durable.
     fn change(&self, change: impl FnOnce(&mut View)) -> Result<(), LogError> {
-        let mut writer = self.shared.writer();
-        self.shared.flush(&mut writer)?;
+        let mut writer = self.shared.flushed(self.shared.writer())?;
         change(&mut self.shared.view());
-        self.shared.flush(&mut writer)
+        writer = self.shared.flushed(writer)?;
+        drop(writer);
+        Ok(())
     }
 }
 
@@ -402,14 +435,47 @@ impl Shared {
                     return;
                 }
             }
-            // The outcome goes to the callbacks.
-            let _ = self.flush(&mut self.writer());
+            // Any other outcome goes to the callbacks.
+            let outcome = self.flush(&mut self.writer());
+            if let Err(LogError::NoSpace { .. }) = outcome {
+                let view = self.view();
+                if view.closed {
+                    return;
+                }
+                drop(staged.wait_timeout(view, SPACE_RETRY));
+            }
         }
+    }
+
+    /// Makes everything staged durable, however long that has to wait for room.
+    fn flushed<'s>(&'s self, mut writer: MutexGuard<'s, Writer>) -> Result<MutexGuard<'s, Writer>, LogError> {
+        loop {
+            match self.flush(&mut writer) {
+                Ok(()) => return Ok(writer),
+                Err(LogError::NoSpace { file }) => writer = self.wait_for_space(writer, file)?,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Lets others write for a moment. A caller that must know that something is durable has nothing else to do: a member that
+    /// cannot save its vote must not vote. In a simulation no time would pass, so there it is an error.
+    fn wait_for_space<'s>(
+        &'s self,
+        writer: MutexGuard<'s, Writer>,
+        file: String,
+    ) -> Result<MutexGuard<'s, Writer>, LogError> {
+        drop(writer);
+        if matches!(self.staged, Wake::Task(_)) || self.view().closed {
+            return Err(LogError::NoSpace { file });
+        }
+        std::thread::sleep(SPACE_RETRY);
+        Ok(self.writer())
     }
 
     /// Makes everything staged durable.
     fn flush(&self, writer: &mut Writer) -> Result<(), LogError> {
-        let (records, done) = {
+        let (mut records, done) = {
             let mut view = self.view();
             view.check()?;
             if view.committed_moved && !view.stage.is_empty() {
@@ -419,19 +485,45 @@ impl Shared {
             }
             (std::mem::take(&mut view.stage), std::mem::take(&mut view.done))
         };
-        let outcome = self.write(writer, &records);
-        let reason = outcome.as_ref().err().map(|error| describe(error));
-        if let Some(reason) = &reason {
-            tracing::error!(%reason, "the log failed and takes nothing more");
-            self.view().poison = Some(reason.clone());
+        let (written, outcome) = self.write(writer, &records);
+        if let Err(LogError::NoSpace { file }) = outcome {
+            return Err(self.put_back(records.split_off(written), done, file));
         }
+        let outcome = self.settle(outcome);
+        if outcome.is_ok() && std::mem::replace(&mut self.view().full, false) {
+            tracing::info!("the disk has room for the log again");
+        }
+        let reason = outcome.as_ref().err().map(|error| describe(error));
         for done in done {
             done(reason.as_ref().map_or(Ok(()), |reason| Err(LogError::Poisoned { reason: reason.clone() })));
         }
         outcome
     }
 
-    fn write(&self, writer: &mut Writer, mut records: &[Record]) -> Result<(), LogError> {
+    /// What found no room waits in its place, before what was staged since.
+    fn put_back(&self, mut records: Vec<Record>, mut done: Vec<Done>, file: String) -> LogError {
+        let mut view = self.view();
+        records.append(&mut view.stage);
+        done.append(&mut view.done);
+        (view.stage, view.done) = (records, done);
+        if !std::mem::replace(&mut view.full, true) {
+            tracing::error!(%file, "the disk has no room for the log, which waits until it has");
+        }
+        LogError::NoSpace { file }
+    }
+
+    /// Ends the log if writing failed: after any failure but a full disk nobody knows what is on it.
+    fn settle(&self, outcome: Result<(), LogError>) -> Result<(), LogError> {
+        outcome.inspect_err(|error| {
+            let reason = describe(error);
+            tracing::error!(%reason, "the log failed and takes nothing more");
+            self.view().poison = Some(reason);
+        })
+    }
+
+    /// Writes and syncs records as groups. Returns how many are durable besides the outcome.
+    fn write(&self, writer: &mut Writer, mut records: &[Record]) -> (usize, Result<(), LogError>) {
+        let mut written = 0;
         while !records.is_empty() {
             let mut bytes = 0;
             let fits = |record: &&Record| {
@@ -440,21 +532,33 @@ impl Shared {
                 before == 0 || bytes <= self.limits.group_bytes
             };
             let (group, rest) = records.split_at(records.iter().take_while(fits).count());
-            self.write_group(writer, group)?;
+            if let Err(error) = self.write_group(writer, group) {
+                return (written, Err(error));
+            }
+            written += group.len();
             records = rest;
         }
-        Ok(())
+        (written, Ok(()))
     }
 
     fn write_group(&self, writer: &mut Writer, records: &[Record]) -> Result<(), LogError> {
         writer.places.clear();
         let Writer { core, driver, block, places, active } = writer;
+        // Made before anything is planned, so that a full disk leaves the plan as it was.
+        let made = match core.next_segment(records) {
+            None => None,
+            Some((sequence, sizes)) => match driver.create(sequence, sizes.least, sizes.usual) {
+                Ok(segment) => Some(segment),
+                Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                    return Err(LogError::NoSpace { file: driver.name(sequence) });
+                }
+                Err(source) => return Err(LogError::Io { what: "create", file: driver.name(sequence), source }),
+            },
+        };
         let plan = core.plan(records, block, places);
         let failed =
             |driver: &dyn Driver, what, source| LogError::Io { what, file: driver.name(plan.sequence), source };
-        if let Some(sizes) = plan.create {
-            let created = driver.create(plan.sequence, sizes.least, sizes.usual);
-            let segment = created.map_err(|error| failed(driver.as_ref(), "create", error))?;
+        if let Some(segment) = made {
             core.created(segment.size());
             self.view().segments.insert(plan.sequence, Arc::clone(&segment));
             *active = Some(segment);
@@ -493,8 +597,11 @@ async fn write_in_time(shared: Arc<Shared>, env: Env) {
             let delay = shared.writer().driver.delay().unwrap_or_default();
             env.clock.sleep(delay).await;
             // The outcome goes to the callbacks; a log that failed takes nothing more.
-            if shared.flush(&mut shared.writer()).is_err() {
-                return;
+            let outcome = shared.flush(&mut shared.writer());
+            match outcome {
+                Ok(()) => {}
+                Err(LogError::NoSpace { .. }) => env.clock.sleep(SPACE_RETRY).await,
+                Err(_) => return,
             }
         }
     }

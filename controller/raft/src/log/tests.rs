@@ -106,6 +106,93 @@ fn a_failed_sync_or_write_is_final() {
     }
 }
 
+/// Waits until `reached`, for a few seconds at most.
+fn eventually(what: &str, reached: impl Fn() -> bool) {
+    for _ in 0..1_000 {
+        if reached() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("not in time: {what}");
+}
+
+#[test]
+fn on_a_full_disk_entries_wait_and_votes_do_not() {
+    for inline in [true, false] {
+        let disk = SimDisk::default();
+        let log = open_roomy(&disk).expect("opens");
+        log.set_inline(inline);
+        append_now(&log, 0);
+        disk.set_capacity(Some(0));
+        let acknowledged = Arc::new(Mutex::new(Vec::new()));
+        let mut next_index = 1;
+        while !log.waits_for_space() {
+            let theirs = Arc::clone(&acknowledged);
+            let index = next_index;
+            let done = Box::new(move |result: Result<(), LogError>| {
+                result.expect("a full disk is no failure");
+                theirs.lock().expect("not poisoned").push(index);
+            });
+            log.append([(id(1, index), body(1, index))], done).expect("appended");
+            next_index += 1;
+            assert!(next_index < 2_000, "the disk never fills");
+        }
+        assert!(acknowledged.lock().expect("not poisoned").len() < next_index as usize - 1);
+        assert_eq!(indexes(&log), (0..next_index).collect::<Vec<_>>(), "what waits is readable");
+        let vote = Vote { term: 2, node: 1, committed: false };
+        log.save_vote(vote).expect("a vote has room of its own");
+        assert_eq!(log.poison(), None);
+
+        disk.set_capacity(None);
+        let all = (1..next_index).collect::<Vec<_>>();
+        eventually("all is acknowledged", || *acknowledged.lock().expect("not poisoned") == all);
+        assert!(!log.waits_for_space());
+        disk.crash(7);
+        drop(log);
+        let log = open_roomy(&disk).expect("opens");
+        assert_eq!((indexes(&log), log.vote()), ((0..next_index).collect(), Some(vote)));
+    }
+}
+
+#[test]
+fn a_crash_on_a_full_disk_loses_nothing_that_was_acknowledged() {
+    let disk = SimDisk::default();
+    let log = open(&disk).expect("opens");
+    append_now(&log, 0);
+    disk.set_capacity(Some(0));
+    let mut acknowledged = 0;
+    for index in 1..2_000 {
+        let answered = Arc::new(Mutex::new(false));
+        let theirs = Arc::clone(&answered);
+        let done = Box::new(move |result: Result<(), LogError>| *theirs.lock().expect("not poisoned") = result.is_ok());
+        log.append([(id(1, index), body(1, index))], done).expect("appended");
+        if log.waits_for_space() {
+            break;
+        }
+        assert!(*answered.lock().expect("not poisoned"));
+        acknowledged = index;
+    }
+    disk.crash(3);
+    drop(log);
+    assert_eq!(indexes(&open(&disk).expect("opens")), (0..=acknowledged).collect::<Vec<_>>());
+}
+
+/// A log whose segments are large enough to keep room for votes.
+fn open_roomy(disk: &SimDisk) -> Result<Log, LogError> {
+    let limits = Limits { first_segment_bytes: 64 << 10, ..limits() };
+    Log::open(Box::new(disk.driver()), limits, Some(7), &Env::system())
+}
+
+/// Appends one entry and waits until it is durable.
+fn append_now(log: &Log, index: u64) {
+    let acknowledged = Arc::new(Mutex::new(false));
+    let theirs = Arc::clone(&acknowledged);
+    let done = Box::new(move |result: Result<(), LogError>| *theirs.lock().expect("not poisoned") = result.is_ok());
+    log.append([(id(1, index), body(1, index))], done).expect("appended");
+    eventually("the first entry is durable", || *acknowledged.lock().expect("not poisoned"));
+}
+
 /// A disk with groups of three entries, and the last segment with the offset of its last group.
 fn written() -> (SimDisk, u64, usize) {
     let disk = SimDisk::default();
