@@ -22,7 +22,7 @@ pub struct AppliedBatch {
     pub index: u64,
     /// The state's count of entries.
     pub seq: Seq,
-    /// What happened, in order; empty for an entry that changed nothing.
+    /// What happened, in order; empty for an entry that changed nothing, and for a state that came as a snapshot.
     pub events: Arc<[EventRecord]>,
     /// The state after it.
     pub state: State,

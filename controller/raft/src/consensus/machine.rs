@@ -26,8 +26,8 @@ pub(crate) trait Machine: Send + Sync + 'static {
     /// A view of the state now, and the last event in it.
     fn snapshot(&self) -> (Source, EventSeq);
 
-    /// Replaces the state.
-    fn restore(&mut self, body: &mut dyn Read) -> io::Result<()>;
+    /// Replaces the state by that behind the entry at `index`.
+    fn restore(&mut self, index: u64, body: &mut dyn Read) -> io::Result<()>;
 }
 
 /// A machine with its place in the log and its snapshots.
@@ -99,7 +99,8 @@ impl<M: Machine> RaftStateMachine<Types> for MachineStore<M> {
     }
 
     async fn install_snapshot(&mut self, meta: &RaftSnapshotMeta, snapshot: SnapshotFile) -> io::Result<()> {
-        let (found, ()) = snapshot.read(|body| self.machine.restore(body))?;
+        let index = meta.last_log_id.map_or(0, |id| id.index);
+        let (found, ()) = snapshot.read(|body| self.machine.restore(index, body))?;
         if found != *meta {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the snapshot is not the one that was announced"));
         }

@@ -31,7 +31,7 @@ impl Machine for Counter {
         (Box::new(move |out| out.write_all(&count.to_le_bytes())), EventSeq(0))
     }
 
-    fn restore(&mut self, body: &mut dyn Read) -> io::Result<()> {
+    fn restore(&mut self, _: u64, body: &mut dyn Read) -> io::Result<()> {
         let mut count = [0; 8];
         body.read_exact(&mut count)?;
         self.0 = u64::from_le_bytes(count);

@@ -81,14 +81,16 @@ impl Machine for StateMachine {
         (Box::new(write), event_seq)
     }
 
-    fn restore(&mut self, body: &mut dyn Read) -> io::Result<()> {
+    fn restore(&mut self, index: u64, body: &mut dyn Read) -> io::Result<()> {
         let image = atlas_format::decode_snapshot(body).map_err(io::Error::other)?;
         let state = State::from_image(image).map_err(io::Error::other)?;
         if state.cluster_id() != self.replica.state().cluster_id() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the snapshot belongs to another cluster"));
         }
         self.applied.send_replace(state.clone());
-        self.replica = Replica::new(state);
+        self.replica = Replica::new(state.clone());
+        // Without events: subscribers see by its number that they missed some, and need not wait for the next entry.
+        self.batches.send(AppliedBatch { index, seq: state.seq(), events: Arc::from([]), state });
         Ok(())
     }
 }

@@ -1,0 +1,134 @@
+//! Between frames and what history is asked and answers. Inward every bound is checked: a frame comes from a peer.
+
+use std::sync::Arc;
+
+use atlas_format::{decode_job, encode_job};
+use atlas_history::{JobFilter, Listed, Part, Record};
+use atlas_service::{Found, Query};
+use atlas_types::{AgentName, EventSeq, JobId, Namespace, Timestamp};
+use atlas_wire::ConvertError;
+use atlas_wire::proto::peer::v1 as wire;
+use wire::query_history_request::Question;
+
+/// Most jobs that one answer lists, or events that one question names.
+const ITEMS_MAX: usize = 250_000;
+
+pub(super) fn part_out(part: Part) -> wire::FetchHistoryResponse {
+    let record = |record: Record| wire::HistoryRecord {
+        event_seq: record.seq.0,
+        event: record.event.into(),
+        job: record.job.into(),
+    };
+    wire::FetchHistoryResponse {
+        reached: part.reached.0,
+        floor: part.floor.0,
+        known: part.known.0,
+        records: part.records.into_iter().map(record).collect(),
+    }
+}
+
+/// What is in it is checked where it is used: history fills nothing with a part that is not dense.
+pub(super) fn part_in(part: wire::FetchHistoryResponse) -> Part {
+    let record = |record: wire::HistoryRecord| Record {
+        seq: EventSeq(record.event_seq),
+        event: record.event.into(),
+        job: record.job.into(),
+    };
+    Part {
+        reached: EventSeq(part.reached),
+        floor: EventSeq(part.floor),
+        known: EventSeq(part.known),
+        records: part.records.into_iter().map(record).collect(),
+    }
+}
+
+pub(super) fn query_out(query: Query) -> Question {
+    match query {
+        Query::Job(id) => Question::JobId(id.0),
+        Query::Between { first, last, limit } => {
+            Question::Range(wire::JobRange { first: first.0, last: last.0, limit: count_out(limit) })
+        }
+        Query::List(filter) => Question::Filter(wire::JobFilter {
+            namespace: filter.namespace.map(|name| name.as_str().to_owned()).unwrap_or_default(),
+            status: filter.status.map(|status| status.as_str().to_owned()).unwrap_or_default(),
+            agent: filter.agent.map(|name| name.as_str().to_owned()).unwrap_or_default(),
+            since: filter.since.map(|time| time.0),
+            until: filter.until.map(|time| time.0),
+            limit: count_out(filter.limit),
+        }),
+        Query::EndedBy(events) => {
+            Question::EndedBy(wire::EndedBy { events: events.into_iter().map(|event| event.0).collect() })
+        }
+    }
+}
+
+pub(super) fn query_in(question: Option<Question>) -> Result<Query, ConvertError> {
+    match question.ok_or(ConvertError::Missing { field: "question" })? {
+        Question::JobId(id) => Ok(Query::Job(JobId(id))),
+        Question::Range(wire::JobRange { first, last, limit }) => Ok(Query::Between {
+            first: JobId(first),
+            last: JobId(last),
+            limit: count_in("range.limit", limit as usize)?,
+        }),
+        Question::Filter(filter) => Ok(Query::List(JobFilter {
+            namespace: given("filter.namespace", &filter.namespace, Namespace::new)?,
+            status: given("filter.status", &filter.status, str::parse)?,
+            agent: given("filter.agent", &filter.agent, AgentName::new)?,
+            since: filter.since.map(Timestamp),
+            until: filter.until.map(Timestamp),
+            limit: count_in("filter.limit", filter.limit as usize)?,
+        })),
+        Question::EndedBy(wire::EndedBy { events }) => {
+            count_in("ended_by.events", events.len())?;
+            Ok(Query::EndedBy(events.into_iter().map(EventSeq).collect()))
+        }
+    }
+}
+
+pub(super) fn found_out(found: &Found) -> wire::QueryHistoryResponse {
+    let listed = |listed: &Listed| wire::ListedJob {
+        event_seq: listed.event.0,
+        job_id: listed.id.0,
+        queue_seq: listed.queue_seq,
+    };
+    wire::QueryHistoryResponse {
+        jobs: found.jobs.iter().map(|job| encode_job(job).into()).collect(),
+        job_ids: found.ids.iter().map(|id| id.0).collect(),
+        listed: found.listed.iter().map(listed).collect(),
+        answered: count_out(found.answered),
+    }
+}
+
+pub(super) fn found_in(found: wire::QueryHistoryResponse) -> Result<Found, ConvertError> {
+    count_in("listed", found.listed.len())?;
+    count_in("job_ids", found.job_ids.len())?;
+    let job = |bytes: &bytes::Bytes| decode_job(bytes).map(Arc::new).map_err(|_| ConvertError::Form { field: "jobs" });
+    let listed = |listed: &wire::ListedJob| Listed {
+        event: EventSeq(listed.event_seq),
+        id: JobId(listed.job_id),
+        queue_seq: listed.queue_seq,
+    };
+    Ok(Found {
+        jobs: found.jobs.iter().map(job).collect::<Result<_, _>>()?,
+        ids: found.job_ids.into_iter().map(JobId).collect(),
+        listed: found.listed.iter().map(listed).collect(),
+        answered: found.answered as usize,
+    })
+}
+
+/// A text that may be empty: then nothing is asked for.
+fn given<'t, T, E>(
+    field: &'static str,
+    text: &'t str,
+    read: impl FnOnce(&'t str) -> Result<T, E>,
+) -> Result<Option<T>, ConvertError> {
+    if text.is_empty() { Ok(None) } else { read(text).map(Some).map_err(|_| ConvertError::Form { field }) }
+}
+
+fn count_out(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn count_in(field: &'static str, found: usize) -> Result<usize, ConvertError> {
+    if found > ITEMS_MAX { Err(ConvertError::TooLarge { field, found, max: ITEMS_MAX }) } else { Ok(found) }
+}
