@@ -15,7 +15,7 @@ use crate::words;
 /// Longest single wait asked of the server; the wait is then asked again, so that proxies do not cut it.
 const WAIT_STEP: Duration = Duration::from_secs(30);
 
-/// Waits until the job ended or the time is up, and returns it as it then stands.
+/// Waits until the job ended, is in doubt, or the time is up, and returns it as it then stands.
 pub(crate) async fn wait(client: &Client, id: &str, timeout: Option<Duration>) -> Result<Value, Failure> {
     let clock = Env::system().clock;
     let deadline = timeout.map(|timeout| clock.monotonic() + timeout);
@@ -25,7 +25,7 @@ pub(crate) async fn wait(client: &Client, id: &str, timeout: Option<Duration>) -
         let step = format!("{:.3}", step.as_secs_f64());
         let value = client.get(&["api", "jobs", id, "wait"], &[("timeout", &step), ("view", "full")]).await?;
         let job: Job = api::read(&value)?;
-        if job.is_terminal() || left.is_some_and(|left| left <= WAIT_STEP) {
+        if job.is_terminal() || job.reason == "in_doubt" || left.is_some_and(|left| left <= WAIT_STEP) {
             return Ok(value);
         }
     }
@@ -74,7 +74,7 @@ pub(crate) fn conclude(context: &Context, job: &Job) -> Result<Exit, Failure> {
         Exit::JobInDoubt => {
             let message =
                 format!("{id} is in doubt: its worker was lost and its effects forbid to run it again unasked");
-            ("E3103", message, format!("show it: atlasctl job show {id}"))
+            ("E3103", message, format!("decide: {}", decide(id)))
         }
         _ => {
             let message = format!("{id} has not ended in the time given; it goes on ({})", waits(job));
@@ -82,6 +82,11 @@ pub(crate) fn conclude(context: &Context, job: &Job) -> Result<Exit, Failure> {
         }
     };
     Err(Failure::new(code, exit, message).with_next(next))
+}
+
+/// How a person decides on a job in doubt.
+pub(crate) fn decide(id: &str) -> String {
+    format!("atlasctl job resolve {id} --run-again | --output JSON | --error TEXT")
 }
 
 /// Status and reason of a job that has not ended.

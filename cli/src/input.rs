@@ -24,7 +24,7 @@ pub(crate) enum Source {
 pub(crate) fn source(words: &[String], input: Option<&str>) -> Result<Source, Failure> {
     match (words, input) {
         ([], None) => Ok(Source::Whole(Value::Object(Map::new()))),
-        ([], Some(input)) => Ok(Source::Whole(whole(input)?)),
+        ([], Some(input)) => Ok(Source::Whole(whole(input, "--input")?)),
         (_, Some(_)) => Err(Failure::usage("the input was given twice: as --input and as words after the agent")),
         ([word], None) if word.trim_start().starts_with('{') => Ok(Source::Whole(json(word, "the argument")?)),
         (words, None) => words.iter().map(|word| pair(word)).collect::<Result<_, _>>().map(Source::Pairs),
@@ -60,11 +60,12 @@ fn typed(text: String, wanted: &Value) -> Value {
     serde_json::from_str(&text).unwrap_or(Value::String(text))
 }
 
-fn whole(input: &str) -> Result<Value, Failure> {
+/// A JSON value given as such, as `@FILE` or as `-` for stdin.
+pub(crate) fn whole(input: &str, option: &str) -> Result<Value, Failure> {
     match input.strip_prefix('@') {
         Some(path) => json(&read_file(Path::new(path))?, &format!("\"{path}\"")),
         None if input == "-" => json(&read_stdin()?, "stdin"),
-        None => json(input, "--input"),
+        None => json(input, option),
     }
 }
 

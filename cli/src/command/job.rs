@@ -4,6 +4,7 @@ mod cancel;
 mod events;
 mod list;
 mod logs;
+mod resolve;
 mod retry;
 mod show;
 mod wait;
@@ -25,6 +26,8 @@ pub(crate) enum Verb {
     Cancel(cancel::Options),
     /// Runs an ended job again, as a new one, and prints its id.
     Retry(retry::Options),
+    /// Decides on a job in doubt: it runs again, did its work, or failed.
+    Resolve(resolve::Options),
     /// Prints what happened to a job.
     Events(events::Options),
     /// Prints what the agent logged.
@@ -38,6 +41,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Wait(options) => wait::run(context, options).await,
         Verb::Cancel(options) => cancel::run(context, options).await,
         Verb::Retry(options) => retry::run(context, options).await,
+        Verb::Resolve(options) => resolve::run(context, options).await,
         Verb::Events(options) => events::run(context, options).await,
         Verb::Logs(options) => logs::run(context, options).await,
     }

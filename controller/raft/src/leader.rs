@@ -29,7 +29,7 @@ use crate::leader::lead::{End, Lead};
 use crate::leader::machine::{Slot, StateMachine};
 use crate::log::Log;
 use crate::member::Peer;
-use crate::membership::ChangeError;
+use crate::membership::{ChangeError, Group};
 use crate::options::Options;
 
 /// Our Raft.
@@ -52,6 +52,7 @@ pub(crate) struct LeaderLoop {
     pub(crate) history: watch::Receiver<EventSeq>,
     pub(crate) leadership: watch::Sender<Leadership>,
     pub(crate) slot: Slot,
+    pub(crate) group: Group,
 }
 
 impl LeaderLoop {

@@ -180,6 +180,12 @@ impl Group {
         }
     }
 
+    /// The highest feature level that all members know; nothing before each of them has told.
+    pub(crate) fn level_of_all(&self) -> Option<Level> {
+        let levels = self.view().members.into_iter().map(|view| view.status.map(|(status, _)| status.level));
+        levels.min().flatten()
+    }
+
     /// What this member tells of itself.
     fn status(&self) -> Status {
         let metrics = self.raft.metrics();
@@ -208,7 +214,6 @@ impl Handle {
 
     /// The highest feature level that all members know; nothing before each of them has told.
     pub fn level_of_all(&self) -> Option<Level> {
-        let levels = self.group.view().members.into_iter().map(|view| view.status.map(|(status, _)| status.level));
-        levels.min().flatten()
+        self.group.level_of_all()
     }
 }

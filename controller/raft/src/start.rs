@@ -200,6 +200,7 @@ impl Running {
             history: history_seen,
             leadership: leadership_sender,
             slot,
+            group: group.clone(),
         };
         Ok((Self { raft, leader_loop, keeper, indexer, group, env }, handle))
     }

@@ -31,7 +31,9 @@ catalogue! {
     UNKNOWN_PATH = "E1107" NotFound "no such path";
     NO_METHOD = "E1108" Invalid "the path has no such method";
     LATE = "E1109" Timeout "the body did not arrive in time";
+    OUTPUT_REFUSED = "E1111" Invalid "the output does not fit the contract";
     FOREIGN = "E2101" Denied "the request comes from another site";
+    TOKEN_REFUSED = "E2102" Denied "the join token is refused";
     UNKNOWN_JOB = "E3001" NotFound "no such job";
     AMBIGUOUS_JOB = "E3002" Conflict "several jobs have this prefix";
     QUEUE_FULL = "E3003" Busy "the queue is full";
@@ -41,13 +43,19 @@ catalogue! {
     EVENTS_GONE = "E3007" Gone "the events asked for are gone";
     LIMIT_REACHED = "E3008" Busy "a limit of the cluster is reached";
     ARTIFACT_MISSING = "E3010" Gone "an artifact is missing or damaged";
+    NOT_IN_DOUBT = "E3011" Conflict "the job is not in doubt";
     NO_LEADER = "E4001" Unavailable "no leader";
     OUTCOME_UNKNOWN = "E4003" Unavailable "the outcome is not known";
     OVERLOADED = "E4004" Busy "the controller is overloaded";
     PEERS_AWAY = "E4006" Unavailable "too few controllers answer";
+    LEVEL_TOO_LOW = "E4007" Unavailable "not all controllers have this feature yet";
     HISTORY_BEHIND = "E4008" Unavailable "history is behind";
     UNKNOWN_NODE = "E5001" NotFound "no such node";
     NODE_BUSY = "E5002" Conflict "the node still has leases";
+    UNKNOWN_MEMBER = "E6001" NotFound "no such member";
+    MEMBERSHIP_REFUSED = "E6002" Conflict "the membership cannot change so";
+    MEMBER_BEHIND = "E6003" Unavailable "the member has not caught up";
+    NAME_TAKEN = "E6004" Conflict "another member has this name";
     INTERNAL = "E9001" Internal "internal error";
 }
 

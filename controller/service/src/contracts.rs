@@ -55,6 +55,15 @@ impl Known {
         self.input.as_ref().map(|validator| validator.explain(input)).unwrap_or_default()
     }
 
+    /// What is wrong with an output that a person gives, in our own words. Compiled for the question: it is a rare one.
+    pub(crate) fn explain_output(&self, output: &Value) -> Vec<Violation> {
+        let schema = self.value.get("output_schema").cloned().unwrap_or_default();
+        if accepts_anything(&schema) {
+            return Vec::new();
+        }
+        Validator::compile(&schema).map(|validator| validator.explain(output)).unwrap_or_default()
+    }
+
     /// A text member, such as `description`.
     pub fn text(&self, pointer: &str) -> &str {
         self.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use atlas_contract::Violation;
-use atlas_raft::{ProposeError, ReadError};
+use atlas_raft::{ChangeError, ProposeError, ReadError};
 use atlas_types::{AgentName, ErrorKind, EventSeq, IdError, JobId, JobStatus, Rejection, Version};
 
 use crate::artifacts::ArtifactError;
@@ -92,6 +92,25 @@ pub enum Error {
         /// Its status.
         status: JobStatus,
     },
+    /// There is nothing to resolve.
+    #[error("the job is not in doubt, it is {}", status.as_str())]
+    NotInDoubt {
+        /// Its status.
+        status: JobStatus,
+    },
+    /// An output that a person gave breaks the agent's contract.
+    #[error("the output does not fit the contract of {agent} {version}")]
+    OutputRefused {
+        /// The agent.
+        agent: AgentName,
+        /// Its version.
+        version: Version,
+        /// What is wrong, in order.
+        violations: Vec<Violation>,
+    },
+    /// A member of the cluster runs a program that does not know the command.
+    #[error("{0}")]
+    LevelTooLow(Rejection),
     /// More bytes than allowed.
     #[error("{what} is larger than {limit} bytes")]
     TooLarge {
@@ -133,6 +152,26 @@ pub enum Error {
         /// How many.
         leases: u64,
     },
+    /// The join token lets nobody in.
+    #[error("{0}")]
+    TokenRefused(Rejection),
+    /// No such member.
+    #[error("no such member: {0}")]
+    UnknownMember(String),
+    /// The group of controllers cannot change so, or not now.
+    #[error("{0}")]
+    Membership(ChangeError),
+    /// Another member has the name.
+    #[error("another member is called \"{0}\"")]
+    NameTaken(String),
+    /// What another controller answered.
+    #[error("{message}")]
+    Relayed {
+        /// Its code.
+        entry: Entry,
+        /// Its words.
+        message: String,
+    },
     /// A fault of ours; the details are in the log.
     #[error("internal error")]
     Internal,
@@ -156,6 +195,9 @@ impl Error {
             Self::QueueFull { .. } => catalogue::QUEUE_FULL,
             Self::RequestConflict => catalogue::REQUEST_CONFLICT,
             Self::WrongStatus { .. } => catalogue::WRONG_STATUS,
+            Self::NotInDoubt { .. } => catalogue::NOT_IN_DOUBT,
+            Self::OutputRefused { .. } => catalogue::OUTPUT_REFUSED,
+            Self::LevelTooLow(_) => catalogue::LEVEL_TOO_LOW,
             Self::TooLarge { .. } => catalogue::TOO_LARGE,
             Self::EventsGone { .. } => catalogue::EVENTS_GONE,
             Self::LimitReached(_) => catalogue::LIMIT_REACHED,
@@ -170,6 +212,12 @@ impl Error {
             Self::Overloaded => catalogue::OVERLOADED,
             Self::UnknownNode(_) => catalogue::UNKNOWN_NODE,
             Self::NodeBusy { .. } => catalogue::NODE_BUSY,
+            Self::TokenRefused(_) => catalogue::TOKEN_REFUSED,
+            Self::UnknownMember(_) => catalogue::UNKNOWN_MEMBER,
+            Self::Membership(ChangeError::Behind { .. } | ChangeError::NotVoter { .. }) => catalogue::MEMBER_BEHIND,
+            Self::Membership(_) => catalogue::MEMBERSHIP_REFUSED,
+            Self::NameTaken(_) => catalogue::NAME_TAKEN,
+            Self::Relayed { entry, .. } => *entry,
             Self::Internal => catalogue::INTERNAL,
         }
     }
@@ -184,9 +232,12 @@ impl Error {
         match self {
             Self::UnknownAgent { suggestion: Some(name), .. } => format!("did you mean {name}?"),
             Self::UnknownAgent { .. } => "list what there is: atlasctl agent list".to_owned(),
-            Self::InputRefused { agent, .. } => format!("show the contract: atlasctl agent schema {agent}"),
+            Self::InputRefused { agent, .. } | Self::OutputRefused { agent, .. } => format!("show the contract: atlasctl agent schema {agent}"),
             Self::AmbiguousJob { .. } => "give more digits of the id".to_owned(),
             Self::QueueFull { .. } | Self::Overloaded => "try again in a moment".to_owned(),
+            Self::LevelTooLow(_) => "upgrade the other controllers: atlasctl cluster status".to_owned(),
+            Self::TokenRefused(_) => "make another one: atlasctl cluster join-token".to_owned(),
+            Self::UnknownMember(_) => "list them: atlasctl cluster members".to_owned(),
             Self::OutcomeUnknown => "repeat it with the same Idempotency-Key".to_owned(),
             Self::NoMethod(methods) => format!("the path has {methods}"),
             Self::EventsGone { earliest } => format!("read on from event {earliest}"),
@@ -197,7 +248,9 @@ impl Error {
     /// What is wrong in detail, for refusals of inputs and contracts.
     pub fn violations(&self) -> &[Violation] {
         match self {
-            Self::InputRefused { violations, .. } | Self::ContractRefused { violations, .. } => violations,
+            Self::InputRefused { violations, .. }
+            | Self::OutputRefused { violations, .. }
+            | Self::ContractRefused { violations, .. } => violations,
             _ => &[],
         }
     }
@@ -216,6 +269,12 @@ impl Error {
         }
     }
 
+    /// An error that another controller answered, by its code.
+    pub fn relayed(code: &str, message: String) -> Self {
+        let entry = catalogue::ENTRIES.iter().find(|entry| entry.code == code);
+        Self::Relayed { entry: entry.copied().unwrap_or(catalogue::INTERNAL), message }
+    }
+
     /// A fault of ours: logged here, in full, and shown to nobody.
     pub(crate) fn internal(doing: &'static str, error: &(dyn std::error::Error + 'static)) -> Self {
         tracing::error!(error, "could not {doing}");
@@ -229,6 +288,17 @@ impl From<ProposeError> for Error {
             ProposeError::NotLeader { .. } | ProposeError::Stopped { .. } => Self::NoLeader,
             ProposeError::Unknown => Self::OutcomeUnknown,
             ProposeError::Overloaded => Self::Overloaded,
+        }
+    }
+}
+
+impl From<ChangeError> for Error {
+    fn from(error: ChangeError) -> Self {
+        match error {
+            ChangeError::NotLeader { .. } | ChangeError::Stopped => Self::NoLeader,
+            ChangeError::UnknownMember { member } => Self::UnknownMember(member.to_string()),
+            ChangeError::Late => Self::OutcomeUnknown,
+            other => Self::Membership(other),
         }
     }
 }
@@ -251,6 +321,9 @@ impl From<Rejection> for Error {
             Rejection::UnknownAgent | Rejection::StaleAgent => Self::AgentGone,
             Rejection::UnknownJob { .. } => Self::UnknownJob,
             Rejection::WrongStatus { status } => Self::WrongStatus { status },
+            Rejection::NotInDoubt { status } => Self::NotInDoubt { status },
+            Rejection::LevelTooLow { .. } => Self::LevelTooLow(rejection),
+            Rejection::TokenRefused => Self::TokenRefused(rejection),
             Rejection::UnknownNode { node } => Self::UnknownNode(node.to_string()),
             Rejection::NodeBusy { leases } => Self::NodeBusy { leases },
             Rejection::PayloadTooLarge { .. } => Self::TooLarge { what: "an inline payload", limit: 64 * 1024 },

@@ -6,7 +6,7 @@ use std::time::Duration;
 use atlas_history::{Ended, HistoryError};
 use atlas_raft::{AppliedBatch, Leadership};
 use atlas_state::State;
-use atlas_types::{Command, Event, EventSeq, Namespace, Origin, Request, SinkAck};
+use atlas_types::{Command, Event, EventSeq, Job, Reason, Namespace, Origin, Request, SinkAck};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::observe;
@@ -50,11 +50,16 @@ fn release(shared: &Shared, batch: &AppliedBatch) {
     }
     for event in batch.events.iter() {
         if let Event::Job { job, .. } = &event.event
-            && job.status.is_terminal()
+            && settled(job)
         {
             shared.waiters.release(job);
         }
     }
+}
+
+/// Whether nothing more happens to a job by itself: it has ended, or is in doubt until a person decides.
+fn settled(job: &Job) -> bool {
+    job.status.is_terminal() || job.reason == Reason::InDoubt
 }
 
 /// Makes up for entries that were not seen: their ends are in the state.
@@ -63,7 +68,7 @@ fn missed(shared: &Shared, state: &State) {
     shared.wanted.note_all();
     for id in shared.waiters.jobs() {
         match state.job(id) {
-            Some(job) if job.status.is_terminal() => shared.waiters.release(job),
+            Some(job) if settled(job) => shared.waiters.release(job),
             Some(_) => {}
             // It has not been submitted yet, or it has ended and left: history knows.
             None => shared.waiters.give_up(id),

@@ -1,4 +1,4 @@
-//! Jobs: get, list, wait, cancel, retry.
+//! Jobs: get, list, wait, cancel, retry, resolve.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use atlas_history::JobFilter;
 use atlas_state::State;
 use atlas_types::{
-    AgentName, CancelJob, Command, EventSeq, Job, JobId, JobStatus, Outcome, PayloadBody, RequestId, RetryJob,
+    AgentName, CancelJob, Command, EventSeq, Job, JobId, JobStatus, Outcome, PayloadBody, Reason, RequestId, RetryJob,
     Timestamp,
 };
 
@@ -129,21 +129,23 @@ impl Service {
         Ok(jobs.map(|job| Shown { waiting: waits(&job), ..Shown::inline(job) }).collect())
     }
 
-    /// Waits until a job has ended, at most `timeout`: then the job as it stands (spec §6.3).
-    pub async fn wait(&self, caller: &Caller, id: JobId, timeout: Duration) -> Result<Shown, Error> {
-        let mut waiter = self.shared.waiters.wait(id);
-        let shown = self.job(caller, id, View::Full, Consistency::Linearizable).await?;
-        if shown.job().status.is_terminal() {
-            return Ok(shown);
-        }
-        tokio::select! {
-            biased;
-            ended = waiter.ended() => match ended {
-                Some(job) => self.show(job, View::Full, None).await,
-                None => self.job(caller, id, View::Full, Consistency::Linearizable).await,
-            },
-            () = self.shared.env.clock.sleep(timeout) => {
-                self.job(caller, id, View::Full, Consistency::Linearizable).await
+    /// Waits until a job has ended, at most `timeout`: then the job as it stands (spec §6.3). In the full view a job in doubt
+    /// is answered at once as well, since nothing happens to it until a person decides.
+    pub async fn wait(&self, caller: &Caller, id: JobId, view: View, timeout: Duration) -> Result<Shown, Error> {
+        let mut over = self.shared.env.clock.sleep(timeout);
+        let done = |job: &Job| job.status.is_terminal() || (view == View::Full && job.reason == Reason::InDoubt);
+        loop {
+            let mut waiter = self.shared.waiters.wait(id);
+            let shown = self.job(caller, id, View::Full, Consistency::Linearizable).await?;
+            if done(shown.job()) {
+                return Ok(shown);
+            }
+            tokio::select! {
+                biased;
+                settled = waiter.ended() => if let Some(job) = settled.filter(|job| done(job)) {
+                    return self.show(job, View::Full, None).await;
+                },
+                () = &mut over => return self.job(caller, id, View::Full, Consistency::Linearizable).await,
             }
         }
     }
@@ -169,7 +171,7 @@ impl Service {
     }
 }
 
-/// Ending and repeating.
+/// Ending and repeating; deciding on jobs in doubt is in `resolve`.
 impl Service {
     /// Cancels a pending job, and a running one if `running` says so. False if there was nothing to cancel.
     pub async fn cancel(&self, caller: &Caller, id: JobId, running: bool) -> Result<bool, Error> {

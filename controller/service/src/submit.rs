@@ -104,15 +104,19 @@ impl Service {
         let mut waiter = self.shared.waiters.wait(id);
         let submitted = self.submit_as(caller, &submission, Some(id)).await?;
         if submitted != id {
-            return self.wait(caller, submitted, timeout).await;
+            return self.wait(caller, submitted, View::Plain, timeout).await;
         }
+        let mut over = self.shared.env.clock.sleep(timeout);
         tokio::select! {
             biased;
             ended = waiter.ended() => match ended {
-                Some(job) => self.show(job, View::Plain, None).await,
-                None => self.job(caller, id, View::Full, Consistency::Linearizable).await,
+                Some(job) if job.status.is_terminal() => self.show(job, View::Plain, None).await,
+                _ => {
+                    drop(waiter);
+                    self.wait(caller, id, View::Plain, timeout).await
+                }
             },
-            () = self.shared.env.clock.sleep(timeout) => self.job(caller, id, View::Full, Consistency::Stale).await,
+            () = &mut over => self.job(caller, id, View::Full, Consistency::Stale).await,
         }
     }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::api::{self, Job, JobEvent};
 use crate::command::job::events;
 use crate::context::Context;
-use crate::ending::waits;
+use crate::ending::{self, waits};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Form, Shown};
@@ -35,9 +35,12 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
             })
             .await?;
     }
-    let next = if job.is_terminal() { "logs" } else { "wait" };
     context.show(&Shown { value, text, names: vec![format!("job/{}", job.id)] })?;
-    context.next(&format!("next: atlasctl job {next} {}", job.id));
+    context.next(&match job.reason.as_str() {
+        "in_doubt" => format!("next: {}", ending::decide(&job.id)),
+        _ if job.is_terminal() => format!("next: atlasctl job logs {}", job.id),
+        _ => format!("next: atlasctl job wait {}", job.id),
+    });
     Ok(Exit::Done)
 }
 

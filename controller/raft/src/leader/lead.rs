@@ -10,7 +10,7 @@ use atlas_duty::Sessions;
 use atlas_duty::sessions::Round;
 use atlas_replica::{Head, Planned};
 use atlas_state::State;
-use atlas_types::{EventSeq, MemberId, NodeEpoch, NodeHealth, NodeId};
+use atlas_types::{EventSeq, Level, MemberId, NodeEpoch, NodeHealth, NodeId};
 use openraft::ReadPolicy;
 use openraft::async_runtime::WatchReceiver;
 use openraft::errors::ClientWriteError;
@@ -26,7 +26,7 @@ use super::{INPUTS_MAX, LeaderLoop, Raft, hand_over, refuse};
 use crate::consensus::{LeaderId, Proposal, Reply, Types};
 use crate::error::{Leadership, ProposeError, ReadError};
 use crate::local::Input;
-use crate::membership::ChangeError;
+use crate::membership::{ChangeError, Group};
 use crate::options::Options;
 
 /// How often the loop looks at the clock when nothing happens.
@@ -109,10 +109,12 @@ impl<'l> Lead<'l> {
         sessions.take_over(ready.map(|node| (node.id.clone(), node.epoch)), clock.monotonic());
         tracing::info!(term = leader.term, seq = %state.seq(), "leading");
         base.leadership.send_replace(Leadership::Leader { term: leader.term });
+        let mut head = Head::new(state);
+        raise(&mut head, &base.group);
         Self {
             base,
             leader,
-            head: Head::new(state),
+            head,
             clock,
             sessions,
             queue: Queue::default(),
@@ -237,6 +239,7 @@ impl<'l> Lead<'l> {
             tracing::warn!(?jump, "the wall clock jumped");
         }
         self.ticked_at = self.clock.monotonic();
+        raise(&mut self.head, &self.base.group);
         self.sessions.tick(self.ticked_at);
         self.due = true;
     }
@@ -369,6 +372,15 @@ impl<'l> Lead<'l> {
             drop(answer.send(if lives { Ok(number) } else { Err(ReadError::NoSession) }));
         }
         true
+    }
+}
+
+/// Lets the next entry raise the feature level if all members are known to have it by now (design §2).
+fn raise(head: &mut Head, group: &Group) {
+    if head.state().level() < Level::CURRENT
+        && let Some(level) = group.level_of_all()
+    {
+        head.raise(level);
     }
 }
 

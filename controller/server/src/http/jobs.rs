@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use atlas_service::{Caller, Error, JobQuery, Shown, Submission, View};
+use atlas_service::{Caller, Decision, Error, JobQuery, Shown, Submission, View};
 use atlas_types::{AgentName, JobStatus, Micros, RequestId, Timestamp};
 use bytes::Bytes;
 use http::StatusCode;
@@ -95,8 +95,9 @@ pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, id:
 pub(crate) async fn wait(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
     let timeout = request.query().seconds("timeout", door.limits.wait_max)?.unwrap_or(WAIT_DEFAULT);
     let id = door.service.job_id(caller, id).await?;
-    let shown = door.service.wait(caller, id, timeout).await?;
-    Ok(shown_job(StatusCode::OK, &shown, request.view()))
+    let view = request.view();
+    let shown = door.service.wait(caller, id, view, timeout).await?;
+    Ok(shown_job(StatusCode::OK, &shown, view))
 }
 
 /// `DELETE /api/jobs/{id}`: cancels a pending job; false for every other (spec §6.2).
@@ -131,6 +132,37 @@ fn idempotency_key(request: &Request) -> Result<Option<RequestId>, Problem> {
     let Some(key) = request.headers().get("idempotency-key") else { return Ok(None) };
     let key = key.to_str().map_err(|_| Problem::malformed("'Idempotency-Key' must be text"))?;
     Ok(Some(RequestId::new(key).map_err(Error::from)?))
+}
+
+/// `POST /api/jobs/{id}/resolve`: `{"run_again": true}`, `{"output": …}` or `{"error": text}` for a job in doubt.
+pub(crate) async fn resolve(door: &HttpDoor, caller: &Caller, request: &mut Request, id: &str) -> Answer {
+    let body = request.body(door, door.limits.body_bytes_max).await?;
+    let decision = read_decision(&body)?;
+    let id = door.service.job_id(caller, id).await?;
+    let status = door.service.resolve_job(caller, id, decision).await?;
+    Ok(ready_json(StatusCode::OK, format!("{{\"id\":\"{id}\",\"status\":\"{}\"}}", status.as_str()).into_bytes()))
+}
+
+/// What a body decides: exactly one of its members says it.
+fn read_decision(body: &[u8]) -> Result<Decision, Problem> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Members<'a> {
+        #[serde(default)]
+        run_again: bool,
+        #[serde(borrow, default)]
+        output: Option<&'a RawValue>,
+        #[serde(default)]
+        error: Option<String>,
+    }
+    let one = || Problem::malformed("give exactly one of 'run_again': true, 'output' and 'error'");
+    let members: Members<'_> = serde_json::from_slice(body).map_err(|_| one())?;
+    match (members.run_again, members.output, members.error) {
+        (true, None, None) => Ok(Decision::RunAgain),
+        (false, Some(output), None) => Ok(Decision::Completed(Bytes::copy_from_slice(output.get().as_bytes()))),
+        (false, None, Some(error)) => Ok(Decision::Failed(error)),
+        _ => Err(one()),
+    }
 }
 
 fn told_cancelled(cancelled: bool) -> Response {

@@ -211,9 +211,8 @@ impl Disk {
         dirs.retain(|dir| name(dir).is_some_and(|name| name == "incoming" || name.len() == 2));
         for dir in dirs {
             for path in self.entries(&dir).map_err(swept)? {
-                let left = name(&path).is_some_and(|name| {
-                    (name.ends_with(".partial") && !name.contains(&own)) || name.ends_with(".tmp")
-                });
+                let left = name(&path)
+                    .is_some_and(|name| (name.ends_with(".partial") && !name.contains(&own)) || name.ends_with(".tmp"));
                 if left {
                     self.env.files.remove(&path).map_err(swept)?;
                     removed += 1;

@@ -1,0 +1,45 @@
+//! `atlasctl job resolve`.
+
+use serde_json::json;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input;
+use crate::output::Shown;
+
+/// Which job, and what was found out about the attempt that was lost.
+#[derive(Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("decision").required(true)))]
+pub(crate) struct Options {
+    /// The job's id, or a unique beginning of it.
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    id: String,
+    /// Nothing came of it, or nothing that matters: the job runs again.
+    #[arg(long, group = "decision")]
+    run_again: bool,
+    /// It did its work: the job is completed with this output, as JSON, as @FILE or as - for stdin.
+    #[arg(long, value_name = "JSON|@FILE|-", group = "decision", allow_hyphen_values = true)]
+    output: Option<String>,
+    /// The job is failed for this reason; no retry follows.
+    #[arg(long, value_name = "TEXT", group = "decision")]
+    error: Option<String>,
+}
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let body = match (&options.output, &options.error) {
+        (Some(text), _) => json!({"output": input::whole(text, "--output")?}),
+        (None, Some(error)) => json!({"error": error}),
+        (None, None) => json!({"run_again": true}),
+    };
+    let value = context.client()?.post(&["api", "jobs", &options.id, "resolve"], &[], &body).await?;
+    let text = |name: &str| value[name].as_str().map(str::to_owned);
+    let (Some(id), Some(status)) = (text("id"), text("status")) else {
+        return Err(Failure::answer("a resolution is answered with an id and a status"));
+    };
+    if status == "pending" {
+        context.next(&format!("next: atlasctl job wait {id}"));
+    }
+    context.show(&Shown { value, text: format!("{id}  {status}\n"), names: vec![format!("job/{id}")] })?;
+    Ok(Exit::Done)
+}
