@@ -22,6 +22,8 @@ pub(crate) fn copy(connection: &Connection, to: &Path, through: EventSeq) -> Res
         "DELETE FROM jobs WHERE event_seq > ?1",
         "DELETE FROM artifacts WHERE event_seq > ?1",
         "DELETE FROM events WHERE first_seq > ?1",
+        "DELETE FROM gaps WHERE after >= ?1",
+        "UPDATE gaps SET through = min(through, ?1)",
         "UPDATE progress SET watermark = min(watermark, ?1), floor = min(floor, ?1)",
     ] {
         transaction.execute(statement, [last]).map_err(sql())?;

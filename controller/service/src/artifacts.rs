@@ -1,10 +1,8 @@
-//! The artifact store: packages and large payloads by digest, in a directory of each controller ([ADR 9]).
+//! The artifact store: packages and large payloads by digest, in a directory of each controller (docs/adr/0009-artifacts.md).
 //!
 //! What is stored is durable on a majority of the voters before a command may refer to it, and held for a while, so that it is
 //! there when the command is applied. A controller that lacks an artifact, or finds its own copy damaged, fetches it from another
 //! one; what is read is checked against its name, so that a damaged disk is noticed and never believed.
-//!
-//! [ADR 9]: ../../../docs/adr/0009-artifacts.md
 
 mod disk;
 mod spread;
