@@ -48,6 +48,11 @@ impl Peer {
         Self { member, name, address: peer, worker, http }
     }
 
+    /// Its name, or `c` and its number if it has none.
+    pub fn label(&self) -> String {
+        if self.name.is_empty() { format!("c{}", self.member) } else { self.name.clone() }
+    }
+
     /// What `membership` knows of `member`; all empty if it is not in it.
     pub(crate) fn of(member: MemberId, membership: &RaftMembership) -> Self {
         Self::new(member, membership.get_node(&member.0).cloned().unwrap_or_default())

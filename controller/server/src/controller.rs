@@ -1,6 +1,5 @@
 //! Starting and stopping a controller.
 
-use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,15 +8,18 @@ use std::time::Duration;
 
 use atlas_env::{Env, Listener, Task};
 use atlas_history::{History, HistoryError, Progress, SqliteHistory};
-use atlas_raft::{Handle, Leadership};
-use atlas_service::{ArtifactOptions, Artifacts, Caller, Followers, NoPeers, Parts, Peers, Service};
+use atlas_raft::{ChangeError, Handle, Identity, Leadership, Member};
+use atlas_service::{ArtifactOptions, Artifacts, Caller, Followers, Parts, Peers, Service};
 use atlas_telemetry::Metrics;
 use atlas_types::{ClusterConfig, Command, ConfigureCluster, Level, Namespace, Origin, Request};
 use serde_json::json;
 use tokio::sync::{Mutex, watch};
 
 use crate::http::{HttpDoor, serve};
-use crate::{Options, worker_door};
+use crate::cluster::{self, Cluster};
+use crate::join::{self, JoinError};
+use crate::peer_door::store::Members;
+use crate::{Options, peer_door, worker_door};
 
 /// Why a controller did not start.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +52,12 @@ pub enum StartError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// Other members could not reach it.
+    #[error("a controller that listens for peers on all addresses must say where they reach it: set advertise")]
+    NoAddress,
+    /// The cluster did not take it in.
+    #[error("could not join the cluster")]
+    Join(#[from] JoinError),
     /// A thread ended before its work was done.
     #[error("could not start: a thread ended early")]
     Thread,
@@ -59,6 +67,11 @@ pub enum StartError {
 pub struct Controller {
     http_addr: SocketAddr,
     grpc_addr: SocketAddr,
+    peer_addr: Option<SocketAddr>,
+    peers: Option<Task<()>>,
+    peer_stop: watch::Sender<bool>,
+    duty: Task<()>,
+    env: Env,
     service: Service,
     stop: watch::Sender<bool>,
     doors: Vec<Task<()>>,
@@ -73,6 +86,9 @@ pub struct Controller {
 /// How long a controller that is alone waits to lead before it takes requests anyway.
 const LEAD_MAX: Duration = Duration::from_secs(5);
 
+/// How long handing leadership over may hold up the end.
+const HAND_OVER_MAX: Duration = Duration::from_secs(3);
+
 /// The pause before the queue's limit is proposed again.
 const CONFIGURE_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -84,31 +100,63 @@ impl Controller {
         let http = listen(&env, options.http).await?;
         let grpc = listen(&env, options.grpc).await?;
         let (http_addr, grpc_addr) = (address(&*http, options.http)?, address(&*grpc, options.grpc)?);
+        let peer = match options.peer {
+            Some(peer) => Some(listen(&env, peer).await?),
+            None => None,
+        };
+        let peer_addr = match (&peer, options.peer) {
+            (Some(peer), Some(wanted)) => Some(address(&**peer, wanted)?),
+            _ => None,
+        };
+        let mut own = Member {
+            name: options.name.clone().unwrap_or_default(),
+            peer: peer_addr.map_or_else(String::new, |address| advertised(&options, address)),
+            worker: advertised(&options, grpc_addr),
+            http: advertised(&options, http_addr),
+        };
+        if peer.is_some() && own.peer.is_empty() {
+            return Err(StartError::NoAddress);
+        }
+        let who = join::identify(&options, &own, &env).await?;
+        own.name.clone_from(&who.name);
         let metrics = Metrics::new();
         let history = open_history(&options, &env, &metrics).await?;
         let raft_options = atlas_raft::Options {
+            member: who.member,
+            cluster_id: who.cluster_id,
+            joins: who.joins,
+            own,
             session_ttl: options.session_ttl,
             history_from: *history.synced().borrow(),
             ..atlas_raft::Options::new(options.data_dir.clone())
         };
         let (handle, raft) = atlas_raft::start(raft_options, env.clone()).await.map_err(StartError::Raft)?;
+        if who.cluster_id.is_none() {
+            let identity =
+                Identity::Member { cluster_id: handle.cluster_id(), member: who.member, name: who.name.clone() };
+            identity.write(&*env.files, &options.data_dir).map_err(|source| StartError::DataDir {
+                path: options.data_dir.clone(),
+                source,
+            })?;
+        }
         history.bind(handle.cluster_id()).map_err(StartError::History)?;
         let history: Arc<dyn History> = Arc::new(history);
         let kept = ArtifactOptions {
             bytes_max: options.artifact_bytes_max,
             ..ArtifactOptions::new(options.data_dir.join("artifacts"))
         };
-        let peers: Arc<dyn Peers> = Arc::new(NoPeers(handle.member()));
-        let artifacts = Artifacts::new(kept, peers.clone(), env.clone());
+        let members: Arc<dyn Peers> = Arc::new(Members::new(handle.clone(), env.clone()));
+        let artifacts = Artifacts::new(kept, members.clone(), env.clone());
         let (service, followers) = Service::start(Parts {
             handle: handle.clone(),
             history: history.clone(),
             artifacts,
-            peers,
+            peers: members,
             metrics,
             limits: options.limits.clone(),
             env: env.clone(),
         });
+        let cluster = Cluster::new(service.clone(), options.mode, env.clone());
         let (stop, stopped) = watch::channel(false);
         let door = Arc::new(HttpDoor {
             service: service.clone(),
@@ -116,14 +164,25 @@ impl Controller {
             env: env.clone(),
             loopback: http_addr.ip().is_loopback(),
             stop: stopped.clone(),
+            cluster: cluster.clone(),
             about: about(&options, &handle),
         });
         let worker_parts = worker_door::Parts {
             service: service.clone(),
             env: env.clone(),
             session_ttl: options.session_ttl,
-            members: BTreeMap::new(),
         };
+        let (peer_stop, peer_stopped) = watch::channel(false);
+        let peers = peer.map(|listener| {
+            let parts = peer_door::Parts {
+                handle: handle.clone(),
+                service: service.clone(),
+                cluster: cluster.clone(),
+                env: env.clone(),
+            };
+            env.spawn("peer-door", peer_door::serve(parts, listener, peer_stopped))
+        });
+        let duty = env.spawn("group-duty", cluster::duty::run(cluster.clone()));
         let doors = vec![
             env.spawn("http", serve(door, http, stopped.clone())),
             env.spawn("worker-door", worker_door::serve(worker_parts, grpc, stopped)),
@@ -134,10 +193,16 @@ impl Controller {
         let mut leadership = handle.leadership();
         let leads = leadership.wait_for(|leadership| !matches!(leadership, Leadership::Follower { leader: None }));
         let _ = tokio::time::timeout(LEAD_MAX, leads).await;
-        tracing::info!(http = %http_addr, workers = %grpc_addr, "controller started");
+        let peers_at = peer_addr.map_or_else(|| "-".to_owned(), |address| address.to_string());
+        tracing::info!(http = %http_addr, workers = %grpc_addr, peers = %peers_at, name = %who.name, "controller started");
         Ok(Self {
             http_addr,
             grpc_addr,
+            peer_addr,
+            peers,
+            peer_stop,
+            duty,
+            env,
             service,
             stop,
             doors,
@@ -159,6 +224,11 @@ impl Controller {
         self.grpc_addr
     }
 
+    /// Where other controllers connect; none for a controller that stays alone.
+    pub fn peer_addr(&self) -> Option<SocketAddr> {
+        self.peer_addr
+    }
+
     /// The service functions, for programs that have the controller inside.
     pub fn service(&self) -> &Service {
         &self.service
@@ -178,8 +248,10 @@ impl Controller {
         }
     }
 
-    /// Stops: no new requests, open ones end, then history, then the log.
+    /// Stops: another member leads, no new requests, open ones end, then history, then the log.
     pub async fn shutdown(self) {
+        self.duty.abort();
+        self.hand_over().await;
         self.stop.send_replace(true);
         if let Some(configuring) = self.configuring {
             configuring.abort();
@@ -194,7 +266,38 @@ impl Controller {
         if let Some(raft) = self.raft.into_inner() {
             raft.shutdown().await;
         }
+        // Last: until here the new leader reaches this member.
+        self.peer_stop.send_replace(true);
+        if let Some(peers) = self.peers {
+            let _ = peers.join().await;
+        }
         tracing::info!("controller stopped");
+    }
+
+    /// Hands leadership over, so that nobody waits for an election.
+    async fn hand_over(&self) {
+        let handle = self.service.handle();
+        if !matches!(*handle.leadership().borrow(), Leadership::Leader { .. }) {
+            return;
+        }
+        let handed = tokio::select! {
+            handed = handle.transfer_leader(None) => handed,
+            () = self.env.clock.sleep(HAND_OVER_MAX) => Err(ChangeError::Late),
+        };
+        match handed {
+            Ok((next, _)) => tracing::info!(%next, "another member leads"),
+            Err(ChangeError::LastVoter { .. }) => {}
+            Err(error) => tracing::warn!(%error, "leadership was not handed over"),
+        }
+    }
+}
+
+/// Where others reach a door; empty if nobody can tell.
+fn advertised(options: &Options, address: SocketAddr) -> String {
+    match &options.advertise {
+        Some(host) => format!("{host}:{}", address.port()),
+        None if address.ip().is_unspecified() => String::new(),
+        None => address.to_string(),
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod agents;
 mod answer;
+mod cluster;
 mod events;
 mod jobs;
 mod logs;
@@ -23,6 +24,7 @@ use atlas_types::Door;
 use http::{HeaderName, HeaderValue, Method};
 use tokio::sync::watch;
 
+use crate::cluster::Cluster;
 use answer::{Answer, Problem, Response};
 use request::Request;
 use route::Route;
@@ -52,6 +54,8 @@ pub struct HttpLimits {
 /// What the handlers share.
 pub(crate) struct HttpDoor {
     pub(crate) service: Service,
+    /// What is asked about the cluster.
+    pub(crate) cluster: Cluster,
     pub(crate) limits: HttpLimits,
     pub(crate) env: Env,
     /// Whether it serves this machine only.
@@ -97,6 +101,7 @@ impl HttpDoor {
             (Route::Job(id), &Method::DELETE) => jobs::delete(self, &caller, &id).await,
             (Route::JobWait(id), &Method::GET) => jobs::wait(self, &caller, request, &id).await,
             (Route::JobCancel(id), &Method::POST) => jobs::cancel(self, &caller, &id).await,
+            (Route::JobResolve(id), &Method::POST) => jobs::resolve(self, &caller, request, &id).await,
             (Route::JobRetry(id), &Method::POST) => jobs::retry(self, &caller, request, &id).await,
             (Route::JobEvents(id), &Method::GET) => events::job(self, &caller, request, &id).await,
             (Route::JobLogs(id), &Method::GET) => logs::get(self, &caller, request, &id).await,
@@ -111,6 +116,12 @@ impl HttpDoor {
             (Route::Node(name), &Method::GET) => nodes::get(self, request, &name).await,
             (Route::Node(name), &Method::DELETE) => nodes::remove(self, &caller, &name).await,
             (Route::NodeAction(name, action), &Method::POST) => nodes::act(self, &caller, &name, action).await,
+            (Route::Cluster, &Method::GET) => cluster::status(self),
+            (Route::Members, &Method::GET) => cluster::members(self),
+            (Route::Member(name), &Method::DELETE) => cluster::remove(self, &name).await,
+            (Route::JoinTokens, &Method::POST) => cluster::create_token(self, &caller, request).await,
+            (Route::JoinTokenRevoke, &Method::POST) => cluster::revoke_token(self, &caller, request).await,
+            (Route::TransferLeader, &Method::POST) => cluster::transfer_leader(self, request).await,
             (Route::Health, &Method::GET) => nodes::health(self, request).await,
             (Route::Ready, &Method::GET) => nodes::ready(self).await,
             (Route::Version, &Method::GET) => Ok(answer::json(http::StatusCode::OK, &self.about)),

@@ -4,11 +4,16 @@
 //! the crates below: this one owns sockets, frames and the table of options.
 #![deny(missing_docs)]
 
+mod cluster;
 mod controller;
 mod http;
+mod join;
+mod listen;
 mod options;
+mod peer_door;
 mod worker_door;
 
 pub use controller::{Controller, StartError};
 pub use http::HttpLimits;
+pub use join::JoinError;
 pub use options::{Loaded, Mode, OPTIONS, OptionRow, Options, OptionsError, command, load, reference};

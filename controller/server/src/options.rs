@@ -43,6 +43,16 @@ pub struct Options {
     pub http: SocketAddr,
     /// Where workers connect; port 0 takes a free one.
     pub grpc: SocketAddr,
+    /// Where the other members, and controllers that join, connect; none for a controller that stays alone.
+    pub peer: Option<SocketAddr>,
+    /// The host at which others reach this controller; none takes the address that is listened on.
+    pub advertise: Option<String>,
+    /// What this controller is called; none leaves it to the cluster.
+    pub name: Option<String>,
+    /// Peer addresses of the members of a cluster that this controller joins, unless it belongs to one already.
+    pub join: Vec<String>,
+    /// The token to join with.
+    pub token: Option<String>,
     /// What the controller says of itself.
     pub mode: Mode,
     /// How long a worker's session lives after its last renewal.
@@ -69,6 +79,11 @@ impl Options {
             data_dir,
             http: SocketAddr::new(loopback, 7400),
             grpc: SocketAddr::new(loopback, 7401),
+            peer: None,
+            advertise: None,
+            name: None,
+            join: Vec::new(),
+            token: None,
             mode: Mode::Production,
             session_ttl: Duration::from_secs(10),
             jobs_active_max: None,

@@ -7,7 +7,6 @@
 mod assignment;
 mod follow;
 mod hub;
-mod listen;
 mod outbox;
 mod report;
 mod session;
@@ -16,14 +15,12 @@ mod transfer;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::{Env, Listener};
 use atlas_raft::Leadership;
 use atlas_service::Service;
-use atlas_types::MemberId;
 use atlas_wire::limits::{CONTROLLER_FRAME_BYTES_MAX, WORKER_FRAME_BYTES_MAX};
 use atlas_wire::proto::worker::v1::worker_service_server::{WorkerService, WorkerServiceServer};
 use atlas_wire::proto::worker::v1::{
@@ -33,6 +30,7 @@ use atlas_wire::proto::worker::v1::{
 use tokio::sync::{Semaphore, watch};
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::listen;
 use hub::Hub;
 use outbox::Outgoing;
 use transfer::Chunks;
@@ -40,6 +38,8 @@ use transfer::Chunks;
 /// A live connection that says nothing is asked whether it still lives, and closed if it does not answer.
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(5);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Most workers connected at once, with room for reconnects.
+const CONNECTIONS_MAX: usize = 20_000;
 /// Streams that one worker may have open: its session and its transfers.
 const STREAMS_PER_CONNECTION_MAX: u32 = 64;
 /// What a worker may send before it is read: one frame of the largest size.
@@ -55,8 +55,6 @@ pub(crate) struct Parts {
     pub(crate) env: Env,
     /// How long a session lives after a renewal; the same as the leader loop's.
     pub(crate) session_ttl: Duration,
-    /// Where the members' worker doors are, for workers that ask one that does not lead.
-    pub(crate) members: BTreeMap<MemberId, String>,
 }
 
 /// Serves workers on `listener` until `stop` turns true, then tells them to go elsewhere.
@@ -81,7 +79,7 @@ pub(crate) async fn serve(parts: Parts, listener: Box<dyn Listener>, mut stop: w
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(2 * WINDOW_BYTES)
         .add_service(service)
-        .serve_with_incoming_shutdown(listen::connections(listener, door.env.clone()), stopped);
+        .serve_with_incoming_shutdown(listen::connections(listener, CONNECTIONS_MAX, door.env.clone()), stopped);
     let overdue = async {
         let _ = stop.wait_for(|stop| *stop).await;
         door.env.clock.sleep(DRAIN_MAX).await;
@@ -99,7 +97,6 @@ pub(crate) async fn serve(parts: Parts, listener: Box<dyn Listener>, mut stop: w
 struct Door {
     service: Service,
     env: Env,
-    members: BTreeMap<MemberId, String>,
     hub: Hub,
     /// Bounds the artifacts in memory at once.
     transfers: Arc<Semaphore>,
@@ -107,16 +104,16 @@ struct Door {
 
 impl Door {
     fn new(parts: Parts) -> Arc<Self> {
-        let Parts { service, env, session_ttl, members } = parts;
+        let Parts { service, env, session_ttl } = parts;
         let hub = Hub::new(&service, session_ttl);
         let transfers = Arc::new(Semaphore::new(transfer::AT_ONCE_MAX));
-        Arc::new(Self { service, env, members, hub, transfers })
+        Arc::new(Self { service, env, hub, transfers })
     }
 
     /// Where the leader's worker door is, if another member leads and that is known.
     fn leader_address(&self) -> Option<String> {
         match &*self.service.handle().leadership().borrow() {
-            Leadership::Follower { leader: Some(peer) } => self.members.get(&peer.member).cloned(),
+            Leadership::Follower { leader: Some(peer) } => Some(peer.worker.clone()).filter(|address| !address.is_empty()),
             _ => None,
         }
     }

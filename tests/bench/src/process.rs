@@ -44,6 +44,8 @@ pub(crate) fn memory(_env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
             &http,
             "--worker-listen",
             &workers,
+            "--peer-listen",
+            "127.0.0.1:0",
         ]),
         |line| line.contains("controller started"),
     )?;

@@ -33,6 +33,7 @@ impl Controller {
         let mut command = Command::new(program("atlas-controller"));
         command.arg("--data-dir").arg(folder.join("controller")).args(["--log", "info"]);
         command.args(["--http-listen", &http.to_string(), "--worker-listen", &workers.to_string()]);
+        command.args(["--peer-listen", "127.0.0.1:0"]);
         let mut process = Process::start(&mut command);
         let (http, workers) = process.says("the controller has started", |text| {
             let line = text.lines().find(|line| line.contains("controller started"))?;

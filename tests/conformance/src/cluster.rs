@@ -41,7 +41,8 @@ impl Cluster {
         let log = folder.join("controller.log");
         let mut controller = Command::new(&programs.controller);
         controller.arg("--data-dir").arg(folder.join("controller")).args(["--log", "info", "--http-listen"]);
-        controller.args(["127.0.0.1:0", "--worker-listen", "127.0.0.1:0"]).args(&setup.controller);
+        controller.args(["127.0.0.1:0", "--worker-listen", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0"]);
+        controller.args(&setup.controller);
         let mut controller = Process::start(controller, folder, &log)?;
         let (address, workers) = eventually(&mut controller, &log, || addresses(&log))?;
         let log = folder.join("worker.log");

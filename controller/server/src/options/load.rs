@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::table::{OPTIONS, OptionRow};
-use super::value::{address, duration, size};
+use super::value::{Form, address, duration, size};
 use super::{Mode, Options};
 
 /// Why the options of a run do not hold.
@@ -16,6 +16,14 @@ pub enum OptionsError {
     /// The file cannot be read.
     #[error("could not read the configuration \"{path}\"")]
     Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file with the token cannot be read.
+    #[error("could not read the token from \"{path}\"")]
+    Token {
         /// The file.
         path: PathBuf,
         /// What the system says.
@@ -114,7 +122,14 @@ pub fn load(matches: &ArgMatches) -> Result<Loaded, OptionsError> {
             })?;
         }
     }
-    let options = typed(&values);
+    let mut options = typed(&values);
+    if let Some((path, _)) = values.get("token-file").filter(|_| options.token.is_none()) {
+        let path = PathBuf::from(path);
+        match std::fs::read_to_string(&path) {
+            Ok(token) => options.token = Some(token.trim().to_owned()),
+            Err(source) => return Err(OptionsError::Token { path, source }),
+        }
+    }
     Ok(Loaded { options, values })
 }
 
@@ -165,6 +180,13 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
     if let Some(grpc) = address(text("worker.listen")) {
         options.grpc = grpc;
     }
+    options.peer = address(text("peer.listen"));
+    let filled = |key: &str| Some(text(key).trim().to_owned()).filter(|text| !text.is_empty());
+    options.advertise = filled("advertise");
+    options.name = filled("name");
+    options.token = filled("token");
+    let addresses = text("join").split(',').map(str::trim).filter(|address| !address.is_empty());
+    options.join = addresses.map(str::to_owned).collect();
     let whole = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     if let Some(bytes) = size(text("http.body-max")) {
         options.http_limits.body_bytes_max = whole(bytes);
@@ -202,8 +224,11 @@ impl Loaded {
     /// The options as they hold, as a file, with where each comes from.
     pub fn print(&self) -> String {
         let mut text = String::new();
-        for OptionRow { key, .. } in OPTIONS {
+        for OptionRow { key, form, .. } in OPTIONS {
             match self.values.get(key) {
+                Some((_, origin)) if *form == Form::Secret => {
+                    let _ = writeln!(text, "{key} = \"***\" # {origin}");
+                }
                 Some((value, origin)) => {
                     let _ = writeln!(text, "{key} = {value:?} # {origin}");
                 }

@@ -8,6 +8,8 @@ use std::time::Duration;
 pub enum Form {
     /// Any text.
     Text,
+    /// Any text that is not shown.
+    Secret,
     /// `host:port`, the host as an address.
     Address,
     /// A whole number.
@@ -22,7 +24,7 @@ impl Form {
     /// Whether a text has this form; else what was expected.
     pub(super) fn check(self, text: &str) -> Result<(), &'static str> {
         let fits = match self {
-            Self::Text => true,
+            Self::Text | Self::Secret => true,
             Self::Address => address(text).is_some(),
             Self::Count => text.parse::<u64>().is_ok(),
             Self::Duration => duration(text).is_some(),
@@ -33,7 +35,7 @@ impl Form {
 
     fn expected(self) -> &'static str {
         match self {
-            Self::Text => "a text",
+            Self::Text | Self::Secret => "a text",
             Self::Address => "an address and a port, such as 127.0.0.1:7400",
             Self::Count => "a whole number",
             Self::Duration => "a duration, such as 500ms, 30s or 1h",

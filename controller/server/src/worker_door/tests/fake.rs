@@ -1,6 +1,5 @@
 //! A controller in a temporary directory, and a worker that only talks.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -133,7 +132,6 @@ impl Cluster {
             service: self.controller.service().clone(),
             env: Env::system(),
             session_ttl: Duration::from_secs(1),
-            members: BTreeMap::new(),
         })
     }
 

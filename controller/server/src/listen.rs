@@ -1,4 +1,4 @@
-//! Connections of workers, as tonic takes them.
+//! Connections to the gRPC doors, as tonic takes them.
 
 use std::io;
 use std::pin::Pin;
@@ -12,24 +12,26 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::transport::server::Connected;
 
-/// Most workers connected at once, with room for reconnects; beyond it new connections wait in the system's queue.
-const CONNECTIONS_MAX: usize = 20_000;
 /// The pause after a connection could not be accepted, for lack of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// The connections of a listener. A failure to accept one is told and waited out, it does not end the listener.
-pub(super) fn connections(listener: Box<dyn Listener>, env: Env) -> impl Stream<Item = io::Result<Peer>> {
-    let open = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+/// The connections of a listener, at most `max` at once; more wait in the system's queue. A failure to accept one is told and waited out, it does not end the listener.
+pub(crate) fn connections(
+    listener: Box<dyn Listener>,
+    max: usize,
+    env: Env,
+) -> impl Stream<Item = io::Result<Counted>> {
+    let open = Arc::new(Semaphore::new(max));
     futures::stream::unfold((listener, env, open), |(listener, env, open)| async move {
         // The semaphore is never closed.
         let permit = open.clone().acquire_owned().await.ok()?;
         loop {
             match listener.accept().await {
                 Ok(connection) => {
-                    return Some((Ok(Peer { connection, _permit: permit }), (listener, env, open)));
+                    return Some((Ok(Counted { connection, _permit: permit }), (listener, env, open)));
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a worker's connection was not accepted");
+                    tracing::warn!(%error, "a connection was not accepted");
                     env.clock.sleep(ACCEPT_PAUSE).await;
                 }
             }
@@ -38,24 +40,24 @@ pub(super) fn connections(listener: Box<dyn Listener>, env: Env) -> impl Stream<
 }
 
 /// A connection that counts against the bound as long as it is open.
-pub(super) struct Peer {
+pub(crate) struct Counted {
     connection: Connection,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Connected for Peer {
+impl Connected for Counted {
     type ConnectInfo = ();
 
     fn connect_info(&self) {}
 }
 
-impl AsyncRead for Peer {
+impl AsyncRead for Counted {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.connection).poll_read(cx, buf)
     }
 }
 
-impl AsyncWrite for Peer {
+impl AsyncWrite for Counted {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.connection).poll_write(cx, buf)
     }

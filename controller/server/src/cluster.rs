@@ -1,0 +1,138 @@
+//! The cluster itself: who belongs to it, how a controller joins, and what operators may change.
+//!
+//! Only the leader changes the group; any controller may be asked and passes the question on. A controller that joins becomes a
+//! learner at once and a voter once it has everything, which is a duty of the leader ([`duty`]) and nothing the joiner decides.
+
+pub(crate) mod duty;
+mod join;
+mod remote;
+mod token;
+mod view;
+
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_raft::{Handle, Leadership, Peer};
+use atlas_service::{Caller, Error, Service};
+use atlas_types::{JoinKind, MemberId};
+use atlas_wire::proto::peer::v1 as wire;
+
+use crate::options::Mode;
+
+pub(crate) use remote::join as ask_to_join;
+pub(crate) use token::Token;
+
+/// How often a change is tried again while leadership moves.
+const TRIES: u32 = 3;
+/// The pause before.
+const PAUSE: Duration = Duration::from_millis(300);
+
+/// What the doors ask about the cluster. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Cluster {
+    service: Service,
+    env: Env,
+    mode: Mode,
+}
+
+/// What is to change, once it is clear at which member.
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    Remove(MemberId),
+    HandOver(Option<MemberId>),
+}
+
+impl Cluster {
+    /// The cluster of a controller.
+    pub(crate) fn new(service: Service, mode: Mode, env: Env) -> Self {
+        Self { service, env, mode }
+    }
+
+    /// What this member has of what a voter must have.
+    pub(crate) async fn completeness(&self) -> wire::ReadyResponse {
+        let complete = self.service.completeness().await;
+        wire::ReadyResponse { history_complete: complete.history, artifacts_complete: complete.artifacts }
+    }
+
+    fn handle(&self) -> &Handle {
+        self.service.handle()
+    }
+
+    /// Makes a token with which a controller or a worker joins, for `ttl`, an hour at most.
+    pub(crate) async fn create_token(&self, caller: &Caller, kind: JoinKind, ttl: Duration) -> Result<Token, Error> {
+        let token = Token::draw(&*self.env.entropy);
+        self.service.create_join_token(caller, token.hash(), kind, ttl).await.map(|()| token)
+    }
+
+    /// Takes a token back.
+    pub(crate) async fn revoke_token(&self, caller: &Caller, token: &Token) -> Result<(), Error> {
+        self.service.revoke_join_token(caller, token.hash()).await
+    }
+
+    /// The member that a number or a name stands for.
+    pub(crate) fn find(&self, text: &str) -> Result<MemberId, Error> {
+        let members = self.handle().members().members;
+        let found = members.iter().find(|view| view.peer.member.0.to_string() == text || view.peer.label() == text);
+        found.map(|view| view.peer.member).ok_or_else(|| Error::UnknownMember(text.to_owned()))
+    }
+
+    /// What a member is called.
+    pub(crate) fn label(&self, member: MemberId) -> String {
+        let view = self.handle().members();
+        view.member(member).map_or_else(|| format!("c{member}"), |view| view.peer.label())
+    }
+
+    /// Removes a member for good. A leader that is to go hands leadership over first.
+    pub(crate) async fn remove(&self, member: MemberId) -> Result<(), Error> {
+        if self.handle().members().leader == Some(member) && self.handle().members().members.len() > 1 {
+            self.hand_over(None).await?;
+        }
+        self.change(Change::Remove(member)).await.map(|_| ())
+    }
+
+    /// Hands leadership to a member, or to the one that is furthest. Answers with who leads then, and in which term.
+    pub(crate) async fn hand_over(&self, to: Option<MemberId>) -> Result<(MemberId, u64), Error> {
+        self.change(Change::HandOver(to)).await
+    }
+
+    /// Makes a change at the leader, wherever that is.
+    async fn change(&self, change: Change) -> Result<(MemberId, u64), Error> {
+        let mut tries = 1;
+        loop {
+            let made = match self.leader() {
+                Some(leader) if leader.member != self.handle().member() => {
+                    remote::change(&self.env, self.handle().cluster_id(), &leader, change).await
+                }
+                _ => self.change_here(change).await,
+            };
+            match made {
+                // Leadership moved: nothing was written.
+                Err(Error::NoLeader) if tries < TRIES => {
+                    tries += 1;
+                    self.env.clock.sleep(PAUSE).await;
+                }
+                made => return made,
+            }
+        }
+    }
+
+    /// Makes a change if this member leads.
+    async fn change_here(&self, change: Change) -> Result<(MemberId, u64), Error> {
+        match change {
+            Change::Remove(member) => {
+                self.handle().remove(member).await?;
+                Ok((member, 0))
+            }
+            Change::HandOver(to) => Ok(self.handle().transfer_leader(to).await?),
+        }
+    }
+
+    /// Whoever leads, as far as this member knows.
+    fn leader(&self) -> Option<Peer> {
+        match &*self.handle().leadership().borrow() {
+            Leadership::Follower { leader } => leader.clone(),
+            Leadership::Leader { .. } => Some(self.handle().own()),
+            Leadership::Stopped { .. } => None,
+        }
+    }
+}

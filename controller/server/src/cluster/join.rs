@@ -1,0 +1,57 @@
+//! Taking a controller in.
+
+use atlas_raft::{Leadership, Member};
+use atlas_service::{Caller, Error};
+use atlas_types::{Door, MemberId, Principal, RequestId};
+use atlas_wire::proto::peer::v1 as wire;
+use tonic::Status;
+
+use super::token::Token;
+use super::{Cluster, remote};
+use crate::peer_door::status_of;
+
+/// Most bytes of a member's name or address.
+const WORD_BYTES_MAX: usize = 255;
+
+impl Cluster {
+    /// Takes a controller in as a learner: here if this member leads, else at the leader.
+    pub(crate) async fn join(&self, request: wire::JoinRequest) -> Result<wire::JoinResponse, Status> {
+        let leads = matches!(*self.handle().leadership().borrow(), Leadership::Leader { .. });
+        if leads {
+            return self.join_here(request).await;
+        }
+        let leader = self.leader().filter(|leader| !leader.address.is_empty() && !request.forwarded);
+        let leader = leader.ok_or_else(|| Status::unavailable("the cluster has no leader at the moment"))?;
+        remote::join(&self.env, &leader.address, wire::JoinRequest { forwarded: true, ..request }).await
+    }
+
+    async fn join_here(&self, request: wire::JoinRequest) -> Result<wire::JoinResponse, Status> {
+        let request_id = RequestId::new(&request.request_id).map_err(|error| Status::invalid_argument(error.to_string()))?;
+        let token: Token = request.token.parse().map_err(|error| Status::invalid_argument(format!("{error}")))?;
+        let words = [&request.name, &request.peer, &request.worker, &request.http];
+        if request.peer.is_empty() || words.iter().any(|word| word.len() > WORD_BYTES_MAX || word.chars().any(char::is_control)) {
+            return Err(Status::invalid_argument("a member has a peer address, and words without control characters"));
+        }
+        let handle = self.handle();
+        let level = handle.applied().level();
+        if request.feature_level < level.0 {
+            let text = format!("the cluster is at feature level {}, this program knows {}", level.0, request.feature_level);
+            return Err(Status::failed_precondition(text));
+        }
+        let view = handle.members();
+        let known = |label: &str| view.members.iter().find(|member| member.peer.label() == label);
+        if let Some(other) = known(&request.name).filter(|other| other.peer.address != request.peer) {
+            return Err(status_of(&Error::NameTaken(other.peer.label())));
+        }
+        let above = view.members.iter().map(|member| member.peer.member).max().unwrap_or(MemberId(0));
+        let caller = Caller { principal: Principal::cluster(), ..Caller::local(Door::Peer) };
+        let member = self.service.join_member(&caller, token.hash(), above, request_id).await;
+        let member = member.map_err(|error| status_of(&error))?;
+        let name = if request.name.is_empty() { format!("c{member}") } else { request.name };
+        let known = Member { name: name.clone(), peer: request.peer, worker: request.worker, http: request.http };
+        handle.add_learner(member, known).await.map_err(|error| status_of(&error.into()))?;
+        tracing::info!(%member, %name, "a controller joined as a learner");
+        let cluster_id = handle.cluster_id().to_be_bytes().to_vec().into();
+        Ok(wire::JoinResponse { cluster_id, member_id: member.0, name })
+    }
+}

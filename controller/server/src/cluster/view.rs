@@ -1,0 +1,90 @@
+//! The cluster as JSON.
+
+use std::time::Duration;
+
+use atlas_raft::{MemberView, MembersView, Role};
+use atlas_types::Level;
+use serde_json::{Value, json};
+
+use super::Cluster;
+
+/// What a member told of itself is shown for this long: it tells once a second.
+const FRESH: Duration = Duration::from_secs(3);
+
+impl Cluster {
+    /// The cluster as this member sees it now.
+    pub(crate) fn status(&self) -> Value {
+        let view = self.handle().members();
+        let leader = view.leader.and_then(|leader| view.member(leader));
+        let state = self.handle().applied();
+        let voters: Vec<_> = view.members.iter().filter(|member| member.role == Role::Voter).collect();
+        let reachable = voters.iter().filter(|member| self.reaches(&view, member)).count();
+        json!({
+            "cluster_id": format!("{:032x}", self.handle().cluster_id()),
+            "mode": self.mode.as_str(),
+            "version": env!("CARGO_PKG_VERSION"),
+            "level": state.level().0,
+            "level_known": Level::CURRENT.0,
+            "leader": leader.map(|leader| leader.peer.label()),
+            "term": view.term,
+            "commit": view.committed,
+            "applied": view.applied,
+            "changing": view.voters.len() > 1,
+            "quorum": { "voters": voters.len(), "reachable": reachable },
+            "members": self.members_of(&view),
+        })
+    }
+
+    /// The members as this one sees them now.
+    pub(crate) fn members(&self) -> Value {
+        self.members_of(&self.handle().members())
+    }
+
+    fn members_of(&self, view: &MembersView) -> Value {
+        view.members.iter().map(|member| self.member(view, member)).collect()
+    }
+
+    fn member(&self, view: &MembersView, member: &MemberView) -> Value {
+        let status = member.status.as_ref().filter(|(_, age)| *age < FRESH);
+        let heartbeat = if member.peer.member == self.handle().member() { None } else { self.heartbeat(view, member) };
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let sync_p99 = status.and_then(|(status, _)| status.sync_p99).map(|time| time.as_secs_f64() * 1e3);
+        json!({
+            "id": member.peer.member.0,
+            "name": member.peer.label(),
+            "role": role(member),
+            "reachable": self.reaches(view, member),
+            "term": status.map(|(status, _)| status.term),
+            "last_index": status.map(|(status, _)| status.last_index),
+            "applied": status.map(|(status, _)| status.applied_index),
+            "matched": member.matched,
+            "heartbeat_ms": heartbeat.map(millis),
+            "fsync_p99_ms": sync_p99,
+            "level": status.map(|(status, _)| status.level.0),
+            "version": status.map(|(status, _)| &status.version),
+            "peer": member.peer.address,
+            "worker": member.peer.worker,
+            "http": member.peer.http,
+        })
+    }
+
+    /// The time since a member was heard: by the leader's heartbeats, elsewhere by what members tell each other.
+    fn heartbeat(&self, view: &MembersView, member: &MemberView) -> Option<Duration> {
+        if view.leader == Some(self.handle().member()) {
+            return member.heartbeat;
+        }
+        member.status.as_ref().map(|(_, age)| *age)
+    }
+
+    fn reaches(&self, view: &MembersView, member: &MemberView) -> bool {
+        member.peer.member == self.handle().member() || self.heartbeat(view, member).is_some_and(|age| age < FRESH)
+    }
+}
+
+fn role(member: &MemberView) -> &'static str {
+    match member.role {
+        Role::Voter if member.leads => "leader",
+        Role::Voter => "follower",
+        Role::Learner => "learner",
+    }
+}

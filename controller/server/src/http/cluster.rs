@@ -1,0 +1,103 @@
+//! `/api/cluster`: the controllers of this cluster.
+
+use std::time::Duration;
+
+use atlas_service::{Caller, json as text};
+use atlas_types::{JoinKind, Timestamp};
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::HttpDoor;
+use super::answer::{Answer, Problem, json};
+use super::request::Request;
+use crate::cluster::Token;
+
+/// How long a token holds that nobody says more about.
+const TOKEN_TTL: Duration = Duration::from_secs(600);
+/// The longest that one holds.
+const TOKEN_TTL_MAX: Duration = Duration::from_secs(3_600);
+
+/// `GET /api/cluster`.
+pub(crate) fn status(door: &HttpDoor) -> Answer {
+    Ok(json(StatusCode::OK, &door.cluster.status()))
+}
+
+/// `GET /api/cluster/members`.
+pub(crate) fn members(door: &HttpDoor) -> Answer {
+    Ok(json(StatusCode::OK, &door.cluster.members()))
+}
+
+/// `DELETE /api/cluster/members/{number or name}`.
+pub(crate) async fn remove(door: &HttpDoor, name: &str) -> Answer {
+    door.cluster.remove(door.cluster.find(name)?).await?;
+    Ok(json(StatusCode::OK, &json!({ "removed": true })))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TokenBody {
+    kind: Option<String>,
+    expires_s: Option<u64>,
+}
+
+/// `POST /api/cluster/join-tokens`.
+pub(crate) async fn create_token(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
+    let body: TokenBody = read(door, request).await?;
+    let kind = match body.kind.as_deref() {
+        None | Some("controller") => JoinKind::Controller,
+        Some("worker") => JoinKind::Worker,
+        Some(_) => return Err(Problem::malformed("'kind' must be \"controller\" or \"worker\"")),
+    };
+    let ttl = body.expires_s.map_or(TOKEN_TTL, Duration::from_secs);
+    if ttl.is_zero() || ttl > TOKEN_TTL_MAX {
+        return Err(Problem::malformed("'expires_s' must be from 1 to 3600"));
+    }
+    let token = door.cluster.create_token(caller, kind, ttl).await?;
+    let micros = i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX);
+    let mut expires_at = Vec::new();
+    text::time(&mut expires_at, Timestamp(door.env.clock.wall().0.saturating_add(micros)));
+    let expires_at: Value = serde_json::from_slice(&expires_at).unwrap_or_default();
+    let answer = json!({
+        "token": token.show(),
+        "kind": kind.as_str(),
+        "expires_s": ttl.as_secs(),
+        "expires_at": expires_at,
+    });
+    Ok(json(StatusCode::CREATED, &answer))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RevokeBody {
+    token: String,
+}
+
+/// `POST /api/cluster/join-tokens/revoke`: in the body, since paths end up in logs.
+pub(crate) async fn revoke_token(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
+    let body: RevokeBody = read(door, request).await?;
+    let token: Token = body.token.parse().map_err(|error| Problem::malformed(format!("'token': {error}")))?;
+    door.cluster.revoke_token(caller, &token).await?;
+    Ok(json(StatusCode::OK, &json!({ "revoked": true })))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TransferBody {
+    to: Option<String>,
+}
+
+/// `POST /api/cluster/transfer-leader`: to a member by number or name, or to the one that is furthest.
+pub(crate) async fn transfer_leader(door: &HttpDoor, request: &mut Request) -> Answer {
+    let body: TransferBody = read(door, request).await?;
+    let to = body.to.as_deref().map(|name| door.cluster.find(name)).transpose()?;
+    let (leader, term) = door.cluster.hand_over(to).await?;
+    Ok(json(StatusCode::OK, &json!({ "leader": door.cluster.label(leader), "term": term })))
+}
+
+/// The body, JSON; none is an object without members.
+async fn read<T: for<'de> Deserialize<'de>>(door: &HttpDoor, request: &mut Request) -> Result<T, Problem> {
+    let body = request.body(door, door.limits.body_bytes_max).await?;
+    let body: &[u8] = if body.is_empty() { b"{}" } else { &body };
+    serde_json::from_slice(body).map_err(|error| Problem::malformed(error.to_string()))
+}

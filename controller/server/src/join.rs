@@ -1,0 +1,132 @@
+//! Who this controller is: a member already, the first of a new cluster, or one that asks an existing cluster to take it in.
+
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_raft::{Identity, Member};
+use atlas_types::{Level, MemberId};
+use atlas_wire::proto::peer::v1 as wire;
+use tonic::{Code, Status};
+
+use crate::{Options, StartError, cluster};
+
+/// How long a cluster may take to answer, in which its members may all be starting or electing.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// The pause before it is asked again.
+const PAUSE: Duration = Duration::from_millis(500);
+/// The first member of a cluster.
+const FIRST: MemberId = MemberId(1);
+
+/// Who a controller is when it starts.
+pub(crate) struct Who {
+    /// Its number.
+    pub(crate) member: MemberId,
+    /// What it is called.
+    pub(crate) name: String,
+    /// Its cluster; none for a directory without a name, whose log knows.
+    pub(crate) cluster_id: Option<u128>,
+    /// Whether it was taken into a cluster: then it never forms one.
+    pub(crate) joins: bool,
+}
+
+/// Why a controller is not taken in.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// It cannot be reached itself.
+    #[error("a controller that joins needs a peer address: set peer.listen, and advertise if it listens on all addresses")]
+    NoAddress,
+    /// There is no token.
+    #[error("a controller that joins needs a token: make one on a member with \"atlasctl cluster join-token\"")]
+    NoToken,
+    /// The cluster refused.
+    #[error("the cluster did not take this controller in: {reason}")]
+    Refused {
+        /// Its words.
+        reason: String,
+    },
+    /// Nobody answered.
+    #[error("no member answered at {addresses}: {reason}")]
+    Unreachable {
+        /// Where they were asked.
+        addresses: String,
+        /// What the last one said.
+        reason: String,
+    },
+    /// The answer makes no sense.
+    #[error("the answer of the cluster is malformed")]
+    Malformed,
+}
+
+/// Finds out who this controller is, and joins if it is told to and is nobody yet. `own` is where it is reached.
+pub(crate) async fn identify(options: &Options, own: &Member, env: &Env) -> Result<Who, StartError> {
+    let failed = |source| StartError::DataDir { path: options.data_dir.clone(), source };
+    let found = Identity::read(&*env.files, &options.data_dir).map_err(failed)?;
+    let request_id = match found {
+        Some(Identity::Member { cluster_id, member, name }) => {
+            return Ok(Who { member, name, cluster_id: Some(cluster_id), joins: true });
+        }
+        Some(Identity::Joining { request_id }) => Some(request_id),
+        None => None,
+    };
+    // A log without a name is that of a first member, from before directories had names.
+    let has_log = options.data_dir.join("raft").exists();
+    if options.join.is_empty() || (request_id.is_none() && has_log) {
+        let name = if own.name.is_empty() { format!("c{FIRST}") } else { own.name.clone() };
+        return Ok(Who { member: FIRST, name, cluster_id: None, joins: false });
+    }
+    if own.peer.is_empty() {
+        return Err(JoinError::NoAddress.into());
+    }
+    let token = options.token.clone().ok_or(JoinError::NoToken)?;
+    let request_id = match request_id {
+        Some(request_id) => request_id,
+        None => {
+            let request_id = format!("join-{:032x}", env.entropy.u128());
+            let joining = Identity::Joining { request_id: request_id.clone() };
+            joining.write(&*env.files, &options.data_dir).map_err(failed)?;
+            request_id
+        }
+    };
+    let Member { name, peer, worker, http } = own.clone();
+    let feature_level = Level::CURRENT.0;
+    let request = wire::JoinRequest { token, request_id, name, peer, worker, http, feature_level, forwarded: false };
+    let wire::JoinResponse { cluster_id, member_id, name } = ask(&options.join, request, env).await?;
+    let cluster_id: [u8; 16] = cluster_id.as_ref().try_into().map_err(|_| JoinError::Malformed)?;
+    let (cluster_id, member) = (u128::from_be_bytes(cluster_id), MemberId(member_id));
+    let identity = Identity::Member { cluster_id, member, name: name.clone() };
+    identity.write(&*env.files, &options.data_dir).map_err(failed)?;
+    tracing::info!(%member, %name, "joined the cluster as a learner");
+    Ok(Who { member, name, cluster_id: Some(cluster_id), joins: true })
+}
+
+/// Asks the members in turn until one answers for the cluster.
+async fn ask(addresses: &[String], request: wire::JoinRequest, env: &Env) -> Result<wire::JoinResponse, JoinError> {
+    let deadline = env.clock.monotonic() + PATIENCE;
+    let mut told = false;
+    loop {
+        let mut reason = String::new();
+        for address in addresses {
+            match cluster::ask_to_join(env, address, request.clone()).await {
+                Ok(answer) => return Ok(answer),
+                Err(status) if is_final(&status) => {
+                    return Err(JoinError::Refused { reason: status.message().to_owned() });
+                }
+                Err(status) => reason = status.message().to_owned(),
+            }
+        }
+        if env.clock.monotonic() > deadline {
+            return Err(JoinError::Unreachable { addresses: addresses.join(", "), reason });
+        }
+        if !told {
+            tracing::warn!(%reason, "no member has taken this controller in yet, it goes on asking");
+            told = true;
+        }
+        env.clock.sleep(PAUSE).await;
+    }
+}
+
+/// Whether asking again would be answered alike.
+fn is_final(status: &Status) -> bool {
+    let again = [Code::Unavailable, Code::DeadlineExceeded, Code::Cancelled, Code::Unknown, Code::Internal];
+    !again.contains(&status.code())
+}

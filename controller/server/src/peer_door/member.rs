@@ -1,0 +1,73 @@
+//! `MemberService`: joining, and changes to the group that another member passes on.
+
+use atlas_raft::{ChangeError, Handle, Leadership};
+use atlas_types::MemberId;
+use atlas_wire::proto::peer::v1 as wire;
+use atlas_wire::proto::peer::v1::member_service_server::MemberService;
+use tonic::{Request, Response, Status};
+
+use super::status_of;
+use crate::cluster::Cluster;
+
+/// The service.
+pub(super) struct Rpc {
+    cluster: Cluster,
+    handle: Handle,
+}
+
+impl Rpc {
+    pub(super) fn new(cluster: Cluster, handle: Handle) -> Self {
+        Self { cluster, handle }
+    }
+
+    fn same_cluster(&self, found: &[u8]) -> Result<(), Status> {
+        if found == self.handle.cluster_id().to_be_bytes() {
+            return Ok(());
+        }
+        Err(Status::failed_precondition("this member belongs to another cluster"))
+    }
+
+    /// What another member passed on is done here or not at all.
+    fn leads(&self) -> Result<(), Status> {
+        if matches!(*self.handle.leadership().borrow(), Leadership::Leader { .. }) {
+            return Ok(());
+        }
+        Err(refused(ChangeError::NotLeader { leader: None }))
+    }
+}
+
+#[tonic::async_trait]
+impl MemberService for Rpc {
+    async fn join(&self, request: Request<wire::JoinRequest>) -> Result<Response<wire::JoinResponse>, Status> {
+        self.cluster.join(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn ready(&self, request: Request<wire::ReadyRequest>) -> Result<Response<wire::ReadyResponse>, Status> {
+        self.same_cluster(&request.into_inner().cluster_id)?;
+        Ok(Response::new(self.cluster.completeness().await))
+    }
+
+    async fn remove(&self, request: Request<wire::RemoveRequest>) -> Result<Response<wire::RemoveResponse>, Status> {
+        let wire::RemoveRequest { cluster_id, member_id } = request.into_inner();
+        self.same_cluster(&cluster_id)?;
+        self.leads()?;
+        self.handle.remove(MemberId(member_id)).await.map_err(refused)?;
+        Ok(Response::new(wire::RemoveResponse {}))
+    }
+
+    async fn hand_over(
+        &self,
+        request: Request<wire::HandOverRequest>,
+    ) -> Result<Response<wire::HandOverResponse>, Status> {
+        let wire::HandOverRequest { cluster_id, member_id } = request.into_inner();
+        self.same_cluster(&cluster_id)?;
+        self.leads()?;
+        let to = (member_id > 0).then_some(MemberId(member_id));
+        let (member, term) = self.handle.transfer_leader(to).await.map_err(refused)?;
+        Ok(Response::new(wire::HandOverResponse { member_id: member.0, term }))
+    }
+}
+
+fn refused(error: ChangeError) -> Status {
+    status_of(&error.into())
+}
