@@ -143,7 +143,7 @@ impl RaftNetworkV2<Types> for Peer {
 
     fn stream_append<'s, S>(
         &'s mut self,
-        input: S,
+        mut input: S,
         _option: RPCOption,
     ) -> BoxFuture<'s, Result<BoxStream<'s, Result<StreamAppendResult<Types>, RpcError>>, RpcError>>
     where
@@ -154,7 +154,10 @@ impl RaftNetworkV2<Types> for Peer {
             let cluster_id: bytes::Bytes = self.cluster_id.clone().into();
             let sent = Sent::default();
             let counted = sent.clone();
-            let requests = input.map(move |append| {
+            // Before a stream is opened: openraft waits in here after a failure. A peer that refuses connections would else be asked
+            // again and again without a pause.
+            let Some(first) = input.next().await else { return Ok(stream::empty().boxed()) };
+            let requests = stream::once(std::future::ready(first)).chain(input).map(move |append| {
                 counted.count();
                 let body = AppendBody::of(&append).encode_to_vec().into();
                 wire::AppendRequest { cluster_id: cluster_id.clone(), body }
@@ -242,5 +245,46 @@ fn streaming(error: RpcError) -> StreamingError<Types> {
         RPCError::Unreachable(error) => error.into(),
         RPCError::Network(error) => error.into(),
         RPCError::RemoteError(error) => NetworkError::new(&error).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use atlas_env::{Connection, Listener, Net};
+
+    use super::*;
+
+    /// Refuses all connections, and says whether there was one.
+    #[derive(Default)]
+    struct Nobody(AtomicBool);
+
+    impl Net for Nobody {
+        fn listen(&self, _addr: std::net::SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Listener>>> {
+            Box::pin(async { Err(io::ErrorKind::Unsupported.into()) })
+        }
+
+        fn connect<'a>(&'a self, _authority: &'a str) -> BoxFuture<'a, io::Result<Connection>> {
+            self.0.store(true, Ordering::Relaxed);
+            Box::pin(async { Err(io::ErrorKind::ConnectionRefused.into()) })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_peer_is_connected_to_when_there_is_something_to_say() {
+        let nobody = Arc::new(Nobody::default());
+        let env = Env { net: nobody.clone(), ..Env::system() };
+        let mut network = Network { cluster_id: 7, addresses: Addresses::default(), env };
+        let mut peer = network.new_client(2, &Member::at("nobody:1")).await;
+        let waiting = Duration::from_millis(100);
+        let silent = peer.stream_append(stream::pending(), RPCOption::new(waiting));
+        assert!(tokio::time::timeout(waiting, silent).await.is_err(), "it waits for the first request");
+        assert!(!nobody.0.load(Ordering::Relaxed));
+        let vote = RaftVote { leader_id: openraft::vote::RaftLeaderId::new(1, 1), committed: true };
+        let request = AppendEntriesRequest { vote, prev_log_id: None, entries: Vec::new(), leader_commit: None };
+        let said = peer.stream_append(stream::iter([request]), RPCOption::new(waiting)).await;
+        assert!(matches!(said.map(drop), Err(RPCError::Unreachable(_))));
+        assert!(nobody.0.load(Ordering::Relaxed));
     }
 }
