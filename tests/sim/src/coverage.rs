@@ -44,12 +44,19 @@ const CAMPAIGN_MIN: [(&str, u64); 23] = [
 ];
 
 impl Coverage {
-    pub(crate) fn count(&mut self, what: &'static str) {
+    /// Notes that something happened.
+    pub fn count(&mut self, what: &'static str) {
         self.add(what, 1);
     }
 
-    pub(crate) fn add(&mut self, what: &'static str, n: u64) {
+    /// Notes that something happened so often.
+    pub fn add(&mut self, what: &'static str, n: u64) {
         *self.0.entry(what).or_default() += n;
+    }
+
+    /// What happened, and how often.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.0.iter().map(|(what, n)| (*what, *n))
     }
 
     /// How often something happened.
@@ -72,7 +79,8 @@ impl Coverage {
         self.shortfall(&CAMPAIGN_MIN)
     }
 
-    fn shortfall(&self, wanted: &[(&'static str, u64)]) -> Option<String> {
+    /// In what this falls short of what is wanted.
+    pub fn shortfall(&self, wanted: &[(&'static str, u64)]) -> Option<String> {
         let short = wanted.iter().filter(|(what, min)| self.of(what) < *min);
         let short: Vec<String> = short.map(|(what, min)| format!("{} {what} of {min}", self.of(what))).collect();
         if short.is_empty() { None } else { Some(short.join(", ")) }

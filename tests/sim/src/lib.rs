@@ -25,12 +25,13 @@ mod oracle;
 mod raft;
 mod rng;
 mod stream;
-mod workload;
+pub mod workload;
 mod world;
 
 pub use bug::Bug;
 pub use coverage::Coverage;
 pub use options::Options;
+pub use rng::Rng;
 pub use world::{Failure, Report, run};
 
 /// Runs one seed; one in twenty twice, to see that it does the same again.

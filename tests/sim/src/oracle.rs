@@ -191,7 +191,7 @@ impl Oracle {
                 }
             }
             JobChange::Ended => self.ending(job, live, coverage),
-            JobChange::Started | JobChange::Woken | JobChange::Cancelling => {}
+            JobChange::Started | JobChange::Woken | JobChange::Resolved | JobChange::Cancelling => {}
         }
     }
 

@@ -1,10 +1,12 @@
 //! The only source of chance: xoshiro256**, seeded by splitmix64.
 
+/// A stream of numbers that a seed decides.
 #[derive(Debug, Clone)]
-pub(crate) struct Rng([u64; 4]);
+pub struct Rng([u64; 4]);
 
 impl Rng {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// The stream of a seed.
+    pub fn new(seed: u64) -> Self {
         let mut z = seed;
         Self(std::array::from_fn(|_| {
             z = z.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -12,7 +14,9 @@ impl Rng {
         }))
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// The next number.
+    #[expect(clippy::should_implement_trait, reason = "an endless stream is no iterator")]
+    pub fn next(&mut self) -> u64 {
         let s = &mut self.0;
         let result = s[1].wrapping_mul(5).rotate_left(7).wrapping_mul(9);
         let t = s[1] << 17;
@@ -26,20 +30,22 @@ impl Rng {
     }
 
     /// A number below `n`, which is not 0.
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
+    pub fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }
 
     /// A number from `low` to `high`.
-    pub(crate) fn range(&mut self, low: u64, high: u64) -> u64 {
+    pub fn range(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high - low + 1)
     }
 
-    pub(crate) fn chance(&mut self, per_mille: u64) -> bool {
+    /// True so often in a thousand.
+    pub fn chance(&mut self, per_mille: u64) -> bool {
         self.below(1_000) < per_mille
     }
 
-    pub(crate) fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+    /// One of several.
+    pub fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.below(items.len() as u64) as usize]
     }
 }

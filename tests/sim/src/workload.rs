@@ -10,7 +10,6 @@ use atlas_types::{
     Request, RequestId, RetryRule, RunSpec, SubmitJob, Timeouts, Verdict, Version,
 };
 
-use crate::options::Options;
 use crate::rng::Rng;
 
 const GB: u64 = 1 << 30;
@@ -18,7 +17,7 @@ const VERSION: Version = Version { major: 1, minor: 0, patch: 0 };
 
 /// The agents, and how their children behave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Agent {
+pub enum Agent {
     /// May run again.
     Echo,
     /// Shares a GPU.
@@ -36,15 +35,18 @@ pub(crate) enum Agent {
 }
 
 impl Agent {
-    pub(crate) const ALL: [Self; 7] =
+    /// All of them.
+    pub const ALL: [Self; 7] =
         [Self::Echo, Self::Gpu, Self::Once, Self::Fragile, Self::Flaky, Self::Limited, Self::Hasty];
 
-    pub(crate) fn name(self) -> AgentName {
+    /// Its name.
+    pub fn name(self) -> AgentName {
         let text = format!("{self:?}").to_lowercase();
         AgentName::new(&text).unwrap_or_else(|_| unreachable!("the names above are agent names"))
     }
 
-    pub(crate) fn named(name: &AgentName) -> Self {
+    /// The agent of a name.
+    pub fn named(name: &AgentName) -> Self {
         Self::ALL.into_iter().find(|agent| agent.name() == *name).unwrap_or(Self::Echo)
     }
 
@@ -82,12 +84,12 @@ impl Agent {
 }
 
 /// A request of the controllers themselves, or of a worker.
-pub(crate) fn request(command: Command) -> Request {
+pub fn request(command: Command) -> Request {
     Request { origin: Origin::duty(Namespace::default_namespace()), command }
 }
 
 /// A request of a client, with its own name for it.
-pub(crate) fn named(name: &str, command: Command) -> Request {
+pub fn named(name: &str, command: Command) -> Request {
     let request_id = RequestId::new(name).ok();
     let origin = Origin {
         namespace: Namespace::default_namespace(),
@@ -101,9 +103,8 @@ pub(crate) fn named(name: &str, command: Command) -> Request {
 }
 
 /// What has to be there before the first job.
-pub(crate) fn setup(options: &Options) -> Vec<Request> {
-    let config =
-        ClusterConfig { jobs_active_max: 12, jobs_ended_kept: options.jobs_ended_kept, ..ClusterConfig::default() };
+pub fn setup(jobs_ended_kept: u64) -> Vec<Request> {
+    let config = ClusterConfig { jobs_active_max: 12, jobs_ended_kept, ..ClusterConfig::default() };
     let agents = Agent::ALL.into_iter().map(register);
     let configure = Command::ConfigureCluster(ConfigureCluster { config });
     agents.chain([configure]).zip(0..).map(|(command, n)| named(&format!("setup-{n}"), command)).collect()
@@ -124,7 +125,7 @@ fn register(agent: Agent) -> Command {
 }
 
 /// The submission of one operation of a client.
-pub(crate) fn submit(op: u64, id: JobId, agent: Agent, priority: i64) -> Request {
+pub fn submit(op: u64, id: JobId, agent: Agent, priority: i64) -> Request {
     let command = SubmitJob {
         id,
         agent: agent.name(),
@@ -139,17 +140,17 @@ pub(crate) fn submit(op: u64, id: JobId, agent: Agent, priority: i64) -> Request
 }
 
 /// Which operation a job belongs to.
-pub(crate) fn op_of(input: &Payload) -> Option<u64> {
+pub fn op_of(input: &Payload) -> Option<u64> {
     number(input)
 }
 
 /// What an attempt gives out: its own token, so that a result tells whose it is.
-pub(crate) fn output(token: FencingToken) -> Payload {
+pub fn output(token: FencingToken) -> Payload {
     Payload::inline(token.0.to_string().as_bytes())
 }
 
 /// The attempt that an output is of.
-pub(crate) fn token_of(output: &Payload) -> Option<FencingToken> {
+pub fn token_of(output: &Payload) -> Option<FencingToken> {
     number(output).map(FencingToken)
 }
 
@@ -161,7 +162,7 @@ fn number(payload: &Payload) -> Option<u64> {
 }
 
 /// The hardware of a worker. The first can run everything, so that no job is without hope.
-pub(crate) fn inventory(index: usize, rng: &mut Rng) -> Inventory {
+pub fn inventory(index: usize, rng: &mut Rng) -> Inventory {
     let gpu = |index| Gpu {
         index,
         uuid: String::new(),

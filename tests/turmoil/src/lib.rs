@@ -1,1 +1,31 @@
 //! Atlas as one seeded program on a simulated network, disk and clock, with real openraft under it.
+//!
+//! What is real: the log, openraft, the leader loop, the `Handle`, the transport between members. What is simulated: time, sockets
+//! (turmoil), disks that lose and tear what was not synced, the clock of each machine. A seed decides everything: the options, each
+//! delay, each fault, openraft's own timeouts. The fast layer beside it, `atlas-sim`, models Raft and runs fifty times as many
+//! seeds; what this layer adds is that nothing between a proposal and the disk is modelled.
+//!
+//! A run has two phases. With faults, an [`oracle`](mod@oracle) sees every entry that a member applies, every answer, every execution, and
+//! each [`invariant`](mod@invariant) looks at it. Then the faults end: within 30 seconds one member leads, all are equal, and every job has
+//! ended or waits for a person. A run that did too little is void, which is a failure as well.
+//!
+//! A checker that has never failed is not trusted: [`Bug`] lists mistakes made on purpose, in the disk, the clock, the network or a
+//! program as a member would see them, and a test shows that each is caught. The product has no such switches.
+#![deny(missing_docs)]
+
+mod bug;
+mod client;
+mod cluster;
+mod fault;
+mod invariant;
+mod machine;
+mod member;
+mod options;
+mod oracle;
+mod run;
+mod seen;
+mod wire;
+
+pub use bug::Bug;
+pub use options::Options;
+pub use run::{Failure, Report, run, run_checked};

@@ -1,0 +1,268 @@
+//! What the simulated hosts and the loop outside of them share: the machines' disks, the questions that are under way, and what was
+//! seen.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_raft::log::Driver;
+use atlas_raft::log::sim::SimDisk;
+use atlas_raft::{AppliedBatch, Handle, Member};
+use atlas_sim::{Coverage, Rng};
+use atlas_types::MemberId;
+use tokio::sync::broadcast;
+
+use crate::machine::{self, SimFiles, Skew};
+use crate::seen::Seen;
+use crate::wire::{Answer, Ask};
+use crate::{Bug, Options};
+
+/// The cluster of every run.
+const CLUSTER_ID: u128 = 7;
+/// Where members talk to each other.
+pub(crate) const PEER_PORT: u16 = 7402;
+/// Room for what a member applies between two looks at it.
+const BATCHES_MAX: usize = 4_096;
+
+/// The shared part. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Cluster(Arc<Mutex<Shared>>);
+
+struct Shared {
+    options: Options,
+    rng: Rng,
+    members: Vec<Machine>,
+    skews: BTreeMap<String, Skew>,
+    questions: BTreeMap<u64, Ask>,
+    answers: BTreeMap<u64, Answer>,
+    numbers: u64,
+    seen: Vec<Seen>,
+    coverage: Coverage,
+    set_up: bool,
+    busy_clients: usize,
+}
+
+/// A member's machine, and the member on it while it is up.
+struct Machine {
+    disk: SimDisk,
+    files: SimFiles,
+    handle: Option<Handle>,
+    batches: Option<broadcast::Receiver<Arc<AppliedBatch>>>,
+    transfer: Option<MemberId>,
+}
+
+impl Cluster {
+    pub(crate) fn new(options: &Options) -> Self {
+        let mut rng = Rng::new(options.seed);
+        let machine = |_| Machine {
+            disk: SimDisk::default(),
+            files: SimFiles::default(),
+            handle: None,
+            batches: None,
+            transfer: None,
+        };
+        let members: Vec<_> = (0..options.members).map(machine).collect();
+        members.iter().for_each(|machine| machine.disk.set_latency(Duration::ZERO, options.disk_max));
+        let names = (1..=options.members).map(|n| format!("c{n}"));
+        let names = names.chain((1..=options.nodes).map(|n| format!("w{n}")));
+        let skews = names.map(|name| (name, Skew::of(rng.range(0, 20_000) as i64 - 10_000))).collect();
+        Self(Arc::new(Mutex::new(Shared {
+            options: options.clone(),
+            rng,
+            members,
+            skews,
+            questions: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            numbers: 0,
+            seen: Vec::new(),
+            coverage: Coverage::default(),
+            set_up: false,
+            busy_clients: options.clients,
+        })))
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The options of the run.
+    pub(crate) fn options(&self) -> Options {
+        self.shared().options.clone()
+    }
+
+    /// A number that nobody else draws.
+    pub(crate) fn draw(&self) -> u64 {
+        self.shared().rng.next()
+    }
+
+    /// The machine of a program that starts now on the host of this name.
+    pub(crate) fn env(&self, host: &str) -> Env {
+        let mut shared = self.shared();
+        let skew = shared.skews.get(host).cloned().unwrap_or_default();
+        let seed = shared.rng.next();
+        machine::env(seed, skew, SimFiles::default())
+    }
+
+    /// How a host's clocks are wrong.
+    pub(crate) fn skew(&self, host: &str) -> Skew {
+        self.shared().skews.get(host).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn disk(&self, member: usize) -> SimDisk {
+        self.shared().members[member].disk.clone()
+    }
+
+    pub(crate) fn files(&self, member: usize) -> SimFiles {
+        self.shared().members[member].files.clone()
+    }
+
+    /// What a member starts with: its machine, its disk and its options.
+    pub(crate) fn boot(&self, member: usize) -> (Env, Box<dyn Driver>, atlas_raft::Options) {
+        let mut shared = self.shared();
+        let seed = shared.rng.next();
+        let skew = shared.skews.get(&format!("c{}", member + 1)).cloned().unwrap_or_default();
+        let Shared { options, members, .. } = &mut *shared;
+        let machine = &mut members[member];
+        machine.files = machine.files.again();
+        let env = machine::env(seed, skew, machine.files.clone());
+        let all = (0..options.members).map(|n| (id(n), at(n))).collect();
+        let driver = machine.disk.slow_driver();
+        let options = atlas_raft::Options {
+            member: id(member),
+            cluster_id: Some(CLUSTER_ID),
+            own: at(member),
+            members: all,
+            log: atlas_raft::log::Limits {
+                first_segment_bytes: 1 << 16,
+                segment_bytes: 1 << 16,
+                cache_bytes: 1 << 14,
+                ..atlas_raft::log::Limits::default()
+            },
+            subscription_max: BATCHES_MAX,
+            session_ttl: options.session_ttl,
+            history: false,
+            snapshot_log_bytes: options.snapshot_log_bytes,
+            ..atlas_raft::Options::new(PathBuf::from("/data"))
+        };
+        (env, Box::new(driver), options)
+    }
+
+    /// A member is up.
+    pub(crate) fn up(&self, member: usize, handle: &Handle) {
+        let mut shared = self.shared();
+        shared.members[member].batches = Some(handle.subscribe());
+        shared.members[member].handle = Some(handle.clone());
+        shared.seen.push(Seen::Up { member, state: handle.applied() });
+    }
+
+    /// A member is gone, and nothing that it applied may be missed.
+    pub(crate) fn down(&self, member: usize) {
+        let machine = &mut self.shared().members[member];
+        machine.handle = None;
+        machine.batches = None;
+    }
+
+    /// The member, while it is up.
+    pub(crate) fn handle(&self, member: usize) -> Option<Handle> {
+        self.shared().members[member].handle.clone()
+    }
+
+    /// Asks a member to hand its leadership over; the member's own host does it.
+    pub(crate) fn ask_transfer(&self, member: usize, to: MemberId) {
+        self.shared().members[member].transfer = Some(to);
+    }
+
+    /// To whom this member is to hand its leadership over, if it was asked to.
+    pub(crate) fn take_transfer(&self, member: usize) -> Option<MemberId> {
+        self.shared().members[member].transfer.take()
+    }
+
+    /// Notes what was seen.
+    pub(crate) fn see(&self, seen: Seen) {
+        self.shared().seen.push(seen);
+    }
+
+    /// Notes that something happened.
+    pub(crate) fn count(&self, what: &'static str) {
+        self.shared().coverage.count(what);
+    }
+
+    /// What happened so far.
+    pub(crate) fn coverage(&self) -> Coverage {
+        self.shared().coverage.clone()
+    }
+
+    /// Everything that was seen since this was asked last: what members applied first.
+    pub(crate) fn take_seen(&self) -> Vec<Seen> {
+        let mut shared = self.shared();
+        let mut seen = Vec::new();
+        for (member, machine) in shared.members.iter_mut().enumerate() {
+            let Some(batches) = &mut machine.batches else { continue };
+            while let Ok(batch) = batches.try_recv() {
+                seen.push(Seen::Applied { member, batch });
+            }
+        }
+        seen.append(&mut shared.seen);
+        seen
+    }
+
+    /// Puts a question on the table; its number.
+    pub(crate) fn put_question(&self, ask: Ask) -> u64 {
+        let mut shared = self.shared();
+        shared.numbers += 1;
+        let number = shared.numbers;
+        shared.questions.insert(number, ask);
+        number
+    }
+
+    /// The question of a number, for whoever is to answer it.
+    pub(crate) fn question(&self, number: u64) -> Option<Ask> {
+        self.shared().questions.get(&number).cloned()
+    }
+
+    pub(crate) fn put_answer(&self, number: u64, answer: Answer) {
+        self.shared().answers.insert(number, answer);
+    }
+
+    /// Takes question and answer off the table.
+    pub(crate) fn take_answer(&self, number: u64) -> Option<Answer> {
+        let mut shared = self.shared();
+        shared.questions.remove(&number);
+        shared.answers.remove(&number)
+    }
+
+    /// The agents are registered: jobs may come.
+    pub(crate) fn set_up(&self) {
+        self.shared().set_up = true;
+    }
+
+    pub(crate) fn is_set_up(&self) -> bool {
+        self.shared().set_up
+    }
+
+    /// A client has done all that it had to.
+    pub(crate) fn client_done(&self) {
+        self.shared().busy_clients -= 1;
+    }
+
+    pub(crate) fn busy_clients(&self) -> usize {
+        self.shared().busy_clients
+    }
+
+    /// Whether this run makes a mistake on purpose.
+    pub(crate) fn has(&self, bug: Bug) -> bool {
+        self.shared().options.bug == Some(bug)
+    }
+}
+
+/// The number of a member in its group.
+pub(crate) fn id(member: usize) -> MemberId {
+    MemberId(member as u64 + 1)
+}
+
+/// Where a member is.
+fn at(member: usize) -> Member {
+    Member { name: format!("c{}", member + 1), ..Member::at(format!("c{}:{PEER_PORT}", member + 1)) }
+}

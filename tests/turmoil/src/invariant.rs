@@ -1,0 +1,50 @@
+//! What must hold, one file a promise; the numbers are those of the list of invariants that Atlas promises.
+
+mod b01;
+mod b02;
+mod b04;
+mod b05;
+mod b09;
+mod b20;
+mod b29;
+mod b30;
+mod b36;
+mod b39;
+mod b40;
+mod leaders;
+
+use crate::Options;
+use crate::oracle::Facts;
+use crate::seen::Seen;
+
+/// A promise, and what was seen of it so far.
+pub(crate) trait Invariant {
+    /// Its number and its words.
+    fn name(&self) -> &'static str;
+
+    /// Looks at one thing that was seen.
+    fn see(&mut self, seen: &Seen, facts: &mut Facts) -> Result<(), String>;
+
+    /// Looks at the whole, once everything has come to rest.
+    fn finish(&mut self, _facts: &mut Facts) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// All of them, before anything has happened.
+pub(crate) fn all(options: &Options) -> Vec<Box<dyn Invariant>> {
+    vec![
+        Box::new(b40::ReplicasAgree),
+        Box::<b39::SnapshotIsTheLog>::default(),
+        Box::<leaders::OneLeaderATerm>::default(),
+        Box::<b01::NoJobIsLost>::default(),
+        Box::<b02::OneJobASubmission>::default(),
+        Box::<b04::EndsAreFinal>::default(),
+        Box::<b05::EdgesAreClosed>::default(),
+        Box::<b09::CancelWinsOrLoses>::default(),
+        Box::new(b20::NothingIsOversubscribed::of(options)),
+        Box::new(b29::Linearizable::of(options)),
+        Box::<b30::NeverBack>::default(),
+        Box::<b36::AFailedSyncIsTheEnd>::default(),
+    ]
+}

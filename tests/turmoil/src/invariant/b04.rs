@@ -1,0 +1,45 @@
+//! Terminal states are final: nothing that ended changes again, in events or in what clients read.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use atlas_types::{Event, Job, JobId};
+
+use super::Invariant;
+use crate::oracle::Facts;
+use crate::seen::Seen;
+use crate::wire::Answer;
+
+#[derive(Default)]
+pub(crate) struct EndsAreFinal {
+    ended: BTreeMap<JobId, Arc<Job>>,
+}
+
+impl Invariant for EndsAreFinal {
+    fn name(&self) -> &'static str {
+        "B.4 what ended is final"
+    }
+
+    fn see(&mut self, seen: &Seen, _facts: &mut Facts) -> Result<(), String> {
+        match seen {
+            Seen::Event { event, .. } => {
+                let Event::Job { change, job, .. } = &event.event else { return Ok(()) };
+                if self.ended.contains_key(&job.id) {
+                    return Err(format!("{} had ended, and then: {change:?}", job.id));
+                }
+                if job.status.is_terminal() {
+                    self.ended.insert(job.id, Arc::clone(job));
+                }
+                Ok(())
+            }
+            Seen::Answered { answer: Answer::Job { job: Some(job), .. }, .. } if job.status.is_terminal() => {
+                // What nobody saw end, because a crash came first, has no record.
+                match self.ended.get(&job.id) {
+                    Some(ended) if **ended != **job => Err(format!("a read found {} other than it ended", job.id)),
+                    _ => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+}

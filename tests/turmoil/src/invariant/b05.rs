@@ -1,0 +1,36 @@
+//! The state machine's edges are closed: pending to running to an end, running back to pending when a lease is lost, and nothing else.
+
+use std::collections::BTreeMap;
+
+use atlas_types::{Event, JobChange, JobId, JobStatus};
+
+use super::Invariant;
+use crate::oracle::Facts;
+use crate::seen::Seen;
+
+#[derive(Default)]
+pub(crate) struct EdgesAreClosed {
+    status: BTreeMap<JobId, JobStatus>,
+}
+
+impl Invariant for EdgesAreClosed {
+    fn name(&self) -> &'static str {
+        "B.5 the edges are closed"
+    }
+
+    fn see(&mut self, seen: &Seen, facts: &mut Facts) -> Result<(), String> {
+        let Seen::Event { event, .. } = seen else { return Ok(()) };
+        let Event::Job { change, old_status, job } = &event.event else { return Ok(()) };
+        let before = self.status.insert(job.id, job.status);
+        if facts.coverage.of("entries nobody saw") == 0 && before.is_some_and(|before| before != *old_status) {
+            return Err(format!("{} was {before:?} and its event says {old_status:?}", job.id));
+        }
+        let closed = match old_status {
+            // A job completes only from a lease.
+            JobStatus::Pending => job.status != JobStatus::Completed,
+            JobStatus::Running => true,
+            JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => *change == JobChange::Submitted,
+        };
+        if closed { Ok(()) } else { Err(format!("{} went from {old_status:?} to {:?}", job.id, job.status)) }
+    }
+}

@@ -1,0 +1,43 @@
+//! A failed sync is fatal: the member takes nothing more and says that it stops.
+
+use std::collections::BTreeSet;
+
+use super::Invariant;
+use crate::oracle::Facts;
+use crate::seen::Seen;
+
+#[derive(Default)]
+pub(crate) struct AFailedSyncIsTheEnd {
+    failed: BTreeSet<usize>,
+}
+
+impl Invariant for AFailedSyncIsTheEnd {
+    fn name(&self) -> &'static str {
+        "B.36 a failed sync is the end"
+    }
+
+    fn see(&mut self, seen: &Seen, facts: &mut Facts) -> Result<(), String> {
+        match seen {
+            Seen::SyncFailed { member } => {
+                self.failed.insert(*member);
+                Ok(())
+            }
+            Seen::Up { member, .. } | Seen::Down { member } => {
+                self.failed.remove(member);
+                Ok(())
+            }
+            Seen::Stopped { member, reason } => {
+                if self.failed.contains(member) {
+                    facts.coverage.count("members stopped by a failed sync");
+                    return Ok(());
+                }
+                Err(format!("c{} stopped without a cause: {reason}", member + 1))
+            }
+            Seen::NoStart { member, error } => Err(format!("c{} does not start: {error}", member + 1)),
+            Seen::Leads { member, term } if self.failed.contains(member) => {
+                Err(format!("c{} came to lead term {term} with a log that had failed", member + 1))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! A snapshot is the log: whoever came to a state by a snapshot and the rest has, byte by byte, what those have who replayed everything.
+
+use std::collections::BTreeMap;
+
+use atlas_state::State;
+use atlas_types::Seq;
+
+use super::Invariant;
+use crate::oracle::Facts;
+use crate::seen::Seen;
+
+/// The whole state is compared after so many entries, and whenever a member is up again.
+const EVERY: u64 = 8;
+
+#[derive(Default)]
+pub(crate) struct SnapshotIsTheLog {
+    images: BTreeMap<Seq, Vec<u8>>,
+}
+
+impl SnapshotIsTheLog {
+    fn compare(&mut self, member: usize, state: &State) -> Result<(), String> {
+        let mut image = Vec::new();
+        atlas_format::encode_snapshot(&state.to_image(), &mut image).map_err(|error| error.to_string())?;
+        let first = self.images.entry(state.seq()).or_insert_with(|| image.clone());
+        if *first == image { Ok(()) } else { Err(format!("c{} has another state at {}", member + 1, state.seq())) }
+    }
+}
+
+impl Invariant for SnapshotIsTheLog {
+    fn name(&self) -> &'static str {
+        "B.39 a snapshot is the log"
+    }
+
+    fn see(&mut self, seen: &Seen, _facts: &mut Facts) -> Result<(), String> {
+        match seen {
+            Seen::Applied { member, batch } if batch.seq.0.is_multiple_of(EVERY) => self.compare(*member, &batch.state),
+            Seen::Up { member, state } if state.seq() > Seq(0) => self.compare(*member, state),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The machines under the programs: clock, numbers, network and files of one simulated host.
+
+mod clock;
+mod files;
+mod net;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use atlas_env::{Entropy, Env, Threads};
+use atlas_sim::Rng;
+
+pub(crate) use clock::{Skew, now};
+
+use clock::Clock;
+pub(crate) use files::SimFiles;
+pub(crate) use net::{Accepted, Net};
+
+/// Numbers that a seed decides.
+struct Numbers(Mutex<Rng>);
+
+impl Entropy for Numbers {
+    fn u64(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).next()
+    }
+}
+
+/// The machine as a program sees it that starts now.
+pub(crate) fn env(seed: u64, skew: Skew, files: SimFiles) -> Env {
+    Env {
+        clock: Arc::new(Clock::new(skew)),
+        entropy: Arc::new(Numbers(Mutex::new(Rng::new(seed)))),
+        net: Arc::new(Net),
+        files: Arc::new(files),
+        threads: Threads::None,
+    }
+}

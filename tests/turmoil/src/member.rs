@@ -1,0 +1,69 @@
+//! A member's program: start on what the disk holds, serve peers and clients, end when the member cannot go on.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_raft::Handle;
+
+use crate::cluster::{Cluster, PEER_PORT};
+use crate::machine::Accepted;
+use crate::seen::Seen;
+use crate::wire;
+
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+const KEEP_ALIVE: Duration = Duration::from_secs(1);
+
+/// Runs until the member fails. A crash drops it.
+pub(crate) async fn run(cluster: Cluster, member: usize) -> turmoil::Result {
+    let (env, driver, options) = cluster.boot(member);
+    let (handle, mut service) = match atlas_raft::start_here(driver, options, env.clone()).await {
+        Ok(started) => started,
+        Err(error) => {
+            cluster.see(Seen::NoStart { member, error: in_words(&error) });
+            return Ok(());
+        }
+    };
+    cluster.up(member, &handle);
+    env.spawn("peer-door", serve_peers(handle.clone(), env.clone()));
+    env.spawn("client-door", wire::serve(cluster.clone(), handle.clone(), env.clone()));
+    env.spawn("operator", operate(cluster.clone(), member, handle, env.clone()));
+    let reason = service.failed().await;
+    cluster.see(Seen::Stopped { member, reason });
+    Ok(())
+}
+
+/// Does what an operator asks of this member.
+async fn operate(cluster: Cluster, member: usize, handle: Handle, env: Env) {
+    loop {
+        env.clock.sleep(LOOK_EVERY).await;
+        if let Some(to) = cluster.take_transfer(member) {
+            // Whether it comes to that is openraft's business.
+            let _ = handle.transfer_leader(Some(to)).await;
+        }
+    }
+}
+
+async fn serve_peers(handle: Handle, env: Env) -> io::Result<()> {
+    let any = (std::net::Ipv4Addr::UNSPECIFIED, PEER_PORT).into();
+    let listener = env.net.listen(any).await?;
+    let served = tonic::transport::Server::builder()
+        .http2_keepalive_interval(Some(KEEP_ALIVE))
+        .http2_keepalive_timeout(Some(KEEP_ALIVE))
+        .add_service(handle.peer_door().into_service())
+        .serve_with_incoming(Accepted::all(listener));
+    served.await.map_err(io::Error::other)
+}
+
+/// An error and its causes in one line.
+fn in_words(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,81 @@
+//! What a seed chooses before the first step.
+
+use std::fmt;
+use std::time::Duration;
+
+use atlas_sim::Rng;
+
+use crate::Bug;
+
+/// The options of one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Decides everything else.
+    pub seed: u64,
+    /// A mistake to make on purpose.
+    pub bug: Option<Bug>,
+    /// Controllers.
+    pub members: usize,
+    /// Workers.
+    pub nodes: usize,
+    /// Clients.
+    pub clients: usize,
+    /// Jobs that each client submits.
+    pub jobs_per_client: u64,
+    /// How long a worker's session lives without a renewal.
+    pub session_ttl: Duration,
+    /// How long the faults last.
+    pub faults_for: Duration,
+    /// Faults in that time.
+    pub faults: u64,
+    /// Longest that a message takes.
+    pub delay_max: Duration,
+    /// Longest that a disk takes for a group.
+    pub disk_max: Duration,
+    /// A snapshot is due after so much log.
+    pub snapshot_log_bytes: u64,
+    /// Entries between two full checks of the state's invariants.
+    pub check_every: u64,
+    /// Ended jobs that the state keeps.
+    pub jobs_ended_kept: u64,
+}
+
+impl Options {
+    /// The options that a seed chooses.
+    pub fn of(seed: u64) -> Self {
+        let mut rng = Rng::new(seed ^ 0x0070_A7A5_u64);
+        let millis = Duration::from_millis;
+        Self {
+            seed,
+            bug: None,
+            members: 3,
+            nodes: rng.range(1, 3) as usize,
+            clients: rng.range(2, 3) as usize,
+            jobs_per_client: rng.range(4, 8),
+            session_ttl: Duration::from_secs(rng.range(2, 4)),
+            faults_for: Duration::from_secs(rng.range(14, 20)),
+            faults: rng.range(8, 12),
+            delay_max: millis(rng.pick(&[2, 10, 40])),
+            disk_max: millis(rng.pick(&[1, 5, 20])),
+            snapshot_log_bytes: rng.pick(&[8, 32, 1 << 14]) << 10,
+            check_every: rng.range(1, 5),
+            jobs_ended_kept: rng.pick(&[0, 4, 1_000]),
+        }
+    }
+
+    /// The same, with a mistake.
+    #[must_use]
+    pub fn with_bug(self, bug: Bug) -> Self {
+        Self { bug: Some(bug), ..self }
+    }
+}
+
+impl fmt::Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, members, nodes, clients, jobs_per_client, session_ttl, faults, faults_for, .. } = self;
+        write!(f, "seed={seed} members={members} nodes={nodes} clients={clients} jobs={jobs_per_client} ")?;
+        write!(f, "ttl={session_ttl:?} faults={faults} in {faults_for:?} delay≤{:?} ", self.delay_max)?;
+        write!(f, "disk≤{:?} snapshot={} kept={}", self.disk_max, self.snapshot_log_bytes, self.jobs_ended_kept)?;
+        if let Some(bug) = self.bug { write!(f, " bug={bug:?}") } else { Ok(()) }
+    }
+}

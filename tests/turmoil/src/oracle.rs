@@ -1,0 +1,205 @@
+//! What is known of the cluster from outside, and who looks at it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_sim::Coverage;
+use atlas_state::State;
+use atlas_types::{Event, FencingToken, Job, JobChange, JobId, Seq};
+
+use crate::Options;
+use crate::invariant::{self, Invariant};
+use crate::seen::Seen;
+use crate::wire::{Answer, Ask};
+
+/// What all checks may know.
+pub(crate) struct Facts {
+    /// When what is being looked at happened.
+    pub(crate) now: Duration,
+    /// The newest state that any member has applied.
+    pub(crate) newest: State,
+    /// What every member must find after so many entries: their chain, and the index of the last.
+    pub(crate) marks: BTreeMap<Seq, ([u8; 32], u64)>,
+    /// The jobs that there were.
+    pub(crate) jobs: BTreeMap<JobId, JobFacts>,
+    /// What there is to count.
+    pub(crate) coverage: Coverage,
+}
+
+/// One job's life so far.
+#[derive(Debug, Default)]
+pub(crate) struct JobFacts {
+    /// The job as it was last.
+    pub(crate) last: Option<Arc<Job>>,
+    /// The lease under which it runs.
+    pub(crate) live: Option<FencingToken>,
+    /// It has ended.
+    pub(crate) ended: bool,
+}
+
+/// The checks, and what they have found.
+pub(crate) struct Oracle {
+    facts: Facts,
+    invariants: Vec<Box<dyn Invariant>>,
+    violation: Option<String>,
+    trace: Vec<String>,
+}
+
+impl Oracle {
+    pub(crate) fn new(options: &Options) -> Self {
+        let newest = State::new(0);
+        let marks = BTreeMap::new();
+        let facts = Facts { now: Duration::ZERO, newest, marks, jobs: BTreeMap::new(), coverage: Coverage::default() };
+        Self { facts, invariants: invariant::all(options), violation: None, trace: Vec::new() }
+    }
+
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    pub(crate) fn violation(&self) -> Option<&String> {
+        self.violation.as_ref()
+    }
+
+    /// Everything that was seen, a line each.
+    pub(crate) fn into_trace(self) -> (Vec<String>, Coverage) {
+        (self.trace, self.facts.coverage)
+    }
+
+    /// A line for whoever looks for a fault.
+    pub(crate) fn note(&mut self, line: &str) {
+        self.trace.push(format!("{:>9.3} {line}", self.facts.now.as_secs_f64() * 1_000.0));
+    }
+
+    /// The first violation is the one that counts.
+    pub(crate) fn violate(&mut self, what: String) {
+        if self.violation.is_none() {
+            self.note(&format!("VIOLATION {what}"));
+            self.violation = Some(what);
+        }
+    }
+
+    /// Looks at what was seen.
+    pub(crate) fn see(&mut self, now: Duration, seen: &Seen) {
+        self.facts.now = now;
+        self.note(&in_words(seen));
+        if let Seen::Applied { batch, .. } = seen
+            && batch.seq > self.facts.newest.seq()
+        {
+            // A batch without events is a snapshot that was installed: its index may be behind that of the last entry.
+            let index = if batch.events.is_empty() { 0 } else { batch.index };
+            self.newer(&batch.state, &batch.events, index);
+        }
+        if let Seen::Up { state, .. } = seen
+            && state.seq() > self.facts.newest.seq()
+        {
+            self.newer(state, &[], 0);
+        }
+        self.check(seen);
+    }
+
+    /// What must hold at the very end.
+    pub(crate) fn finish(&mut self) {
+        for invariant in &mut self.invariants {
+            if let Err(what) = invariant.finish(&mut self.facts) {
+                self.violation.get_or_insert(format!("{}: {what}", invariant.name()));
+            }
+        }
+    }
+
+    fn check(&mut self, seen: &Seen) {
+        let mut found = None;
+        for invariant in &mut self.invariants {
+            if let Err(what) = invariant.see(seen, &mut self.facts) {
+                found.get_or_insert(format!("{}: {what}", invariant.name()));
+            }
+        }
+        if let Some(what) = found {
+            self.violate(what);
+        }
+    }
+
+    /// A member is the first with a state.
+    fn newer(&mut self, state: &State, events: &[atlas_types::EventRecord], index: u64) {
+        let follows = state.seq().0 == self.facts.newest.seq().0 + 1 && index > 0;
+        if follows {
+            for event in events {
+                if let Event::Job { change, job, .. } = &event.event {
+                    self.facts.job(*change, job);
+                }
+                self.check(&Seen::Event { event: event.clone(), state: state.clone() });
+            }
+            self.facts.coverage.count("entries");
+        } else {
+            // Those who applied what is between were gone before anybody could look at them.
+            self.facts.coverage.count("entries nobody saw");
+            self.facts.resume(state);
+        }
+        self.facts.newest = state.clone();
+        self.facts.marks.insert(state.seq(), (state.chain(), index));
+    }
+}
+
+impl Facts {
+    fn job(&mut self, change: JobChange, job: &Arc<Job>) {
+        match change {
+            JobChange::Granted => self.coverage.count("grants"),
+            JobChange::Lost => self.coverage.count("lost leases"),
+            JobChange::Ended => self.coverage.count("ended jobs"),
+            _ => {}
+        }
+        let facts = self.jobs.entry(job.id).or_default();
+        facts.live = job.lease.as_ref().map(|lease| lease.token);
+        facts.ended = job.status.is_terminal();
+        facts.last = Some(Arc::clone(job));
+    }
+
+    /// Takes jobs as a state shows them.
+    fn resume(&mut self, state: &State) {
+        let namespace = atlas_types::Namespace::default_namespace();
+        for job in state.jobs(&namespace, None, None) {
+            let facts = self.jobs.entry(job.id).or_default();
+            facts.live = job.lease.as_ref().map(|lease| lease.token);
+            facts.ended = job.status.is_terminal();
+            facts.last = Some(Arc::clone(job));
+        }
+    }
+}
+
+/// What was seen, in one line that tells two runs apart.
+fn in_words(seen: &Seen) -> String {
+    let chain = |state: &State| state.chain().iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>();
+    match seen {
+        Seen::Applied { member, batch } => {
+            format!("c{} applied {} at {} {}", member + 1, batch.seq, batch.index, chain(&batch.state))
+        }
+        Seen::Event { event, .. } => format!("event {}", event.seq),
+        Seen::Up { member, state } => format!("c{} up at {} {}", member + 1, state.seq(), chain(state)),
+        Seen::Answered { client, ask, answer, .. } => {
+            format!("u{client} {} -> {}", ask_in_words(ask), answer_in_words(answer))
+        }
+        Seen::Unanswered { client, ask, .. } => format!("u{client} {} -> ?", ask_in_words(ask)),
+        other => format!("{other:?}"),
+    }
+}
+
+fn ask_in_words(ask: &Ask) -> String {
+    match ask {
+        Ask::Change(request) => {
+            let name = request.origin.request_id.as_ref().map(ToString::to_string).unwrap_or_default();
+            format!("change {name}")
+        }
+        Ask::Read(job) => format!("read {job}"),
+        Ask::Stale(job, seq) => format!("stale {job} from {seq}"),
+    }
+}
+
+fn answer_in_words(answer: &Answer) -> String {
+    match answer {
+        Answer::Outcome(outcome) => format!("{outcome:?}"),
+        Answer::Job { job, seq } => format!("{:?} at {seq}", job.as_ref().map(|job| job.status)),
+        Answer::NotLeader => "not leader".to_owned(),
+        Answer::Unknown => "unknown".to_owned(),
+    }
+}

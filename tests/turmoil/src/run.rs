@@ -1,0 +1,249 @@
+//! One run: the hosts, the loop outside of them, and its end.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use atlas_raft::Leadership;
+use atlas_sim::{Coverage, Rng};
+use turmoil::{Builder, Sim};
+
+use crate::cluster::Cluster;
+use crate::fault::Due;
+use crate::oracle::Oracle;
+use crate::seen::Seen;
+use crate::{Options, client, member};
+
+/// What the simulated network and the clocks move on by at a time.
+const TICK: Duration = Duration::from_millis(1);
+/// After the faults there is one leader, and all are equal, in this time.
+const LIVENESS_BOUND: Duration = Duration::from_secs(30);
+/// Room for everything that a connection has under way.
+const TCP_CAPACITY: usize = 65_536;
+
+/// What every run must have done, and how often.
+const RUN_MIN: [(&str, u64); 5] =
+    [("acknowledged submissions", 6), ("entries", 15), ("leaders", 2), ("faults", 5), ("invariant checks", 5)];
+
+/// What a run was like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// What it has exercised.
+    pub coverage: Coverage,
+    /// Everything that was seen.
+    pub trace: Vec<String>,
+}
+
+/// A run that fell short.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What was violated, with the command that shows it again.
+    pub text: String,
+    /// True if nothing was violated: the run did too little to prove anything.
+    pub void: bool,
+    /// Everything that was seen.
+    pub trace: Vec<String>,
+}
+
+impl Failure {
+    fn of(options: &Options, what: &str, void: bool) -> Self {
+        let seed = options.seed;
+        let text = format!(
+            "{what}\n  options: {options}\n  repeat: ATLAS_SEED={seed} cargo test -p atlas-turmoil --test seeds -- one_seed --nocapture"
+        );
+        Self { text, void, trace: Vec::new() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Runs one seed; one in twenty twice, to see that it does the same again.
+pub fn run_checked(options: &Options) -> Result<Report, Failure> {
+    let report = run(options)?;
+    if options.seed.is_multiple_of(20) {
+        let again = run(options)?;
+        if again != report {
+            let apart = report.trace.iter().zip(&again.trace).find(|(one, other)| one != other);
+            let apart = apart.map_or("they end differently".to_owned(), |(one, other)| format!("{one} / {other}"));
+            return Err(Failure::of(options, &format!("the same seed led to another run: {apart}"), false));
+        }
+    }
+    Ok(report)
+}
+
+/// Runs one seed to its end.
+pub fn run(options: &Options) -> Result<Report, Failure> {
+    let mut world = World::new(options.clone());
+    // A panic in a simulated program is a finding, and shall say of which seed.
+    let ended = catch_unwind(AssertUnwindSafe(|| world.run()));
+    match ended {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => world.oracle.violate(format!("a program ended with an error: {error}")),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without words");
+            world.oracle.violate(format!("a program panicked: {text}"));
+        }
+    }
+    let violation = world.oracle.violation().cloned();
+    let (trace, mut coverage) = world.oracle.into_trace();
+    coverage.merge(&world.cluster.coverage());
+    let failure = match (violation, coverage.shortfall(&RUN_MIN)) {
+        (Some(violation), _) => Failure::of(options, &violation, false),
+        (None, Some(short)) => Failure::of(options, &format!("void, it only had {short}"), true),
+        (None, None) => return Ok(Report { coverage, trace }),
+    };
+    Err(Failure { trace, ..failure })
+}
+
+/// The loop's own things.
+pub(crate) struct World {
+    pub(crate) options: Options,
+    pub(crate) rng: Rng,
+    pub(crate) cluster: Cluster,
+    oracle: Oracle,
+    now: Duration,
+    due: BinaryHeap<Reverse<(Duration, u64, Due)>>,
+    numbers: u64,
+    terms: BTreeMap<usize, u64>,
+}
+
+impl World {
+    fn new(options: Options) -> Self {
+        let cluster = Cluster::new(&options);
+        let rng = Rng::new(options.seed ^ 0x00FA_0170);
+        let oracle = Oracle::new(&options);
+        Self {
+            options,
+            rng,
+            cluster,
+            oracle,
+            now: Duration::ZERO,
+            due: BinaryHeap::new(),
+            numbers: 0,
+            terms: BTreeMap::new(),
+        }
+    }
+
+    fn run(&mut self) -> turmoil::Result {
+        let mut builder = Builder::new();
+        builder
+            .rng_seed(self.options.seed)
+            .tick_duration(TICK)
+            .min_message_latency(Duration::from_micros(200))
+            .max_message_latency(self.options.delay_max)
+            .tcp_capacity(TCP_CAPACITY)
+            .simulation_duration(Duration::from_secs(3_600))
+            .enable_random_order();
+        let mut sim = builder.build();
+        for member in 0..self.options.members {
+            let cluster = self.cluster.clone();
+            sim.host(format!("c{}", member + 1), move || member::run(cluster.clone(), member));
+        }
+        for client in 0..self.options.clients {
+            let cluster = self.cluster.clone();
+            sim.host(format!("u{}", client + 1), move || client::run(cluster.clone(), client));
+        }
+        for n in 0..self.options.faults {
+            let span = u64::try_from(self.options.faults_for.as_micros()).unwrap_or(u64::MAX);
+            let at = Duration::from_secs(1) + Duration::from_micros(self.rng.below(span));
+            self.after(at, Due::Fault(n));
+        }
+        self.phase(&mut sim, Duration::from_secs(1) + self.options.faults_for, |_| false)?;
+        self.due.clear();
+        self.heal(&mut sim);
+        self.cluster.see(Seen::FaultsOver);
+        let over = self.now;
+        self.phase(&mut sim, LIVENESS_BOUND, World::is_at_rest)?;
+        if self.oracle.violation().is_none() && !self.is_at_rest() {
+            let what = self.unrest();
+            self.oracle.violate(format!("{LIVENESS_BOUND:?} after the last fault {what}"));
+        }
+        self.cluster.count(if self.now - over < LIVENESS_BOUND / 2 { "quick recoveries" } else { "slow recoveries" });
+        self.oracle.finish();
+        Ok(())
+    }
+
+    /// Lets time pass, at most so long, until `done` or until something is violated.
+    fn phase(&mut self, sim: &mut Sim<'_>, long: Duration, done: impl Fn(&Self) -> bool) -> turmoil::Result {
+        let until = self.now + long;
+        let mut steps = 0_u64;
+        while self.now < until && self.oracle.violation().is_none() {
+            sim.step()?;
+            self.now = sim.elapsed();
+            self.look();
+            self.revive(sim);
+            while self.due.peek().is_some_and(|Reverse((at, ..))| *at <= self.now) {
+                let Some(Reverse((_, _, due))) = self.due.pop() else { break };
+                self.oracle.note(&format!("{due:?}"));
+                self.perform(sim, due);
+            }
+            steps += 1;
+            if steps.is_multiple_of(50) && done(self) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows the oracle what happened.
+    pub(crate) fn look(&mut self) {
+        for seen in self.cluster.take_seen() {
+            self.oracle.see(self.now, &seen);
+        }
+        for member in 0..self.options.members {
+            let Some(handle) = self.cluster.handle(member) else { continue };
+            if let Leadership::Leader { term } = *handle.leadership().borrow()
+                && self.terms.insert(member, term) != Some(term)
+            {
+                self.oracle.see(self.now, &Seen::Leads { member, term });
+            }
+        }
+    }
+
+    /// A member that stopped by itself is killed and started again, as whoever supervises it would.
+    fn revive(&mut self, sim: &mut Sim<'_>) {
+        for member in 0..self.options.members {
+            let Some(handle) = self.cluster.handle(member) else { continue };
+            if matches!(*handle.leadership().borrow(), Leadership::Stopped { .. }) {
+                self.kill(sim, member);
+                let back = Duration::from_millis(self.rng.range(50, 1_000));
+                self.after(back, Due::Start(member));
+            }
+        }
+    }
+
+    /// One leads, all are equal and up, and nobody wants anything any more.
+    fn is_at_rest(&self) -> bool {
+        let handles: Vec<_> = (0..self.options.members).filter_map(|member| self.cluster.handle(member)).collect();
+        let leaders =
+            handles.iter().filter(|handle| matches!(*handle.leadership().borrow(), Leadership::Leader { .. }));
+        let newest = self.oracle.facts().newest.seq();
+        handles.len() == self.options.members
+            && leaders.count() == 1
+            && handles.iter().all(|handle| handle.applied().seq() == newest)
+            && self.cluster.busy_clients() == 0
+    }
+
+    fn unrest(&self) -> String {
+        let member = |member| match self.cluster.handle(member) {
+            Some(handle) => {
+                format!("c{} {:?} at {}", member + 1, *handle.leadership().borrow(), handle.applied().seq())
+            }
+            None => format!("c{} is down", member + 1),
+        };
+        let members: Vec<_> = (0..self.options.members).map(member).collect();
+        format!("not all is at rest: {}; {} clients are busy", members.join(", "), self.cluster.busy_clients())
+    }
+
+    pub(crate) fn after(&mut self, delay: Duration, due: Due) {
+        self.numbers += 1;
+        self.due.push(Reverse((self.now + delay, self.numbers, due)));
+    }
+}

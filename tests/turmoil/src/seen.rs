@@ -1,0 +1,41 @@
+//! What is noticed from outside of the programs, in the order in which it happened.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_raft::AppliedBatch;
+use atlas_state::State;
+use atlas_types::{EventRecord, FencingToken, JobId, NodeId};
+
+use crate::wire::{Answer, Ask};
+
+/// One thing that was seen.
+#[derive(Debug, Clone)]
+pub(crate) enum Seen {
+    /// A member applied an entry.
+    Applied { member: usize, batch: Arc<AppliedBatch> },
+    /// The first member to apply it told of this event.
+    Event { event: EventRecord, state: State },
+    /// A member is up again with this state.
+    Up { member: usize, state: State },
+    /// A member is down: its process was killed, or it ended by itself for a reason.
+    Down { member: usize },
+    /// A member says that it cannot go on.
+    Stopped { member: usize, reason: Arc<str> },
+    /// A member could not start on what its disk holds.
+    NoStart { member: usize, error: String },
+    /// A member came to lead.
+    Leads { member: usize, term: u64 },
+    /// The disk of a member failed a sync.
+    SyncFailed { member: usize },
+    /// A client has its answer.
+    Answered { client: usize, ask: Ask, called: Duration, answer: Answer },
+    /// A client gave up waiting, or was told that nobody knows.
+    Unanswered { client: usize, ask: Ask, called: Duration },
+    /// A child begins to run an attempt.
+    ChildStarted { node: NodeId, job: JobId, token: FencingToken },
+    /// A child has ended.
+    ChildEnded { token: FencingToken },
+    /// All faults are over.
+    FaultsOver,
+}

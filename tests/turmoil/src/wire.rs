@@ -1,0 +1,98 @@
+//! How clients reach a member: one connection a question. Only its number crosses the simulated network; question and answer wait in a
+//! table, so that nothing has to be encoded and everything can still be lost, late or cut.
+
+use std::io;
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_raft::{Handle, ProposeError, ReadError};
+use atlas_types::{Job, JobId, Outcome, Rejection, Request, Seq};
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::cluster::Cluster;
+
+/// Where clients connect.
+pub(crate) const PORT: u16 = 7400;
+
+/// How long a member waits until it has applied what a client has seen.
+const CATCH_UP_MAX: Duration = Duration::from_secs(2);
+
+/// What a client asks.
+#[derive(Debug, Clone)]
+pub(crate) enum Ask {
+    /// To change something.
+    Change(Box<Request>),
+    /// A job, as it is after everything that was acknowledged before.
+    Read(JobId),
+    /// A job as this member has it, but no older than what the client has seen.
+    Stale(JobId, Seq),
+}
+
+/// What it is answered.
+#[derive(Debug, Clone)]
+pub(crate) enum Answer {
+    /// What became of the change.
+    Outcome(Result<Outcome, Rejection>),
+    /// The job in the state after so many entries.
+    Job { job: Option<Arc<Job>>, seq: Seq },
+    /// Nothing was written.
+    NotLeader,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// Serves clients at a member, until the member ends.
+pub(crate) async fn serve(cluster: Cluster, handle: Handle, env: Env) -> io::Result<()> {
+    let any = (std::net::Ipv4Addr::UNSPECIFIED, PORT).into();
+    let listener = env.net.listen(any).await?;
+    loop {
+        let mut connection = listener.accept().await?;
+        let (cluster, handle) = (cluster.clone(), handle.clone());
+        env.spawn("client", async move {
+            let Ok(number) = connection.read_u64().await else { return };
+            let Some(ask) = cluster.question(number) else { return };
+            let answer = answer(&handle, ask).await;
+            cluster.put_answer(number, answer);
+            // A client that is gone needs no answer.
+            let _ = connection.write_u64(number).await;
+            let _ = connection.shutdown().await;
+        });
+    }
+}
+
+async fn answer(handle: &Handle, ask: Ask) -> Answer {
+    match ask {
+        Ask::Change(request) => match handle.propose(vec![*request]).await {
+            Ok(answers) => answers.into_iter().next().map_or(Answer::Unknown, Answer::Outcome),
+            Err(ProposeError::NotLeader { .. } | ProposeError::Overloaded) => Answer::NotLeader,
+            Err(_) => Answer::Unknown,
+        },
+        Ask::Read(job) => match handle.read().await {
+            Ok(state) => Answer::Job { job: state.job(job).cloned(), seq: state.seq() },
+            Err(ReadError::NotLeader { .. } | ReadError::Overloaded) => Answer::NotLeader,
+            Err(_) => Answer::Unknown,
+        },
+        Ask::Stale(job, seen) => {
+            if !handle.wait_applied(seen, CATCH_UP_MAX).await {
+                return Answer::NotLeader;
+            }
+            let state = handle.applied();
+            Answer::Job { job: state.job(job).cloned(), seq: state.seq() }
+        }
+    }
+}
+
+/// Asks a member; none if no answer came in time.
+pub(crate) async fn ask(cluster: &Cluster, env: &Env, member: usize, ask: Ask, patience: Duration) -> Option<Answer> {
+    let number = cluster.put_question(ask);
+    let asked = async {
+        let mut connection = env.net.connect(&format!("c{}:{PORT}", member + 1)).await.ok()?;
+        connection.write_u64(number).await.ok()?;
+        connection.flush().await.ok()?;
+        (connection.read_u64().await.ok()? == number).then_some(())
+    };
+    let came = tokio::time::timeout(patience, asked).await.ok().flatten();
+    let answer = cluster.take_answer(number);
+    came.and(answer)
+}
