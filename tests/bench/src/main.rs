@@ -7,6 +7,8 @@
 
 mod cluster;
 mod commit;
+mod etcd;
+mod failover;
 mod figures;
 mod http;
 mod jobs;
@@ -26,7 +28,7 @@ use crate::figures::Row;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Every benchmark by its name, in the order in which they run: limits first, so that the others can be held against them.
-const BENCHMARKS: [(&str, Benchmark); 7] = [
+const BENCHMARKS: [(&str, Benchmark); 9] = [
     ("limits", limits::run),
     ("log", log::run),
     ("commit", commit::run),
@@ -34,6 +36,8 @@ const BENCHMARKS: [(&str, Benchmark); 7] = [
     ("start", process::start),
     ("memory", process::memory),
     ("recovery", recovery::run),
+    ("cluster", etcd::run),
+    ("failover", failover::run),
 ];
 
 /// A benchmark: the machine and the rows so far in, its own rows out.

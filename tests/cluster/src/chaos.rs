@@ -23,6 +23,7 @@ mod tests;
 
 pub use effects::child;
 pub use needs::{Needs, missing, skipped_aloud};
+pub use rig::{Layout, Rig};
 pub use run::{Options, run};
 pub use scenario::Scenario;
 pub use verdict::{Faults, Ledger, Verdict};

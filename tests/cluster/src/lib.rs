@@ -23,6 +23,10 @@ mod bad_input;
 #[cfg(test)]
 mod kill;
 #[cfg(test)]
+mod members;
+#[cfg(test)]
+mod membership;
+#[cfg(test)]
 mod pair;
 #[cfg(test)]
 mod reload;

@@ -25,8 +25,10 @@ pub enum Role {
     Controller {
         /// How long a worker's session lives.
         session_ttl: Duration,
-        /// More arguments for its next start.
-        arguments: Vec<String>,
+        /// More arguments for every start.
+        always: Vec<String>,
+        /// More arguments for the next start only.
+        once: Vec<String>,
     },
     /// A worker.
     Worker {
@@ -88,10 +90,14 @@ impl Machine {
         (self.host().address(), PEERS).into()
     }
 
-    /// What the next start gets beyond what every controller gets.
-    pub fn set_arguments(&mut self, more: Vec<String>) {
-        if let Role::Controller { arguments, .. } = &mut self.role {
-            *arguments = more;
+    /// Starts a controller with more arguments, which only this start gets.
+    pub fn start_with(&mut self, arguments: Vec<String>) {
+        if let Role::Controller { once, .. } = &mut self.role {
+            *once = arguments;
+        }
+        self.start();
+        if let Role::Controller { once, .. } = &mut self.role {
+            once.clear();
         }
     }
 
@@ -111,13 +117,13 @@ impl Machine {
         let data = self.disk.data();
         let at = |host: &Host, port: u16| SocketAddr::from((host.address(), port)).to_string();
         match &self.role {
-            Role::Controller { session_ttl, arguments } => {
+            Role::Controller { session_ttl, always, once } => {
                 let mut command = Command::new(program("atlas-controller"));
                 command.arg("--data-dir").arg(data).args(["--log", "info"]);
                 command.args(["--http-listen", &at(self.host(), HTTP), "--worker-listen", &at(self.host(), WORKERS)]);
                 command.args(["--peer-listen", &at(self.host(), PEERS), "--name", &self.name]);
                 command.args(["--worker-session-ttl", &format!("{}ms", session_ttl.as_millis())]);
-                command.args(arguments);
+                command.args(always).args(once);
                 command
             }
             Role::Worker { controllers, places } => {

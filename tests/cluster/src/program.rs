@@ -1,4 +1,4 @@
-//! The programs under test: in the folder that `cargo xtask test` names, or built now.
+//! The programs under test: in the folder that `cargo xtask test` names, beside this program, or built now.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,9 +15,15 @@ fn bin_dir() -> PathBuf {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
     DIR.get_or_init(|| match std::env::var_os("ATLAS_TEST_BIN_DIR") {
         Some(dir) => PathBuf::from(dir),
-        None => built_now(),
+        None => beside().unwrap_or_else(built_now),
     })
     .clone()
+}
+
+/// A program that embeds this crate lies beside the others.
+fn beside() -> Option<PathBuf> {
+    let here = std::env::current_exe().ok()?.parent()?.to_owned();
+    here.join("atlas-controller").is_file().then_some(here)
 }
 
 /// A test binary lies in `target/debug/deps`, the programs one folder up; they may be older than the test, so cargo looks again.

@@ -1,6 +1,7 @@
 //! The cluster of a run: controllers and workers on machines of their own, and one host for all clients.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,20 +25,44 @@ pub(crate) const CLIENTS: &str = "clients";
 
 /// What a cluster is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Layout {
-    pub(crate) controllers: usize,
-    pub(crate) workers: usize,
+pub struct Layout {
+    /// How many.
+    pub controllers: usize,
+    /// How many.
+    pub workers: usize,
     /// Jobs at once on each worker.
-    pub(crate) places: u32,
-    pub(crate) session_ttl: Duration,
+    pub places: u32,
+    /// How long a worker's session lives.
+    pub session_ttl: Duration,
+    /// Jobs that may wait or run.
+    pub queue_max: u64,
     /// Whether controllers have disks of a fixed size, in MiB.
-    pub(crate) disk_mib: Option<u64>,
+    pub disk_mib: Option<u64>,
     /// Whether syncs and clocks of controllers can be broken.
-    pub(crate) shim: bool,
+    pub shim: bool,
+}
+
+impl Layout {
+    /// One controller and two workers.
+    pub const SMALL: Self = Self {
+        controllers: 1,
+        workers: 2,
+        places: 6,
+        session_ttl: Duration::from_secs(2),
+        queue_max: 10_000,
+        disk_mib: None,
+        shim: false,
+    };
+}
+
+impl std::fmt::Debug for Rig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rig").field("controllers", &self.controllers).field("workers", &self.workers).finish()
+    }
 }
 
 /// A running cluster.
-pub(crate) struct Rig {
+pub struct Rig {
     pub(crate) env: Env,
     pub(crate) network: Arc<Network>,
     pub(crate) controllers: Vec<Machine>,
@@ -56,6 +81,13 @@ pub(crate) fn hosts(layout: &Layout) -> Vec<String> {
 }
 
 impl Rig {
+    /// Builds it in `folder` on the loopback net and waits until it serves.
+    pub fn on_loopback(layout: &Layout, folder: &Path) -> Result<Self, String> {
+        let names = hosts(layout);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        Self::start(layout, Arc::new(Network::loopback(&names)), folder)
+    }
+
     /// Builds it in `folder` and waits until it serves. Must be called on the clients' host.
     pub(crate) fn start(layout: &Layout, network: Arc<Network>, folder: &Path) -> Result<Self, String> {
         let names = hosts(layout);
@@ -71,7 +103,8 @@ impl Rig {
             let shim = library.as_ref().filter(|_| is_controller).map(|library| Shim::new(library, orders));
             Ok(Machine::new(Arc::clone(&network), name, role, disk, shim))
         };
-        let controller = Role::Controller { session_ttl: layout.session_ttl, arguments: Vec::new() };
+        let always = ["--queue-max-size".to_owned(), layout.queue_max.to_string()].to_vec();
+        let controller = Role::Controller { session_ttl: layout.session_ttl, always, once: Vec::new() };
         let worker = Role::Worker { controllers: controllers.to_vec(), places: layout.places };
         let mut rig = Self {
             env: Env::system(),
@@ -130,10 +163,7 @@ impl Rig {
         let arguments = ["--join", &peers.to_string(), "--token", &token].map(str::to_owned).to_vec();
         let machine = &mut self.controllers[which];
         let name = machine.name().to_owned();
-        machine.set_arguments(arguments);
-        machine.start();
-        // From its next start on it knows where it belongs.
-        machine.set_arguments(Vec::new());
+        machine.start_with(arguments);
         self.until(&format!("{name} votes"), LONG, |rig| {
             let members = rig.get(through, "/api/cluster").map(|status| status["members"].clone());
             let votes = |member: &Value| {
@@ -144,8 +174,29 @@ impl Rig {
         self.until(&format!("{name} serves"), LONG, |rig| rig.serves(which))
     }
 
+    /// Where controllers serve HTTP.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.controllers.iter().map(Machine::http).collect()
+    }
+
+    /// Where controllers listen for their peers.
+    pub fn peers(&self) -> Vec<SocketAddr> {
+        self.controllers.iter().map(Machine::peers).collect()
+    }
+
+    /// `kill -9` of a controller.
+    pub fn kill(&mut self, controller: usize) {
+        self.controllers[controller].kill();
+    }
+
+    /// Starts a controller again on what it has, and waits until it serves.
+    pub fn start_again(&mut self, controller: usize) -> Result<(), String> {
+        self.controllers[controller].start();
+        self.until("the controller serves again", LONG, |rig| rig.serves(controller))
+    }
+
     /// The answer of a controller, if it has one.
-    pub(crate) fn get(&self, controller: usize, path: &str) -> Option<Value> {
+    pub fn get(&self, controller: usize, path: &str) -> Option<Value> {
         match self.runtime.block_on(self.http.get(self.controllers[controller].http(), path)) {
             Outcome::Done(answer) => Some(answer.body),
             _ => None,
@@ -163,7 +214,7 @@ impl Rig {
     }
 
     /// The controller that leads, as the first that answers tells.
-    pub(crate) fn leader(&self) -> Option<usize> {
+    pub fn leader(&self) -> Option<usize> {
         if self.controllers.len() == 1 {
             return Some(0);
         }

@@ -1,7 +1,5 @@
 //! The scenarios: which cluster, and what goes wrong in it.
 
-use std::time::Duration;
-
 use super::fault::Fault;
 use super::needs::Needs;
 use super::rig::Layout;
@@ -20,12 +18,8 @@ pub struct Scenario {
     pub(crate) layout: Layout,
 }
 
-/// One controller and two workers.
-const ALONE: Layout =
-    Layout { controllers: 1, workers: 2, places: 6, session_ttl: Duration::from_secs(2), disk_mib: None, shim: false };
-
 /// Three controllers and two workers.
-const THREE: Layout = Layout { controllers: 3, ..ALONE };
+const THREE: Layout = Layout { controllers: 3, ..Layout::SMALL };
 
 const LOST: &[(&str, u64)] = &[("attempts lost", 1)];
 
@@ -76,7 +70,7 @@ pub(crate) const ALL: &[Scenario] = &[
     ),
     scenario(
         "alone",
-        Layout { shim: true, ..ALONE },
+        Layout { shim: true, ..Layout::SMALL },
         &[Needs::Compiler],
         &[Fault::KillAll, Fault::PauseLeader, Fault::FailSync, Fault::KillWorker],
     ),
