@@ -1,8 +1,8 @@
 //! What only whole processes show: how long `atlasctl dev` takes to be ready, and what idle programs hold in memory.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -71,7 +71,11 @@ fn free_address() -> Result<String> {
 }
 
 /// A running program, killed when dropped.
-struct Running(Child);
+struct Running {
+    child: Child,
+    /// Held open: a program whose log has nobody to read it is another one than that which is measured.
+    stderr: Option<BufReader<ChildStderr>>,
+}
 
 impl Running {
     fn dev() -> Result<Self> {
@@ -84,10 +88,11 @@ impl Running {
     fn start(command: &mut Command, is_ready: impl Fn(&str) -> bool) -> Result<Self> {
         let name = command.get_program().display().to_string();
         let child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn();
-        let mut running = Self(child.with_context(|| format!("{name} starts"))?);
-        let stderr = running.0.stderr.take().context("piped")?;
-        let ready = BufReader::new(stderr).lines().map_while(Result::ok).any(|line| is_ready(&line));
+        let mut running = Self { child: child.with_context(|| format!("{name} starts"))?, stderr: None };
+        let mut stderr = BufReader::new(running.child.stderr.take().context("piped")?);
+        let ready = stderr.by_ref().lines().map_while(Result::ok).any(|line| is_ready(&line));
         ensure!(ready, "{name} ended before it was ready");
+        running.stderr = Some(stderr);
         Ok(running)
     }
 }
@@ -95,8 +100,8 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -108,7 +113,7 @@ fn program(name: &str) -> Result<PathBuf> {
 }
 
 fn resident_mib(running: &Running) -> Result<f64> {
-    let pid = running.0.id();
+    let pid = running.child.id();
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("VmRSS")?;
     let kib: f64 = line.trim().trim_end_matches(" kB").trim().parse()?;
