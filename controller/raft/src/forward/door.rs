@@ -27,6 +27,7 @@ pub(crate) async fn propose(door: &PeerDoor, request: ProposeRequest) -> Result<
         Err(ProposeError::NotLeader { .. } | ProposeError::Stopped { .. }) => ended(ForwardResult::NotLeader),
         Err(ProposeError::Unknown) => ended(ForwardResult::Unknown),
         Err(ProposeError::Overloaded) => ended(ForwardResult::Overloaded),
+        Err(ProposeError::NoSpace) => ended(ForwardResult::NoSpace),
     })
 }
 

@@ -65,6 +65,7 @@ impl LeaderLink {
             }
             ForwardResult::NotLeader => Err(not_leader()),
             ForwardResult::Overloaded => Err(ProposeError::Overloaded),
+            ForwardResult::NoSpace => Err(ProposeError::NoSpace),
             ForwardResult::Unknown | ForwardResult::Unspecified => Err(ProposeError::Unknown),
         }
     }
@@ -85,7 +86,10 @@ impl LeaderLink {
         match answer.result() {
             ForwardResult::Done => Ok(Seq(answer.seq)),
             ForwardResult::Overloaded => Err(ReadError::Overloaded),
-            ForwardResult::NotLeader | ForwardResult::Unknown | ForwardResult::Unspecified => Err(not_leader()),
+            ForwardResult::NotLeader
+            | ForwardResult::Unknown
+            | ForwardResult::NoSpace
+            | ForwardResult::Unspecified => Err(not_leader()),
         }
     }
 

@@ -4,6 +4,7 @@ mod trio;
 
 use std::time::Duration;
 
+use atlas_env::Env;
 use atlas_types::{JobId, Outcome, Request, RequestId};
 use atlas_wire::proto::peer::v1::peer_service_server::PeerService;
 use atlas_wire::proto::peer::v1::{ProposeRequest, ReadIndexRequest};
@@ -18,6 +19,13 @@ use crate::tests::{agent, number, set, soon, submit};
 fn named(job: u64) -> Request {
     let mut request = submit(JobId(job));
     request.origin.request_id = Some(RequestId::new(&format!("submission {job}")).expect("a name"));
+    request
+}
+
+/// A number left in the state, under a name.
+fn named_set(number: u64) -> Request {
+    let mut request = set(number);
+    request.origin.request_id = Some(RequestId::new(&format!("number {number}")).expect("a name"));
     request
 }
 
@@ -56,7 +64,7 @@ async fn the_loss_of_the_leader_costs_writers_time_and_nothing_else() {
     let gone = trio.members.remove(leader);
     let writers = trio.members.iter().zip([0_u64, 1_000]).map(|(one, from)| {
         let handle = one.handle.clone();
-        tokio::spawn(async move {
+        Env::system().spawn("writer", async move {
             for job in from..from + 200 {
                 let answers = handle.propose(vec![named(job)]).await.unwrap_or_else(|error| panic!("{job}: {error}"));
                 assert!(matches!(answers[..], [Ok(Outcome::Submitted { job: found, .. })] if found == JobId(job)));
@@ -64,12 +72,11 @@ async fn the_loss_of_the_leader_costs_writers_time_and_nothing_else() {
         })
     });
     let writers: Vec<_> = writers.collect();
-    while gone.handle.applied().pending() < 50 {
-        tokio::task::yield_now().await;
-    }
+    let mut applied = gone.handle.forward.applied.clone();
+    soon(applied.wait_for(|state| state.pending() >= 50)).await.expect("lives");
     gone.stop().await;
     for writer in writers {
-        soon(writer).await.expect("every submission got its answer");
+        soon(writer.join()).await.expect("every submission got its answer");
     }
     for one in &trio.members {
         let state = soon(one.handle.read()).await.expect("a quorum confirms");
@@ -104,7 +111,7 @@ async fn a_leader_behind_a_pulled_cable_confirms_nothing_and_follows_again() {
     let old = trio.leader().await;
     let (deposed, other) = (&trio.members[old], &trio.members[(old + 1) % 3]);
     deposed.pull_cable();
-    soon(other.handle.propose(vec![set(2)])).await.expect("the others elect a leader");
+    soon(other.handle.propose(vec![named_set(2)])).await.expect("the others elect a leader");
     let read = soon(deposed.handle.read()).await;
     assert!(matches!(read, Err(ReadError::NotLeader { .. })), "{read:?}");
     deposed.plug_in();
@@ -132,13 +139,13 @@ async fn a_proposal_waits_for_a_leader_before_it_is_refused() {
         trio.members[place].pull_cable();
     }
     let waiting = trio.members[first].handle.clone();
-    let proposing = tokio::spawn(async move { waiting.propose(vec![set(5)]).await });
+    let proposing = Env::system().spawn("proposal", async move { waiting.propose(vec![set(5)]).await });
     let gone = trio.members.remove(leader);
     gone.stop().await;
     for one in &trio.members {
         one.plug_in();
     }
-    assert_eq!(soon(proposing).await.expect("no panic"), Ok(vec![Ok(Outcome::Done)]));
+    assert_eq!(soon(proposing.join()).await.expect("no panic"), Ok(vec![Ok(Outcome::Done)]));
     trio.stop().await;
 }
 

@@ -53,8 +53,9 @@ impl Trio {
         let mut members = Vec::new();
         for (member, cable, env, listener) in listeners {
             let data = dir.path().join(member.to_string());
+            let (own, group) = (all[&member].clone(), all.clone());
             let options =
-                Options { member, cluster_id: Some(7), members: all.clone(), history: false, ..Options::new(data) };
+                Options { member, own, cluster_id: Some(7), members: group, history: false, ..Options::new(data) };
             let disk = Box::new(SimDisk::default().driver());
             let (handle, service) = soon(start_on(disk, options, env.clone())).await.expect("starts");
             let incoming = futures::stream::unfold(listener, |listener| async move {
@@ -171,18 +172,14 @@ impl AsyncRead for Wire {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let read = Pin::new(&mut self.inner).poll_read(cx, buf);
-        if self.is_broken() {
-            buf.set_filled(before);
-            return match read {
-                // The bytes are lost; whatever comes next wakes the reader again.
-                Poll::Ready(Ok(())) => {
-                    cx.waker().wake_by_ref();
-                    Poll::Pending
-                }
-                other => other,
-            };
+        let lost = self.is_broken() && buf.filled().len() > before;
+        if !lost {
+            return read;
         }
-        read
+        // The bytes are gone; the reader is woken to look for more, which ends with the other end's.
+        buf.set_filled(before);
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 
