@@ -1,0 +1,216 @@
+//! `atlasctl operator snapshot`: a backup is saved from a running cluster, inspected, and restored into a new one.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use atlas_env::Env;
+use atlas_operator::{About, Found, RecoveryError};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Shown;
+use crate::words;
+
+/// What to do with backups.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Verb {
+    /// Saves a backup of the running cluster, from any of its controllers, and checks it.
+    Save(SaveOptions),
+    /// Reads a backup to its end and says what it holds and whether all of it is whole.
+    Inspect(InspectOptions),
+    /// Makes a data directory from a backup, for the first controller of a new cluster.
+    Restore(RestoreOptions),
+}
+
+/// Where to.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SaveOptions {
+    /// The file to write; it must not exist.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// Which one.
+#[derive(Debug, clap::Args)]
+pub(crate) struct InspectOptions {
+    /// The backup.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// From what, and where to.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RestoreOptions {
+    /// The backup.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The data directory to make; it must not exist, or be empty.
+    #[arg(long, value_name = "DIR")]
+    data_dir: PathBuf,
+    /// The name of the controller that will start on it.
+    #[arg(long, value_name = "NAME", default_value = "c1")]
+    name: String,
+}
+
+pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
+    match verb {
+        Verb::Save(options) => save(context, &options.file).await,
+        Verb::Inspect(options) => show(context, &options.file),
+        Verb::Restore(options) => restore(context, options),
+    }
+}
+
+/// The backup has another name until it was read back whole.
+async fn save(context: &Context, file: &Path) -> Result<Exit, Failure> {
+    if file.exists() {
+        return Err(Failure::usage(format!("\"{}\" exists; a backup overwrites nothing", file.display())));
+    }
+    let mut partial = file.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = PathBuf::from(partial);
+    let failed = |error| words::could_not("write", &partial, &error);
+    let mut out = BufWriter::new(File::create(&partial).map_err(failed)?);
+    let written = |error| words::could_not("write", &partial, &error);
+    context.client()?.download(&["api", "cluster", "snapshot"], |bytes| out.write_all(bytes).map_err(written)).await?;
+    let out = out.into_inner().map_err(|error| failed(error.into_error()))?;
+    out.sync_all().map_err(failed)?;
+    let inspected = atlas_operator::inspect(&partial).map_err(|error| refused(&partial, &error))?;
+    fs::rename(&partial, file).map_err(failed)?;
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+    tell(context, file, &inspected.found)?;
+    context.next(&format!("next: atlasctl operator snapshot inspect {}", file.display()));
+    Ok(verdict(context, &inspected.found))
+}
+
+fn show(context: &Context, file: &Path) -> Result<Exit, Failure> {
+    let inspected = atlas_operator::inspect(file).map_err(|error| refused(file, &error))?;
+    tell(context, file, &inspected.found)?;
+    Ok(verdict(context, &inspected.found))
+}
+
+fn restore(context: &Context, options: &RestoreOptions) -> Result<Exit, Failure> {
+    let RestoreOptions { file, data_dir, name } = options;
+    let restored = atlas_operator::restore::restore(file, data_dir, name, &Env::system());
+    let restored = restored.map_err(|error| refused(file, &error))?;
+    let (about, dir) = (&restored.found.about, data_dir.display());
+    let cluster_id = format!("{:032x}", restored.cluster_id);
+    let text = format!(
+        "{dir}   {}, {}, from entry {} of {}\n  cluster    {cluster_id} (was {})\n  tokens     from {} on; the backup's last was {}\n",
+        words::count(about.jobs, "job"),
+        words::count(about.agents, "agent version"),
+        about.seq,
+        words::date_and_time(about.taken_at),
+        about.cluster_id,
+        restored.grant_seq + 1,
+        about.grant_seq,
+    );
+    let value = json!({
+        "data_dir": data_dir, "cluster_id": cluster_id, "name": name, "grant_seq": restored.grant_seq, "from": about,
+        "missing": restored.found.manifest.missing,
+    });
+    context.show(&Shown { value, text, names: vec![format!("cluster/{cluster_id}")] })?;
+    context.next(&format!("next: atlas-controller --data-dir {dir} --name {name}"));
+    Ok(verdict(context, &restored.found))
+}
+
+/// What a whole backup holds.
+fn tell(context: &Context, file: &Path, found: &Found) -> Result<(), Failure> {
+    let bytes = fs::metadata(file).map_or(0, |metadata| metadata.len());
+    let value = json!({"file": file, "bytes": bytes, "about": found.about, "manifest": found.manifest});
+    let text = described(file, bytes, found);
+    context.show(&Shown { value, text, names: vec![format!("snapshot/{}", file.display())] })
+}
+
+fn described(file: &Path, bytes: u64, found: &Found) -> String {
+    let About { format, version, taken_at, cluster_id, level, seq, event_seq, grant_seq, jobs, agents, nodes } =
+        &found.about;
+    let parts = &found.manifest.parts;
+    let size = |name: &str| words::bytes(parts.iter().filter(|part| part.name == name).map(|part| part.bytes).sum());
+    let artifacts = parts.iter().filter(|part| part.name.starts_with("artifacts/"));
+    let (count, total) = artifacts.fold((0, 0), |(count, total), part| (count + 1, total + part.bytes));
+    let missing = match found.manifest.missing.len() {
+        0 => String::new(),
+        some => format!(", {some} missing"),
+    };
+    format!(
+        "{}   {}   format {format}, made by {version}\n\
+         \x20 cluster    {cluster_id}   level {level}\n\
+         \x20 taken      {}\n\
+         \x20 state      entry {seq}: {}, {}, {}; last token {grant_seq}; {}\n\
+         \x20 history    up to event {event_seq}; {}\n\
+         \x20 artifacts  {count}; {}{missing}\n\
+         \x20 checked    {} as the manifest says, the state keeps its invariants\n",
+        file.display(),
+        words::bytes(bytes),
+        words::date_and_time(*taken_at),
+        words::count(*jobs, "job"),
+        words::count(*agents, "agent version"),
+        words::count(*nodes, "node"),
+        size("state.snapshot"),
+        size("history.sqlite"),
+        words::bytes(total),
+        words::count(parts.len() as u64, "part"),
+    )
+}
+
+/// A backup without some artifact is worth keeping, and not complete.
+fn verdict(context: &Context, found: &Found) -> Exit {
+    if found.manifest.missing.is_empty() {
+        return Exit::Done;
+    }
+    for digest in &found.manifest.missing {
+        context.note(&format!("missing: no controller had sha256:{digest} whole"));
+    }
+    Exit::Short
+}
+
+fn refused(file: &Path, error: &RecoveryError) -> Failure {
+    let text = format!("\"{}\": {}", file.display(), atlas_dev::chain(error));
+    let failure = Failure::new("E0111", Exit::Short, text);
+    match error {
+        RecoveryError::Taken { .. } => failure.with_next("take another folder: --data-dir DIR"),
+        RecoveryError::Archive(_) | RecoveryError::State(_) => {
+            failure.with_next("take an older backup, or save another one: atlasctl operator snapshot save FILE")
+        }
+        _ => failure.with_next("what it means: atlasctl explain-error E0111"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use atlas_operator::About;
+    use expect_test::expect;
+
+    use super::*;
+
+    fn found() -> Found {
+        let about: About = serde_json::from_value(json!({
+            "format": 1, "version": "0.1.0", "taken_at": 1_795_348_867_u64, "cluster_id": "4f".repeat(16), "level": 2, "seq": 1042,
+            "event_seq": 77, "grant_seq": 18, "jobs": 12, "agents": 3, "nodes": 1,
+        }))
+        .expect("complete");
+        let part = |name: &str, bytes: u64| json!({"name": name, "bytes": bytes, "sha256": "00"});
+        let parts =
+            [part("state.snapshot", 4096), part("history.sqlite", 65536), part("artifacts/aa", 512), part("artifacts/bb", 512)];
+        let manifest = serde_json::from_value(json!({"parts": parts, "missing": ["cc"]})).expect("complete");
+        Found { about, manifest }
+    }
+
+    #[test]
+    fn a_backup_is_described_in_seven_lines() {
+        expect![[r#"
+            atlas.tar   72.0 KiB   format 1, made by 0.1.0
+              cluster    4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f4f   level 2
+              taken      2026-11-22 12:01:07 UTC
+              state      entry 1042: 12 jobs, 3 agent versions, 1 node; last token 18; 4.0 KiB
+              history    up to event 77; 64.0 KiB
+              artifacts  2; 1.0 KiB, 1 missing
+              checked    4 parts as the manifest says, the state keeps its invariants
+        "#]]
+        .assert_eq(&described(Path::new("atlas.tar"), 73728, &found()));
+    }
+}

@@ -1,0 +1,152 @@
+//! A backup: one tar file whose parts are named by a manifest at its end.
+//!
+//! In this order: `about.json`, `state.snapshot` (the state as a snapshot has it), `history.sqlite` (cut at the state's last event),
+//! `artifacts/<digest>` for each package and large payload, `manifest.json` with size and SHA-256 of each part before it, and
+//! `manifest.sha256` in the form of sha256sum. The manifest comes last since the archive is made as it is sent; without it an
+//! archive is cut short. A person can read one with tar and sha256sum alone.
+
+mod encode;
+mod read;
+
+use std::io;
+
+use atlas_format::SnapshotError;
+use atlas_types::{Digest, StateImage};
+use serde::{Deserialize, Serialize};
+
+pub use encode::{Encoder, WrongLength};
+pub use read::{Found, read};
+
+/// The format that this program writes.
+pub const FORMAT: u32 = 1;
+
+/// The part that says whose backup it is.
+pub const ABOUT: &str = "about.json";
+/// The part with the state.
+pub const STATE: &str = "state.snapshot";
+/// The part with the history.
+pub const HISTORY: &str = "history.sqlite";
+/// The folder of the parts that are artifacts, each named by its digest.
+pub const ARTIFACTS: &str = "artifacts/";
+const MANIFEST: &str = "manifest.json";
+const MANIFEST_SUM: &str = "manifest.sha256";
+
+/// Why an archive cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// The file cannot be read, or is no tar file.
+    #[error("could not read the archive")]
+    Io(#[source] io::Error),
+    /// It holds what no backup holds.
+    #[error("\"{part}\" is not a part of a backup at this place")]
+    Foreign {
+        /// The name found.
+        part: String,
+    },
+    /// It ends before its manifest.
+    #[error("it is cut short: its manifest is missing")]
+    Cut,
+    /// A part is not what the manifest says.
+    #[error("\"{part}\" is not what the manifest says")]
+    Damaged {
+        /// The part.
+        part: String,
+    },
+    /// A document in it cannot be read.
+    #[error("\"{part}\" could not be read")]
+    Document {
+        /// The part.
+        part: &'static str,
+        /// Why not.
+        source: serde_json::Error,
+    },
+    /// A newer program wrote it.
+    #[error("it has format {found}, this program reads up to {FORMAT}")]
+    NewerFormat {
+        /// Its format.
+        found: u32,
+    },
+    /// The state in it cannot be read.
+    #[error("its state could not be read")]
+    State(#[source] SnapshotError),
+}
+
+/// Whose backup it is, and what of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// The format of the archive.
+    pub format: u32,
+    /// The version of the program that made it.
+    pub version: String,
+    /// When, in seconds since 1970.
+    pub taken_at: u64,
+    /// The cluster's id, 32 hex digits.
+    pub cluster_id: String,
+    /// The feature level that was active.
+    pub level: u32,
+    /// Entries that the state has applied.
+    pub seq: u64,
+    /// The last event in state and history.
+    pub event_seq: u64,
+    /// The last fencing token given out.
+    pub grant_seq: u64,
+    /// Jobs that have not ended, or have and are still in the state.
+    pub jobs: u64,
+    /// Registered agent versions.
+    pub agents: u64,
+    /// Known nodes.
+    pub nodes: u64,
+}
+
+impl About {
+    /// What there is to say of a state.
+    pub fn of(image: &StateImage, version: &str, taken_at: u64) -> Self {
+        Self {
+            format: FORMAT,
+            version: version.to_owned(),
+            taken_at,
+            cluster_id: format!("{:032x}", image.cluster_id),
+            level: image.level.0,
+            seq: image.seq.0,
+            event_seq: image.event_seq.0,
+            grant_seq: image.grant_seq.0,
+            jobs: image.jobs.len() as u64,
+            agents: image.agents.len() as u64,
+            nodes: image.nodes.len() as u64,
+        }
+    }
+}
+
+/// All parts, and what could not be had.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The parts in order.
+    pub parts: Vec<Part>,
+    /// Digests of artifacts that the state or the history names and no controller had whole.
+    pub missing: Vec<String>,
+}
+
+/// One part of an archive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+    /// Its SHA-256, 64 hex digits.
+    pub sha256: String,
+}
+
+/// The name of the part that is an artifact.
+pub fn artifact_part(digest: &Digest) -> String {
+    format!("{ARTIFACTS}{}", digest.hex())
+}
+
+/// The digest that the name of a part says; none for a part that is no artifact.
+pub fn artifact_of(part: &str) -> Option<Digest> {
+    part.strip_prefix(ARTIFACTS)?.parse().ok()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,111 @@
+//! Making an archive part by part, without knowing where the bytes go.
+
+use atlas_types::Digest;
+use sha2::{Digest as _, Sha256};
+use tar::{EntryType, Header};
+
+use super::{About, MANIFEST, MANIFEST_SUM, Manifest, Part, hex};
+
+const BLOCK_BYTES: u64 = 512;
+
+/// A part had another size than was announced for it: the archive is of no use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{part}\" had another size than was announced")]
+pub struct WrongLength {
+    /// The part.
+    pub part: String,
+}
+
+/// Says what to put around the parts. What it returns, and the data it was shown, are the archive, in that order.
+#[derive(Debug)]
+pub struct Encoder {
+    manifest: Manifest,
+    taken_at: u64,
+    open: Option<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    name: String,
+    announced: u64,
+    bytes: u64,
+    digest: Sha256,
+}
+
+impl Encoder {
+    /// An archive, and its first bytes.
+    pub fn new(about: &About) -> (Self, Vec<u8>) {
+        let mut encoder = Self { manifest: Manifest::default(), taken_at: about.taken_at, open: None };
+        let document = document(about);
+        let first = encoder.whole(super::ABOUT, &document);
+        (encoder, first)
+    }
+
+    /// Begins a part of `bytes` bytes.
+    pub fn begin(&mut self, name: &str, bytes: u64) -> Vec<u8> {
+        self.open = Some(Open { name: name.to_owned(), announced: bytes, bytes: 0, digest: Sha256::new() });
+        let mut header = Header::new_gnu();
+        header.set_entry_type(EntryType::Regular);
+        header.set_mode(0o600);
+        header.set_mtime(self.taken_at);
+        header.set_size(bytes);
+        // Names are ours and short.
+        if header.set_path(name).is_err() {
+            header.as_mut_bytes()[..100].fill(0);
+        }
+        header.set_cksum();
+        header.as_bytes().to_vec()
+    }
+
+    /// Is shown what the part holds next.
+    pub fn data(&mut self, bytes: &[u8]) {
+        if let Some(open) = &mut self.open {
+            open.bytes += bytes.len() as u64;
+            open.digest.update(bytes);
+        }
+    }
+
+    /// Ends the part.
+    pub fn end(&mut self) -> Result<Vec<u8>, WrongLength> {
+        let Some(open) = self.open.take() else { return Ok(Vec::new()) };
+        if open.bytes != open.announced {
+            return Err(WrongLength { part: open.name });
+        }
+        let sha256 = hex(&open.digest.finalize());
+        self.manifest.parts.push(Part { name: open.name, bytes: open.bytes, sha256 });
+        Ok(vec![0; padding(open.bytes)])
+    }
+
+    /// Ends the archive; `missing` are the artifacts that could not be had.
+    pub fn finish(mut self, missing: &[Digest]) -> Vec<u8> {
+        self.manifest.missing = missing.iter().map(Digest::hex).collect();
+        let manifest = document(&self.manifest);
+        let sum = format!("{}  {MANIFEST}\n", hex(&Sha256::digest(&manifest)));
+        let mut last = self.whole(MANIFEST, &manifest);
+        last.extend(self.whole(MANIFEST_SUM, sum.as_bytes()));
+        last.extend([0; 2 * BLOCK_BYTES as usize]);
+        last
+    }
+
+    /// A part of which all is there.
+    fn whole(&mut self, name: &str, bytes: &[u8]) -> Vec<u8> {
+        let mut all = self.begin(name, bytes.len() as u64);
+        self.data(bytes);
+        all.extend_from_slice(bytes);
+        // Its length is the announced one.
+        all.extend(self.end().unwrap_or_default());
+        all
+    }
+}
+
+fn padding(bytes: u64) -> usize {
+    (bytes.next_multiple_of(BLOCK_BYTES) - bytes) as usize
+}
+
+/// A document as people read it.
+fn document<T: serde::Serialize>(value: &T) -> Vec<u8> {
+    // Plain structures of texts and numbers serialise without fail.
+    let mut text = serde_json::to_vec_pretty(value).unwrap_or_default();
+    text.push(b'\n');
+    text
+}

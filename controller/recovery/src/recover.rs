@@ -1,0 +1,138 @@
+//! Break glass: a member whose majority is gone for good goes on alone, as another generation.
+//!
+//! What it has applied and what stands in its log is kept, also entries that it does not know to be committed: they may have been
+//! acknowledged. What only the lost members had is lost. The lost ones must never run again beside it; should one, the new cluster
+//! id keeps them apart.
+
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use atlas_env::Env;
+use atlas_raft::{Member, Peer};
+use atlas_raft::offline::{About, Beginning, StoppedMember, begin};
+use atlas_state::State;
+use atlas_types::MemberId;
+
+use crate::identity::{self, Identity};
+use crate::{RecoveryError, generation, remove_left_over, sync_dir, write_error};
+
+/// What would be done, with the member's files read and locked.
+pub struct Plan {
+    data_dir: PathBuf,
+    about: About,
+    own: Peer,
+    state: State,
+    member: StoppedMember,
+    _lock: File,
+}
+
+/// A plan that somebody has confirmed; only [`Plan::confirm`] makes one.
+pub struct Confirmed(Plan);
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recovered {
+    /// The member's name.
+    pub name: String,
+    /// The cluster that it was a member of.
+    pub old_cluster_id: u128,
+    /// The cluster that it is alone in now.
+    pub cluster_id: u128,
+    /// Where log and snapshot are as they were.
+    pub kept: PathBuf,
+}
+
+impl Plan {
+    /// Reads the files of a stopped member and applies its log; changes nothing.
+    pub fn new(data_dir: &Path, env: &Env) -> Result<Self, RecoveryError> {
+        let lock = lock(data_dir)?;
+        let identity = identity::read(data_dir, env)
+            .map_err(|source| RecoveryError::Identity { path: data_dir.to_owned(), source })?;
+        let member = StoppedMember::open(data_dir).map_err(RecoveryError::Member)?;
+        let state = member.state().map_err(RecoveryError::Member)?;
+        let about = member.about();
+        // A member that has no identity yet began the cluster.
+        let (number, name) = identity.map_or((MemberId(1), "c1".to_owned()), |own| (own.member, own.name));
+        let known = about.members.iter().find(|peer| peer.member == number).cloned();
+        let own = Peer { name, ..known.unwrap_or_else(|| Peer::new(number, Member::default())) };
+        Ok(Self { data_dir: data_dir.to_owned(), about, own, state, member, _lock: lock })
+    }
+
+    /// The member itself, as it knows itself.
+    pub fn own(&self) -> &Peer {
+        &self.own
+    }
+
+    /// What the member's files say.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// The state that it would go on with.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Entries that it does not know to be committed and that would count from now on.
+    pub fn unconfirmed(&self) -> u64 {
+        let last = self.about.last.map_or(0, |last| last.index);
+        last.saturating_sub(self.about.committed.map_or(0, |committed| committed.index))
+    }
+
+    /// Takes the id of the cluster as the sign that somebody means this one.
+    pub fn confirm(self, typed: &str) -> Result<Confirmed, RecoveryError> {
+        if typed == format!("{:032x}", self.about.cluster_id) {
+            Ok(Confirmed(self))
+        } else {
+            Err(RecoveryError::NotConfirmed { typed: typed.to_owned() })
+        }
+    }
+}
+
+impl Confirmed {
+    /// Makes the member the only one of a new cluster that goes on from its state. The files before are kept beside the new ones.
+    pub fn carry_out(self, env: &Env) -> Result<Recovered, RecoveryError> {
+        let Plan { data_dir, about, own, state, member, _lock } = self.0;
+        let (raft, new) = (data_dir.join("raft"), data_dir.join("raft.recovering"));
+        remove_left_over(&new)?;
+        let old_cluster_id = about.cluster_id;
+        let cluster_id = env.entropy.u128();
+        let image = generation::next(state.to_image(), cluster_id, own.member);
+        let state = State::from_image(image).map_err(RecoveryError::State)?;
+        let Peer { member: number, name, address, worker, http } = own;
+        let known = Member { name: name.clone(), peer: address, worker, http };
+        let term = about.last.map_or(0, |last| last.term).max(about.vote.map_or(0, |vote| vote.term)) + 1;
+        let index = about.last.map_or(0, |last| last.index) + 1;
+        begin(&new, Beginning { member: number, known, state, term, index }, env).map_err(RecoveryError::Member)?;
+        // From here on the history is the new cluster's: should this break off, whatever starts with another log is refused by it.
+        let history = data_dir.join("history.sqlite");
+        if history.exists() {
+            atlas_history::rebind(&history, cluster_id).map_err(RecoveryError::History)?;
+        }
+        let identity = Identity { cluster_id, member: number, name: name.clone() };
+        identity::write(&data_dir, &identity, env).map_err(write_error(&data_dir))?;
+        drop(member);
+        let kept = free(data_dir.join(format!("raft.before-{:08x}", (old_cluster_id >> 96) as u32)));
+        fs::rename(&raft, &kept).map_err(write_error(&kept))?;
+        fs::rename(&new, &raft).map_err(write_error(&raft))?;
+        sync_dir(&data_dir)?;
+        Ok(Recovered { name, old_cluster_id, cluster_id, kept })
+    }
+}
+
+/// Takes the lock of the data directory, which a running controller holds.
+fn lock(data_dir: &Path) -> Result<File, RecoveryError> {
+    let path = data_dir.join("lock");
+    let file = File::open(&path).map_err(write_error(&path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(RecoveryError::Running { path: data_dir.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(RecoveryError::Write { path, source }),
+    }
+}
+
+/// The path, or the first of `path.2`, `path.3`, … that nothing has.
+fn free(path: PathBuf) -> PathBuf {
+    let numbered = |number: u32| PathBuf::from(format!("{}.{number}", path.display()));
+    if path.exists() { (2..).map(numbered).find(|path| !path.exists()).unwrap_or(path) } else { path }
+}

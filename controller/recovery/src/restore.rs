@@ -1,0 +1,125 @@
+//! From a backup to the data directory of the first member of a new generation.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use atlas_env::Env;
+use atlas_raft::Member;
+use atlas_raft::offline::{Beginning, begin};
+use atlas_state::State;
+use atlas_types::{MemberId, StateImage};
+
+use crate::archive::{self, ArchiveError, Found, HISTORY, STATE, artifact_of};
+use crate::identity::{self, Identity};
+use crate::{RecoveryError, generation, parent, remove_left_over, sync_dir, write_error};
+
+const BUFFER_BYTES: usize = 1 << 20;
+/// The number of the first member of a cluster.
+const FIRST: MemberId = MemberId(1);
+
+/// A backup that was read to its end: every part matches the manifest and the state keeps its invariants.
+#[derive(Debug, Clone)]
+pub struct Inspected {
+    /// Whose backup it is, and its parts.
+    pub found: Found,
+    /// The state in it.
+    pub state: State,
+}
+
+/// A data directory that a controller can start on.
+#[derive(Debug, Clone)]
+pub struct Restored {
+    /// The backup that it came from.
+    pub found: Found,
+    /// The new cluster.
+    pub cluster_id: u128,
+    /// The last token that counts as given out: the first new lease gets the next one.
+    pub grant_seq: u64,
+}
+
+/// Reads and checks a backup; writes nothing.
+pub fn inspect(path: &Path) -> Result<Inspected, RecoveryError> {
+    let (found, image) = unpack(path, |_, _| Ok(()))?;
+    let state = State::from_image(image).map_err(RecoveryError::State)?;
+    Ok(Inspected { found, state })
+}
+
+/// Makes `data_dir`, which must not exist or be empty, from a backup: one member, alone in a cluster with a new id.
+///
+/// Everything is made beside it and takes its place in one step at the end, so that a restore that breaks off leaves nothing that
+/// a controller would start on.
+pub fn restore(path: &Path, data_dir: &Path, name: &str, env: &Env) -> Result<Restored, RecoveryError> {
+    let empty = match fs::read_dir(data_dir) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(source) => return Err(RecoveryError::Write { path: data_dir.to_owned(), source }),
+    };
+    if !empty {
+        return Err(RecoveryError::Taken { path: data_dir.to_owned() });
+    }
+    let mut partial = data_dir.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = PathBuf::from(partial);
+    remove_left_over(&partial)?;
+    let artifacts = partial.join("artifacts");
+    fs::create_dir_all(&artifacts).map_err(write_error(&artifacts))?;
+    let history = partial.join("history.sqlite");
+    let (found, image) = unpack(path, |part, input| match artifact_of(part) {
+        Some(digest) => {
+            let hex = digest.hex();
+            let (head, tail) = hex.split_at(2);
+            let folder = artifacts.join(head);
+            fs::create_dir_all(&folder)?;
+            write(input, &folder.join(tail))?;
+            File::open(&folder)?.sync_all()
+        }
+        None if part == HISTORY => write(input, &history),
+        None => Ok(()),
+    })?;
+    sync_dir(&artifacts)?;
+
+    let cluster_id = env.entropy.u128();
+    let image = generation::next(image, cluster_id, FIRST);
+    let (grant_seq, index) = (image.grant_seq.0, image.seq.0.max(1));
+    let state = State::from_image(image).map_err(RecoveryError::State)?;
+    atlas_history::rebind(&history, cluster_id).map_err(RecoveryError::History)?;
+    let known = Member { name: name.to_owned(), ..Member::default() };
+    let beginning = Beginning { member: FIRST, known, state, term: 1, index };
+    begin(&partial.join("raft"), beginning, env).map_err(RecoveryError::Member)?;
+    let own = Identity { cluster_id, member: FIRST, name: name.to_owned() };
+    identity::write(&partial, &own, env).map_err(write_error(&partial))?;
+    sync_dir(&partial)?;
+    // An empty directory may stand in the place.
+    fs::rename(&partial, data_dir).map_err(write_error(data_dir))?;
+    sync_dir(parent(data_dir))?;
+    Ok(Restored { found, cluster_id, grant_seq })
+}
+
+/// Reads an archive to its end and decodes its state on the way.
+fn unpack(
+    path: &Path,
+    mut take: impl FnMut(&str, &mut dyn Read) -> io::Result<()>,
+) -> Result<(Found, StateImage), RecoveryError> {
+    let file = File::open(path).map_err(|source| RecoveryError::Archive(ArchiveError::Io(source)))?;
+    let mut state = None;
+    let read = archive::read(BufReader::with_capacity(BUFFER_BYTES, file), |part, input| {
+        if part == STATE {
+            state = Some(atlas_format::decode_snapshot(input));
+            return Ok(());
+        }
+        take(part, input)
+    });
+    let found = read.map_err(RecoveryError::Archive)?;
+    match state {
+        Some(Ok(image)) => Ok((found, image)),
+        Some(Err(source)) => Err(RecoveryError::Archive(ArchiveError::State(source))),
+        None => Err(RecoveryError::Archive(ArchiveError::Cut)),
+    }
+}
+
+fn write(input: &mut dyn Read, path: &Path) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    io::copy(input, &mut file)?;
+    file.sync_all()
+}
