@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{agent, agent_exec, deploy, dev, explain_error, job, node, run};
+use crate::command::{agent, agent_exec, deploy, dev, explain_error, job, node, operator, run};
 use crate::exit;
 use crate::output::Form;
 
@@ -44,6 +44,9 @@ pub(crate) enum Command {
     /// Nodes: machines that run agents.
     #[command(subcommand)]
     Node(node::Verb),
+    /// Backups, and the files of a stopped controller.
+    #[command(subcommand)]
+    Operator(operator::Verb),
     /// Prints what an error code means and what to try, without a network.
     ExplainError(explain_error::Options),
     /// Prints the versions of this program and of the cluster.

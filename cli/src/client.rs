@@ -89,6 +89,21 @@ impl Client {
         self.answer(request).await
     }
 
+    /// Downloads bytes, piece by piece.
+    pub(crate) async fn download(
+        &self,
+        path: &[&str],
+        mut each: impl FnMut(&[u8]) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let request = self.request(Method::GET, path)?;
+        let response = self.send(request.header("Accept", "*/*, application/problem+json")).await?;
+        let mut pieces = response.bytes_stream();
+        while let Some(piece) = pieces.next().await {
+            each(&piece.map_err(|error| self.unreachable(&error))?)?;
+        }
+        Ok(())
+    }
+
     /// Follows a stream of events until it ends or `each` says so.
     pub(crate) async fn events(
         &self,

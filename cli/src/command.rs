@@ -7,6 +7,7 @@ pub(crate) mod dev;
 pub(crate) mod explain_error;
 pub(crate) mod job;
 pub(crate) mod node;
+pub(crate) mod operator;
 pub(crate) mod run;
 pub(crate) mod version;
 
@@ -27,6 +28,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Job(verb) => block_on(job::run(context, &verb)),
         Command::Agent(verb) => block_on(agent::run(context, &verb)),
         Command::Node(verb) => block_on(node::run(context, &verb)),
+        Command::Operator(verb) => block_on(operator::run(context, &verb)),
         Command::Version => block_on(version::run(context)),
     }
 }

@@ -42,6 +42,21 @@ pub(crate) fn time_of_day(unix_seconds: f64) -> String {
     format!("{:02}:{:02}:{:02}.{ms:03}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
 }
 
+/// The date and time (UTC) of a Unix time: `2026-11-22 12:01:07 UTC`.
+pub(crate) fn date_and_time(unix_seconds: u64) -> String {
+    let (days, seconds) = (unix_seconds / 86_400, unix_seconds % 86_400);
+    // Civil date from days, counted in eras of 400 years that begin on the first of March.
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}
+
 /// `90`, `500ms`, `30s`, `5m`, `2h`: how arguments say durations; a bare number is seconds.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -104,5 +119,13 @@ mod tests {
     #[test]
     fn times_of_day_are_utc() {
         expect!["12:01:07.204"].assert_eq(&time_of_day(1_795_348_867.204));
+        let all = [0, 951_782_399, 951_782_400, 1_795_348_867, 4_107_542_400].map(date_and_time);
+        let expected = expect![[r#"
+            1970-01-01 00:00:00 UTC
+            2000-02-28 23:59:59 UTC
+            2000-02-29 00:00:00 UTC
+            2026-11-22 12:01:07 UTC
+            2100-03-01 00:00:00 UTC"#]];
+        expected.assert_eq(&all.join("\n"));
     }
 }

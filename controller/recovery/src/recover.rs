@@ -8,8 +8,8 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use atlas_env::Env;
-use atlas_raft::{Member, Peer};
 use atlas_raft::offline::{About, Beginning, StoppedMember, begin};
+use atlas_raft::{Member, Peer};
 use atlas_state::State;
 use atlas_types::MemberId;
 

@@ -35,11 +35,8 @@ async fn stopped(data_dir: &Path) -> State {
     configure(&handle, 9).await;
     let state = handle.read().await.expect("it leads alone");
     service.shutdown().await;
-    let history = SqliteHistory::open(
-        atlas_history::Options::new(data_dir.join("history.sqlite")),
-        Env::system(),
-        |_| (),
-    );
+    let history =
+        SqliteHistory::open(atlas_history::Options::new(data_dir.join("history.sqlite")), Env::system(), |_| ());
     let history = history.expect("opens");
     history.bind(state.cluster_id()).expect("bound");
     history.resync(Vec::new(), state.event_seq()).await.expect("queued");
@@ -91,8 +88,7 @@ async fn a_backup_becomes_a_cluster_of_its_own() {
     assert_eq!((again.config().jobs_active_max, again.grant_seq().0), (9, restored.grant_seq));
     configure(&handle, 10).await;
     service.shutdown().await;
-    let history =
-        SqliteHistory::open(atlas_history::Options::new(new.join("history.sqlite")), Env::system(), |_| ());
+    let history = SqliteHistory::open(atlas_history::Options::new(new.join("history.sqlite")), Env::system(), |_| ());
     history.expect("opens").bind(restored.cluster_id).expect("the history came along");
 }
 
@@ -101,7 +97,10 @@ async fn a_member_of_a_lost_majority_goes_on_alone_once_that_is_confirmed() {
     let dir = tempfile::tempdir().expect("a directory");
     let state = stopped(dir.path()).await;
     let plan = Plan::new(dir.path(), &Env::system()).expect("stopped");
-    assert!(matches!(Plan::new(dir.path(), &Env::system()), Err(RecoveryError::Running { .. })), "the plan holds the lock");
+    assert!(
+        matches!(Plan::new(dir.path(), &Env::system()), Err(RecoveryError::Running { .. })),
+        "the plan holds the lock"
+    );
     assert!(matches!(plan.confirm("yes"), Err(RecoveryError::NotConfirmed { .. })));
     let plan = Plan::new(dir.path(), &Env::system()).expect("stopped");
     let confirmed = plan.confirm(&format!("{:032x}", state.cluster_id())).expect("typed");

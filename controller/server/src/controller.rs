@@ -15,6 +15,7 @@ use atlas_types::{ClusterConfig, Command, ConfigureCluster, Level, Namespace, Or
 use serde_json::json;
 use tokio::sync::{Mutex, watch};
 
+use crate::backup::Backups;
 use crate::http::{HttpDoor, serve};
 use crate::cluster::{self, Cluster};
 use crate::join::{self, JoinError};
@@ -165,6 +166,7 @@ impl Controller {
             loopback: http_addr.ip().is_loopback(),
             stop: stopped.clone(),
             cluster: cluster.clone(),
+            backups: Backups::new(&options.data_dir, env.clone()),
             about: about(&options, &handle),
         });
         let worker_parts = worker_door::Parts {

@@ -14,6 +14,7 @@ mod query;
 mod request;
 mod route;
 mod serve;
+mod snapshot;
 mod socket;
 
 use std::time::Duration;
@@ -28,6 +29,8 @@ use crate::cluster::Cluster;
 use answer::{Answer, Problem, Response};
 use request::Request;
 use route::Route;
+
+use crate::backup::Backups;
 
 pub(crate) use serve::serve;
 
@@ -62,6 +65,8 @@ pub(crate) struct HttpDoor {
     pub(crate) loopback: bool,
     /// Turns true when the controller stops: streams end then.
     pub(crate) stop: watch::Receiver<bool>,
+    /// Makes backups.
+    pub(crate) backups: Backups,
     /// What `/api/version` answers.
     pub(crate) about: serde_json::Value,
 }
@@ -124,6 +129,7 @@ impl HttpDoor {
             (Route::TransferLeader, &Method::POST) => cluster::transfer_leader(self, request).await,
             (Route::Health, &Method::GET) => nodes::health(self, request).await,
             (Route::Ready, &Method::GET) => nodes::ready(self).await,
+            (Route::Snapshot, &Method::GET) => snapshot::get(self).await,
             (Route::Version, &Method::GET) => Ok(answer::json(http::StatusCode::OK, &self.about)),
             (Route::Figures, &Method::GET) => Ok(answer::json(http::StatusCode::OK, &self.service.figures())),
             (Route::FiguresOf(agent), &Method::GET) => {

@@ -4,6 +4,7 @@
 //! the crates below: this one owns sockets, frames and the table of options.
 #![deny(missing_docs)]
 
+mod backup;
 mod cluster;
 mod controller;
 mod http;

@@ -172,6 +172,9 @@ pub enum Error {
         /// Its words.
         message: String,
     },
+    /// A backup cannot be made at the moment.
+    #[error("no backup at the moment: {0}")]
+    NoBackup(&'static str),
     /// A fault of ours; the details are in the log.
     #[error("internal error")]
     Internal,
@@ -218,6 +221,7 @@ impl Error {
             Self::Membership(_) => catalogue::MEMBERSHIP_REFUSED,
             Self::NameTaken(_) => catalogue::NAME_TAKEN,
             Self::Relayed { entry, .. } => *entry,
+            Self::NoBackup(_) => catalogue::NO_BACKUP,
             Self::Internal => catalogue::INTERNAL,
         }
     }
@@ -273,6 +277,11 @@ impl Error {
     pub fn relayed(code: &str, message: String) -> Self {
         let entry = catalogue::ENTRIES.iter().find(|entry| entry.code == code);
         Self::Relayed { entry: entry.copied().unwrap_or(catalogue::INTERNAL), message }
+    }
+
+    /// The room for a backup could not be had, or not be written.
+    pub fn backup_failed(error: &std::io::Error) -> Self {
+        Self::internal("write a backup", error)
     }
 
     /// A fault of ours: logged here, in full, and shown to nobody.

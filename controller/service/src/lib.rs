@@ -8,6 +8,7 @@
 mod agents;
 mod archive;
 mod artifacts;
+mod backup;
 mod catalogue;
 mod cluster;
 mod catch_up;
@@ -36,6 +37,7 @@ mod waiters;
 
 pub use agents::{Registered, ShownAgent, Versions};
 pub use artifacts::{ArtifactError, ArtifactOptions, Artifacts, Receiver, Sender, digest_of};
+pub use backup::Backup;
 pub use catalogue::{ENTRIES, Entry};
 pub use contracts::Known;
 pub use error::Error;

@@ -121,7 +121,11 @@ fn recover(context: &Context, options: &RecoverOptions) -> Result<Exit, Failure>
     let confirmed = plan.confirm(typed).map_err(|error| refused(dir, &error))?;
     let recovered = confirmed.carry_out(&Env::system()).map_err(|error| refused(dir, &error))?;
     let (old, new) = (format!("{:032x}", recovered.old_cluster_id), format!("{:032x}", recovered.cluster_id));
-    let text = format!("{} is alone in cluster {new} (was {old})\n  before     {}\n", recovered.name, recovered.kept.display());
+    let text = format!(
+        "{} is alone in cluster {new} (was {old})\n  before     {}\n",
+        recovered.name,
+        recovered.kept.display()
+    );
     let value = json!({"cluster_id": new, "old_cluster_id": old, "name": recovered.name, "kept": recovered.kept});
     context.show(&Shown { value, text, names: vec![format!("cluster/{new}")] })?;
     context.note("wipe the data of every other member of the old cluster before you let it join this one");
@@ -132,14 +136,16 @@ fn recover(context: &Context, options: &RecoverOptions) -> Result<Exit, Failure>
 /// What would become of what.
 fn told(plan: &Plan) -> String {
     let about = plan.about();
-    let others: Vec<String> = about.voters.iter().filter(|member| **member != plan.own().member).map(|m| format!("c{}", m.0)).collect();
-    let others = if others.is_empty() { "it is the only voter".to_owned() } else { format!("given up: {}", others.join(" ")) };
+    let others: Vec<String> =
+        about.voters.iter().filter(|member| **member != plan.own().member).map(|m| format!("c{}", m.0)).collect();
+    let others =
+        if others.is_empty() { "it is the only voter".to_owned() } else { format!("given up: {}", others.join(" ")) };
     format!(
         "{} would go on alone, as another cluster; {others}\n\
          kept: {} up to entry {} of its log, {} of which it does not know to be committed\n\
          lost: whatever only the others had, also if it was acknowledged",
         plan.own().name,
-        words::count(plan.state().jobs().count() as u64, "job"),
+        words::count(plan.state().to_image().jobs.len() as u64, "job"),
         about.last.map_or(0, |id| id.index),
         plan.unconfirmed(),
     )

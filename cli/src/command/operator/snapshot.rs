@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use atlas_env::Env;
 use atlas_operator::{About, Found, RecoveryError};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -194,8 +194,12 @@ mod tests {
         }))
         .expect("complete");
         let part = |name: &str, bytes: u64| json!({"name": name, "bytes": bytes, "sha256": "00"});
-        let parts =
-            [part("state.snapshot", 4096), part("history.sqlite", 65536), part("artifacts/aa", 512), part("artifacts/bb", 512)];
+        let parts = [
+            part("state.snapshot", 4096),
+            part("history.sqlite", 65536),
+            part("artifacts/aa", 512),
+            part("artifacts/bb", 512),
+        ];
         let manifest = serde_json::from_value(json!({"parts": parts, "missing": ["cc"]})).expect("complete");
         Found { about, manifest }
     }

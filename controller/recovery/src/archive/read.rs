@@ -76,7 +76,8 @@ pub fn read(
 }
 
 fn read_about(bytes: &[u8]) -> Result<About, ArchiveError> {
-    let about: About = serde_json::from_slice(bytes).map_err(|source| ArchiveError::Document { part: ABOUT, source })?;
+    let about: About =
+        serde_json::from_slice(bytes).map_err(|source| ArchiveError::Document { part: ABOUT, source })?;
     if about.format > FORMAT { Err(ArchiveError::NewerFormat { found: about.format }) } else { Ok(about) }
 }
 

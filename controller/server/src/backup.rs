@@ -1,0 +1,146 @@
+//! Backups as a stream: collected by the service, put into an archive part by part, and sent as it is made.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use atlas_env::Env;
+use atlas_recovery::archive::{About, Encoder, HISTORY, STATE, artifact_part};
+use atlas_service::{Backup, Error, Service};
+use atlas_types::Digest;
+use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+/// Bytes of one piece of the stream.
+const PIECE_BYTES: usize = 256 << 10;
+/// Pieces that wait for the reader.
+const PIECES_MAX: usize = 4;
+
+/// What a backup's reader gets next; after an error it is over, and of no use.
+pub(crate) type Piece = io::Result<Bytes>;
+
+/// Makes backups, one at a time: each takes room for a copy of state and history.
+#[derive(Clone)]
+pub(crate) struct Backups {
+    folder: PathBuf,
+    one: Arc<Semaphore>,
+    env: Env,
+}
+
+impl Backups {
+    /// Backups of the controller in `data_dir`.
+    pub(crate) fn new(data_dir: &Path, env: Env) -> Self {
+        Self { folder: data_dir.join("backup"), one: Arc::new(Semaphore::new(1)), env }
+    }
+
+    /// Collects a backup and sends it; refused while another one is under way.
+    pub(crate) async fn begin(&self, service: Service) -> Result<mpsc::Receiver<Piece>, Error> {
+        let busy = |_| Error::NoBackup("another backup is being made");
+        let permit = Arc::clone(&self.one).try_acquire_owned().map_err(busy)?;
+        self.clear(true).await?;
+        let Backup { state, artifacts } = service.backup(self.folder.join(HISTORY)).await?;
+        let (path, taken_at) = (self.folder.join(STATE), self.env.clock.wall());
+        let about = blocking(&self.env, "backup-state", move || {
+            let image = state.to_image();
+            let mut file = io::BufWriter::new(std::fs::File::create(path)?);
+            atlas_format::encode_snapshot(&image, &mut file).map_err(io::Error::other)?;
+            Ok(About::of(&image, env!("CARGO_PKG_VERSION"), (taken_at.0.max(0) / 1_000_000).unsigned_abs()))
+        });
+        let about = about.await.map_err(|error| Error::backup_failed(&error))?;
+        let (sender, receiver) = mpsc::channel(PIECES_MAX);
+        let sending = Sending { backups: self.clone(), service, sender, _permit: permit };
+        self.env.spawn("backup", async move {
+            if let Err(error) = sending.send(&about, artifacts.into_iter().collect()).await {
+                tracing::warn!(error = &error as &dyn std::error::Error, "a backup was not sent to its end");
+                let _ = sending.sender.send(Err(error)).await;
+            }
+            let _ = sending.backups.clear(false).await;
+        });
+        Ok(receiver)
+    }
+
+    /// Removes what this or an earlier backup left, and makes the folder anew if there is a next one.
+    async fn clear(&self, again: bool) -> Result<(), Error> {
+        let folder = self.folder.clone();
+        let clearing = blocking(&self.env, "backup-clear", move || {
+            match std::fs::remove_dir_all(&folder) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            if again { std::fs::create_dir_all(&folder) } else { Ok(()) }
+        });
+        clearing.await.map_err(|error| Error::backup_failed(&error))
+    }
+}
+
+/// Runs work on files off the async threads.
+async fn blocking<T: Send + 'static>(
+    env: &Env,
+    name: &'static str,
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    env.spawn_blocking(name, work).join().await.unwrap_or_else(|_| Err(io::ErrorKind::Interrupted.into()))
+}
+
+/// A backup on its way out.
+struct Sending {
+    backups: Backups,
+    service: Service,
+    sender: mpsc::Sender<Piece>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Sending {
+    async fn send(&self, about: &About, artifacts: Vec<Digest>) -> io::Result<()> {
+        let (mut encoder, first) = Encoder::new(about);
+        self.give(first).await?;
+        for part in [STATE, HISTORY] {
+            self.file(&mut encoder, part).await?;
+        }
+        let mut missing = Vec::new();
+        for digest in artifacts {
+            // What cannot be had is told at the end: the rest is worth having.
+            match self.service.artifact(digest).await {
+                Ok(bytes) => self.artifact(&mut encoder, digest, bytes).await?,
+                Err(_) => missing.push(digest),
+            }
+        }
+        self.give(encoder.finish(&missing)).await
+    }
+
+    async fn file(&self, encoder: &mut Encoder, part: &str) -> io::Result<()> {
+        let file = self.backups.env.files.open(&self.backups.folder.join(part))?;
+        let size = file.size();
+        self.give(encoder.begin(part, size)).await?;
+        let mut offset = 0;
+        while offset < size {
+            let len = PIECE_BYTES.min(usize::try_from(size - offset).unwrap_or(PIECE_BYTES));
+            let file = Arc::clone(&file);
+            let piece = blocking(&self.backups.env, "backup-read", move || {
+                let mut piece = vec![0; len];
+                file.read_exact_at(offset, &mut piece).map(|()| piece)
+            });
+            let piece = piece.await?;
+            encoder.data(&piece);
+            offset += piece.len() as u64;
+            self.give(piece).await?;
+        }
+        self.give(encoder.end().map_err(io::Error::other)?).await
+    }
+
+    async fn artifact(&self, encoder: &mut Encoder, digest: Digest, bytes: Bytes) -> io::Result<()> {
+        self.give(encoder.begin(&artifact_part(&digest), bytes.len() as u64)).await?;
+        encoder.data(&bytes);
+        self.give(bytes).await?;
+        self.give(encoder.end().map_err(io::Error::other)?).await
+    }
+
+    /// Hands a piece to the reader.
+    async fn give(&self, piece: impl Into<Bytes>) -> io::Result<()> {
+        let piece = piece.into();
+        if piece.is_empty() {
+            return Ok(());
+        }
+        self.sender.send(Ok(piece)).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}
