@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_types::{Digest, EventRecord, EventSeq, Job, JobId};
+use atlas_types::{Digest, EventRecord, EventSeq, Job, JobId, Timestamp};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -20,8 +20,10 @@ use crate::{
 pub struct Options {
     /// The file.
     pub path: PathBuf,
-    /// How many of the latest events can be read again; jobs are kept without a bound.
+    /// How many of the latest events can be read again.
     pub events_kept: u64,
+    /// How long an ended job is kept, by the times of the events; none is for ever.
+    pub jobs_kept_for: Option<Duration>,
     /// The longest time that a written event waits for its sync.
     pub sync_interval: Duration,
     /// How long the writer waits for more before a transaction.
@@ -36,6 +38,7 @@ impl Options {
         Self {
             path,
             events_kept: 1_000_000,
+            jobs_kept_for: None,
             sync_interval: Duration::from_millis(200),
             gather_interval: Duration::from_millis(10),
             queue_max: 1_024,
@@ -84,6 +87,7 @@ impl SqliteHistory {
             gaps: found,
             observe: Box::new(observe),
             wal: None,
+            dropped_at: Timestamp::NOT_YET,
         };
         writer.sync()?;
         env.thread("history", move || writer.run()).map_err(HistoryError::Sync)?;

@@ -295,3 +295,33 @@ async fn a_copy_ends_at_one_event_and_can_go_to_another_cluster() {
     synced(&copy, 6).await;
     assert_eq!(copy.job(JobId(3)).await.expect("reads").expect("ended").status, JobStatus::Failed);
 }
+
+#[tokio::test]
+async fn jobs_that_were_kept_long_enough_are_dropped_with_what_they_show() {
+    let (_dir, path) = file();
+    let options = Options {
+        sync_interval: Duration::from_millis(5),
+        gather_interval: Duration::from_millis(1),
+        jobs_kept_for: Some(Duration::from_secs(100)),
+        ..Options::new(path)
+    };
+    let history = SqliteHistory::open(options, Env::system(), |_| ()).expect("opens");
+    for id in 1..=200 {
+        let at = Timestamp(id * 1_000_000);
+        let mut ended = Job { completed_at: at, ..job(id.unsigned_abs(), JobStatus::Completed) };
+        let digest = Digest([u8::try_from(id).expect("a byte"); 32]);
+        ended.output = Some(Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes: 70_000 } });
+        let event = Event::Job { change: JobChange::Ended, old_status: JobStatus::Running, job: Arc::new(ended) };
+        let record = EventRecord { seq: EventSeq(id.unsigned_abs()), at, event };
+        history.append([record].into()).await.expect("queued");
+        synced(&history, id.unsigned_abs()).await;
+    }
+    let kept = async |id: u64| history.job(JobId(id)).await.expect("reads").is_some();
+    assert!(!kept(90).await);
+    assert!(kept(100).await && kept(200).await);
+    let digests = [90, 100, 200].map(|byte| Digest([byte; 32])).to_vec();
+    assert_eq!(history.refers(digests).await.expect("reads"), [false, true, true]);
+    let gone = history.events(EventSeq(80), 1).await.expect_err("dropped");
+    assert!(matches!(gone, HistoryError::Gone { .. }), "{gone}");
+    assert_eq!(history.events(EventSeq(100), 999).await.expect("reads").len(), 100);
+}
