@@ -9,11 +9,13 @@ use atlas_state::State;
 use atlas_types::{EventRecord, EventSeq, MemberId, NodeEpoch, NodeId, Outcome, Rejection, Request, Seq};
 use tokio::sync::{broadcast, watch};
 
+use crate::digests::Agreement;
 use crate::door::PeerDoor;
 use crate::error::{Leadership, ProposeError, ReadError};
 use crate::forward::Forward;
 use crate::local::Input;
 use crate::membership::Group;
+use crate::space::Disk;
 
 /// An entry that this member has applied: what happened, and the state behind it.
 #[derive(Debug, Clone)]
@@ -82,6 +84,8 @@ pub struct Handle {
     pub(crate) history: Arc<watch::Sender<EventSeq>>,
     pub(crate) door: PeerDoor,
     pub(crate) group: Group,
+    pub(crate) disk: watch::Receiver<Disk>,
+    pub(crate) agreement: watch::Receiver<Agreement>,
 }
 
 impl fmt::Debug for Handle {
@@ -99,6 +103,11 @@ impl Handle {
     /// This member's number.
     pub fn member(&self) -> MemberId {
         MemberId(*self.door.raft.node_id())
+    }
+
+    /// Whether this member is all there is of its group: nobody else can come to lead it.
+    pub fn is_alone(&self) -> bool {
+        self.door.raft.voter_ids().eq([self.member().0])
     }
 
     /// Proposes `requests` and waits until their entry is applied, or their refusal is certain. One answer a request, in order.
@@ -124,6 +133,11 @@ impl Handle {
     /// The state as this member has applied it: may be behind.
     pub fn applied(&self) -> State {
         self.forward.applied.borrow().clone()
+    }
+
+    /// How many entries this member has applied.
+    pub fn applied_seq(&self) -> Seq {
+        self.forward.applied.borrow().seq()
     }
 
     /// What this member applies from now on. A receiver that lags is told so by its error; it then reads the state again.

@@ -34,8 +34,12 @@ use crate::backup::Backups;
 
 pub(crate) use serve::serve;
 
-/// On an answer that may be stale: how many entries its controller has applied.
-const APPLIED: HeaderName = HeaderName::from_static("atlas-applied");
+/// On every answer: how many entries its controller had applied. A client that gives it back reads nothing older, wherever it asks.
+const INDEX: HeaderName = HeaderName::from_static("x-atlas-index");
+/// On an answer that may be stale.
+const CONSISTENCY: HeaderName = HeaderName::from_static("atlas-consistency");
+/// How long a controller that is behind a client may take to catch up.
+const BEHIND_MAX: Duration = Duration::from_secs(5);
 
 /// Bounds of the door. Each is an option of the controller.
 #[derive(Debug, Clone)]
@@ -88,16 +92,22 @@ impl HttpDoor {
             None => Err((atlas_service::Error::UnknownPath.into(), false)),
         };
         let mut response = answer.unwrap_or_else(|(problem, ours)| problem.into_response(accepts_problem || ours));
+        let applied = self.service.handle().applied_seq().0;
+        response.headers_mut().insert(INDEX, HeaderValue::from(applied));
         if stale {
-            // What may be behind says how far it is.
-            let applied = self.service.handle().applied().seq().0;
-            response.headers_mut().insert(APPLIED, HeaderValue::from(applied));
+            response.headers_mut().insert(CONSISTENCY, HeaderValue::from_static("stale"));
         }
         response
     }
 
     async fn dispatch(&self, route: Route, request: &mut Request) -> Answer {
-        let caller = Caller { trace: request.trace(), ..Caller::local(Door::Http) };
+        if let Some(seq) = request.seen()?
+            && !self.service.handle().wait_applied(seq, BEHIND_MAX).await
+        {
+            return Err(atlas_service::Error::Behind.into());
+        }
+        let (trace, request_id) = (request.trace(), request.request_id()?);
+        let caller = Caller { trace, request_id, ..Caller::local(Door::Http) };
         let methods = route.methods();
         match (route, request.method()) {
             (Route::Jobs, &Method::POST) => jobs::submit(self, &caller, request).await,
@@ -107,7 +117,7 @@ impl HttpDoor {
             (Route::JobWait(id), &Method::GET) => jobs::wait(self, &caller, request, &id).await,
             (Route::JobCancel(id), &Method::POST) => jobs::cancel(self, &caller, &id).await,
             (Route::JobResolve(id), &Method::POST) => jobs::resolve(self, &caller, request, &id).await,
-            (Route::JobRetry(id), &Method::POST) => jobs::retry(self, &caller, request, &id).await,
+            (Route::JobRetry(id), &Method::POST) => jobs::retry(self, &caller, &id).await,
             (Route::JobEvents(id), &Method::GET) => events::job(self, &caller, request, &id).await,
             (Route::JobLogs(id), &Method::GET) => logs::get(self, &caller, request, &id).await,
             (Route::Events, &Method::GET) => events::all(self, request).await,

@@ -102,7 +102,7 @@ impl Service {
         let (name, version, package_bytes) = (contract.name.clone(), contract.version, package.len() as u64);
         let stored = self.shared.artifacts.store(package).await;
         let digest = stored.map_err(|error| Error::storing("the package", error))?;
-        let state = self.shared.handle.applied();
+        let state = self.shared.current().await?;
         let known = state.agent(&caller.namespace, &name, version);
         if known.is_some_and(|known| known.digest == digest && !known.retired) {
             return Ok(Registered { name, version, digest, changed: false });

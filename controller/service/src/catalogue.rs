@@ -50,7 +50,9 @@ catalogue! {
     PEERS_AWAY = "E4006" Unavailable "too few controllers answer";
     LEVEL_TOO_LOW = "E4007" Unavailable "not all controllers have this feature yet";
     HISTORY_BEHIND = "E4008" Unavailable "history is behind";
-    NO_BACKUP = "E4009" Busy "a backup cannot be made at the moment";
+    NO_SPACE = "E4009" NoSpace "the disk is nearly full";
+    BEHIND = "E4010" Unavailable "the controller is behind";
+    NO_BACKUP = "E4011" Busy "a backup cannot be made at the moment";
     UNKNOWN_NODE = "E5001" NotFound "no such node";
     NODE_BUSY = "E5002" Conflict "the node still has leases";
     UNKNOWN_MEMBER = "E6001" NotFound "no such member";

@@ -134,12 +134,18 @@ pub enum Error {
     /// This controller's history lacks what was asked for, and none that has it answers.
     #[error("this controller's history is behind, and no other one answers for it")]
     HistoryBehind,
+    /// This controller has not applied what the client has seen elsewhere.
+    #[error("this controller is behind what the client has seen")]
+    Behind,
     /// Nobody leads.
     #[error("the cluster has no leader at the moment")]
     NoLeader,
     /// It may or may not have happened.
     #[error("the connection to the leader broke: the request may or may not have taken effect")]
     OutcomeUnknown,
+    /// The disk of this controller, or of the leader, is nearly full: new work is refused.
+    #[error("the controller's disk is nearly full")]
+    NoSpace,
     /// Too many requests wait already.
     #[error("the controller has more requests than it can take")]
     Overloaded,
@@ -210,9 +216,11 @@ impl Error {
                 _ => catalogue::ARTIFACT_MISSING,
             },
             Self::HistoryBehind => catalogue::HISTORY_BEHIND,
+            Self::Behind => catalogue::BEHIND,
             Self::NoLeader => catalogue::NO_LEADER,
             Self::OutcomeUnknown => catalogue::OUTCOME_UNKNOWN,
             Self::Overloaded => catalogue::OVERLOADED,
+            Self::NoSpace => catalogue::NO_SPACE,
             Self::UnknownNode(_) => catalogue::UNKNOWN_NODE,
             Self::NodeBusy { .. } => catalogue::NODE_BUSY,
             Self::TokenRefused(_) => catalogue::TOKEN_REFUSED,
@@ -238,6 +246,7 @@ impl Error {
             Self::UnknownAgent { .. } => "list what there is: atlasctl agent list".to_owned(),
             Self::InputRefused { agent, .. } | Self::OutputRefused { agent, .. } => format!("show the contract: atlasctl agent schema {agent}"),
             Self::AmbiguousJob { .. } => "give more digits of the id".to_owned(),
+            Self::NoSpace => "make room on its disk; it goes on by itself".to_owned(),
             Self::QueueFull { .. } | Self::Overloaded => "try again in a moment".to_owned(),
             Self::LevelTooLow(_) => "upgrade the other controllers: atlasctl cluster status".to_owned(),
             Self::TokenRefused(_) => "make another one: atlasctl cluster join-token".to_owned(),
@@ -261,7 +270,11 @@ impl Error {
 
     /// When a repeat may succeed.
     pub fn retry_after(&self) -> Option<Duration> {
-        matches!(self.kind(), ErrorKind::Busy | ErrorKind::Unavailable).then_some(Duration::from_secs(1))
+        match self.kind() {
+            ErrorKind::Busy | ErrorKind::Unavailable => Some(Duration::from_secs(1)),
+            ErrorKind::NoSpace => Some(Duration::from_secs(10)),
+            _ => None,
+        }
     }
 
     /// Why something could not be stored as an artifact.
@@ -297,6 +310,7 @@ impl From<ProposeError> for Error {
             ProposeError::NotLeader { .. } | ProposeError::Stopped { .. } => Self::NoLeader,
             ProposeError::Unknown => Self::OutcomeUnknown,
             ProposeError::Overloaded => Self::Overloaded,
+            ProposeError::NoSpace => Self::NoSpace,
         }
     }
 }

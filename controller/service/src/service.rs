@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use atlas_env::{Env, Task};
 use atlas_history::History;
-use atlas_raft::{Answers, Handle};
+use atlas_raft::{Answers, Handle, Leadership};
 use atlas_state::State;
 use atlas_telemetry::Metrics;
 use atlas_types::{
-    Command, Digest, Door, Namespace, Origin, Outcome, Payload, PayloadBody, Principal, Request, TraceContext,
+    Command, Digest, Door, Namespace, Origin, Outcome, Payload, PayloadBody, Principal, Request, RequestId,
+    TraceContext,
 };
 use bytes::Bytes;
 
-use crate::artifacts::{ArtifactError, Artifacts};
+use crate::artifacts::{ArtifactError, Artifacts, digest_of};
 use crate::contracts::Contracts;
 use crate::events::EventLog;
 use crate::fill::Wanted;
@@ -69,12 +70,14 @@ pub struct Caller {
     pub door: Door,
     /// The caller's trace.
     pub trace: Option<TraceContext>,
+    /// The caller's name for the call: a repeat gets the first answer again.
+    pub request_id: Option<RequestId>,
 }
 
 impl Caller {
     /// The caller of a door while authentication is off.
     pub fn local(door: Door) -> Self {
-        Self { namespace: Namespace::default_namespace(), principal: Principal::local(), door, trace: None }
+        Self { namespace: Namespace::default_namespace(), principal: Principal::local(), door, trace: None, request_id: None }
     }
 
     pub(crate) fn origin(&self) -> Origin {
@@ -82,15 +85,25 @@ impl Caller {
             namespace: self.namespace.clone(),
             principal: self.principal.clone(),
             door: self.door,
-            request_id: None,
+            request_id: self.request_id.clone(),
             body_hash: 0,
             trace: self.trace,
         }
     }
 
+    /// A request that says nothing but its command: a repeat has the same bytes.
     pub(crate) fn request(&self, command: Command) -> Request {
-        Request { origin: self.origin(), command }
+        let mut request = Request { origin: Origin::duty(self.namespace.clone()), command };
+        let body_hash = self.request_id.as_ref().map_or(0, |_| hash(&atlas_format::encode_requests(&[request.clone()])));
+        request.origin = Origin { body_hash, ..self.origin() };
+        request
     }
+}
+
+/// A number that tells bodies apart.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = digest_of(bytes).0;
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
 
 /// How fresh an answer must be.
@@ -236,8 +249,20 @@ impl Shared {
         Ok(read.map_err(|_| Error::NoLeader)??)
     }
 
-    /// Proposes one request.
-    pub(crate) async fn propose(&self, request: Request) -> Result<Answers, Error> {
+    /// The state to decide on what is about to be proposed: the leader's own, which `apply` compares it with, or one that holds
+    /// everything acknowledged so far.
+    pub(crate) async fn current(&self) -> Result<State, Error> {
+        if matches!(*self.handle.leadership().borrow(), Leadership::Leader { .. }) {
+            return Ok(self.handle.applied());
+        }
+        self.read().await
+    }
+
+    /// Proposes one request. It gets a name if it has none: then it can be asked again what became of it when leadership changes.
+    pub(crate) async fn propose(&self, mut request: Request) -> Result<Answers, Error> {
+        if request.origin.request_id.is_none() && !self.handle.is_alone() {
+            request.origin.request_id = RequestId::new(&format!("{:032x}", self.env.entropy.u128())).ok();
+        }
         let proposed = tokio::time::timeout(MAJORITY_MAX, self.handle.propose(vec![request])).await;
         Ok(proposed.map_err(|_| Error::OutcomeUnknown)??)
     }

@@ -14,7 +14,7 @@ use atlas_types::{
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::artifacts::digest_of;
+use crate::service::hash;
 use crate::contracts::Known;
 use crate::view::{Shown, View};
 use crate::{Caller, Consistency, Error, Service, json};
@@ -63,8 +63,7 @@ impl Submission {
         }
         let mut bytes = text.into_bytes();
         bytes.extend_from_slice(&self.input);
-        let [a, b, c, d, e, f, g, h, ..] = digest_of(&bytes).0;
-        u64::from_le_bytes([a, b, c, d, e, f, g, h])
+        hash(&bytes)
     }
 }
 
@@ -127,7 +126,7 @@ impl Service {
         if let Some(request_id) = &submission.request_id {
             (origin.request_id, origin.body_hash) = (Some(request_id.clone()), submission.body_hash());
             // A repeat gets the first answer, whatever has become of the agent since.
-            if let Some(answer) = self.shared.handle.applied().remembered(&origin) {
+            if let Some(answer) = self.shared.current().await?.remembered(&origin) {
                 return match answer? {
                     Outcome::Submitted { job, .. } => Ok(job),
                     _ => Err(Error::RequestConflict),
@@ -178,7 +177,7 @@ impl Service {
 
     /// Resolves the version and checks the input, off the loop.
     async fn verdict(&self, caller: &Caller, submission: &Submission) -> Result<Verdict, Error> {
-        let Some(agent) = self.resolve(caller, submission)? else {
+        let Some(agent) = self.resolve(caller, submission).await? else {
             let text = format!("Pool error: Agent not found or no implementation: {}", submission.agent);
             let failure = Failure { kind: FailureKind::NoAgent, error: text.into() };
             return Ok(Verdict::Refused { pin: None, failure });
@@ -204,8 +203,8 @@ impl Service {
     }
 
     /// The version to run. None if there is none and the job is to be seen failing.
-    fn resolve(&self, caller: &Caller, submission: &Submission) -> Result<Option<Arc<AgentVersion>>, Error> {
-        let state = self.shared.handle.applied();
+    async fn resolve(&self, caller: &Caller, submission: &Submission) -> Result<Option<Arc<AgentVersion>>, Error> {
+        let state = self.shared.current().await?;
         let found = find_version(&state, caller, &submission.agent, submission.version.as_deref())?;
         if found.is_none() && submission.refuse {
             return Err(unknown_agent(&state, caller, submission.agent.as_str(), submission.version.as_deref()));

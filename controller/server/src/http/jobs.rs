@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use atlas_service::{Caller, Decision, Error, JobQuery, Shown, Submission, View};
-use atlas_types::{AgentName, JobStatus, Micros, RequestId, Timestamp};
+use atlas_types::{AgentName, JobStatus, Micros, Timestamp};
 use bytes::Bytes;
 use http::StatusCode;
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -27,7 +27,7 @@ pub(crate) async fn submit(door: &HttpDoor, caller: &Caller, request: &mut Reque
     let query = request.query();
     submission.refuse = query.get("validate").as_deref() == Some("refuse");
     let wait = query.seconds("wait", door.limits.wait_max)?;
-    submission.request_id = idempotency_key(request)?;
+    submission.request_id = caller.request_id.clone();
     match wait {
         Some(wait) => {
             let shown = door.service.submit_and_wait(caller, submission, wait).await?;
@@ -120,18 +120,10 @@ pub(crate) async fn cancel(door: &HttpDoor, caller: &Caller, id: &str) -> Answer
 }
 
 /// `POST /api/jobs/{id}/retry`: runs an ended job again, as a new one.
-pub(crate) async fn retry(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
-    let request_id = idempotency_key(request)?;
+pub(crate) async fn retry(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
     let id = door.service.job_id(caller, id).await?;
-    let new = door.service.retry(caller, id, request_id).await?;
+    let new = door.service.retry(caller, id, caller.request_id.clone()).await?;
     Ok(ready_json(StatusCode::CREATED, format!("{{\"id\":\"{new}\"}}").into_bytes()))
-}
-
-/// The caller's name for the request, by which a repeat is known.
-fn idempotency_key(request: &Request) -> Result<Option<RequestId>, Problem> {
-    let Some(key) = request.headers().get("idempotency-key") else { return Ok(None) };
-    let key = key.to_str().map_err(|_| Problem::malformed("'Idempotency-Key' must be text"))?;
-    Ok(Some(RequestId::new(key).map_err(Error::from)?))
 }
 
 /// `POST /api/jobs/{id}/resolve`: `{"run_again": true}`, `{"output": …}` or `{"error": text}` for a job in doubt.

@@ -4,14 +4,14 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use atlas_service::{Consistency, View};
-use atlas_types::TraceContext;
+use atlas_types::{RequestId, Seq, TraceContext};
 use bytes::Bytes;
 use http::header::ACCEPT;
-use http::{HeaderMap, Method, request::Parts};
+use http::{Method, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 
-use super::HttpDoor;
+use super::{HttpDoor, INDEX};
 use super::answer::Problem;
 use super::query::Query;
 
@@ -37,10 +37,6 @@ impl Request {
 
     pub(crate) fn query(&self) -> Query<'_> {
         Query::new(self.parts.uri.query())
-    }
-
-    pub(crate) fn headers(&self) -> &HeaderMap {
-        &self.parts.headers
     }
 
     /// A header's value as text; none if it is absent or not text.
@@ -101,6 +97,23 @@ impl Request {
         let trace_id = u128::from_str_radix(trace, 16).ok().filter(|id| *id != 0)?;
         let span_id = u64::from_str_radix(span, 16).ok().filter(|id| *id != 0)?;
         Some(TraceContext { trace_id, span_id, flags: u8::from_str_radix(flags, 16).ok()? })
+    }
+
+    /// The caller's name for the request, by which a repeat is known. Reading needs none.
+    pub(crate) fn request_id(&self) -> Result<Option<RequestId>, Problem> {
+        if matches!(*self.method(), Method::GET | Method::HEAD) {
+            return Ok(None);
+        }
+        let Some(key) = self.parts.headers.get("idempotency-key") else { return Ok(None) };
+        let key = key.to_str().map_err(|_| Problem::malformed("'Idempotency-Key' must be text"))?;
+        Ok(Some(RequestId::new(key).map_err(atlas_service::Error::from)?))
+    }
+
+    /// The entries that a state must have applied to answer this client, which has seen so many already (`X-Atlas-Index`).
+    pub(crate) fn seen(&self) -> Result<Option<Seq>, Problem> {
+        let Some(value) = self.parts.headers.get(INDEX) else { return Ok(None) };
+        let seq = value.to_str().ok().and_then(|text| text.parse().ok());
+        seq.map(|seq| Some(Seq(seq))).ok_or_else(|| Problem::malformed("'X-Atlas-Index' must be a whole number"))
     }
 
     /// `Last-Event-ID`, or `?after=` for clients that cannot set headers.

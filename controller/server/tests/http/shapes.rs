@@ -25,8 +25,9 @@ async fn health_and_version() {
     assert_eq!(server.get("/api/metrics").await.json()["agents"], json!({}));
     assert_eq!(server.get("/api/version").await.json()["mode"], "production");
     assert_eq!(server.get("/api/ready").await.status, 200);
-    assert_eq!(reply.header("atlas-applied"), None);
-    assert!(server.get("/api/health?consistency=stale").await.header("atlas-applied").is_some());
+    assert_eq!(reply.header("atlas-consistency"), None);
+    assert!(reply.header("x-atlas-index").is_some());
+    assert_eq!(server.get("/api/health?consistency=stale").await.header("atlas-consistency"), Some("stale"));
     assert!(server.get("/metrics").await.body.ends_with("# EOF\n"));
     server.controller.shutdown().await;
 }
