@@ -129,6 +129,7 @@ impl Controller {
             own,
             session_ttl: options.session_ttl,
             history_from: *history.synced().borrow(),
+            snapshot_log_bytes: options.snapshot_log_bytes,
             ..atlas_raft::Options::new(options.data_dir.clone())
         };
         let (handle, raft) = atlas_raft::start(raft_options, env.clone()).await.map_err(StartError::Raft)?;
@@ -144,6 +145,7 @@ impl Controller {
         let history: Arc<dyn History> = Arc::new(history);
         let kept = ArtifactOptions {
             bytes_max: options.artifact_bytes_max,
+            hold: options.artifact_hold,
             ..ArtifactOptions::new(options.data_dir.join("artifacts"))
         };
         let members: Arc<dyn Peers> = Arc::new(Members::new(handle.clone(), env.clone()));
@@ -338,6 +340,7 @@ fn address(listener: &dyn Listener, wanted: SocketAddr) -> Result<SocketAddr, St
 async fn open_history(options: &Options, env: &Env, metrics: &Metrics) -> Result<SqliteHistory, StartError> {
     let history = atlas_history::Options {
         events_kept: options.events_kept,
+        jobs_kept_for: options.jobs_kept_for,
         ..atlas_history::Options::new(options.data_dir.join("history.sqlite"))
     };
     let (open_env, metrics) = (env.clone(), metrics.clone());

@@ -67,6 +67,12 @@ pub struct Options {
     pub limits: Limits,
     /// Largest artifact.
     pub artifact_bytes_max: u64,
+    /// How long an artifact is kept that nothing refers to.
+    pub artifact_hold: Duration,
+    /// How long history keeps an ended job; none is for ever.
+    pub jobs_kept_for: Option<Duration>,
+    /// Log between two snapshots, and behind the latest one.
+    pub snapshot_log_bytes: u64,
     /// What is logged.
     pub log: String,
 }
@@ -98,6 +104,9 @@ impl Options {
             },
             limits: Limits::default(),
             artifact_bytes_max: 64 << 20,
+            artifact_hold: Duration::from_secs(3_600),
+            jobs_kept_for: None,
+            snapshot_log_bytes: 256 << 20,
             log: "info".to_owned(),
         }
     }

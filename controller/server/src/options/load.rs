@@ -198,10 +198,15 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
     if let Some(bytes) = size(text("artifact.max")) {
         options.artifact_bytes_max = bytes;
     }
+    if let Some(bytes) = size(text("snapshot.log")) {
+        options.snapshot_log_bytes = bytes;
+    }
+    options.jobs_kept_for = duration(text("history.keep"));
     if let Ok(count) = text("http.connections-max").parse() {
         options.http_limits.connections_max = count;
     }
     for (key, target) in [
+        ("artifact.hold", &mut options.artifact_hold),
         ("http.header-timeout", &mut options.http_limits.header_timeout),
         ("http.body-timeout", &mut options.http_limits.body_timeout),
         ("http.wait-max", &mut options.http_limits.wait_max),
