@@ -15,6 +15,9 @@ pub const CHUNK_BYTES: usize = 256 << 10;
 /// Most leases in a hello or a welcome.
 pub const LEASES_MAX: usize = 65_536;
 
+/// Most controllers in a welcome.
+pub const CONTROLLERS_MAX: usize = 64;
+
 /// Most GPUs, device files or labels of a node, each.
 pub const INVENTORY_ITEMS_MAX: usize = 1_024;
 

@@ -121,4 +121,6 @@ pub struct Welcome {
     pub session_ttl: Micros,
     /// Every lease that the node holds.
     pub leases: Vec<Assignment>,
+    /// Where the worker doors of all controllers are.
+    pub controllers: Vec<String>,
 }

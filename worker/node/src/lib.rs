@@ -5,6 +5,7 @@
 //! one reactor, so that a warm agent's answer wakes one thread, which passes it on itself; what blocks is done elsewhere. Agents never run in this process: see [`run_if_asked`].
 
 mod agent;
+mod controllers;
 mod link;
 mod mailbox;
 mod metadata;

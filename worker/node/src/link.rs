@@ -15,6 +15,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 use tracing::{debug, info, warn};
 
+use crate::controllers::Controllers;
+
 /// A client of the controller that the link is connected to.
 pub(crate) type Client = WorkerServiceClient<Channel>;
 
@@ -25,8 +27,13 @@ const FRAMES_WAITING_MAX: usize = 4_096;
 const FRAMES_QUEUED_LEISURELY: usize = 16;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// A controller that says nothing for so long after a hello is given up. It may wait for a leader itself.
+const WELCOME_TIMEOUT: Duration = Duration::from_secs(6);
+/// The pause after a round over all controllers, growing from the one to the other while none of them welcomes.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// Two controllers that name each other are left alone for a pause.
+const REDIRECTS_MAX: u32 = 3;
 
 /// What the link tells the pump.
 #[derive(Debug)]
@@ -88,40 +95,41 @@ enum End {
 impl Link {
     /// Runs until the pump is gone.
     pub(crate) async fn run(self) {
-        let mut next = 0;
-        let mut redirected = None;
-        let mut pause = PAUSE_MIN;
-        loop {
-            let address = match redirected.take() {
-                Some(address) => address,
-                None if self.controllers.is_empty() => return,
-                None => {
-                    next = (next + 1) % self.controllers.len();
-                    self.controllers[next].clone()
-                }
-            };
-            match self.attend(&address).await {
-                End::Over => return,
-                End::Redirected(leader) => redirected = Some(leader),
-                End::Lost => {
-                    pause = PAUSE_MIN;
-                    info!(%address, "session ended, connecting again");
-                }
-                End::Refused => debug!(%address, "no session"),
+        let mut known = Controllers::new(self.controllers.clone());
+        let (mut redirects, mut pause) = (0, PAUSE_MIN);
+        while let Some((address, begins_round)) = known.take() {
+            if begins_round {
+                pause = (pause * 2).min(PAUSE_MAX);
             }
+            match self.attend(&address, &mut known).await {
+                End::Over => return,
+                End::Redirected(leader) => {
+                    debug!(%address, %leader, "another controller leads");
+                    known.prefer(leader);
+                    redirects += 1;
+                }
+                End::Lost => {
+                    info!(%address, "session ended, connecting again");
+                    known.prefer(address);
+                    (redirects, pause) = (0, PAUSE_MIN);
+                }
+                End::Refused => {
+                    debug!(%address, "no session");
+                    redirects = 0;
+                }
+            }
+            // A leader that was named is asked soon; else the pause is the full one.
+            let most = if (1..=REDIRECTS_MAX).contains(&redirects) { PAUSE_MIN / 2 } else { pause };
             // Half of the pause is random, so that workers do not come back all at once.
-            let half = pause / 2;
-            let share = self.env.entropy.u64() % 1_000;
-            let jitter = half * u32::try_from(share).unwrap_or(0) / 1_000;
-            self.env.clock.sleep(half + jitter).await;
-            pause = (pause * 2).min(PAUSE_MAX);
+            let share = u32::try_from(self.env.entropy.u64() % 1_000).unwrap_or(0);
+            self.env.clock.sleep(most / 2 + most / 2 * share / 1_000).await;
             if self.events.is_closed() {
                 return;
             }
         }
     }
 
-    async fn attend(&self, address: &str) -> End {
+    async fn attend(&self, address: &str, known: &mut Controllers) -> End {
         let channel = match self.connect(address).await {
             Ok(channel) => channel,
             Err(error) => {
@@ -140,7 +148,7 @@ impl Link {
             return End::Over;
         }
         let end = tokio::select! {
-            end = self.converse(client, outgoing) => end,
+            end = self.converse(client, outgoing, known) => end,
             () = close.notified() => End::Refused,
         };
         match self.events.send(LinkEvent::Disconnected).await {
@@ -149,8 +157,18 @@ impl Link {
         }
     }
 
-    async fn converse(&self, mut client: Client, outgoing: mpsc::Receiver<SessionRequest>) -> End {
-        let mut incoming = match client.session(ReceiverStream::new(outgoing)).await {
+    async fn converse(
+        &self,
+        mut client: Client,
+        outgoing: mpsc::Receiver<SessionRequest>,
+        known: &mut Controllers,
+    ) -> End {
+        let mut silent = self.env.clock.sleep(WELCOME_TIMEOUT);
+        let opened = tokio::select! {
+            opened = client.session(ReceiverStream::new(outgoing)) => opened,
+            () = &mut silent => return End::Refused,
+        };
+        let mut incoming = match opened {
             Ok(response) => response.into_inner(),
             Err(status) => {
                 debug!(%status, "the controller refused the session");
@@ -159,7 +177,11 @@ impl Link {
         };
         let mut welcomed = false;
         loop {
-            let frame = match incoming.next().await {
+            let frame = tokio::select! {
+                frame = incoming.next() => frame,
+                () = &mut silent, if !welcomed => return End::Refused,
+            };
+            let frame = match frame {
                 Some(Ok(frame)) => frame,
                 Some(Err(status)) => {
                     debug!(%status, "the session's stream broke");
@@ -179,7 +201,10 @@ impl Link {
                 ToWorker::NotLeader { leader_address: None } => return End::Refused,
                 ToWorker::Shutdown => break,
                 other => {
-                    welcomed |= matches!(other, ToWorker::Welcome(_));
+                    if let ToWorker::Welcome(welcome) = &other {
+                        welcomed = true;
+                        known.tell(welcome.controllers.clone());
+                    }
                     if self.events.send(LinkEvent::Said(Box::new(other))).await.is_err() {
                         return End::Over;
                     }

@@ -199,7 +199,7 @@ impl Pump {
 
     fn on_said(&mut self, said: ToWorker) {
         match said {
-            ToWorker::Welcome(Welcome { epoch, session_ttl, leases }) => {
+            ToWorker::Welcome(Welcome { epoch, session_ttl, leases, controllers: _ }) => {
                 info!(node = %self.identity.node, %epoch, leases = leases.len(), "session open");
                 self.welcomed = true;
                 self.spool.resend();

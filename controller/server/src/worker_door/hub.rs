@@ -258,7 +258,10 @@ impl Hub {
                 cancels.push(cancel(id, token));
             }
         }
-        let welcome = Welcome { epoch: seat.epoch, session_ttl: self.session_ttl, leases: assignments };
+        let controllers = self.service.handle().members().members.into_iter().map(|member| member.peer.worker);
+        let controllers = controllers.filter(|address| !address.is_empty()).collect();
+        let (epoch, session_ttl) = (seat.epoch, self.session_ttl);
+        let welcome = Welcome { epoch, session_ttl, leases: assignments, controllers };
         (bytes <= WELCOME_BYTES_MAX).then(|| std::iter::once(ToWorker::Welcome(welcome)).chain(cancels).collect())
     }
 

@@ -23,6 +23,8 @@ use super::report::{Batch, NotAnswered};
 
 /// The first frame must come within this time.
 const HELLO_MAX: Duration = Duration::from_secs(10);
+/// A hello waits so long for a leader to be known, rather than have the worker ask round.
+const LEADER_MAX: Duration = Duration::from_secs(3);
 /// Frames taken at once: what lies ready becomes one proposal.
 const FRAMES_MAX: usize = 256;
 /// Proposals under way for one worker. Beyond it its stream is not read.
@@ -115,6 +117,7 @@ impl From<ProposeError> for Refusal {
             ProposeError::Unknown | ProposeError::Overloaded | ProposeError::Stopped { .. } => {
                 Self::Status(Status::unavailable(error.to_string()))
             }
+            ProposeError::NoSpace => Self::Status(Status::resource_exhausted(error.to_string())),
         }
     }
 }
@@ -133,7 +136,14 @@ impl Door {
     /// Registers the worker's process, unless the state knows it as it is: a reconnect is no log entry.
     async fn admit(&self, hello: Hello) -> Result<NodeEpoch, Refusal> {
         let handle = self.service.handle();
-        if !matches!(*handle.leadership().borrow(), Leadership::Leader { .. }) {
+        let mut leadership = handle.leadership();
+        let known = leadership.wait_for(|now| !matches!(now, Leadership::Follower { leader: None }));
+        let leads = tokio::select! {
+            biased;
+            known = known => known.is_ok_and(|now| matches!(*now, Leadership::Leader { .. })),
+            () = self.env.clock.sleep(LEADER_MAX) => false,
+        };
+        if !leads {
             return Err(Refusal::NotLeader);
         }
         // Linearizable: a member that was deposed would welcome the worker with leases that are gone.

@@ -7,7 +7,7 @@ use super::artifact::{digest_in, digest_out};
 use super::report::{report_in, report_out, result_in, result_out};
 use super::time::{duration_in, duration_out};
 use super::{ConvertError, bounded, fixed, name, required, word};
-use crate::limits::{LEASES_MAX, STREAM_EVENTS_MAX};
+use crate::limits::{CONTROLLERS_MAX, LEASES_MAX, STREAM_EVENTS_MAX};
 use crate::proto::worker::v1 as pb;
 use crate::session::{Hello, ToLeader, ToWorker, Welcome};
 
@@ -150,6 +150,7 @@ impl From<Welcome> for pb::Welcome {
             epoch: welcome.epoch.0,
             session_ttl: Some(duration_out(welcome.session_ttl)),
             leases: welcome.leases.into_iter().map(pb::Assignment::from).collect(),
+            controllers: welcome.controllers,
         }
     }
 }
@@ -159,10 +160,13 @@ impl TryFrom<pb::Welcome> for Welcome {
 
     fn try_from(welcome: pb::Welcome) -> Result<Self, ConvertError> {
         bounded("welcome.leases", welcome.leases.len(), LEASES_MAX)?;
+        bounded("welcome.controllers", welcome.controllers.len(), CONTROLLERS_MAX)?;
+        let controllers = welcome.controllers.into_iter().map(|address| word("welcome.controllers", address));
         Ok(Self {
             epoch: NodeEpoch(welcome.epoch),
             session_ttl: duration_in("welcome.session_ttl", welcome.session_ttl)?,
             leases: welcome.leases.into_iter().map(Assignment::try_from).collect::<Result<_, _>>()?,
+            controllers: controllers.collect::<Result<_, _>>()?,
         })
     }
 }

@@ -115,6 +115,7 @@ fn to_worker() -> Vec<ToWorker> {
             epoch: NodeEpoch(3),
             session_ttl: Micros::from_secs(10),
             leases: vec![assignment()],
+            controllers: vec!["c1:7401".to_owned(), "c2:7401".to_owned()],
         }),
         ToWorker::NotLeader { leader_address: None },
         ToWorker::NotLeader { leader_address: Some("c2:7401".to_owned()) },

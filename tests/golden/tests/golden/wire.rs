@@ -83,7 +83,12 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         retry_count: 1,
         trace: samples::origin().trace,
     };
-    let welcome = Welcome { epoch: NodeEpoch(2), session_ttl: Micros::from_secs(10), leases: vec![assignment.clone()] };
+    let welcome = Welcome {
+        epoch: NodeEpoch(2),
+        session_ttl: Micros::from_secs(10),
+        leases: vec![assignment.clone()],
+        controllers: vec!["c1:7401".to_owned()],
+    };
     let said = [
         ("welcome", ToWorker::Welcome(welcome)),
         ("not_leader", ToWorker::NotLeader { leader_address: Some("c2:7401".into()) }),

@@ -242,7 +242,8 @@ impl Session {
     }
 
     pub(crate) async fn welcome_for(&mut self, ttl: Duration, leases: Vec<Assignment>) {
-        self.say(ToWorker::Welcome(Welcome { epoch: NodeEpoch(1), session_ttl: Micros::from(ttl), leases })).await;
+        let (session_ttl, controllers) = (Micros::from(ttl), Vec::new());
+        self.say(ToWorker::Welcome(Welcome { epoch: NodeEpoch(1), session_ttl, leases, controllers })).await;
     }
 
     pub(crate) async fn grant(&mut self, assignment: &Assignment) {

@@ -1,0 +1,76 @@
+//! Which controller to try next. Pure.
+
+/// The controllers that a worker knows: those it was given, and those that a leader told of. The one that worked last comes first.
+#[derive(Debug)]
+pub(crate) struct Controllers {
+    configured: Vec<String>,
+    told: Vec<String>,
+    /// Tried next, before the others.
+    first: Option<String>,
+    /// The place of the next one among all.
+    next: usize,
+}
+
+impl Controllers {
+    /// Controllers from the configuration.
+    pub(crate) fn new(configured: Vec<String>) -> Self {
+        Self { configured, told: Vec::new(), first: None, next: 0 }
+    }
+
+    /// A leader named the members of its cluster: these take the place of what was told before. What was configured stays, because
+    /// a worker that slept through a change of all members has nothing else.
+    pub(crate) fn tell(&mut self, members: Vec<String>) {
+        self.told = members;
+    }
+
+    /// This one leads, or did when it was asked last.
+    pub(crate) fn prefer(&mut self, address: String) {
+        self.first = Some(address);
+    }
+
+    /// The one to try, and whether a round over all of them begins with it; none if there are none.
+    pub(crate) fn take(&mut self) -> Option<(String, bool)> {
+        if let Some(first) = self.first.take() {
+            return Some((first, false));
+        }
+        let all: Vec<&String> =
+            self.configured.iter().chain(self.told.iter().filter(|told| !self.configured.contains(told))).collect();
+        let at = self.next % all.len().max(1);
+        self.next = at + 1;
+        all.get(at).map(|address| ((*address).clone(), at == 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(controllers: &mut Controllers, count: usize) -> String {
+        let take = |_| controllers.take().map_or_else(|| "-".to_owned(), |(address, _)| address);
+        (0..count).map(take).collect::<Vec<_>>().join(" ")
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn all_are_tried_in_turn() {
+        let mut controllers = Controllers::new(names(&["a", "b"]));
+        assert_eq!(taken(&mut controllers, 3), "a b a");
+        controllers.tell(names(&["b", "c"]));
+        assert_eq!(taken(&mut controllers, 4), "b c a b");
+        controllers.tell(names(&["d"]));
+        assert_eq!(taken(&mut controllers, 3), "d a b");
+        assert_eq!(taken(&mut Controllers::new(Vec::new()), 1), "-");
+    }
+
+    #[test]
+    fn the_leader_is_tried_first_and_only_once() {
+        let mut controllers = Controllers::new(names(&["a", "b"]));
+        controllers.prefer("c".to_owned());
+        assert_eq!(taken(&mut controllers, 3), "c a b");
+        let rounds: Vec<bool> = (0..4).filter_map(|_| controllers.take()).map(|(_, round)| round).collect();
+        assert_eq!(rounds, [true, false, true, false]);
+    }
+}
