@@ -144,6 +144,8 @@ impl Group {
 
     /// The group as this member sees it now.
     pub(crate) fn view(&self) -> MembersView {
+        // Before the metrics are borrowed: to borrow them twice at once would wait for a writer who waits for this one.
+        let own = self.status();
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
         let membership = metrics.membership_config.membership();
@@ -156,7 +158,7 @@ impl Group {
             let member = MemberId(id);
             let heartbeat = metrics.heartbeat.as_ref().and_then(|beats| beats.get(&id)?.as_ref());
             let told = if member == self.id() {
-                Some((self.status(), Duration::ZERO))
+                Some((own.clone(), Duration::ZERO))
             } else {
                 met.get(&member).and_then(|met| Some((met.status.clone()?, now.saturating_sub(met.at))))
             };
