@@ -13,7 +13,7 @@ pub(crate) const SERVER_DEFAULT: &str = "http://127.0.0.1:7400";
 #[derive(Debug, Parser)]
 #[command(name = "atlasctl", version, disable_help_subcommand = true, after_help = exit::TABLE, max_term_width = 100)]
 pub(crate) struct Arguments {
-    /// Address of a controller.
+    /// Address of a controller, or of several with commas between them: when one cannot answer the next one is asked.
     #[arg(long, global = true, env = "ATLAS_SERVER", default_value = SERVER_DEFAULT, value_name = "URL")]
     pub(crate) server: String,
     /// How results are printed; JSON and YAML have the API's shape and are stable, tables are not.

@@ -1,9 +1,13 @@
 //! The HTTP API as this program uses it: one method a kind of request, refusals as [`Failure`]s.
 
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use atlas_env::Env;
 use futures::StreamExt;
-use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -17,11 +21,18 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Largest answer that is read into memory.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
-/// A client of one controller.
-#[derive(Debug, Clone)]
+/// How often a stream that breaks is taken up again without anything new in between, a pause apart.
+const RESUMES_MAX: u32 = 20;
+const RESUME_PAUSE: Duration = Duration::from_millis(250);
+
+/// A client of one cluster, by one or more of its controllers.
+#[derive(Clone)]
 pub(crate) struct Client {
     http: reqwest::Client,
-    base: String,
+    servers: Vec<Url>,
+    /// The place of the one that answered last.
+    current: Arc<AtomicUsize>,
+    env: Env,
 }
 
 /// `application/problem+json` (RFC 9457) with our members.
@@ -43,25 +54,31 @@ struct ProblemPlace {
     message: String,
 }
 
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Client({})", self.base())
+    }
+}
+
 impl Client {
-    /// A client of the controller at `server`, an address with or without `http://`.
-    pub(crate) fn new(server: &str) -> Result<Self, Failure> {
-        let server = server.trim_end_matches('/');
-        let base = if server.contains("://") { server.to_owned() } else { format!("http://{server}") };
+    /// A client of the controllers in `list`, addresses with or without `http://` with commas between them. When one cannot answer
+    /// the next one is asked; any of them answers for all.
+    pub(crate) fn new(list: &str) -> Result<Self, Failure> {
         // No proxy: an Atlas on loopback must not be looked for through one.
         let http = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).no_proxy().build();
         let http = http.map_err(|error| Failure::usage(format!("the HTTP client could not be set up: {error}")))?;
-        let url = reqwest::Url::parse(&base);
-        let url = url.map_err(|error| Failure::usage(format!("\"{server}\" is not an address: {error}")))?;
-        if url.scheme() != "http" {
-            return Err(Failure::usage(format!("\"{server}\" begins with {}: only http:// is spoken", url.scheme())));
+        let servers = list.split(',').map(str::trim).filter(|server| !server.is_empty());
+        let servers: Vec<Url> = servers.map(address).collect::<Result<_, _>>()?;
+        if servers.is_empty() {
+            return Err(Failure::usage(format!("\"{list}\" names no controller")));
         }
-        Ok(Self { http, base })
+        Ok(Self { http, servers, current: Arc::default(), env: Env::system() })
     }
 
-    /// The address as given, with its scheme.
-    pub(crate) fn base(&self) -> &str {
-        &self.base
+    /// The addresses, with their scheme.
+    pub(crate) fn base(&self) -> String {
+        let addresses: Vec<&str> = self.servers.iter().map(|server| server.as_str().trim_end_matches('/')).collect();
+        addresses.join(",")
     }
 
     pub(crate) async fn get(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Value, Failure> {
@@ -111,25 +128,44 @@ impl Client {
         query: &[(&str, &str)],
         mut each: impl FnMut(Frame) -> Result<bool, Failure>,
     ) -> Result<(), Failure> {
-        let request = self.request(Method::GET, path)?.query(query);
-        let response = self.send(request.header("Accept", "text/event-stream, application/problem+json")).await?;
-        let mut reader = Reader::default();
-        let mut pieces = response.bytes_stream();
-        while let Some(piece) = pieces.next().await {
-            let piece = piece.map_err(|error| self.unreachable(&error))?;
-            for frame in reader.push(&piece)? {
-                if !each(frame)? {
-                    return Ok(());
-                }
+        let (mut last, mut resumes) = (String::new(), 0);
+        loop {
+            let mut request = self.request(Method::GET, path)?.query(query);
+            if !last.is_empty() {
+                request = request.header("Last-Event-ID", &last);
             }
+            let accepted = request.header("Accept", "text/event-stream, application/problem+json");
+            let mut pieces = self.send(accepted).await?.bytes_stream();
+            let mut reader = Reader::default();
+            let broken = loop {
+                let piece = match pieces.next().await {
+                    Some(Ok(piece)) => piece,
+                    Some(Err(error)) => break error,
+                    None => return Ok(()),
+                };
+                for frame in reader.push(&piece)? {
+                    if !frame.id.is_empty() {
+                        frame.id.clone_into(&mut last);
+                        resumes = 0;
+                    }
+                    if !each(frame)? {
+                        return Ok(());
+                    }
+                }
+            };
+            resumes += 1;
+            // What a stream without ids has told already would be told twice.
+            if last.is_empty() || resumes > RESUMES_MAX {
+                return Err(self.unreachable(&broken));
+            }
+            self.env.clock.sleep(RESUME_PAUSE).await;
         }
-        Ok(())
     }
 
     /// Builds an address from path segments, so that an id with odd characters stays one segment.
     fn request(&self, method: Method, path: &[&str]) -> Result<RequestBuilder, Failure> {
-        let wrong = || Failure::usage(format!("\"{}\" is not an address to send requests to", self.base));
-        let mut url = reqwest::Url::parse(&self.base).map_err(|_| wrong())?;
+        let mut url = self.servers.first().cloned().ok_or_else(|| Failure::usage("no controller is named"))?;
+        let wrong = || Failure::usage(format!("\"{}\" is not an address to send requests to", self.base()));
         url.path_segments_mut().map_err(|()| wrong())?.pop_if_empty().extend(path);
         Ok(self.http.request(method, url))
     }
@@ -140,8 +176,36 @@ impl Client {
         serde_json::from_slice(&body).map_err(Failure::answer)
     }
 
+    /// Sends a request to the controller that answered last, and to the others in turn if that one cannot answer. Whatever changes
+    /// something has a name then, so that it is done once, however often it is sent.
     async fn send(&self, request: RequestBuilder) -> Result<Response, Failure> {
-        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let request = request.build().map_err(|error| self.unreachable(&error))?;
+        let [_, _, ..] = &self.servers[..] else { return self.send_once(request).await };
+        let mut request = request;
+        if *request.method() != Method::GET && !request.headers().contains_key("Idempotency-Key") {
+            let name = format!("atlasctl-{:032x}", self.env.entropy.u128());
+            let name = name.parse().map_err(|_| Failure::usage("a request could not be named"))?;
+            request.headers_mut().insert("Idempotency-Key", name);
+        }
+        let first = self.current.load(Ordering::Relaxed);
+        let mut refused = None;
+        for step in 0..self.servers.len() {
+            let place = (first + step) % self.servers.len();
+            let Some(mut again) = request.try_clone() else { break };
+            aim(again.url_mut(), &self.servers[place]);
+            match self.send_once(again).await {
+                Err(failure) if failure.exit == Exit::Unreachable => refused = Some(failure),
+                answer => {
+                    self.current.store(place, Ordering::Relaxed);
+                    return answer;
+                }
+            }
+        }
+        Err(refused.unwrap_or_else(|| Failure::usage("the request cannot be sent twice")))
+    }
+
+    async fn send_once(&self, request: reqwest::Request) -> Result<Response, Failure> {
+        let response = self.http.execute(request).await.map_err(|error| self.unreachable(&error))?;
         if response.status().is_success() {
             return Ok(response);
         }
@@ -169,9 +233,27 @@ impl Client {
         while let Some(source) = cause.source() {
             cause = source;
         }
-        Failure::new("E4002", Exit::Unreachable, format!("could not reach Atlas at {}: {cause}", self.base))
+        Failure::new("E4002", Exit::Unreachable, format!("could not reach Atlas at {}: {cause}", self.base()))
             .with_next("start one: atlasctl dev   or name another: --server URL")
     }
+}
+
+/// The address of a controller.
+fn address(server: &str) -> Result<Url, Failure> {
+    let server = server.trim_end_matches('/');
+    let url = if server.contains("://") { server.to_owned() } else { format!("http://{server}") };
+    let url = Url::parse(&url).map_err(|error| Failure::usage(format!("\"{server}\" is not an address: {error}")))?;
+    if url.scheme() != "http" {
+        return Err(Failure::usage(format!("\"{server}\" begins with {}: only http:// is spoken", url.scheme())));
+    }
+    Ok(url)
+}
+
+/// Makes an address one of another controller.
+fn aim(url: &mut Url, server: &Url) {
+    // Both are HTTP addresses, which have hosts and ports.
+    let _ = url.set_host(server.host_str());
+    let _ = url.set_port(server.port());
 }
 
 /// A refusal as the server explained it, or as well as its status allows.
@@ -242,6 +324,39 @@ mod tests {
         let url = request.build().expect("a request").url().to_string();
         assert_eq!(url, "http://127.0.0.1:7400/api/jobs/..%2Fa%20b%3F");
         assert!(Client::new("http://a b").is_err());
+        assert!(Client::new(" ,").is_err());
         assert!(Client::new("https://127.0.0.1").is_err());
+    }
+
+    /// A controller that answers one request with `answer`, and tells what it was asked.
+    fn controller(answer: &'static str) -> (String, std::thread::JoinHandle<String>) {
+        use std::io::{Read, Write};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("bound").to_string();
+        let serve = move || {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            let mut head = Vec::new();
+            let mut byte = [0];
+            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).expect("readable") > 0 {
+                head.push(byte[0]);
+            }
+            stream.write_all(answer.as_bytes()).expect("writable");
+            String::from_utf8_lossy(&head).into_owned()
+        };
+        (address, std::thread::Builder::new().spawn(serve).expect("a thread"))
+    }
+
+    const DONE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
+    const NO_LEADER: &str = "HTTP/1.1 503 Service Unavailable\r\nAtlas-Error-Code: E4001\r\nContent-Length: 0\r\n\
+        Connection: close\r\n\r\n";
+
+    #[tokio::test]
+    async fn the_next_controller_is_asked_by_the_same_name() {
+        let ((waiting, asked), (leading, done)) = (controller(NO_LEADER), controller(DONE));
+        let client = Client::new(&format!("{waiting},http://{leading}/")).expect("addresses");
+        client.post(&["api", "jobs"], &[], &Value::Null).await.expect("answered by the second");
+        let key = |head: String| head.lines().find(|line| line.starts_with("idempotency-key: ")).map(str::to_owned);
+        let (first, second) = (key(asked.join().expect("asked")), key(done.join().expect("asked")));
+        assert!(first.is_some() && first == second, "{first:?} {second:?}");
     }
 }

@@ -8,6 +8,8 @@ const FRAME_BYTES_MAX: usize = 16 << 20;
 /// One event of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Frame {
+    /// Its id, to go on after it on another connection; empty if the server gave none.
+    pub(crate) id: String,
     /// Its name; empty if the server gave none.
     pub(crate) event: String,
     /// Its data lines.
@@ -48,6 +50,7 @@ impl Reader {
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
+            "id" => value.clone_into(&mut self.frame.id),
             "event" => value.clone_into(&mut self.frame.event),
             "data" => {
                 if !self.frame.data.is_empty() {
@@ -55,7 +58,7 @@ impl Reader {
                 }
                 self.frame.data.push_str(value);
             }
-            // Ids matter to those who reconnect; a line that begins with a colon is a comment that keeps the connection alive.
+            // A line that begins with a colon is a comment that keeps the connection alive.
             _ => {}
         }
         None
