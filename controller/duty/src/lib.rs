@@ -3,7 +3,8 @@
 //! * [`schedule`] grants leases to waiting jobs and fails those that can never run;
 //! * [`expire`] carries out what is due on the cluster's clock;
 //! * [`lose`] takes the leases of nodes whose [`Sessions`] ended;
-//! * [`prune`] drops ended jobs that history has.
+//! * [`prune`] drops ended jobs that history has;
+//! * [`DownNodes`] forgets nodes that stay away.
 //!
 //! They are called on the leader's head, so their commands join the entry that caused them. Each stops at a budget, reads
 //! indexes only, and proposes nothing that `apply` would refuse on the state it was given; planned again on the state that
@@ -11,6 +12,7 @@
 #![deny(missing_docs)]
 
 mod expire;
+mod forget;
 mod lose;
 mod prune;
 mod schedule;
@@ -21,6 +23,7 @@ mod view;
 
 pub use atlas_scheduler::{Strategy, Waiting, Why};
 pub use expire::expire;
+pub use forget::DownNodes;
 pub use lose::lose;
 pub use prune::prune;
 pub use schedule::{explain, schedule};

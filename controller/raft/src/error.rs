@@ -40,6 +40,9 @@ pub enum ProposeError {
     /// Too much waits already; nothing was written.
     #[error("too many proposals are waiting")]
     Overloaded,
+    /// The leader's disk is nearly full; nothing was written.
+    #[error("the leader's disk is nearly full")]
+    NoSpace,
     /// The member has stopped; nothing more comes of it.
     #[error("this member has stopped: {reason}")]
     Stopped {

@@ -31,6 +31,7 @@ use crate::log::Log;
 use crate::member::Peer;
 use crate::membership::{ChangeError, Group};
 use crate::options::Options;
+use crate::space::Disk;
 
 /// Our Raft.
 pub(crate) type Raft = openraft::Raft<Types, MachineStore<StateMachine>>;
@@ -53,6 +54,7 @@ pub(crate) struct LeaderLoop {
     pub(crate) leadership: watch::Sender<Leadership>,
     pub(crate) slot: Slot,
     pub(crate) group: Group,
+    pub(crate) disk: watch::Receiver<Disk>,
 }
 
 impl LeaderLoop {

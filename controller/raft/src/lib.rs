@@ -5,6 +5,7 @@
 
 mod channel;
 mod consensus;
+mod digests;
 mod door;
 mod error;
 mod forward;
@@ -18,9 +19,11 @@ mod membership;
 pub mod offline;
 mod options;
 mod snapshots;
+mod space;
 mod start;
 #[cfg(test)]
 mod tests;
+mod wall;
 
 pub use channel::peer_channel;
 pub use door::PeerDoor;
@@ -30,4 +33,7 @@ pub use identity::Identity;
 pub use member::{Member, Peer};
 pub use membership::{ChangeError, MemberView, MembersView, Role, Status};
 pub use options::Options;
+pub use digests::Agreement;
+pub use space::{Disk, Room, SpaceLimits, make_room};
 pub use start::{Service, start, start_here};
+pub use wall::ClockDoubt;

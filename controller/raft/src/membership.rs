@@ -14,20 +14,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_types::{Level, MemberId};
+use atlas_types::{Level, MemberId, Timestamp};
 use openraft::Instant as _;
 use openraft::async_runtime::WatchReceiver;
+use tokio::sync::watch;
 
 use crate::consensus::network::Addresses;
 use crate::handle::Handle;
 use crate::leader::Raft;
 use crate::member::{Member, Peer};
+use crate::space::{Disk, Room};
+use crate::wall::ClockDoubt;
 
 pub use change::ChangeError;
 pub(crate) use greet::Met;
 
 /// A member that answered within this time is reachable: twenty heartbeats.
 const REACHED: Duration = Duration::from_secs(1);
+
+/// What a member told of its disk holds for so long.
+const ROOMY: Duration = Duration::from_secs(5);
 
 /// What a member of the group may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +59,10 @@ pub struct Status {
     pub applied_index: u64,
     /// The 99th percentile of its latest syncs.
     pub sync_p99: Option<Duration>,
+    /// Its wall clock, if it told.
+    pub wall: Option<Timestamp>,
+    /// Its disk is nearly full.
+    pub short_of_space: bool,
 }
 
 /// One member as this one sees it.
@@ -117,6 +127,9 @@ pub(crate) struct Group {
     addresses: Addresses,
     /// What the others told, by number.
     met: Arc<Mutex<BTreeMap<MemberId, Met>>>,
+    /// Why this member's wall clock is in doubt, if it is.
+    doubt: Arc<watch::Sender<Option<ClockDoubt>>>,
+    disk: watch::Receiver<Disk>,
     /// Held during a change: there is one at a time.
     changing: Arc<tokio::sync::Mutex<()>>,
 }
@@ -129,9 +142,17 @@ impl std::fmt::Debug for Group {
 
 impl Group {
     /// The group of a member that starts.
-    pub(crate) fn new(raft: Raft, cluster_id: u128, own: Member, addresses: Addresses, env: Env) -> Self {
+    pub(crate) fn new(
+        raft: Raft,
+        cluster_id: u128,
+        own: Member,
+        addresses: Addresses,
+        disk: watch::Receiver<Disk>,
+        env: Env,
+    ) -> Self {
         let (met, changing) = (Arc::default(), Arc::default());
-        Self { raft, cluster_id, own: Arc::new(own), env, addresses, met, changing }
+        let doubt = Arc::new(watch::Sender::new(None));
+        Self { raft, cluster_id, own: Arc::new(own), env, addresses, met, doubt, disk, changing }
     }
 
     fn id(&self) -> MemberId {
@@ -199,7 +220,23 @@ impl Group {
             last_index: metrics.last_log_index.unwrap_or_default(),
             applied_index: metrics.last_applied.map_or(0, |id| id.index),
             sync_p99: None,
+            wall: Some(self.env.clock.wall()),
+            short_of_space: self.disk.borrow().room != Room::Ample,
         }
+    }
+
+    /// Why this member's wall clock is in doubt, if it is.
+    pub(crate) fn clock_doubt(&self) -> watch::Receiver<Option<ClockDoubt>> {
+        self.doubt.subscribe()
+    }
+
+    /// A voter that answered lately and has room on its disk, to lead in place of this member.
+    pub(crate) fn roomy_voter(&self) -> Option<MemberId> {
+        let roomy = |view: &MemberView| {
+            let told = view.status.as_ref().filter(|(_, age)| *age < ROOMY);
+            view.role == Role::Voter && !view.leads && told.is_some_and(|(status, _)| !status.short_of_space)
+        };
+        self.view().members.iter().find(|view| view.peer.member != self.id() && roomy(view)).map(|view| view.peer.member)
     }
 }
 

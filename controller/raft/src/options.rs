@@ -8,6 +8,7 @@ use atlas_types::{EventSeq, MemberId};
 
 use crate::log;
 use crate::member::Member;
+use crate::space::SpaceLimits;
 
 /// What a member needs to start.
 #[derive(Debug, Clone)]
@@ -38,6 +39,12 @@ pub struct Options {
     pub history: bool,
     /// What the history has already: replayed batches up to here are not kept for [`crate::Handle::subscribe_from_start`].
     pub history_from: EventSeq,
+    /// Room on the disk that the member wants.
+    pub space: SpaceLimits,
+    /// After so many entries members compare the digests of their states; 0 is never.
+    pub digest_every: u64,
+    /// A node that is down for so long, holds no lease and is not cordoned is forgotten; none is never.
+    pub forget_nodes_after: Option<Duration>,
     /// A snapshot is due after so much log, or twice the last snapshot if that is more; as much log is kept.
     pub snapshot_log_bytes: u64,
 }
@@ -59,6 +66,9 @@ impl Options {
             strategy: atlas_duty::Strategy::BinPack,
             history: true,
             history_from: EventSeq(0),
+            space: SpaceLimits { ballast_bytes: 0, reserve_bytes: 32 << 20 },
+            digest_every: 1 << 16,
+            forget_nodes_after: None,
             snapshot_log_bytes: 256 << 20,
         }
     }

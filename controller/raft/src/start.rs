@@ -15,6 +15,7 @@ use crate::consensus::machine::MachineStore;
 use crate::consensus::network::{Addresses, Network};
 use crate::consensus::runtime::with_entropy;
 use crate::consensus::snapshot::Snapshots;
+use crate::digests::{Agreement, Checks, DigestKeeper};
 use crate::door::PeerDoor;
 use crate::error::{Leadership, StartError};
 use crate::forward::{Forward, LeaderLink, READERS_MAX, ReadIndexer};
@@ -27,6 +28,7 @@ use crate::member::Member;
 use crate::membership::Group;
 use crate::options::Options;
 use crate::snapshots::SnapshotKeeper;
+use crate::space::SpaceKeeper;
 
 const HEARTBEAT: Duration = Duration::from_millis(50);
 const ELECTION_MIN: Duration = Duration::from_millis(200);
@@ -138,6 +140,8 @@ struct Running {
     raft: Raft,
     leader_loop: LeaderLoop,
     keeper: SnapshotKeeper,
+    space: SpaceKeeper,
+    digests: DigestKeeper,
     indexer: ReadIndexer,
     group: Group,
     env: Env,
@@ -156,7 +160,8 @@ impl Running {
         let synced = if options.history { EventSeq(0) } else { EventSeq(u64::MAX) };
         let (history, history_seen) = watch::channel(synced);
         let slot = Slot::default();
-        let machine = StateMachine::new(state, slot.clone(), applied_sender, batches.clone());
+        let (checks, digests_seen) = Checks::new(options.digest_every);
+        let machine = StateMachine::new(state, slot.clone(), applied_sender, batches.clone(), checks);
         let store = MachineStore::new(machine, snapshots.clone(), history_seen.clone(), env.clone());
         let config = config()?;
         let addresses = Addresses::default();
@@ -167,8 +172,9 @@ impl Running {
 
         let (inputs_sender, inputs) = mpsc::channel(options.queue_max);
         let (leadership_sender, leadership) = watch::channel(Leadership::Follower { leader: None });
+        let (space, disk) = SpaceKeeper::new(raft.clone(), log.clone(), options.space, env.clone());
         let local = Local { inputs: inputs_sender, leadership: leadership.clone() };
-        let group = Group::new(raft.clone(), cluster_id, options.own.clone(), addresses, env.clone());
+        let group = Group::new(raft.clone(), cluster_id, options.own.clone(), addresses, disk.clone(), env.clone());
         let door = PeerDoor {
             raft: raft.clone(),
             cluster_id,
@@ -182,7 +188,15 @@ impl Running {
         let link = LeaderLink::new(cluster_id, env.clone());
         let indexer = ReadIndexer { link: link.clone(), leadership, asks };
         let forward = Forward { local, applied: applied.clone(), link, reads, env: env.clone() };
-        let handle = Handle { cluster_id, forward, batches, history: Arc::new(history), door, group: group.clone() };
+        let (agreement_sender, agreement) = watch::channel(Agreement::default());
+        let digests = DigestKeeper {
+            raft: raft.clone(),
+            forward: forward.clone(),
+            seen: digests_seen,
+            agreement: agreement_sender,
+            env: env.clone(),
+        };
+        let handle = Handle { cluster_id, forward, batches, history: Arc::new(history), door, group: group.clone(), disk: disk.clone(), agreement };
         let keeper = SnapshotKeeper {
             raft: raft.clone(),
             log: log.clone(),
@@ -201,28 +215,35 @@ impl Running {
             leadership: leadership_sender,
             slot,
             group: group.clone(),
+            disk,
         };
-        Ok((Self { raft, leader_loop, keeper, indexer, group, env }, handle))
+        Ok((Self { raft, leader_loop, keeper, space, digests, indexer, group, env }, handle))
     }
 
     async fn run(self, shutdown: oneshot::Receiver<()>) {
         let keeper = self.env.spawn("raft-snapshots", self.keeper.run());
+        let space = self.env.spawn("raft-space", self.space.run());
         let indexer = self.env.spawn("read-index", self.indexer.run());
         let leadership = self.leader_loop.leadership.clone();
         tokio::select! {
             biased;
             () = self.leader_loop.run(shutdown) => {}
-            reason = self.group.greet() => {
-                tracing::error!(%reason, "this member stops");
-                leadership.send_replace(Leadership::Stopped { reason });
-            }
+            reason = self.group.greet() => stop(&leadership, reason),
+            reason = self.digests.run() => stop(&leadership, reason),
         }
         keeper.abort();
+        space.abort();
         indexer.abort();
         if let Err(error) = self.raft.shutdown().await {
             tracing::error!(%error, "raft did not shut down in order");
         }
     }
+}
+
+/// Tells everybody why this member stops by itself.
+fn stop(leadership: &watch::Sender<Leadership>, reason: Arc<str>) {
+    tracing::error!(%reason, "this member stops");
+    leadership.send_replace(Leadership::Stopped { reason });
 }
 
 fn config() -> Result<Arc<Config>, StartError> {

@@ -1,5 +1,7 @@
 //! Whole members: one alone, restarted, killed, and three that replicate.
 
+mod faults;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -303,8 +305,8 @@ async fn third(
     members: &BTreeMap<MemberId, Member>,
     listener: TcpListener,
 ) -> Third {
-    let options =
-        Options { member, cluster_id: Some(7), members: members.clone(), ..options(&dir.join(member.to_string())) };
+    let options = options(&dir.join(member.to_string()));
+    let options = Options { member, cluster_id: Some(7), members: members.clone(), digest_every: 8, ..options };
     let (handle, service) = soon(start_on(Box::new(disk.driver()), options, Env::system())).await.expect("starts");
     let incoming = futures::stream::unfold(listener, |listener| async move {
         Some((listener.accept().await.map(|(stream, _)| stream), listener))

@@ -121,6 +121,8 @@ impl Controller {
         let who = join::identify(&options, &own, &env).await?;
         own.name.clone_from(&who.name);
         let metrics = Metrics::new();
+        // A disk that is full must not keep the rest from being opened.
+        atlas_raft::make_room(&options.data_dir, options.space);
         let history = open_history(&options, &env, &metrics).await?;
         let raft_options = atlas_raft::Options {
             member: who.member,
@@ -130,6 +132,9 @@ impl Controller {
             session_ttl: options.session_ttl,
             history_from: *history.synced().borrow(),
             snapshot_log_bytes: options.snapshot_log_bytes,
+            space: options.space,
+            digest_every: options.digest_every,
+            forget_nodes_after: options.forget_nodes_after,
             ..atlas_raft::Options::new(options.data_dir.clone())
         };
         let (handle, raft) = atlas_raft::start(raft_options, env.clone()).await.map_err(StartError::Raft)?;

@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use atlas_raft::SpaceLimits;
 use atlas_service::Limits;
 
 pub use load::{Loaded, OptionsError, command, load};
@@ -71,6 +72,12 @@ pub struct Options {
     pub artifact_hold: Duration,
     /// How long history keeps an ended job; none is for ever.
     pub jobs_kept_for: Option<Duration>,
+    /// Room on the disk that is kept.
+    pub space: SpaceLimits,
+    /// Entries between two comparisons of the members' states; 0 is never.
+    pub digest_every: u64,
+    /// A node that is down for so long is forgotten; none is never.
+    pub forget_nodes_after: Option<Duration>,
     /// Log between two snapshots, and behind the latest one.
     pub snapshot_log_bytes: u64,
     /// What is logged.
@@ -106,6 +113,9 @@ impl Options {
             artifact_bytes_max: 64 << 20,
             artifact_hold: Duration::from_secs(3_600),
             jobs_kept_for: None,
+            space: SpaceLimits { ballast_bytes: 64 << 20, reserve_bytes: 64 << 20 },
+            digest_every: 1 << 16,
+            forget_nodes_after: Some(Duration::from_secs(24 * 3_600)),
             snapshot_log_bytes: 256 << 20,
             log: "info".to_owned(),
         }

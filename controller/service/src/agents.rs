@@ -100,6 +100,7 @@ impl Service {
         let read = self.shared.env.spawn_blocking("read-package", move || atlas_package::contract_of(&bytes));
         let contract = read.join().await.map_err(|_| Error::Internal)?.map_err(refused)?;
         let (name, version, package_bytes) = (contract.name.clone(), contract.version, package.len() as u64);
+        self.shared.check_room().map_err(|error| Error::storing("the package", error))?;
         let stored = self.shared.artifacts.store(package).await;
         let digest = stored.map_err(|error| Error::storing("the package", error))?;
         let state = self.shared.current().await?;

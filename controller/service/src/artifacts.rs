@@ -88,6 +88,9 @@ impl ArtifactError {
             Self::Missing(_) | Self::Damaged(_) => ErrorKind::Gone,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::Away { .. } | Self::TooFew { .. } => ErrorKind::Unavailable,
+            Self::Io { source, .. } | Self::Directory { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                ErrorKind::NoSpace
+            }
             Self::Io { .. } | Self::Directory { .. } | Self::Stopped => ErrorKind::Internal,
         }
     }

@@ -282,6 +282,7 @@ impl Error {
         match error {
             ArtifactError::TooLarge { max, .. } => Self::TooLarge { what, limit: max },
             error if error.kind() == ErrorKind::Unavailable => Self::Artifact(error),
+            error if error.kind() == ErrorKind::NoSpace => Self::NoSpace,
             error => Self::internal("store an artifact", &error),
         }
     }

@@ -18,6 +18,7 @@ mod error;
 mod events;
 mod fill;
 mod follow;
+mod health;
 mod jobs;
 pub mod json;
 mod nodes;

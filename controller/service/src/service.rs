@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use atlas_env::{Env, Task};
 use atlas_history::History;
-use atlas_raft::{Answers, Handle, Leadership};
+use atlas_raft::{Answers, Handle, Leadership, Room};
 use atlas_state::State;
 use atlas_telemetry::Metrics;
 use atlas_types::{
@@ -22,7 +22,7 @@ use crate::peers::Peers;
 use crate::stats::Stats;
 use crate::streams::Streams;
 use crate::waiters::Waiters;
-use crate::{Error, catch_up, collect, fill, follow};
+use crate::{Error, catch_up, collect, fill, follow, health};
 
 /// Limits of the doors. Each is an option of the controller.
 #[derive(Debug, Clone)]
@@ -173,6 +173,7 @@ impl Service {
         });
         let tasks = vec![
             env.spawn("follow-events", follow::events(shared.clone())),
+            env.spawn("watch-health", health::watch(shared.clone())),
             env.spawn("follow-history", follow::history(shared.clone())),
             env.spawn("acknowledge-history", follow::acknowledge(shared.clone())),
             env.spawn("catch-up", catch_up::catch_up(shared.clone())),
@@ -267,11 +268,20 @@ impl Shared {
         Ok(proposed.map_err(|_| Error::OutcomeUnknown)??)
     }
 
+    /// Refuses to store what clients send on a disk that is short of room.
+    pub(crate) fn check_room(&self) -> Result<(), ArtifactError> {
+        if self.handle.disk().borrow().room == Room::Ample {
+            return Ok(());
+        }
+        Err(ArtifactError::Directory { doing: "write to", source: std::io::ErrorKind::StorageFull.into() })
+    }
+
     pub(crate) async fn payload(&self, bytes: Bytes) -> Result<Payload, ArtifactError> {
         if bytes.len() <= atlas_types::INLINE_BYTES_MAX {
             return Ok(Payload::inline(&bytes));
         }
         let size_bytes = bytes.len() as u64;
+        self.check_room()?;
         let digest = self.artifacts.store(bytes).await?;
         self.metrics.artifact_bytes.inc_by(size_bytes);
         Ok(Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes } })

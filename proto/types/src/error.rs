@@ -19,6 +19,8 @@ pub enum ErrorKind {
     Unavailable,
     /// The time given has passed.
     Timeout,
+    /// The disk is nearly full: try again when there is room.
+    NoSpace,
     /// It was there once and has been dropped.
     Gone,
     /// A fault of ours.

@@ -37,7 +37,7 @@ pub fn grpc_code(kind: ErrorKind) -> Code {
         ErrorKind::Invalid => Code::InvalidArgument,
         ErrorKind::NotFound => Code::NotFound,
         ErrorKind::Conflict => Code::Aborted,
-        ErrorKind::Busy => Code::ResourceExhausted,
+        ErrorKind::Busy | ErrorKind::NoSpace => Code::ResourceExhausted,
         ErrorKind::Denied => Code::PermissionDenied,
         ErrorKind::TooLarge => Code::OutOfRange,
         ErrorKind::Unavailable => Code::Unavailable,
@@ -59,6 +59,7 @@ pub fn http_status(kind: ErrorKind) -> u16 {
         ErrorKind::Unavailable => 503,
         ErrorKind::Timeout => 504,
         ErrorKind::Gone => 410,
+        ErrorKind::NoSpace => 507,
         ErrorKind::Internal => 500,
     }
 }
@@ -72,7 +73,7 @@ pub fn exit_code(kind: ErrorKind) -> u8 {
         ErrorKind::Denied => 5,
         ErrorKind::NotFound | ErrorKind::Gone => 6,
         ErrorKind::Conflict => 7,
-        ErrorKind::Busy => 8,
+        ErrorKind::Busy | ErrorKind::NoSpace => 8,
         ErrorKind::Timeout => 9,
     }
 }
@@ -105,6 +106,7 @@ pub fn kind_of_http_status(status: u16) -> ErrorKind {
         413 => ErrorKind::TooLarge,
         429 => ErrorKind::Busy,
         502 | 503 => ErrorKind::Unavailable,
+        507 => ErrorKind::NoSpace,
         400..500 => ErrorKind::Invalid,
         _ => ErrorKind::Internal,
     }
@@ -162,6 +164,7 @@ fn kind_out(kind: ErrorKind) -> pb::ErrorKind {
         ErrorKind::Timeout => pb::ErrorKind::Timeout,
         ErrorKind::Gone => pb::ErrorKind::Gone,
         ErrorKind::Internal => pb::ErrorKind::Internal,
+        ErrorKind::NoSpace => pb::ErrorKind::NoSpace,
     }
 }
 
@@ -179,6 +182,7 @@ fn kind_in(found: i32) -> Option<ErrorKind> {
         pb::ErrorKind::Timeout => Some(ErrorKind::Timeout),
         pb::ErrorKind::Gone => Some(ErrorKind::Gone),
         pb::ErrorKind::Internal => Some(ErrorKind::Internal),
+        pb::ErrorKind::NoSpace => Some(ErrorKind::NoSpace),
     }
 }
 
@@ -187,7 +191,7 @@ mod tests {
     use super::*;
     use expect_test::expect;
 
-    const KINDS: [ErrorKind; 10] = [
+    const KINDS: [ErrorKind; 11] = [
         ErrorKind::Invalid,
         ErrorKind::NotFound,
         ErrorKind::Conflict,
@@ -197,6 +201,7 @@ mod tests {
         ErrorKind::Unavailable,
         ErrorKind::Timeout,
         ErrorKind::Gone,
+        ErrorKind::NoSpace,
         ErrorKind::Internal,
     ];
 
@@ -215,6 +220,7 @@ mod tests {
             Unavailable: Unavailable, HTTP 503, exit 3
             Timeout: DeadlineExceeded, HTTP 504, exit 9
             Gone: FailedPrecondition, HTTP 410, exit 6
+            NoSpace: ResourceExhausted, HTTP 507, exit 8
             Internal: Internal, HTTP 500, exit 3
         "#]]
         .assert_eq(&KINDS.iter().map(row).collect::<String>());
@@ -231,7 +237,9 @@ mod tests {
             };
             assert_eq!(Error::from(&Status::from(error.clone())), error);
             assert_eq!(kind_of_http_status(http_status(kind)), kind);
-            assert_eq!(kind_of_code(grpc_code(kind)), kind);
+            // Without its details a full disk is a limit like others.
+            let told = if kind == ErrorKind::NoSpace { ErrorKind::Busy } else { kind };
+            assert_eq!(kind_of_code(grpc_code(kind)), told);
         }
     }
 

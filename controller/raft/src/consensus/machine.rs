@@ -4,6 +4,8 @@
 
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_types::EventSeq;
@@ -20,14 +22,20 @@ type RaftSnapshot = openraft::alias::SnapshotOf<Types, SnapshotFile>;
 
 /// What is replicated, as far as this crate knows it.
 pub(crate) trait Machine: Send + Sync + 'static {
+    /// A whole state.
+    type State: Send + 'static;
+
     /// Applies a committed entry. An error stops the member.
     fn apply(&mut self, id: RaftLogId, proposal: &Proposal) -> io::Result<Reply>;
 
     /// A view of the state now, and the last event in it.
     fn snapshot(&self) -> (Source, EventSeq);
 
-    /// Replaces the state by that behind the entry at `index`.
-    fn restore(&mut self, index: u64, body: &mut dyn Read) -> io::Result<()>;
+    /// Reads a state from a snapshot's body. It may take long, so it is called off Raft's thread.
+    fn read(body: &mut dyn Read) -> io::Result<Self::State>;
+
+    /// Replaces the state by that behind the entry at `index`. The state before is given back: to forget it may take long as well.
+    fn restore(&mut self, index: u64, state: Self::State) -> io::Result<Self::State>;
 }
 
 /// A machine with its place in the log and its snapshots.
@@ -100,10 +108,15 @@ impl<M: Machine> RaftStateMachine<Types> for MachineStore<M> {
 
     async fn install_snapshot(&mut self, meta: &RaftSnapshotMeta, snapshot: SnapshotFile) -> io::Result<()> {
         let index = meta.last_log_id.map_or(0, |id| id.index);
-        let (found, ()) = snapshot.read(|body| self.machine.restore(index, body))?;
+        let file = snapshot.clone();
+        let reading = self.env.spawn_blocking("read-snapshot", move || file.read(M::read));
+        let read = reading.join().await.map_err(|_| io::Error::other("reading the snapshot panicked"))?;
+        let (found, state) = read?;
         if found != *meta {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the snapshot is not the one that was announced"));
         }
+        let before = self.machine.restore(index, state)?;
+        self.env.spawn_blocking("drop-state", move || drop(before));
         self.applied = meta.last_log_id;
         self.membership = meta.last_membership.clone();
         if self.snapshots.current().is_none_or(|(current, _)| current.last_log_id != meta.last_log_id) {
@@ -116,6 +129,9 @@ impl<M: Machine> RaftStateMachine<Types> for MachineStore<M> {
         Ok(self.snapshots.current().map(|(meta, snapshot)| RaftSnapshot { meta, snapshot }))
     }
 }
+
+/// How long a snapshot waits before it looks again whether a full disk has room.
+const SPACE_RETRY: Duration = Duration::from_secs(1);
 
 /// Writes one snapshot from a view of the state, in the background.
 pub(crate) struct Builder {
@@ -134,10 +150,19 @@ impl RaftSnapshotBuilder<Types> for Builder {
         // After a start from this snapshot nobody replays the events before it, so history must have them.
         let event_seq = self.event_seq;
         self.history.wait_for(|synced| *synced >= event_seq).await.map_err(io::Error::other)?;
-        let snapshots = self.snapshots.clone();
-        let written = meta.clone();
-        let writing = self.env.spawn_blocking("raft-snapshot", move || snapshots.write(&written, source));
-        let snapshot = writing.join().await.map_err(|_| io::Error::other("writing the snapshot panicked"))??;
-        Ok(RaftSnapshot { meta, snapshot })
+        let source = Arc::new(source);
+        loop {
+            let (snapshots, written, source) = (self.snapshots.clone(), meta.clone(), Arc::clone(&source));
+            let writing = self.env.spawn_blocking("raft-snapshot", move || snapshots.write(&written, &source));
+            let outcome = writing.join().await.map_err(|_| io::Error::other("writing the snapshot panicked"))?;
+            match outcome {
+                // Nothing is lost by waiting: the log is kept meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                    tracing::warn!(%error, "a snapshot found no room on the disk, trying again");
+                    self.env.clock.sleep(SPACE_RETRY).await;
+                }
+                outcome => return Ok(RaftSnapshot { meta, snapshot: outcome? }),
+            }
+        }
     }
 }

@@ -20,7 +20,7 @@ const HEADER_BYTES_MAX: u32 = 1 << 20;
 const BUFFER_BYTES: usize = 1 << 16;
 
 /// Writes a state into a snapshot.
-pub(crate) type Source = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send + Sync>;
+pub(crate) type Source = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + Send + Sync>;
 
 /// A finished snapshot file. It stays readable while anybody holds it, also when a newer one has replaced it.
 #[derive(Clone)]
@@ -97,10 +97,16 @@ impl Snapshots {
         self.files.remove(path)
     }
 
-    /// Writes a snapshot and makes it the current one.
-    pub(crate) fn write(&self, meta: &RaftSnapshotMeta, source: Source) -> io::Result<SnapshotFile> {
+    /// Writes a snapshot and makes it the current one. What could not be written whole takes no room.
+    pub(crate) fn write(&self, meta: &RaftSnapshotMeta, source: &Source) -> io::Result<SnapshotFile> {
         let temporary = self.dir.join("new.tmp");
-        let file = self.files.create(&temporary)?;
+        // The reason is the first failure, not what became of the rest.
+        self.write_whole(&temporary, meta, source).inspect_err(|_| drop(self.files.remove(&temporary)))?;
+        self.adopt(meta, &temporary)
+    }
+
+    fn write_whole(&self, temporary: &Path, meta: &RaftSnapshotMeta, source: &Source) -> io::Result<()> {
+        let file = self.files.create(temporary)?;
         let mut out = Summed { inner: BufWriter::with_capacity(BUFFER_BYTES, file), crc: 0, bytes: 0 };
         let header = SnapshotBody::from(meta).encode_to_vec();
         out.write_all(&MAGIC)?;
@@ -111,8 +117,7 @@ impl Snapshots {
         let (crc, bytes) = (out.crc, out.bytes);
         out.inner.write_all(&crc.to_le_bytes())?;
         out.inner.write_all(&bytes.to_le_bytes())?;
-        out.inner.into_inner().map_err(io::IntoInnerError::into_error)?.sync()?;
-        self.adopt(meta, &temporary)
+        out.inner.into_inner().map_err(io::IntoInnerError::into_error)?.sync()
     }
 
     /// Makes the whole and synced file at `temporary` the current snapshot.

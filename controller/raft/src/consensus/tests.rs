@@ -21,6 +21,8 @@ use crate::log::{Driver, FileDriver, Limits, Log};
 struct Counter(u64);
 
 impl Machine for Counter {
+    type State = u64;
+
     fn apply(&mut self, _id: RaftLogId, _proposal: &Proposal) -> io::Result<Reply> {
         self.0 += 1;
         Ok(Reply::Applied)
@@ -31,11 +33,14 @@ impl Machine for Counter {
         (Box::new(move |out| out.write_all(&count.to_le_bytes())), EventSeq(0))
     }
 
-    fn restore(&mut self, _: u64, body: &mut dyn Read) -> io::Result<()> {
+    fn read(body: &mut dyn Read) -> io::Result<u64> {
         let mut count = [0; 8];
         body.read_exact(&mut count)?;
-        self.0 = u64::from_le_bytes(count);
-        Ok(())
+        Ok(u64::from_le_bytes(count))
+    }
+
+    fn restore(&mut self, _: u64, count: u64) -> io::Result<u64> {
+        Ok(std::mem::replace(&mut self.0, count))
     }
 }
 

@@ -1,6 +1,8 @@
 //! What the leader proposes unasked, in the order in which it matters.
 
-use atlas_duty::{Sessions, Strategy};
+use std::time::Duration;
+
+use atlas_duty::{DownNodes, Sessions, Strategy};
 use atlas_state::State;
 use atlas_types::{ClusterTime, Command, EventSeq, MemberId, Namespace, Origin, Request, SinkAck};
 
@@ -10,6 +12,8 @@ pub(super) struct Duties<'l> {
     pub(super) sessions: &'l Sessions,
     pub(super) voters: &'l [MemberId],
     pub(super) strategy: Strategy,
+    /// Nodes that are down, the leader's time, and after how long they are forgotten.
+    pub(super) down: (&'l DownNodes, Duration, Option<Duration>),
     /// This member and how far its history is synced, when an acknowledgement is due.
     pub(super) sink: Option<(MemberId, EventSeq)>,
 }
@@ -22,6 +26,9 @@ impl Duties<'_> {
         commands.extend(atlas_duty::lose(state, self.sessions.ended(), left(&commands)));
         commands.extend(atlas_duty::expire(state, self.now, left(&commands)));
         commands.extend(atlas_duty::prune(state, self.voters, left(&commands)));
+        if let (down, now, Some(after)) = self.down {
+            commands.extend(down.forget(state, now, after, left(&commands)));
+        }
         // Planned beside the others: a placement that they make stale is refused and planned again.
         commands.extend(atlas_duty::schedule(state, self.strategy, left(&commands)));
         commands

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_duty::Sessions;
+use atlas_duty::{DownNodes, Sessions};
 use atlas_duty::sessions::Round;
 use atlas_replica::{Head, Planned};
 use atlas_state::State;
@@ -28,6 +28,7 @@ use crate::error::{Leadership, ProposeError, ReadError};
 use crate::local::Input;
 use crate::membership::{ChangeError, Group};
 use crate::options::Options;
+use crate::space::{Room, grows};
 
 /// How often the loop looks at the clock when nothing happens.
 pub(super) const TICK: Duration = Duration::from_millis(50);
@@ -35,6 +36,10 @@ pub(super) const TICK: Duration = Duration::from_millis(50);
 const SINK_ACK_EVERY: Duration = Duration::from_millis(200);
 /// An entry that is in flight for so long has no quorum: its callers are told, and the head is built anew.
 const IN_FLIGHT_MAX: Duration = Duration::from_secs(5);
+/// Which nodes are down is looked at so often.
+const LOOK_AT_NODES_EVERY: Duration = Duration::from_secs(5);
+/// A leader that is short of room tries to leave the lead at most so often.
+const LEAVE_EVERY: Duration = Duration::from_secs(2);
 /// Requests in one plan: what an entry can hold.
 const PLAN_REQUESTS_MAX: usize = 512;
 
@@ -98,6 +103,11 @@ pub(super) struct Lead<'l> {
     due: bool,
     sink_acked_at: Duration,
     ticked_at: Duration,
+    down: DownNodes,
+    /// When it last looked which nodes are down.
+    looked_at: Duration,
+    /// When it last tried to leave the lead for want of room.
+    left_at: Duration,
 }
 
 impl<'l> Lead<'l> {
@@ -126,6 +136,9 @@ impl<'l> Lead<'l> {
             due: true,
             sink_acked_at: Duration::ZERO,
             ticked_at: Duration::ZERO,
+            down: DownNodes::default(),
+            looked_at: Duration::ZERO,
+            left_at: Duration::ZERO,
         }
     }
 
@@ -162,7 +175,10 @@ impl<'l> Lead<'l> {
             if self.clock.monotonic().saturating_sub(self.ticked_at) >= TICK {
                 self.tick();
                 let late = |sent: &InFlight| self.ticked_at.saturating_sub(sent.since) > IN_FLIGHT_MAX;
-                if self.in_flight.as_ref().is_some_and(late) {
+                if self.in_flight.as_ref().is_some_and(late) && self.base.log.waits_for_space() {
+                    // It is in its place and will be written; until then reads go on, under the same leadership.
+                    self.in_flight.iter_mut().for_each(|sent| fail(std::mem::take(&mut sent.tickets)));
+                } else if self.in_flight.as_ref().is_some_and(late) {
                     tracing::warn!("an entry found no quorum in time");
                     return End::Lost;
                 }
@@ -175,6 +191,7 @@ impl<'l> Lead<'l> {
             }
             if self.in_flight.is_none()
                 && self.hand_over.is_none()
+                && self.base.disk.borrow().room != Room::None
                 && (self.due || !self.queue.is_empty())
                 && let Err(end) = self.plan().await
             {
@@ -205,7 +222,12 @@ impl<'l> Lead<'l> {
 
     fn take(&mut self, input: Input) {
         match input {
-            Input::Propose { requests, answer } => self.queue.push(requests, answer),
+            Input::Propose { requests, answer } => match self.base.disk.borrow().room {
+                Room::Ample => self.queue.push(requests, answer),
+                Room::Short if !grows(&requests) => self.queue.push(requests, answer),
+                // Whoever gave up waiting needs no answer.
+                Room::Short | Room::None => drop(answer.send(Err(ProposeError::NoSpace))),
+            },
             Input::Read { answer } => self.waiting.reads.push(answer),
             Input::Hello { node, epoch } => {
                 // The head knows of a loss that is in flight: a session of that epoch must not live again by a late hello.
@@ -234,12 +256,35 @@ impl<'l> Lead<'l> {
         self.hand_over = Some(HandOver::new(to, answer, self.clock.monotonic()));
     }
 
-    fn tick(&mut self) {
-        if let Some(jump) = self.clock.jump() {
-            tracing::warn!(?jump, "the wall clock jumped");
+    /// Leaves the lead to a voter that has room on its disk, if this one is short of it.
+    fn leave_for_space(&mut self) {
+        let room = self.base.disk.borrow().room;
+        let waited = self.ticked_at.saturating_sub(self.left_at) < LEAVE_EVERY;
+        if room == Room::Ample || self.hand_over.is_some() || waited {
+            return;
         }
+        self.left_at = self.ticked_at;
+        if room == Room::None {
+            // What waits was not written, and nobody knows when it could be.
+            self.queue.fail_all_with(&ProposeError::NoSpace);
+        }
+        if let Some(next) = self.base.group.roomy_voter() {
+            tracing::warn!(%next, "leaving the lead to a member that has room on its disk");
+            let (answer, _) = oneshot::channel();
+            self.hand_over = Some(HandOver::new(Some(next), answer, self.ticked_at));
+        }
+    }
+
+    fn tick(&mut self) {
         self.ticked_at = self.clock.monotonic();
         raise(&mut self.head, &self.base.group);
+        self.leave_for_space();
+        if self.base.options.forget_nodes_after.is_some()
+            && self.ticked_at.saturating_sub(self.looked_at) >= LOOK_AT_NODES_EVERY
+        {
+            self.looked_at = self.ticked_at;
+            self.down.look(self.head.state(), self.ticked_at);
+        }
         self.sessions.tick(self.ticked_at);
         self.due = true;
     }
@@ -252,6 +297,7 @@ impl<'l> Lead<'l> {
             now: self.clock.now(),
             sessions: &self.sessions,
             voters: &self.base.voters(),
+            down: (&self.down, self.clock.monotonic(), self.base.options.forget_nodes_after),
             strategy: self.base.options.strategy,
             sink,
         };
@@ -373,6 +419,11 @@ impl<'l> Lead<'l> {
         }
         true
     }
+}
+
+/// Tells callers that nobody knows what will become of their proposals.
+fn fail(tickets: Vec<Ticket>) {
+    tickets.into_iter().for_each(|ticket| ticket.fail(ProposeError::Unknown));
 }
 
 /// Lets the next entry raise the feature level if all members are known to have it by now (design §2).

@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use atlas_format::SnapshotError;
 use atlas_replica::{Planned, Replica};
 use atlas_state::State;
 use atlas_types::EventSeq;
@@ -11,6 +12,7 @@ use tokio::sync::watch;
 use crate::consensus::machine::Machine;
 use crate::consensus::snapshot::Source;
 use crate::consensus::{LeaderId, Proposal, RaftLogId, Reply};
+use crate::digests::Checks;
 use crate::handle::{AppliedBatch, Batches};
 
 /// What the leader loop has in flight, for the state machine to adopt when it comes back committed.
@@ -45,16 +47,25 @@ pub(crate) struct StateMachine {
     slot: Slot,
     applied: watch::Sender<State>,
     batches: Batches,
+    checks: Checks,
 }
 
 impl StateMachine {
     /// A machine on the state of a new cluster.
-    pub(crate) fn new(state: State, slot: Slot, applied: watch::Sender<State>, batches: Batches) -> Self {
-        Self { replica: Replica::new(state), slot, applied, batches }
+    pub(crate) fn new(
+        state: State,
+        slot: Slot,
+        applied: watch::Sender<State>,
+        batches: Batches,
+        checks: Checks,
+    ) -> Self {
+        Self { replica: Replica::new(state), slot, applied, batches, checks }
     }
 }
 
 impl Machine for StateMachine {
+    type State = State;
+
     fn apply(&mut self, id: RaftLogId, proposal: &Proposal) -> io::Result<Reply> {
         let entry = proposal.entry();
         let applied = match self.slot.take(&id.leader_id, entry) {
@@ -66,6 +77,7 @@ impl Machine for StateMachine {
             return Ok(Reply::Stale);
         }
         let state = self.replica.state().clone();
+        self.checks.applied(&state, &applied.digests);
         let batch = AppliedBatch { index: id.index, seq: state.seq(), events: applied.events, state: state.clone() };
         self.applied.send_replace(state);
         self.batches.send(batch);
@@ -76,21 +88,29 @@ impl Machine for StateMachine {
         let state = self.replica.state().clone();
         let event_seq = state.event_seq();
         let write = move |mut out: &mut dyn io::Write| {
-            atlas_format::encode_snapshot(&state.to_image(), &mut out).map_err(io::Error::other)
+            atlas_format::encode_snapshot(&state.to_image(), &mut out).map_err(|error| match error {
+                // Whether the disk is full makes a difference.
+                SnapshotError::Io { source, .. } => source,
+                other => io::Error::other(other),
+            })
         };
         (Box::new(write), event_seq)
     }
 
-    fn restore(&mut self, index: u64, body: &mut dyn Read) -> io::Result<()> {
+    fn read(body: &mut dyn Read) -> io::Result<State> {
         let image = atlas_format::decode_snapshot(body).map_err(io::Error::other)?;
-        let state = State::from_image(image).map_err(io::Error::other)?;
+        State::from_image(image).map_err(io::Error::other)
+    }
+
+    fn restore(&mut self, index: u64, state: State) -> io::Result<State> {
         if state.cluster_id() != self.replica.state().cluster_id() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the snapshot belongs to another cluster"));
         }
+        let before = self.replica.state().clone();
         self.applied.send_replace(state.clone());
         self.replica = Replica::new(state.clone());
         // Without events: subscribers see by its number that they missed some, and need not wait for the next entry.
         self.batches.send(AppliedBatch { index, seq: state.seq(), events: Arc::from([]), state });
-        Ok(())
+        Ok(before)
     }
 }

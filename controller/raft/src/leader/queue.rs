@@ -104,10 +104,15 @@ impl Queue {
 
     /// This member does not lead: nothing that waits was written, except for a part of the first.
     pub(super) fn fail_all(&mut self, leader: Option<&Peer>) {
+        self.fail_all_with(&ProposeError::NotLeader { leader: leader.cloned() });
+    }
+
+    /// Refuses everything that waits, for a reason that nothing was written; only of a part of the first nobody knows.
+    pub(super) fn fail_all_with(&mut self, error: &ProposeError) {
         self.fail_begun();
         self.requests.clear();
         for ticket in self.tickets.drain(..) {
-            ticket.fail(ProposeError::NotLeader { leader: leader.cloned() });
+            ticket.fail(error.clone());
         }
     }
 }

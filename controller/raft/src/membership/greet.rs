@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_types::{Level, MemberId};
+use atlas_types::{Level, MemberId, Timestamp};
 use atlas_wire::proto::peer::v1 as wire;
 use atlas_wire::proto::peer::v1::peer_service_client::PeerServiceClient;
 use openraft::Instant as _;
@@ -18,11 +18,14 @@ use super::{Group, REACHED, Status};
 use crate::channel::peer_channel;
 use crate::leader::leader_id;
 use crate::member::{Member, Peer};
+use crate::wall::WallWatch;
 
 /// How often members greet each other.
 const GREET_EVERY: Duration = Duration::from_secs(1);
 /// Longest that an answer may take.
 const GREET_MAX: Duration = Duration::from_secs(1);
+/// A comparison of clocks holds for so long.
+const AHEAD_MAX: Duration = Duration::from_secs(5);
 /// Why a removed member stops.
 const REMOVED: &str = "this member was removed from its cluster; to come back it needs an empty data directory and a token";
 
@@ -34,12 +37,15 @@ pub(crate) struct Met {
     /// Where it is reached now, if it told.
     own: Option<Member>,
     pub(super) status: Option<Status>,
+    /// How far its wall clock is ahead of this member's, microseconds, if it was asked.
+    ahead: Option<i64>,
 }
 
 impl Group {
     /// Greets the others until this member learns that it was removed; then says why it must stop.
     pub(crate) async fn greet(self) -> Arc<str> {
         let mut channels = BTreeMap::new();
+        let mut wall = WallWatch::default();
         // Where the others see the leader: a member that was away may not know it.
         let mut leader = None;
         loop {
@@ -58,20 +64,23 @@ impl Group {
                 };
                 asked.push(self.ask(channel));
             }
-            for answer in futures::future::join_all(asked).await.into_iter().flatten() {
+            for (answer, ahead) in futures::future::join_all(asked).await.into_iter().flatten() {
                 if answer.removed {
                     return REMOVED.into();
                 }
                 leader = Some(answer.leader_address).filter(|address| !address.is_empty()).or(leader);
-                self.meet(answer.member_id, answer.feature_level, answer.info, answer.status);
+                self.meet(answer.member_id, answer.feature_level, answer.info, answer.status, ahead);
             }
+            self.look_at_wall(&mut wall);
             self.keep_addresses().await;
             self.env.clock.sleep(GREET_EVERY).await;
         }
     }
 
     /// Greets whoever is behind a channel.
-    async fn ask(&self, channel: Channel) -> Option<wire::HelloResponse> {
+    ///
+    /// Also tells how far the other's wall clock is ahead of this one's, taking the middle of the question's time.
+    async fn ask(&self, channel: Channel) -> Option<(wire::HelloResponse, Option<i64>)> {
         let request = wire::HelloRequest {
             cluster_id: self.cluster_id.to_be_bytes().to_vec().into(),
             member_id: self.id().0,
@@ -80,11 +89,35 @@ impl Group {
             status: Some(self.status().into()),
         };
         let mut client = PeerServiceClient::new(channel);
-        tokio::select! {
+        let asked = self.env.clock.wall();
+        let answer = tokio::select! {
             biased;
-            answer = client.hello(request) => answer.ok().map(tonic::Response::into_inner),
-            () = self.env.clock.sleep(GREET_MAX) => None,
-        }
+            answer = client.hello(request) => answer.ok()?.into_inner(),
+            () = self.env.clock.sleep(GREET_MAX) => return None,
+        };
+        let answered = self.env.clock.wall();
+        let theirs = answer.status.as_ref().map_or(0, |status| status.wall_us);
+        let ahead = (theirs != 0).then(|| theirs - (asked.0 + (answered.0 - asked.0) / 2));
+        Some((answer, ahead))
+    }
+
+    /// Compares the clocks and tells whether this member's wall clock is in doubt.
+    fn look_at_wall(&self, watch: &mut WallWatch) {
+        let (wall, now) = (self.env.clock.wall(), self.env.clock.monotonic());
+        let mut ahead: Vec<i64> = {
+            let met = self.met();
+            met.values().filter(|met| now.saturating_sub(met.at) < AHEAD_MAX).filter_map(|met| met.ahead).collect()
+        };
+        let doubt = watch.look(wall, now, &mut ahead);
+        self.doubt.send_if_modified(|told| {
+            let changed = told.is_some() != doubt.is_some();
+            match doubt {
+                Some(doubt) if changed => tracing::warn!(%doubt, "duties by wall time are suspended"),
+                None if changed => tracing::info!("the wall clock can be believed again"),
+                _ => {}
+            }
+            std::mem::replace(told, doubt) != doubt
+        });
     }
 
     /// Answers a greeting.
@@ -92,7 +125,7 @@ impl Group {
         let wire::HelloRequest { cluster_id: _, member_id, feature_level, info, status } = request;
         let removed = self.is_removed(MemberId(member_id));
         if !removed {
-            self.meet(member_id, feature_level, info, status);
+            self.meet(member_id, feature_level, info, status, None);
         }
         let view = self.view();
         let leader = view.leader.and_then(|leader| view.member(leader));
@@ -123,7 +156,14 @@ impl Group {
     }
 
     /// Notes what a member told of itself.
-    fn meet(&self, member: u64, level: u32, info: Option<wire::MemberInfo>, status: Option<wire::MemberStatus>) {
+    fn meet(
+        &self,
+        member: u64,
+        level: u32,
+        info: Option<wire::MemberInfo>,
+        status: Option<wire::MemberStatus>,
+        ahead: Option<i64>,
+    ) {
         let member = MemberId(member);
         if self.view().member(member).is_none() {
             return;
@@ -133,7 +173,9 @@ impl Group {
             self.addresses.set(member.0, &own.peer);
         }
         let status = status.map(|status| Status::told(Level(level), status));
-        self.met().insert(member, Met { at: self.env.clock.monotonic(), own, status });
+        let mut met = self.met();
+        let ahead = ahead.or_else(|| met.get(&member)?.ahead);
+        met.insert(member, Met { at: self.env.clock.monotonic(), own, status, ahead });
     }
 
     /// Where the other members are reached.
@@ -184,16 +226,18 @@ impl From<wire::MemberInfo> for Member {
 
 impl From<Status> for wire::MemberStatus {
     fn from(status: Status) -> Self {
-        let Status { level: _, version, term, last_index, applied_index, sync_p99 } = status;
+        let Status { level: _, version, term, last_index, applied_index, sync_p99, wall, short_of_space } = status;
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1);
-        Self { version, term, last_index, applied_index, sync_p99_us: sync_p99.map_or(0, micros) }
+        let (sync_p99_us, wall_us) = (sync_p99.map_or(0, micros), wall.map_or(0, |wall| wall.0));
+        Self { version, term, last_index, applied_index, sync_p99_us, wall_us, short_of_space }
     }
 }
 
 impl Status {
     fn told(level: Level, status: wire::MemberStatus) -> Self {
-        let wire::MemberStatus { version, term, last_index, applied_index, sync_p99_us } = status;
+        let wire::MemberStatus { version, term, last_index, applied_index, sync_p99_us, wall_us, short_of_space } = status;
+        let wall = (wall_us != 0).then_some(Timestamp(wall_us));
         let sync_p99 = (sync_p99_us > 0).then(|| Duration::from_micros(sync_p99_us));
-        Self { level, version, term, last_index, applied_index, sync_p99 }
+        Self { level, version, term, last_index, applied_index, sync_p99, wall, short_of_space }
     }
 }

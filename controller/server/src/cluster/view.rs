@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use atlas_raft::{MemberView, MembersView, Role};
+use atlas_raft::{MemberView, MembersView, Role, Room};
 use atlas_types::Level;
 use serde_json::{Value, json};
 
@@ -17,6 +17,7 @@ impl Cluster {
         let view = self.handle().members();
         let leader = view.leader.and_then(|leader| view.member(leader));
         let state = self.handle().applied();
+        let disk = *self.handle().disk().borrow();
         let voters: Vec<_> = view.members.iter().filter(|member| member.role == Role::Voter).collect();
         let reachable = voters.iter().filter(|member| self.reaches(&view, member)).count();
         json!({
@@ -30,6 +31,10 @@ impl Cluster {
             "commit": view.committed,
             "applied": view.applied,
             "changing": view.voters.len() > 1,
+            // Of the controller that answers.
+            "clock_doubt": self.handle().clock_doubt().borrow().map(|doubt| doubt.to_string()),
+            "disk": { "room": room(disk.room), "free_bytes": disk.free_bytes },
+            "agreed_at": self.handle().agreement().borrow().seq.0,
             "quorum": { "voters": voters.len(), "reachable": reachable },
             "members": self.members_of(&view),
         })
@@ -60,6 +65,7 @@ impl Cluster {
             "matched": member.matched,
             "heartbeat_ms": heartbeat.map(millis),
             "fsync_p99_ms": sync_p99,
+            "short_of_space": status.map(|(status, _)| status.short_of_space),
             "level": status.map(|(status, _)| status.level.0),
             "version": status.map(|(status, _)| &status.version),
             "peer": member.peer.address,
@@ -78,6 +84,14 @@ impl Cluster {
 
     fn reaches(&self, view: &MembersView, member: &MemberView) -> bool {
         member.peer.member == self.handle().member() || self.heartbeat(view, member).is_some_and(|age| age < FRESH)
+    }
+}
+
+fn room(room: Room) -> &'static str {
+    match room {
+        Room::Ample => "ample",
+        Room::Short => "short",
+        Room::None => "none",
     }
 }
 

@@ -201,6 +201,16 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
     if let Some(bytes) = size(text("snapshot.log")) {
         options.snapshot_log_bytes = bytes;
     }
+    if let Some(bytes) = size(text("disk.reserve")) {
+        options.space.reserve_bytes = bytes;
+    }
+    if let Some(bytes) = size(text("disk.ballast")) {
+        options.space.ballast_bytes = bytes;
+    }
+    if let Ok(count) = text("digest.every").parse() {
+        options.digest_every = count;
+    }
+    options.forget_nodes_after = duration(text("worker.forget-after")).filter(|after| !after.is_zero());
     options.jobs_kept_for = duration(text("history.keep"));
     if let Ok(count) = text("http.connections-max").parse() {
         options.http_limits.connections_max = count;

@@ -348,7 +348,13 @@ impl Session {
                     self.warm.insert(digest, idle);
                 }
             }
-            ToLeader::Draining => batch.command(Command::DrainNode(DrainNode { node: self.seat.node.clone() })),
+            ToLeader::Draining => {
+                // A worker says so again after each reconnect; once is enough for the log.
+                let state = service.handle().applied();
+                if state.node(&self.seat.node).is_none_or(|known| !known.node.draining) {
+                    batch.command(Command::DrainNode(DrainNode { node: self.seat.node.clone() }));
+                }
+            }
         }
         Ok(())
     }

@@ -1,0 +1,148 @@
+//! Members whose disk is full, and one whose state is not that of the others.
+
+use std::time::Instant;
+
+use super::*;
+use crate::consensus::snapshot::{Snapshots, Source};
+use crate::error::ProposeError;
+use crate::space::Room;
+
+/// Less than the reserve that a member wants, and enough for its log.
+const SHORT_BYTES: u64 = 20 << 20;
+
+async fn has_room(handle: &Handle, wanted: Room) {
+    let mut disk = handle.disk();
+    soon(disk.wait_for(|disk| disk.room == wanted)).await.expect("lives");
+}
+
+#[tokio::test]
+async fn a_member_short_of_room_refuses_new_work_and_goes_on_by_itself() {
+    let (dir, disk) = (tempfile::tempdir().expect("temporary directory"), SimDisk::default());
+    let (handle, service) = member(dir.path(), &disk).await;
+    soon(handle.propose(vec![agent()])).await.expect("applied");
+
+    disk.set_capacity(Some(SHORT_BYTES));
+    has_room(&handle, Room::Short).await;
+    assert_eq!(soon(handle.propose(vec![submit(JobId(1))])).await, Err(ProposeError::NoSpace));
+    soon(handle.propose(vec![set(1)])).await.expect("what takes no room is taken");
+
+    disk.set_capacity(Some(0));
+    has_room(&handle, Room::None).await;
+    assert_eq!(soon(handle.propose(vec![set(2)])).await, Err(ProposeError::NoSpace));
+    assert_eq!(soon(handle.read()).await.expect("reads go on").config().agents_max, 1);
+    assert!(matches!(*handle.leadership().borrow(), Leadership::Leader { .. }));
+
+    disk.set_capacity(None);
+    has_room(&handle, Room::Ample).await;
+    let answers = soon(handle.propose(vec![submit(JobId(1)), set(3)])).await.expect("applied");
+    assert_eq!(answers[1], Ok(Outcome::Done));
+    soon(service.shutdown()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_short_of_room_leaves_the_lead_to_one_that_has_some() {
+    let (dir, disks) = (tempfile::tempdir().expect("temporary directory"), [(); 3].map(|()| SimDisk::default()));
+    let thirds = three(dir.path(), &disks).await;
+    propose_somewhere(&thirds, 1).await;
+    let leader = leader_of(&thirds).await;
+    disks[leader].set_capacity(Some(SHORT_BYTES));
+    let follows = |leadership: &Leadership| matches!(leadership, Leadership::Follower { .. });
+    soon(thirds[leader].handle.leadership().wait_for(follows)).await.expect("lives");
+    propose_somewhere(&thirds, 2).await;
+    all_have(&thirds, 2).await;
+    for third in thirds {
+        third.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_full_disks_stop_writes_and_nothing_else() {
+    let (dir, disks) = (tempfile::tempdir().expect("temporary directory"), [(); 3].map(|()| SimDisk::default()));
+    let thirds = three(dir.path(), &disks).await;
+    propose_somewhere(&thirds, 1).await;
+    all_have(&thirds, 1).await;
+    disks.iter().for_each(|disk| disk.set_capacity(Some(0)));
+    for third in &thirds {
+        has_room(&third.handle, Room::None).await;
+    }
+    for third in &thirds {
+        let state = soon(third.handle.read()).await.expect("reads go on");
+        assert_eq!(state.config().agents_max, 1);
+        let refused = soon(third.handle.propose(vec![set(2)])).await;
+        assert!(matches!(refused, Err(ProposeError::NoSpace)), "{refused:?}");
+    }
+    disks.iter().for_each(|disk| disk.set_capacity(None));
+    propose_somewhere(&thirds, 3).await;
+    all_have(&thirds, 3).await;
+    for third in thirds {
+        third.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_slow_disk_pushes_back_and_fails_nothing() {
+    let (dir, disk) = (tempfile::tempdir().expect("temporary directory"), SimDisk::default());
+    let options = Options { queue_max: 8, ..options(dir.path()) };
+    let slow = Box::new(disk.slow_driver());
+    let (handle, service) = soon(start_on(slow, options, Env::system())).await.expect("starts");
+    leads(&handle).await;
+    disk.set_latency(Duration::from_millis(300), Duration::from_millis(300));
+    let began = Instant::now();
+    let all = (0..200).map(|number| handle.propose(vec![set(number)]));
+    let answers = soon(futures::future::join_all(all)).await;
+    let overloaded = answers.iter().filter(|answer| **answer == Err(ProposeError::Overloaded)).count();
+    let applied = answers.iter().filter(|answer| answer.is_ok()).count();
+    assert_eq!(overloaded + applied, 200, "{answers:?}");
+    assert!(overloaded > 0 && applied > 0, "{overloaded} refused, {applied} applied");
+    assert!(began.elapsed() >= Duration::from_millis(300));
+    assert!(matches!(*handle.leadership().borrow(), Leadership::Leader { .. }));
+    disk.set_latency(Duration::ZERO, Duration::ZERO);
+    soon(handle.propose(vec![set(7)])).await.expect("applied");
+    soon(service.shutdown()).await;
+}
+
+/// Changes the snapshot of a stopped member in one place that no answer depends on, as a fault of memory would.
+fn corrupt(dir: &Path) {
+    let env = Env::system();
+    let snapshots = Snapshots::open(Arc::clone(&env.files), dir.join("raft").join("snapshots")).expect("readable");
+    let (meta, file) = snapshots.current().expect("there is one");
+    let decode = |body: &mut dyn std::io::Read| atlas_format::decode_snapshot(body).map_err(std::io::Error::other);
+    let (_, mut image) = file.read(decode).expect("whole");
+    image.queue_seq += 1;
+    let write: Source = Box::new(move |mut out| {
+        atlas_format::encode_snapshot(&image, &mut out).map_err(std::io::Error::other)
+    });
+    snapshots.write(&meta, &write).expect("written");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_whose_state_differs_stops_and_names_itself() {
+    let (dir, disks) = (tempfile::tempdir().expect("temporary directory"), [(); 3].map(|()| SimDisk::default()));
+    let mut thirds = three(dir.path(), &disks).await;
+    propose_somewhere(&thirds, 1).await;
+    all_have(&thirds, 1).await;
+    let away = thirds.remove((leader_of(&thirds).await + 1) % 3);
+    snapshot_and_purge(&away.handle).await;
+    let (member, members) = (away.handle.member(), away.members.clone());
+    away.stop().await;
+    corrupt(&dir.path().join(member.to_string()));
+
+    let listener = TcpListener::bind(&members[&member].peer).await.expect("its old address");
+    let disk = &disks[usize::try_from(member.0).expect("small") - 1];
+    let mut back = third(dir.path(), disk, member, &members, listener).await;
+    // The same answers and so the same chain: only the digest tells.
+    for number in 2..=40 {
+        propose_somewhere(&thirds, number).await;
+    }
+    let reason = soon(back.service.failed()).await;
+    assert!(reason.contains(&format!("the state of member {member} after entry")), "{reason}");
+    for third in &thirds {
+        let mut agreement = third.handle.agreement();
+        soon(agreement.wait_for(|agreement| agreement.seq.0 > 8)).await.expect("lives");
+        assert!(!matches!(*third.handle.leadership().borrow(), Leadership::Stopped { .. }));
+    }
+    for third in thirds {
+        third.stop().await;
+    }
+    back.stop().await;
+}

@@ -1,0 +1,23 @@
+//! What a controller measures of itself from time to time: its disk, its clock, and how long ago it agreed with the others.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::service::Shared;
+
+/// How often.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Sets the gauges until the controller stops.
+pub(crate) async fn watch(shared: Arc<Shared>) {
+    let handle = &shared.handle;
+    let (disk, doubt, agreement) = (handle.disk(), handle.clock_doubt(), handle.agreement());
+    loop {
+        let whole = |amount: u64| i64::try_from(amount).unwrap_or(i64::MAX);
+        shared.metrics.disk_free.set(whole(disk.borrow().free_bytes));
+        shared.metrics.clock_doubt_count.set(i64::from(doubt.borrow().is_some()));
+        let agreed = agreement.borrow().seq.0;
+        shared.metrics.digest_lag.set(whole(handle.applied().seq().0.saturating_sub(agreed)));
+        shared.env.clock.sleep(EVERY).await;
+    }
+}
