@@ -100,9 +100,9 @@ instruments! {
     /// Bytes of artifacts removed because nothing referred to them any more.
     artifact_collected: Counter = "atlas.artifact.collected" "By";
     /// Artifacts that are referred to and could not be fetched from any other controller at the last look.
-    artifact_missing: Gauge = "atlas.artifact.missing" "{artifact}";
+    artifact_missing: Gauge = "atlas.artifact.missing.count" "{artifact}";
     /// Events that this controller did not see and has yet to fetch from another one's history.
-    history_gap: Gauge = "atlas.history.gap" "{event}";
+    history_gap: Gauge = "atlas.history.missing.count" "{event}";
 }
 
 impl Metrics {
