@@ -17,6 +17,8 @@ mod rng;
 mod shim;
 
 #[cfg(test)]
+mod any_controller;
+#[cfg(test)]
 mod api;
 #[cfg(test)]
 mod bad_input;
@@ -30,6 +32,8 @@ mod membership;
 mod pair;
 #[cfg(test)]
 mod reload;
+#[cfg(test)]
+mod store;
 
 pub use agents::{Agent, write as write_agent};
 pub use dev::Dev;

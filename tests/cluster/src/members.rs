@@ -28,14 +28,25 @@ pub(crate) struct Member {
     data: PathBuf,
     process: Option<Process>,
     pub(crate) http: SocketAddr,
-    workers: SocketAddr,
+    pub(crate) workers: SocketAddr,
     pub(crate) peers: SocketAddr,
 }
 
 impl Member {
     /// Starts the first controller of a cluster on free ports, with its data under `folder`.
     pub(crate) fn first(folder: &Path, name: &'static str) -> Self {
-        Self::start_at(folder.join(name), name, [SocketAddr::from(([127, 0, 0, 1], 0)); 3], &[])
+        Self::first_with(folder, name, &[])
+    }
+
+    /// The same with more arguments, which it has in this life only.
+    pub(crate) fn first_with(folder: &Path, name: &'static str, more: &[&str]) -> Self {
+        let more: Vec<String> = more.iter().map(|&word| word.to_owned()).collect();
+        Self::start_at(folder.join(name), name, [SocketAddr::from(([127, 0, 0, 1], 0)); 3], &more)
+    }
+
+    /// Whether it wrote this to stderr.
+    pub(crate) fn said(&self, text: &str) -> bool {
+        self.process.as_ref().is_some_and(|process| process.text().contains(text))
     }
 
     /// Starts a controller that joins the cluster of `member` with a token.
@@ -52,6 +63,11 @@ impl Member {
             Some([field("http=")?, field("workers=")?, field("peers=")?])
         });
         Self { name, data, process: Some(process), http, workers, peers }
+    }
+
+    /// What it wrote to stderr so far.
+    pub(crate) fn text(&self) -> String {
+        self.process.as_ref().map(Process::text).unwrap_or_default()
     }
 
     /// `kill -9`.
@@ -215,9 +231,8 @@ impl Load {
         for member in members {
             for (key, id) in &journal.acknowledged {
                 let job = eventually_async("an acknowledged job is there", async || {
-                    get(member, &format!("/api/jobs/{id}"))
-                        .await
-                        .map_err(|error| format!("{} of {key} at {}: {error}", id, member.name))
+                    let found = get(member, &format!("/api/jobs/{id}")).await;
+                    found.map_err(|error| format!("{id} of {key} at {}: {error}\n{}", member.name, member.text()))
                 });
                 assert_eq!(job.await["id"], json!(id));
             }

@@ -10,6 +10,9 @@ use super::journal::{Outcome, Refusal};
 /// Longer than a controller holds a call while its cluster elects a leader.
 const TIMEOUT: Duration = Duration::from_secs(8);
 
+/// All events of a run are read within this.
+const STREAM_MAX: Duration = Duration::from_secs(60);
+
 /// Codes by which a controller says that the call may have been done.
 const UNKNOWN: [&str; 2] = ["E4003", "E9001"];
 
@@ -58,7 +61,7 @@ impl Http {
     /// An event stream behind an event.
     pub(crate) async fn stream(&self, at: SocketAddr, path: &str, after: u64) -> Result<reqwest::Response, String> {
         let request = self.0.get(format!("http://{at}{path}")).header("accept", "text/event-stream");
-        let request = request.header("last-event-id", after).timeout(Duration::from_secs(600));
+        let request = request.header("last-event-id", after).timeout(STREAM_MAX);
         request.send().await.and_then(reqwest::Response::error_for_status).map_err(|error| chain(&error))
     }
 

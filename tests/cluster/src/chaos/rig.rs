@@ -120,8 +120,11 @@ impl Rig {
             network,
         };
         fs::write(&rig.effects, "").expect("written");
-        rig.form()?;
-        Ok(rig)
+        let formed = rig.form();
+        if formed.is_err() {
+            rig.write_logs(folder);
+        }
+        formed.map(|()| rig)
     }
 
     fn form(&mut self) -> Result<(), String> {

@@ -99,7 +99,8 @@ fn on_host(options: &Options, network: Arc<Network>, folder: &Path) -> Result<Ve
     clients.join().map_err(|_| "a client panicked".to_owned())?;
     rig.heal();
     let calm = settle(&rig);
-    let surveys = survey(&rig);
+    // A controller that does not serve has nothing to tell, and that is the finding.
+    let surveys = if calm.is_ok() { survey(&rig)? } else { Vec::new() };
     rig.write_logs(folder);
     let evidence =
         Evidence { entries: shared.journal.entries(), deeds: deeds(&read(&rig.effects)), surveys, unbounded };
@@ -148,15 +149,16 @@ fn settle(rig: &Rig) -> Result<(), String> {
     })
 }
 
-fn survey(rig: &Rig) -> Vec<Survey> {
+fn survey(rig: &Rig) -> Result<Vec<Survey>, String> {
     let env = Env::system();
     let one = |which: usize| {
         let machine = &rig.controllers[which];
         let (name, at) = (machine.name().to_owned(), machine.http());
         rig.ask(async |http| {
-            let jobs = survey::jobs(http, at).await.unwrap_or_default();
-            let events = survey::events(&env, http, at).await.unwrap_or_default();
-            Survey { name, jobs, events }
+            let jobs = survey::jobs(http, at).await.map_err(|error| format!("the jobs of {name}: {error}"))?;
+            let events =
+                survey::events(&env, http, at).await.map_err(|error| format!("the events of {name}: {error}"))?;
+            Ok(Survey { name, jobs, events })
         })
     };
     (0..rig.controllers.len()).map(one).collect()
