@@ -1,14 +1,12 @@
 //! The leader's side of the workers' streams: what they say becomes requests, what is applied is told to them.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_duty::sessions::Round;
 use atlas_state::State;
 use atlas_types::{
-    Assignment, Command, CompleteJob, DrainNode, Event as StateEvent, FailJob, Job, JobChange, JobId, JobStatus,
-    LoseLease, NodeEpoch, NodeHealth, Outcome, Reason, Rejection, Report, ReportKind, ReportResult, StartJob,
-    WarmChanged,
+    Assignment, Command, DrainNode, Event as StateEvent, Job, JobChange, JobId, JobStatus, NodeEpoch, NodeHealth,
+    Outcome, Reason, Rejection, Report, ReportResult, WarmChanged,
 };
 
 use crate::Bug;
@@ -61,16 +59,7 @@ impl World {
         {
             (token, node) = (lease.token, lease.node.clone());
         }
-        match report.kind.clone() {
-            ReportKind::Started => Command::StartJob(StartJob { job, node, token }),
-            ReportKind::Completed { output, usage, metadata } => {
-                Command::CompleteJob(CompleteJob { job, node, token, output, usage, metadata, stream: None })
-            }
-            ReportKind::Failed { failure, output, usage, metadata, cancelled: _ } => {
-                Command::FailJob(FailJob { job, node, token, failure, output, usage, metadata, stream: None })
-            }
-            ReportKind::NotHeld => Command::LoseLease(LoseLease { job, token }),
-        }
+        workload::report(job, node, token, report.kind.clone())
     }
 
     pub(crate) fn answer_report(&mut self, node: Node, conn: Conn, number: u64, outcome: &Result<Outcome, Rejection>) {
@@ -192,25 +181,7 @@ impl World {
 
 /// Everything that a worker needs to run a lease.
 fn assignment(state: &State, id: JobId, bug: Option<Bug>) -> Option<Assignment> {
-    let job: &Arc<Job> = state.job(id)?;
-    let (lease, spec, pin) = (job.lease.as_ref()?, job.spec.as_ref()?, job.pin.as_ref()?);
-    let needs_start = spec.needs_start() && bug != Some(Bug::StartUncommitted);
-    Some(Assignment {
-        namespace: job.namespace.clone(),
-        job: job.id,
-        token: lease.token,
-        attempt: lease.attempt,
-        agent: job.agent.clone(),
-        version: pin.version,
-        digest: pin.digest,
-        package_bytes: 1,
-        input: job.input.clone(),
-        metadata: Arc::clone(&job.metadata),
-        allocation: lease.allocation.clone(),
-        startup_timeout: spec.timeouts.startup,
-        execution_timeout: job.execution_timeout.unwrap_or(spec.timeouts.execution),
-        needs_start,
-        retry_count: job.retry_count,
-        trace: job.trace,
-    })
+    let assignment = workload::assignment(state, id)?;
+    let needs_start = assignment.needs_start && bug != Some(Bug::StartUncommitted);
+    Some(Assignment { needs_start, ..assignment })
 }

@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use atlas_state::State;
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, ClusterConfig, Command, ConfigureCluster, Demand, Digest, Door, Effects,
-    FencingToken, Gpu, Inventory, JobId, Micros, Namespace, Origin, Payload, PayloadBody, Principal, RegisterAgent,
-    Request, RequestId, RetryRule, RunSpec, SubmitJob, Timeouts, Verdict, Version,
+    AgentKind, AgentName, AgentPin, Assignment, ClusterConfig, Command, CompleteJob, ConfigureCluster, Demand, Digest,
+    Door, Effects, FailJob, FencingToken, Gpu, Inventory, Job, JobId, LoseLease, Micros, Namespace, NodeId, Origin,
+    Payload, PayloadBody, Principal, RegisterAgent, ReportKind, Request, RequestId, RetryRule, RunSpec, StartJob,
+    SubmitJob, Timeouts, Verdict, Version,
 };
 
 use crate::rng::Rng;
@@ -158,6 +160,44 @@ fn number(payload: &Payload) -> Option<u64> {
     match &payload.body {
         PayloadBody::Inline(bytes) => std::str::from_utf8(bytes).ok()?.parse().ok(),
         PayloadBody::Artifact { .. } => None,
+    }
+}
+
+/// Everything that a worker needs to run a lease.
+pub fn assignment(state: &State, id: JobId) -> Option<Assignment> {
+    let job: &Arc<Job> = state.job(id)?;
+    let (lease, spec, pin) = (job.lease.as_ref()?, job.spec.as_ref()?, job.pin.as_ref()?);
+    Some(Assignment {
+        namespace: job.namespace.clone(),
+        job: job.id,
+        token: lease.token,
+        attempt: lease.attempt,
+        agent: job.agent.clone(),
+        version: pin.version,
+        digest: pin.digest,
+        package_bytes: 1,
+        input: job.input.clone(),
+        metadata: Arc::clone(&job.metadata),
+        allocation: lease.allocation.clone(),
+        startup_timeout: spec.timeouts.startup,
+        execution_timeout: job.execution_timeout.unwrap_or(spec.timeouts.execution),
+        needs_start: spec.needs_start(),
+        retry_count: job.retry_count,
+        trace: job.trace,
+    })
+}
+
+/// The command that a worker's report becomes.
+pub fn report(job: JobId, node: NodeId, token: FencingToken, kind: ReportKind) -> Command {
+    match kind {
+        ReportKind::Started => Command::StartJob(StartJob { job, node, token }),
+        ReportKind::Completed { output, usage, metadata } => {
+            Command::CompleteJob(CompleteJob { job, node, token, output, usage, metadata, stream: None })
+        }
+        ReportKind::Failed { failure, output, usage, metadata, cancelled: _ } => {
+            Command::FailJob(FailJob { job, node, token, failure, output, usage, metadata, stream: None })
+        }
+        ReportKind::NotHeld => Command::LoseLease(LoseLease { job, token }),
     }
 }
 

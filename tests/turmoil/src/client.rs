@@ -87,7 +87,8 @@ impl Client {
         match self.rng.below(10) {
             0 | 1 => {
                 let command = Command::CancelJob(CancelJob { job, running: true });
-                let request = workload::named(&format!("cancel-{}", job.0), command);
+                let name = format!("cancel-{}-{}", job.0, self.rng.next());
+                let request = workload::named(&name, command);
                 if matches!(self.change(request).await, Ok(Outcome::Cancelled { accepted: true })) {
                     self.cluster.count("cancels accepted");
                 }

@@ -9,12 +9,14 @@ use std::time::Duration;
 use atlas_env::Env;
 use atlas_raft::log::Driver;
 use atlas_raft::log::sim::SimDisk;
-use atlas_raft::{AppliedBatch, Handle, Member};
-use atlas_sim::{Coverage, Rng};
-use atlas_types::MemberId;
+use atlas_raft::{AppliedBatch, Handle, Leadership, Member};
+use atlas_sim::{Coverage, Rng, workload};
+use atlas_state::State;
+use atlas_types::{Assignment, Inventory, JobId, MemberId};
 use tokio::sync::broadcast;
 
-use crate::machine::{self, SimFiles, Skew};
+use crate::frames::Frame;
+use crate::machine::{self, Liar, Lie, SimFiles, Skew};
 use crate::seen::Seen;
 use crate::wire::{Answer, Ask};
 use crate::{Bug, Options};
@@ -37,6 +39,8 @@ struct Shared {
     skews: BTreeMap<String, Skew>,
     questions: BTreeMap<u64, Ask>,
     answers: BTreeMap<u64, Answer>,
+    frames: BTreeMap<u64, Frame>,
+    inventories: Vec<Inventory>,
     numbers: u64,
     seen: Vec<Seen>,
     coverage: Coverage,
@@ -67,7 +71,14 @@ impl Cluster {
         members.iter().for_each(|machine| machine.disk.set_latency(Duration::ZERO, options.disk_max));
         let names = (1..=options.members).map(|n| format!("c{n}"));
         let names = names.chain((1..=options.nodes).map(|n| format!("w{n}")));
-        let skews = names.map(|name| (name, Skew::of(rng.range(0, 20_000) as i64 - 10_000))).collect();
+        let skews = names.map(|name| {
+            let slow = options.bug == Some(Bug::SlowWorkerClock) && name.starts_with('w');
+            let rate = rng.range(0, 20_000) as i64 - 10_000;
+            let skew = Skew::of(if slow { -666_000 } else { rate });
+            (name, if options.bug == Some(Bug::TimeoutsByWallClock) { skew.one_clock() } else { skew })
+        });
+        let skews = skews.collect();
+        let inventories = (0..options.nodes).map(|node| workload::inventory(node, &mut rng)).collect();
         Self(Arc::new(Mutex::new(Shared {
             options: options.clone(),
             rng,
@@ -75,6 +86,8 @@ impl Cluster {
             skews,
             questions: BTreeMap::new(),
             answers: BTreeMap::new(),
+            frames: BTreeMap::new(),
+            inventories,
             numbers: 0,
             seen: Vec::new(),
             coverage: Coverage::default(),
@@ -124,6 +137,7 @@ impl Cluster {
         let seed = shared.rng.next();
         let skew = shared.skews.get(&format!("c{}", member + 1)).cloned().unwrap_or_default();
         let Shared { options, members, .. } = &mut *shared;
+        let bug = options.bug;
         let machine = &mut members[member];
         machine.files = machine.files.again();
         let env = machine::env(seed, skew, machine.files.clone());
@@ -146,7 +160,18 @@ impl Cluster {
             snapshot_log_bytes: options.snapshot_log_bytes,
             ..atlas_raft::Options::new(PathBuf::from("/data"))
         };
-        (env, Box::new(driver), options)
+        let lie = match bug {
+            Some(Bug::LogNotSynced) => Some(Lie::NotSynced),
+            Some(Bug::FailedSyncIgnored) => Some(Lie::NotFailed),
+            _ => None,
+        };
+        if bug == Some(Bug::SnapshotNameNotSynced) {
+            machine.files.forget_names();
+        }
+        match lie {
+            Some(lie) => (env, Box::new(Liar { disk: driver, lie }), options),
+            None => (env, Box::new(driver), options),
+        }
     }
 
     /// A member is up.
@@ -231,6 +256,42 @@ impl Cluster {
         let mut shared = self.shared();
         shared.questions.remove(&number);
         shared.answers.remove(&number)
+    }
+
+    /// The hardware of a worker.
+    pub(crate) fn inventory(&self, node: usize) -> Inventory {
+        self.shared().inventories[node].clone()
+    }
+
+    /// What a worker needs to run a job's lease.
+    pub(crate) fn assignment(&self, state: &State, job: JobId) -> Option<Assignment> {
+        let assignment = workload::assignment(state, job)?;
+        let needs_start = assignment.needs_start && !self.has(Bug::StartUncommitted);
+        Some(Assignment { needs_start, ..assignment })
+    }
+
+    /// The member that leads, as far as anybody can tell.
+    pub(crate) fn leader(&self) -> Option<usize> {
+        let shared = self.shared();
+        let leads = |machine: &Machine| {
+            let handle = machine.handle.as_ref();
+            handle.is_some_and(|handle| matches!(*handle.leadership().borrow(), Leadership::Leader { .. }))
+        };
+        shared.members.iter().position(leads)
+    }
+
+    /// Puts a frame on the table; its number.
+    pub(crate) fn put_frame(&self, frame: Frame) -> u64 {
+        let mut shared = self.shared();
+        shared.numbers += 1;
+        let number = shared.numbers;
+        shared.frames.insert(number, frame);
+        number
+    }
+
+    /// Takes a frame off the table.
+    pub(crate) fn take_frame(&self, number: u64) -> Option<Frame> {
+        self.shared().frames.remove(&number)
     }
 
     /// The agents are registered: jobs may come.

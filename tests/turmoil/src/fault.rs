@@ -2,12 +2,34 @@
 
 use std::time::Duration;
 
-use atlas_raft::Leadership;
 use turmoil::Sim;
 
+use crate::Bug;
 use crate::cluster::id;
 use crate::run::World;
 use crate::seen::Seen;
+
+/// The faults, by the names under which they are counted.
+pub const FAULTS: [&str; 18] = [
+    "leader killed",
+    "member killed",
+    "all killed",
+    "members away for long",
+    "power lost in a sync",
+    "syncs failed",
+    "slow disks",
+    "leader cut off",
+    "member cut off",
+    "one-way cuts",
+    "links held up",
+    "slow networks",
+    "leadership transfers",
+    "wall clock jumps",
+    "workers killed",
+    "workers cut off",
+    "workers held up",
+    "restarts",
+];
 
 /// What is to be done later.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,6 +38,8 @@ pub(crate) enum Due {
     Fault(u64),
     /// A member's process starts again.
     Start(usize),
+    /// A worker's process starts again.
+    StartWorker(usize),
     /// A link works again, in both directions.
     Repair(String, String),
     /// What was held up between two arrives.
@@ -30,15 +54,20 @@ fn host(member: usize) -> String {
     format!("c{}", member + 1)
 }
 
+fn worker(node: usize) -> String {
+    format!("w{}", node + 1)
+}
+
 impl World {
     /// The `n`-th fault. The kinds take turns, so that every run sees most of them.
     pub(crate) fn fault(&mut self, sim: &mut Sim<'_>, n: u64) {
         let members = self.options.members;
         let any = self.rng.below(members as u64) as usize;
-        let leader = self.leader();
+        let leader = self.cluster.leader();
         let target = leader.unwrap_or(any);
         let other = (target + 1 + self.rng.below(members as u64 - 1) as usize) % members;
-        let kind = (self.options.seed.wrapping_mul(3) + 5 * n) % 16;
+        let node = self.rng.below(self.options.nodes as u64) as usize;
+        let kind = (self.options.seed.wrapping_mul(3) + 7 * n) % 20;
         let installed = match kind {
             0 | 1 => self.crash(sim, target, "leader killed"),
             2 => self.crash(sim, any, "member killed"),
@@ -53,20 +82,14 @@ impl World {
             12 => self.fail_sync(any),
             13 => self.transfer(target, other),
             14 => self.jump(any),
-            _ => self.away_for_long(sim, other),
+            15 => self.away_for_long(sim, other),
+            16 => self.crash_worker(sim, node),
+            17 | 18 => self.cut_off_worker(sim, node),
+            _ => self.hold_up_worker(sim, node),
         };
         if installed {
             self.cluster.count("faults");
         }
-    }
-
-    /// The member that leads, as far as anybody can tell.
-    pub(crate) fn leader(&self) -> Option<usize> {
-        let leads = |member: &usize| {
-            let handle = self.cluster.handle(*member);
-            handle.is_some_and(|handle| matches!(*handle.leadership().borrow(), Leadership::Leader { .. }))
-        };
-        (0..self.options.members).find(leads)
     }
 
     fn is_up(&self, member: usize) -> bool {
@@ -81,6 +104,11 @@ impl World {
         // The disk first: what the dying process still does must not reach it.
         self.cluster.disk(member).crash(disk);
         self.cluster.files(member).crash(files);
+        if self.cluster.has(Bug::SegmentNameNotSynced) {
+            let disk = self.cluster.disk(member);
+            // The first has been there for long.
+            disk.sequences().into_iter().skip(1).next_back().into_iter().for_each(|newest| disk.remove(newest));
+        }
         sim.crash(host(member));
         self.cluster.see(Seen::Down { member });
     }
@@ -202,11 +230,56 @@ impl World {
         true
     }
 
+    /// Kills a worker's process; its children die with it.
+    fn crash_worker(&mut self, sim: &mut Sim<'_>, node: usize) -> bool {
+        if !sim.is_host_running(worker(node)) {
+            return false;
+        }
+        self.look();
+        sim.crash(worker(node));
+        self.cluster.see(Seen::WorkerDown { node: crate::worker::node(node) });
+        self.cluster.count("workers killed");
+        let back = self.rng.range(50, 6_000);
+        self.after(Duration::from_millis(back), Due::StartWorker(node));
+        true
+    }
+
+    /// No member can be reached for a while that may be longer than the worker's leases live; its children run on.
+    fn cut_off_worker(&mut self, sim: &mut Sim<'_>, node: usize) -> bool {
+        let ttl = u64::try_from(self.options.session_ttl.as_millis()).unwrap_or(u64::MAX);
+        let long = Duration::from_millis(self.rng.range(ttl / 2, 3 * ttl));
+        for member in 0..self.options.members {
+            sim.partition(worker(node), host(member));
+            self.after(long, Due::Repair(worker(node), host(member)));
+        }
+        self.cluster.count("workers cut off");
+        true
+    }
+
+    /// What a worker says, and what it is told, comes late and all at once.
+    fn hold_up_worker(&mut self, sim: &mut Sim<'_>, node: usize) -> bool {
+        let ttl = u64::try_from(self.options.session_ttl.as_millis()).unwrap_or(u64::MAX);
+        let long = Duration::from_millis(self.rng.range(ttl / 4, 2 * ttl));
+        for member in 0..self.options.members {
+            sim.hold(worker(node), host(member));
+            self.after(long, Due::Release(worker(node), host(member)));
+        }
+        self.cluster.count("workers held up");
+        true
+    }
+
+    fn start_worker(&mut self, sim: &mut Sim<'_>, node: usize) {
+        if !sim.is_host_running(worker(node)) {
+            sim.bounce(worker(node));
+        }
+    }
+
     /// Does what is due.
     pub(crate) fn perform(&mut self, sim: &mut Sim<'_>, due: Due) {
         match due {
             Due::Fault(n) => self.fault(sim, n),
             Due::Start(member) => self.start(sim, member),
+            Due::StartWorker(node) => self.start_worker(sim, node),
             Due::Repair(a, b) => sim.repair(a, b),
             Due::Release(a, b) => sim.release(a, b),
             Due::Calm => sim.set_max_message_latency(self.options.delay_max),
@@ -216,6 +289,11 @@ impl World {
 
     fn start(&mut self, sim: &mut Sim<'_>, member: usize) {
         if !self.is_up(member) {
+            if self.cluster.has(Bug::DiskReplaced) {
+                let disk = self.cluster.disk(member);
+                disk.sequences().into_iter().for_each(|sequence| disk.remove(sequence));
+                self.cluster.files(member).wipe();
+            }
             sim.bounce(host(member));
             self.cluster.count("restarts");
         }
@@ -226,6 +304,13 @@ impl World {
         for (a, b) in pairs(self.options.members) {
             sim.release(host(a), host(b));
             sim.repair(host(a), host(b));
+        }
+        for node in 0..self.options.nodes {
+            for member in 0..self.options.members {
+                sim.release(worker(node), host(member));
+                sim.repair(worker(node), host(member));
+            }
+            self.start_worker(sim, node);
         }
         self.perform(sim, Due::Calm);
         for member in 0..self.options.members {

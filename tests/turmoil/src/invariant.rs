@@ -4,7 +4,13 @@ mod b01;
 mod b02;
 mod b04;
 mod b05;
+mod b06;
+mod b07;
+mod b08;
 mod b09;
+mod b12;
+mod b18;
+mod b19;
 mod b20;
 mod b29;
 mod b30;
@@ -41,7 +47,13 @@ pub(crate) fn all(options: &Options) -> Vec<Box<dyn Invariant>> {
         Box::<b02::OneJobASubmission>::default(),
         Box::<b04::EndsAreFinal>::default(),
         Box::<b05::EdgesAreClosed>::default(),
+        Box::<b06::AttemptsAreBounded>::default(),
+        Box::<b07::OnceIsOnce>::default(),
+        Box::<b08::OneAttemptCounts>::default(),
         Box::<b09::CancelWinsOrLoses>::default(),
+        Box::<b12::FirstComeFirstServed>::default(),
+        Box::<b18::NeverTwoAtATime>::default(),
+        Box::<b19::OneProcessANode>::default(),
         Box::new(b20::NothingIsOversubscribed::of(options)),
         Box::new(b29::Linearizable::of(options)),
         Box::<b30::NeverBack>::default(),

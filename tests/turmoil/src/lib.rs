@@ -17,6 +17,7 @@ mod bug;
 mod client;
 mod cluster;
 mod fault;
+mod frames;
 mod invariant;
 mod machine;
 mod member;
@@ -25,7 +26,10 @@ mod oracle;
 mod run;
 mod seen;
 mod wire;
+mod worker;
+mod worker_door;
 
 pub use bug::Bug;
+pub use fault::FAULTS;
 pub use options::Options;
 pub use run::{Failure, Report, run, run_checked};

@@ -2,6 +2,7 @@
 
 mod clock;
 mod files;
+mod liar;
 mod net;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +14,7 @@ pub(crate) use clock::{Skew, now};
 
 use clock::Clock;
 pub(crate) use files::SimFiles;
+pub(crate) use liar::{Liar, Lie};
 pub(crate) use net::{Accepted, Net};
 
 /// Numbers that a seed decides.

@@ -10,7 +10,7 @@ use atlas_raft::Handle;
 use crate::cluster::{Cluster, PEER_PORT};
 use crate::machine::Accepted;
 use crate::seen::Seen;
-use crate::wire;
+use crate::{wire, worker_door};
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
@@ -28,6 +28,7 @@ pub(crate) async fn run(cluster: Cluster, member: usize) -> turmoil::Result {
     cluster.up(member, &handle);
     env.spawn("peer-door", serve_peers(handle.clone(), env.clone()));
     env.spawn("client-door", wire::serve(cluster.clone(), handle.clone(), env.clone()));
+    env.spawn("worker-door", worker_door::serve(cluster.clone(), handle.clone(), env.clone()));
     env.spawn("operator", operate(cluster.clone(), member, handle, env.clone()));
     let reason = service.failed().await;
     cluster.see(Seen::Stopped { member, reason });

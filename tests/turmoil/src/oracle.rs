@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use atlas_sim::Coverage;
 use atlas_state::State;
-use atlas_types::{Event, FencingToken, Job, JobChange, JobId, Seq};
+use atlas_types::{Event, FencingToken, Job, JobChange, JobId, Namespace, NodeId, Reason, Seq};
 
 use crate::Options;
 use crate::invariant::{self, Invariant};
@@ -23,6 +23,8 @@ pub(crate) struct Facts {
     pub(crate) marks: BTreeMap<Seq, ([u8; 32], u64)>,
     /// The jobs that there were.
     pub(crate) jobs: BTreeMap<JobId, JobFacts>,
+    /// What ran, by job: the physical truth.
+    pub(crate) runs: BTreeMap<JobId, Vec<Run>>,
     /// What there is to count.
     pub(crate) coverage: Coverage,
 }
@@ -38,6 +40,15 @@ pub(crate) struct JobFacts {
     pub(crate) ended: bool,
 }
 
+/// One execution of an attempt.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) token: FencingToken,
+    pub(crate) node: NodeId,
+    /// When it ended; none while it runs.
+    pub(crate) to: Option<Duration>,
+}
+
 /// The checks, and what they have found.
 pub(crate) struct Oracle {
     facts: Facts,
@@ -50,7 +61,14 @@ impl Oracle {
     pub(crate) fn new(options: &Options) -> Self {
         let newest = State::new(0);
         let marks = BTreeMap::new();
-        let facts = Facts { now: Duration::ZERO, newest, marks, jobs: BTreeMap::new(), coverage: Coverage::default() };
+        let facts = Facts {
+            now: Duration::ZERO,
+            newest,
+            marks,
+            jobs: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            coverage: Coverage::default(),
+        };
         Self { facts, invariants: invariant::all(options), violation: None, trace: Vec::new() }
     }
 
@@ -96,6 +114,7 @@ impl Oracle {
         {
             self.newer(state, &[], 0);
         }
+        self.facts.run(seen);
         self.check(seen);
     }
 
@@ -142,6 +161,38 @@ impl Oracle {
 }
 
 impl Facts {
+    /// The jobs that have not ended and wait for nobody.
+    pub(crate) fn unended(&self) -> Option<String> {
+        let namespace = Namespace::default_namespace();
+        let open = self.newest.jobs(&namespace, None, None);
+        let open = open.filter(|job| !job.status.is_terminal() && job.reason != Reason::InDoubt);
+        let words = open.map(|job| {
+            let why = atlas_duty::explain(&self.newest, job);
+            format!("{} {} {:?} {:?} {why}", job.id, job.agent, job.status, job.reason)
+        });
+        let words: Vec<_> = words.collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    }
+
+    /// Notes what children do.
+    fn run(&mut self, seen: &Seen) {
+        match seen {
+            Seen::ChildStarted { node, job, token } => {
+                let run = Run { token: *token, node: node.clone(), to: None };
+                self.runs.entry(*job).or_default().push(run);
+            }
+            Seen::ChildEnded { token } => self.ended(|run| run.token == *token),
+            Seen::WorkerDown { node } => self.ended(|run| run.node == *node),
+            _ => {}
+        }
+    }
+
+    fn ended(&mut self, which: impl Fn(&Run) -> bool) {
+        let now = self.now;
+        let runs = self.runs.values_mut().flatten();
+        runs.filter(|run| run.to.is_none() && which(run)).for_each(|run| run.to = Some(now));
+    }
+
     fn job(&mut self, change: JobChange, job: &Arc<Job>) {
         match change {
             JobChange::Granted => self.coverage.count("grants"),
@@ -157,7 +208,7 @@ impl Facts {
 
     /// Takes jobs as a state shows them.
     fn resume(&mut self, state: &State) {
-        let namespace = atlas_types::Namespace::default_namespace();
+        let namespace = Namespace::default_namespace();
         for job in state.jobs(&namespace, None, None) {
             let facts = self.jobs.entry(job.id).or_default();
             facts.live = job.lease.as_ref().map(|lease| lease.token);

@@ -14,18 +14,24 @@ use crate::cluster::Cluster;
 use crate::fault::Due;
 use crate::oracle::Oracle;
 use crate::seen::Seen;
-use crate::{Options, client, member};
+use crate::{Options, client, member, worker};
 
 /// What the simulated network and the clocks move on by at a time.
-const TICK: Duration = Duration::from_millis(1);
+const TICK: Duration = Duration::from_millis(4);
 /// After the faults there is one leader, and all are equal, in this time.
 const LIVENESS_BOUND: Duration = Duration::from_secs(30);
 /// Room for everything that a connection has under way.
 const TCP_CAPACITY: usize = 65_536;
 
 /// What every run must have done, and how often.
-const RUN_MIN: [(&str, u64); 5] =
-    [("acknowledged submissions", 6), ("entries", 15), ("leaders", 2), ("faults", 5), ("invariant checks", 5)];
+const RUN_MIN: [(&str, u64); 6] = [
+    ("acknowledged submissions", 6),
+    ("entries", 20),
+    ("leaders", 2),
+    ("faults", 4),
+    ("invariant checks", 5),
+    ("executions", 4),
+];
 
 /// What a run was like.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,6 +152,10 @@ impl World {
             let cluster = self.cluster.clone();
             sim.host(format!("c{}", member + 1), move || member::run(cluster.clone(), member));
         }
+        for node in 0..self.options.nodes {
+            let cluster = self.cluster.clone();
+            sim.host(format!("w{}", node + 1), move || worker::run(cluster.clone(), node));
+        }
         for client in 0..self.options.clients {
             let cluster = self.cluster.clone();
             sim.host(format!("u{}", client + 1), move || client::run(cluster.clone(), client));
@@ -229,6 +239,7 @@ impl World {
             && leaders.count() == 1
             && handles.iter().all(|handle| handle.applied().seq() == newest)
             && self.cluster.busy_clients() == 0
+            && self.oracle.facts().unended().is_none()
     }
 
     fn unrest(&self) -> String {
@@ -239,7 +250,9 @@ impl World {
             None => format!("c{} is down", member + 1),
         };
         let members: Vec<_> = (0..self.options.members).map(member).collect();
-        format!("not all is at rest: {}; {} clients are busy", members.join(", "), self.cluster.busy_clients())
+        let (members, clients) = (members.join(", "), self.cluster.busy_clients());
+        let open = self.oracle.facts().unended().unwrap_or_else(|| "every job has ended".to_owned());
+        format!("not all is at rest: {members}; {clients} clients are busy; {open}")
     }
 
     pub(crate) fn after(&mut self, delay: Duration, due: Due) {

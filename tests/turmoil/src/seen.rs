@@ -36,6 +36,8 @@ pub(crate) enum Seen {
     ChildStarted { node: NodeId, job: JobId, token: FencingToken },
     /// A child has ended.
     ChildEnded { token: FencingToken },
+    /// A worker's process was killed, and its children with it.
+    WorkerDown { node: NodeId },
     /// All faults are over.
     FaultsOver,
 }

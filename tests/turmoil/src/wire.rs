@@ -2,14 +2,15 @@
 //! table, so that nothing has to be encoded and everything can still be lost, late or cut.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_raft::{Handle, ProposeError, ReadError};
-use atlas_types::{Job, JobId, Outcome, Rejection, Request, Seq};
-use std::sync::Arc;
+use atlas_types::{Command, Job, JobId, Outcome, Rejection, Request, Seq};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use crate::Bug;
 use crate::cluster::Cluster;
 
 /// Where clients connect.
@@ -52,7 +53,7 @@ pub(crate) async fn serve(cluster: Cluster, handle: Handle, env: Env) -> io::Res
         env.spawn("client", async move {
             let Ok(number) = connection.read_u64().await else { return };
             let Some(ask) = cluster.question(number) else { return };
-            let answer = answer(&handle, ask).await;
+            let answer = answer(&cluster, &handle, ask).await;
             cluster.put_answer(number, answer);
             // A client that is gone needs no answer.
             let _ = connection.write_u64(number).await;
@@ -61,13 +62,20 @@ pub(crate) async fn serve(cluster: Cluster, handle: Handle, env: Env) -> io::Res
     }
 }
 
-async fn answer(handle: &Handle, ask: Ask) -> Answer {
-    match ask {
-        Ask::Change(request) => match handle.propose(vec![*request]).await {
-            Ok(answers) => answers.into_iter().next().map_or(Answer::Unknown, Answer::Outcome),
-            Err(ProposeError::NotLeader { .. } | ProposeError::Overloaded) => Answer::NotLeader,
-            Err(_) => Answer::Unknown,
-        },
+async fn answer(cluster: &Cluster, handle: &Handle, ask: Ask) -> Answer {
+    match mistaken(cluster, handle, ask) {
+        Ask::Change(request) => {
+            let hasty = hasty(cluster, &request);
+            let proposed = handle.propose(vec![*request]).await;
+            if let Some(answer) = hasty {
+                return answer;
+            }
+            match proposed {
+                Ok(answers) => answers.into_iter().next().map_or(Answer::Unknown, Answer::Outcome),
+                Err(ProposeError::NotLeader { .. } | ProposeError::Overloaded) => Answer::NotLeader,
+                Err(_) => Answer::Unknown,
+            }
+        }
         Ask::Read(job) => match handle.read().await {
             Ok(state) => Answer::Job { job: state.job(job).cloned(), seq: state.seq() },
             Err(ReadError::NotLeader { .. } | ReadError::Overloaded) => Answer::NotLeader,
@@ -80,6 +88,35 @@ async fn answer(handle: &Handle, ask: Ask) -> Answer {
             let state = handle.applied();
             Answer::Job { job: state.job(job).cloned(), seq: state.seq() }
         }
+    }
+}
+
+/// What a member with one of the mistakes makes of a question.
+fn mistaken(cluster: &Cluster, handle: &Handle, ask: Ask) -> Ask {
+    match ask {
+        Ask::Read(job) if cluster.has(Bug::StaleRead) => Ask::Stale(job, handle.applied().seq()),
+        Ask::Stale(job, _) if cluster.has(Bug::BackwardsRead) => Ask::Stale(job, Seq(0)),
+        Ask::Change(mut request) if cluster.has(Bug::NoDedupe) => {
+            request.origin.request_id = None;
+            if let Command::SubmitJob(command) = &mut request.command {
+                command.id = JobId(cluster.draw());
+            }
+            Ask::Change(request)
+        }
+        ask => ask,
+    }
+}
+
+/// The answer of a member that does not wait for what it answers with.
+fn hasty(cluster: &Cluster, request: &Request) -> Option<Answer> {
+    match &request.command {
+        Command::SubmitJob(command) if cluster.has(Bug::AckBeforeCommit) => {
+            Some(Answer::Outcome(Ok(Outcome::Submitted { job: command.id, repeated: false })))
+        }
+        Command::CancelJob(_) if cluster.has(Bug::CancelAlwaysAccepted) => {
+            Some(Answer::Outcome(Ok(Outcome::Cancelled { accepted: true })))
+        }
+        _ => None,
     }
 }
 

@@ -17,9 +17,16 @@ pub(crate) struct Skew {
     wall: Arc<AtomicI64>,
     /// So many millionths its clocks run too fast or too slow.
     rate_ppm: i64,
+    /// A mistake made on purpose: there is one clock, and it jumps.
+    monotonic_is_wall: bool,
 }
 
 impl Skew {
+    /// One clock for everything.
+    pub(crate) fn one_clock(self) -> Self {
+        Self { monotonic_is_wall: true, ..self }
+    }
+
     /// Clocks of this rate.
     pub(crate) fn of(rate_ppm: i64) -> Self {
         Self { rate_ppm, ..Self::default() }
@@ -68,6 +75,9 @@ impl atlas_env::Clock for Clock {
     }
 
     fn monotonic(&self) -> Duration {
+        if self.skew.monotonic_is_wall {
+            return Duration::from_micros(u64::try_from(self.wall().0).unwrap_or(0));
+        }
         self.skew.local(now().saturating_sub(self.origin))
     }
 

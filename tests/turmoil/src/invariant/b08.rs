@@ -1,0 +1,50 @@
+//! One live lease a job (B.15), fencing (B.16), and results that belong to one attempt: a job completes under its current lease alone, with
+//! what that attempt gave out.
+
+use std::collections::BTreeMap;
+
+use atlas_sim::workload;
+use atlas_types::{Event, FencingToken, JobChange, JobId, JobStatus};
+
+use super::Invariant;
+use crate::oracle::Facts;
+use crate::seen::Seen;
+
+#[derive(Default)]
+pub(crate) struct OneAttemptCounts {
+    live: BTreeMap<JobId, FencingToken>,
+    newest: FencingToken,
+}
+
+impl Invariant for OneAttemptCounts {
+    fn name(&self) -> &'static str {
+        "B.8, B.15, B.16 one attempt counts"
+    }
+
+    fn see(&mut self, seen: &Seen, facts: &mut Facts) -> Result<(), String> {
+        let Seen::Event { event, .. } = seen else { return Ok(()) };
+        let Event::Job { change, job, .. } = &event.event else { return Ok(()) };
+        let lease = job.lease.as_ref().map(|lease| lease.token);
+        let live = match lease {
+            Some(token) => self.live.insert(job.id, token),
+            None => self.live.remove(&job.id),
+        };
+        if *change == JobChange::Granted
+            && let Some(token) = lease
+        {
+            if let Some(live) = live {
+                return Err(format!("{} has two live leases, {live} and {token}", job.id));
+            }
+            if token <= self.newest {
+                return Err(format!("the token {token} of {} is not newer than {}", job.id, self.newest));
+            }
+            self.newest = token;
+        }
+        let by = job.output.as_ref().and_then(workload::token_of);
+        let whole = facts.coverage.of("entries nobody saw") == 0;
+        if whole && *change == JobChange::Ended && job.status == JobStatus::Completed && (by.is_none() || by != live) {
+            return Err(format!("{} completed under lease {live:?} with the result of {by:?}", job.id));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,239 @@
+//! A worker: the real slot machine in a plain shell, and children that end after a while.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_sim::Rng;
+use atlas_sim::workload::{self, Agent};
+use atlas_slots::{AttemptEnd, Effect, Input, Options as SlotOptions, Slots, StopReason};
+use atlas_types::{Assignment, Failure, FailureKind, FencingToken, Inventory, Micros, NodeId, ReportKind, Usage};
+use tokio::sync::mpsc;
+
+use crate::cluster::Cluster;
+use crate::frames::{Frame, PORT, ToLeader, ToWorker, split};
+use crate::seen::Seen;
+
+const CONNECT_MAX: Duration = Duration::from_secs(1);
+/// Killing takes a moment.
+const KILL_MAX: u64 = 20;
+
+/// What happens to the worker.
+enum Happened {
+    /// A stream is open.
+    Open(mpsc::UnboundedSender<Frame>),
+    /// The leader said something.
+    Said(ToWorker),
+    /// The stream is gone, or could not be opened.
+    Gone,
+}
+
+struct Child {
+    ends_at: Duration,
+    report: ReportKind,
+    usable: bool,
+}
+
+struct Worker {
+    cluster: Cluster,
+    env: Env,
+    rng: Rng,
+    node: NodeId,
+    boot: u128,
+    inventory: Inventory,
+    slots: Slots,
+    children: BTreeMap<FencingToken, Child>,
+    /// Streams so far: what an older one says is not heard.
+    streams: u64,
+    out: Option<mpsc::UnboundedSender<Frame>>,
+    events: mpsc::UnboundedSender<(u64, Happened)>,
+    connect_at: Option<Duration>,
+}
+
+/// The name of a worker's node.
+pub(crate) fn node(index: usize) -> NodeId {
+    format!("node-{index}").parse().unwrap_or_else(|_| unreachable!("a node name"))
+}
+
+/// Runs for as long as the simulation does. A crash drops it, and its children with it.
+pub(crate) async fn run(cluster: Cluster, index: usize) -> turmoil::Result {
+    let env = cluster.env(&format!("w{}", index + 1));
+    let rng = Rng::new(cluster.draw());
+    let (events, mut happened) = mpsc::unbounded_channel();
+    let mut worker = Worker {
+        boot: u128::from(cluster.draw()),
+        inventory: cluster.inventory(index),
+        slots: Slots::new(SlotOptions { idle_timeout: Duration::from_secs(10), ..SlotOptions::default() }),
+        node: node(index),
+        children: BTreeMap::new(),
+        streams: 0,
+        out: None,
+        events,
+        connect_at: Some(Duration::ZERO),
+        cluster,
+        env,
+        rng,
+    };
+    worker.cluster.count("new node epochs");
+    loop {
+        let now = worker.env.clock.monotonic();
+        worker.due(now);
+        let wake = worker.next_wake().saturating_sub(worker.env.clock.monotonic());
+        tokio::select! {
+            biased;
+            Some((stream, what)) = happened.recv() => worker.happened(stream, what),
+            () = worker.env.clock.sleep(wake.max(Duration::from_millis(1))) => {}
+        }
+    }
+}
+
+impl Worker {
+    fn next_wake(&self) -> Duration {
+        let child = self.children.values().map(|child| child.ends_at).min();
+        let all = [child, self.slots.next_tick(), self.connect_at];
+        all.into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(Duration::MAX)
+            .min(self.env.clock.monotonic() + Duration::from_secs(5))
+    }
+
+    /// Does what the clock asks for.
+    fn due(&mut self, now: Duration) {
+        if self.connect_at.is_some_and(|at| at <= now) {
+            self.connect_at = None;
+            self.connect();
+        }
+        if self.slots.next_tick().is_some_and(|at| at <= now) {
+            self.step(Input::Tick);
+        }
+        let ended: Vec<_> = self.children.iter().filter(|(_, child)| child.ends_at <= now).map(|(t, _)| *t).collect();
+        for token in ended {
+            let Some(child) = self.children.remove(&token) else { continue };
+            self.cluster.see(Seen::ChildEnded { token });
+            let end = AttemptEnd { report: child.report, slot_usable: child.usable };
+            self.step(Input::Ended { token, end });
+        }
+    }
+
+    /// Mostly to the leader, as a worker would that was told who leads.
+    fn connect(&mut self) {
+        self.streams += 1;
+        let stream = self.streams;
+        let members = self.cluster.options().members as u64;
+        let any = self.rng.below(members) as usize;
+        let member = if self.rng.chance(700) { self.cluster.leader().unwrap_or(any) } else { any };
+        let (cluster, env, events) = (self.cluster.clone(), self.env.clone(), self.events.clone());
+        self.env.spawn("worker-stream", async move {
+            let address = format!("c{}:{PORT}", member + 1);
+            let connecting = tokio::time::timeout(CONNECT_MAX, env.net.connect(&address)).await;
+            if let Ok(Ok(connection)) = connecting {
+                let (mut reader, writer) = split(&cluster, connection);
+                let (out, frames) = mpsc::unbounded_channel();
+                env.spawn("worker-writer", writer.run(frames));
+                let _ = events.send((stream, Happened::Open(out)));
+                while let Some(Frame::ToWorker(said)) = reader.next().await {
+                    let _ = events.send((stream, Happened::Said(said)));
+                }
+            }
+            let _ = events.send((stream, Happened::Gone));
+        });
+    }
+
+    fn happened(&mut self, stream: u64, what: Happened) {
+        if stream != self.streams {
+            return;
+        }
+        match what {
+            Happened::Open(out) => {
+                self.out = Some(out);
+                self.step(Input::Connected);
+            }
+            Happened::Said(said) => self.step(match said {
+                ToWorker::Welcome { epoch, ttl, leases } => Input::Welcome { epoch, ttl, leases },
+                ToWorker::Grant(assignment) => Input::Granted(*assignment),
+                ToWorker::Cancel(token) => Input::Cancelled { token, grace: Duration::from_millis(200) },
+                ToWorker::Revoke(token) => Input::Revoked { token },
+                ToWorker::RenewAck(number) => Input::RenewAcked { number },
+                ToWorker::ReportAck { number, result } => Input::ReportAcked { number, result },
+            }),
+            Happened::Gone => {
+                if self.out.take().is_some() {
+                    self.step(Input::Disconnected);
+                }
+                self.connect_later();
+            }
+        }
+    }
+
+    fn connect_later(&mut self) {
+        let pause = Duration::from_millis(self.rng.range(50, 500));
+        self.connect_at = Some(self.env.clock.monotonic() + pause);
+    }
+
+    fn step(&mut self, input: Input) {
+        let now = self.env.clock.monotonic();
+        for effect in self.slots.step(input, now) {
+            self.perform(effect);
+        }
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            // The leader answers with what it knows; what the worker believes to hold it diffs itself.
+            Effect::SendHello { held: _ } => {
+                let inventory = Box::new(self.inventory.clone());
+                self.send(ToLeader::Hello { node: self.node.clone(), boot: self.boot, inventory });
+            }
+            Effect::SendRenew { number } => self.send(ToLeader::Renew(number)),
+            Effect::SendReport { number, report } => self.send(ToLeader::Report { number, report }),
+            Effect::Disconnect => {
+                self.cluster.count("sessions expired at the worker");
+                // Nothing of this stream is heard any more.
+                self.streams += 1;
+                self.out = None;
+                self.connect_later();
+            }
+            Effect::StartAttempt { assignment, .. } => self.start(&assignment),
+            Effect::StopAttempt { token, why, grace } => self.stop(token, why, grace),
+            Effect::SendWarmChanged { .. } | Effect::SendDraining | Effect::EvictSlot { .. } | Effect::Drained => {}
+        }
+    }
+
+    fn send(&mut self, frame: ToLeader) {
+        if let Some(out) = &self.out {
+            // A writer that is gone is told of by its reader.
+            let _ = out.send(Frame::ToLeader(frame));
+        }
+    }
+
+    fn start(&mut self, assignment: &Assignment) {
+        let agent = Agent::named(&assignment.agent);
+        let (job, token) = (assignment.job, assignment.token);
+        self.cluster.count("executions");
+        self.cluster.see(Seen::ChildStarted { node: self.node.clone(), job, token });
+        let runs_for = self.rng.pick(&[5, 50, 300, 1_500, 3_000]) * 1_000;
+        let fails = self.rng.chance(if agent == Agent::Flaky { 600 } else { 50 });
+        let usage = Usage { execution: Micros(runs_for), ..Usage::default() };
+        let report = if fails {
+            let failure = Failure { kind: FailureKind::Agent, error: "boom".into() };
+            ReportKind::Failed { failure, output: None, usage, metadata: None, cancelled: false }
+        } else {
+            ReportKind::Completed { output: workload::output(token), usage, metadata: None }
+        };
+        let ends_at = self.env.clock.monotonic() + Duration::from_micros(runs_for);
+        let usable = self.rng.chance(900);
+        self.children.insert(token, Child { ends_at, report, usable });
+    }
+
+    /// A child gets a signal. A polite one may take all of its grace.
+    fn stop(&mut self, token: FencingToken, why: StopReason, grace: Duration) {
+        let grace = u64::try_from(grace.as_millis()).unwrap_or(0);
+        let takes = self.rng.range(1, KILL_MAX + if why == StopReason::Cancelled { grace } else { 0 });
+        let ends_at = self.env.clock.monotonic() + Duration::from_millis(takes);
+        if let Some(child) = self.children.get_mut(&token).filter(|child| child.ends_at > ends_at) {
+            child.ends_at = ends_at;
+            child.usable = false;
+        }
+    }
+}
