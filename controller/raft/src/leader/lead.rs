@@ -97,6 +97,8 @@ pub(super) struct Lead<'l> {
     confirm: Option<Confirm>,
     /// The latest round of renewals that a quorum was asked about in vain.
     unconfirmed: Option<Round>,
+    /// The quorum is not asked again before this.
+    confirm_from: Duration,
     /// Set while leadership is handed over: nothing is planned then.
     hand_over: Option<HandOver>,
     /// True when duties may have something to do: after every entry and at every tick.
@@ -132,6 +134,7 @@ impl<'l> Lead<'l> {
             in_flight: None,
             confirm: None,
             unconfirmed: None,
+            confirm_from: Duration::ZERO,
             hand_over: None,
             due: true,
             sink_acked_at: Duration::ZERO,
@@ -382,7 +385,7 @@ impl<'l> Lead<'l> {
 
     /// Asks the quorum for those who wait for it, unless it is being asked: they came after that question began.
     fn confirm(&mut self) {
-        if self.confirm.is_some() || self.waiting.is_empty() {
+        if self.confirm.is_some() || self.waiting.is_empty() || self.clock.monotonic() < self.confirm_from {
             return;
         }
         let raft = self.base.raft.clone();
@@ -400,7 +403,9 @@ impl<'l> Lead<'l> {
             return false;
         }
         if !confirmed {
-            // Too late an answer says nothing about who leads: those who still wait are asked for again.
+            // Too late an answer says nothing about who leads: those who still wait are asked for again, at the next tick. While a
+            // leader hands over it is refused at once, and would ask for nothing else.
+            self.confirm_from = self.clock.monotonic() + TICK;
             self.unconfirmed = round.or(self.unconfirmed);
             self.waiting.take_in(waiting);
             return true;
