@@ -393,11 +393,11 @@ fn micros(duration: Duration) -> i64 {
 fn drop_jobs(connection: &Connection, before: Timestamp) -> Result<bool, HistoryError> {
     let sql = || HistoryError::sql("prune");
     // The order of the events is that of the times.
-    let oldest = "SELECT max(event_seq), count(*) FROM (SELECT event_seq, completed_at FROM jobs ORDER BY event_seq LIMIT ?2)
+    let oldest =
+        "SELECT max(event_seq), count(*) FROM (SELECT event_seq, completed_at FROM jobs ORDER BY event_seq LIMIT ?2)
         WHERE completed_at < ?1";
-    let (last, count): (Option<i64>, i64) = connection
-        .query_row(oldest, [before.0, DROPPED_MAX], |row| Ok((row.get(0)?, row.get(1)?)))
-        .map_err(sql())?;
+    let (last, count): (Option<i64>, i64) =
+        connection.query_row(oldest, [before.0, DROPPED_MAX], |row| Ok((row.get(0)?, row.get(1)?))).map_err(sql())?;
     let Some(last) = last else { return Ok(true) };
     for table in ["DELETE FROM jobs WHERE event_seq <= ?1", "DELETE FROM artifacts WHERE event_seq <= ?1"] {
         connection.execute(table, [last]).map_err(sql())?;
