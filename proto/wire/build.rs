@@ -3,11 +3,12 @@
 use std::error::Error;
 use std::path::Path;
 
-const FILES: [&str; 5] = [
+const FILES: [&str; 6] = [
     "atlas/worker/v1/worker_service.proto",
     "atlas/peer/v1/peer_service.proto",
     "atlas/peer/v1/member_service.proto",
     "atlas/peer/v1/store_service.proto",
+    "atlas/peer/v1/line_service.proto",
     "atlas/error/v1/error_detail.proto",
 ];
 

@@ -3,6 +3,7 @@
 //!
 //! Raft itself is served by `atlas_raft`; here is what needs the service functions besides.
 
+mod lines;
 mod member;
 pub(crate) mod store;
 
@@ -52,6 +53,7 @@ pub(crate) async fn serve(parts: Parts, listener: Box<dyn Listener>, mut stop: w
         .initial_connection_window_size(2 * WINDOW_BYTES)
         .add_service(handle.peer_door().into_service())
         .add_service(MemberServiceServer::new(member::Rpc::new(cluster, handle)))
+        .add_service(lines::service(service.clone()))
         .add_service(store::service(service, env.clone()))
         .serve_with_incoming_shutdown(listen::connections(listener, CONNECTIONS_MAX, env.clone()), async move {
             // A sender that is gone stops as well.

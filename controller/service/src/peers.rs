@@ -7,9 +7,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use atlas_history::{Gap, JobFilter, Listed, Part};
-use atlas_types::{Digest, ErrorKind, EventSeq, Job, JobId, MemberId};
+use atlas_types::{Attempt, Digest, ErrorKind, EventSeq, Job, JobId, MemberId};
 use bytes::Bytes;
 use futures::Stream;
+
+use crate::streams::Line;
 
 /// Who belongs to the group, as far as this member knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,6 +124,20 @@ pub type Outgoing = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
 /// The bytes of an artifact on their way from a peer.
 pub type Arriving = Pin<Box<dyn Stream<Item = Result<Bytes, PeerError>> + Send>>;
 
+/// Where a reader of a job's lines is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineCursor {
+    /// The job.
+    pub job: JobId,
+    /// The attempt of the last line that was read.
+    pub attempt: Attempt,
+    /// Its number; 0 before the first.
+    pub after: u64,
+}
+
+/// Lines on their way from the leader, some at a time. Ends with the attempt.
+pub type ArrivingLines = Pin<Box<dyn Stream<Item = Result<Vec<Line>, PeerError>> + Send + Sync>>;
+
 /// Reaches the other members. Every call ends by itself: a peer that stalls is [`PeerError::Away`].
 pub trait Peers: Send + Sync + 'static {
     /// Who belongs to the group now.
@@ -138,6 +154,12 @@ pub trait Peers: Send + Sync + 'static {
 
     /// Fetches what a member's history has of a gap, from its front.
     fn history(&self, member: MemberId, gap: Gap) -> PeerAnswer<'_, Part>;
+
+    /// Follows the lines of a job's running attempt at the member that leads; with `once` only those that are there.
+    fn lines(&self, member: MemberId, from: LineCursor, once: bool) -> PeerAnswer<'_, ArrivingLines> {
+        let _ = (from, once);
+        NoPeers::none(member)
+    }
 
     /// Asks a member's history, which must have everything up to `through`.
     fn query(&self, member: MemberId, through: EventSeq, query: Query) -> PeerAnswer<'_, Found>;

@@ -1,4 +1,5 @@
-//! What attempts say while they run: log lines, progress, tokens. Held here until the report that ends the attempt takes them along.
+//! What attempts say while they run: log lines, progress, tokens. Held at the leader until the report that ends the attempt takes them
+//! along; how they are read, on any member, is in `lines`.
 //!
 //! They are not part of the state. Until they are committed with the end of their attempt the worker keeps them too, so a controller
 //! that goes down loses none; what its successor is sent again is told from what it has by the numbers.
@@ -6,10 +7,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use atlas_types::{Attempt, Job, JobId, StreamEvent, StreamKind, Timestamp};
+use atlas_types::{Attempt, JobId, StreamEvent, StreamKind, Timestamp};
 use tokio::sync::watch;
 
-use crate::{Caller, Consistency, Error, Service, json};
+use crate::json;
+use crate::peers::LineCursor;
 
 /// Most bytes of text kept of one attempt.
 const ATTEMPT_BYTES_MAX: usize = 1 << 20;
@@ -132,16 +134,17 @@ impl Streams {
         }
     }
 
-    fn after(&self, job: JobId, attempt: Attempt, after: usize) -> (Vec<Line>, Attempt) {
+    /// The lines behind a place: of its attempt those with higher numbers, of another one all.
+    pub(crate) fn after(&self, place: LineCursor) -> Vec<Line> {
         let inner = self.lock();
-        match inner.attempts.get(&job) {
-            Some(live) if live.attempt == attempt => (live.lines(after), attempt),
-            Some(live) => (live.lines(0), live.attempt),
-            None => (Vec::new(), attempt),
+        match inner.attempts.get(&place.job) {
+            Some(live) if live.attempt == place.attempt => live.lines(place.after),
+            Some(live) if live.attempt > place.attempt => live.lines(0),
+            Some(_) | None => Vec::new(),
         }
     }
 
-    fn watch(&self, job: JobId) -> watch::Receiver<()> {
+    pub(crate) fn watch(&self, job: JobId) -> watch::Receiver<()> {
         let mut inner = self.lock();
         inner.attempts.entry(job).or_insert_with(|| Live::new(Attempt(0))).grown.subscribe()
     }
@@ -180,13 +183,15 @@ impl Live {
         lines
     }
 
-    fn lines(&self, from: usize) -> Vec<Line> {
+    /// The lines with numbers above `after`.
+    fn lines(&self, after: u64) -> Vec<Line> {
+        let from = self.lines.partition_point(|event| event.number <= after);
         let lines = self.lines.get(from..).unwrap_or_default();
         lines.iter().map(|event| Line { attempt: self.attempt, event: event.clone() }).collect()
     }
 }
 
-fn array(lines: &[Line]) -> Vec<u8> {
+pub(crate) fn array(lines: &[Line]) -> Vec<u8> {
     let mut out = vec![b'['];
     for (index, line) in lines.iter().enumerate() {
         if index > 0 {
@@ -196,68 +201,6 @@ fn array(lines: &[Line]) -> Vec<u8> {
     }
     out.push(b']');
     out
-}
-
-/// Reads the lines of one job's running attempt as they come.
-pub struct LogReader {
-    streams: Streams,
-    job: JobId,
-    attempt: Attempt,
-    read: usize,
-    grown: watch::Receiver<()>,
-}
-
-impl LogReader {
-    /// The next lines; none once the attempt has ended.
-    pub async fn next(&mut self) -> Option<Vec<Line>> {
-        loop {
-            let (lines, attempt) = self.streams.after(self.job, self.attempt, self.read);
-            if attempt != self.attempt {
-                (self.attempt, self.read) = (attempt, 0);
-            }
-            if !lines.is_empty() {
-                self.read += lines.len();
-                return Some(lines);
-            }
-            self.grown.changed().await.ok()?;
-        }
-    }
-}
-
-impl Service {
-    /// The lines of a job so far, a JSON array: of the attempt that ended it, or of the one that runs.
-    pub async fn logs(&self, caller: &Caller, id: JobId) -> Result<Vec<u8>, Error> {
-        let job = self.log_owner(caller, id).await?;
-        match &job.stream {
-            Some(stream) => {
-                let mut out = Vec::new();
-                json::raw(&mut out, &self.bytes(stream).await?);
-                Ok(out)
-            }
-            None => Ok(array(&self.shared.streams.after(id, job.attempt, 0).0)),
-        }
-    }
-
-    /// Follows the lines of a job that has not ended; none if it has.
-    pub async fn follow_logs(&self, caller: &Caller, id: JobId) -> Result<Option<LogReader>, Error> {
-        if self.log_owner(caller, id).await?.status.is_terminal() {
-            return Ok(None);
-        }
-        let grown = self.shared.streams.watch(id);
-        // Its end may have come in between, and with it nobody to clear away what watching has made.
-        let job = self.log_owner(caller, id).await?;
-        if job.status.is_terminal() {
-            self.shared.streams.forget(id);
-            return Ok(None);
-        }
-        let streams = self.shared.streams.clone();
-        Ok(Some(LogReader { streams, job: id, attempt: job.attempt, read: 0, grown }))
-    }
-
-    async fn log_owner(&self, caller: &Caller, id: JobId) -> Result<Arc<Job>, Error> {
-        let state = self.state(Consistency::Linearizable).await?;
-        self.job_in(caller, &state, id).await
-    }
 }
 
 #[cfg(test)]

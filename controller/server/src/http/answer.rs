@@ -1,6 +1,6 @@
 //! Answers: JSON as spec §0.4 wants it, and errors in the two forms that clients know.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use atlas_service::json as text;
 use atlas_types::ErrorKind;
@@ -142,12 +142,9 @@ fn problem_document(error: &atlas_service::Error, status: StatusCode) -> Value {
 }
 
 /// One frame of a server-sent event stream.
-pub(crate) fn sse_frame(id: Option<u64>, event: &str, data: &[u8]) -> Vec<u8> {
+pub(crate) fn sse_frame(id: impl fmt::Display, event: &str, data: &[u8]) -> Vec<u8> {
     let mut head = String::with_capacity(48);
-    if let Some(id) = id {
-        let _ = writeln!(head, "id: {id}");
-    }
-    let _ = write!(head, "event: {event}\ndata: ");
+    let _ = write!(head, "id: {id}\nevent: {event}\ndata: ");
     let mut frame = head.into_bytes();
     frame.extend_from_slice(data);
     frame.extend_from_slice(b"\n\n");

@@ -205,7 +205,7 @@ impl Feed {
 }
 
 fn event_frame(seq: EventSeq, data: &[u8]) -> Vec<u8> {
-    sse_frame(Some(seq.0), "job", data)
+    sse_frame(seq.0, "job", data)
 }
 
 fn sse(feed: Feed) -> Response {

@@ -1,8 +1,7 @@
 //! `/api/jobs/{id}/logs`: what an attempt said, whole or as it comes.
 
-use std::convert::Infallible;
-
-use atlas_service::{Caller, LogReader};
+use atlas_service::{Caller, LogReader, ToldLine};
+use atlas_types::Attempt;
 use axum::body::Body;
 use futures::stream;
 use http::StatusCode;
@@ -19,33 +18,29 @@ pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, id:
     if !request.accepts_sse() {
         return Ok(ready_json(StatusCode::OK, door.service.logs(caller, id).await?));
     }
-    match door.service.follow_logs(caller, id).await? {
-        Some(reader) => {
-            let source = (reader, door.stop.clone());
-            Ok(sse_response(Body::from_stream(stream::unfold(source, next))))
-        }
-        None => {
-            let lines: Vec<Box<serde_json::value::RawValue>> =
-                serde_json::from_slice(&door.service.logs(caller, id).await?).unwrap_or_default();
-            let frames: Vec<u8> = lines.iter().flat_map(|line| sse_frame(None, "log", line.get().as_bytes())).collect();
-            Ok(sse_response(Body::from(frames)))
-        }
-    }
+    let seen = request.last_event().and_then(|text| place(&text));
+    let source = (door.service.follow_logs(caller, id, seen).await?, door.stop.clone());
+    Ok(sse_response(Body::from_stream(stream::unfold(source, next))))
+}
+
+/// Where a reader was, as its last event's id says: attempt and number.
+fn place(id: &str) -> Option<(Attempt, u64)> {
+    let (attempt, number) = id.split_once('.')?;
+    Some((Attempt(attempt.parse().ok()?), number.parse().ok()?))
 }
 
 /// A reader of lines, and what ends it early.
 type Source = (LogReader, watch::Receiver<bool>);
 
-async fn next((mut reader, mut stop): Source) -> Option<(Result<Vec<u8>, Infallible>, Source)> {
+async fn next((mut reader, mut stop): Source) -> Option<(std::io::Result<Vec<u8>>, Source)> {
     let lines = tokio::select! {
         lines = reader.next() => lines?,
-        () = async { drop(stop.wait_for(|stop| *stop).await) } => return None,
+        // Broken off rather than ended: the reader goes on at another controller.
+        () = async { drop(stop.wait_for(|stop| *stop).await) } => {
+            return Some((Err(std::io::ErrorKind::ConnectionAborted.into()), (reader, stop)));
+        }
     };
-    let mut frames = Vec::new();
-    for line in lines {
-        let mut data = Vec::with_capacity(128);
-        line.write(&mut data);
-        frames.extend_from_slice(&sse_frame(Some(line.event.number), "log", &data));
-    }
+    let frame = |line: ToldLine| sse_frame(format_args!("{}.{}", line.attempt.0, line.number), "log", &line.json);
+    let frames: Vec<u8> = lines.into_iter().flat_map(frame).collect();
     Some((Ok(frames), (reader, stop)))
 }

@@ -118,8 +118,12 @@ impl Request {
 
     /// `Last-Event-ID`, or `?after=` for clients that cannot set headers.
     pub(crate) fn last_event_id(&self) -> Option<u64> {
-        let text = self.header("last-event-id").map(str::to_owned).or_else(|| self.query().filled("after"))?;
-        u64::from_str(text.trim()).ok()
+        u64::from_str(self.last_event()?.trim()).ok()
+    }
+
+    /// The same as it stands, for streams whose events have ids of another form.
+    pub(crate) fn last_event(&self) -> Option<String> {
+        self.header("last-event-id").map(str::to_owned).or_else(|| self.query().filled("after"))
     }
 
     /// Reads the body, up to `max` bytes and for no longer than the door waits.

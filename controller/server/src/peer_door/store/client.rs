@@ -9,7 +9,7 @@ use std::time::Duration;
 use atlas_env::Env;
 use atlas_history::{Gap, Part};
 use atlas_raft::{Handle, peer_channel};
-use atlas_service::{Arriving, Found, Group, Outgoing, PeerAnswer, PeerError, Peers, Query};
+use atlas_service::{Arriving, ArrivingLines, Found, Group, LineCursor, Outgoing, PeerAnswer, PeerError, Peers, Query};
 use atlas_types::{Digest, ErrorKind, EventSeq, MemberId};
 use atlas_wire::Error;
 use atlas_wire::convert::digest_out;
@@ -25,6 +25,7 @@ use tonic::Status;
 use tonic::transport::Channel;
 
 use super::{STALLED, convert};
+use crate::peer_door::lines;
 
 /// Longest wait for an answer that needs a look at a disk, or at a history that catches up.
 const ANSWER_MAX: Duration = Duration::from_secs(8);
@@ -39,7 +40,7 @@ pub(crate) struct Members {
     cluster_id: Bytes,
     env: Env,
     /// By member, with the address that each was opened to.
-    clients: Mutex<BTreeMap<MemberId, (String, Client)>>,
+    clients: Mutex<BTreeMap<MemberId, (String, Client, Channel)>>,
 }
 
 impl Members {
@@ -49,6 +50,11 @@ impl Members {
     }
 
     fn client(&self, member: MemberId) -> Result<Client, PeerError> {
+        self.known(member).map(|(client, _)| client)
+    }
+
+    /// A client of a member's stores, and the channel that it shares with other clients.
+    fn known(&self, member: MemberId) -> Result<(Client, Channel), PeerError> {
         let away = |reason: String| PeerError::Away { member, reason };
         let view = self.handle.members();
         let address = view.member(member).map(|found| found.peer.address.clone()).unwrap_or_default();
@@ -57,17 +63,17 @@ impl Members {
         }
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         clients.retain(|known, _| view.member(*known).is_some());
-        if let Some((known, client)) = clients.get(&member)
+        if let Some((known, client, channel)) = clients.get(&member)
             && *known == address
         {
-            return Ok(client.clone());
+            return Ok((client.clone(), channel.clone()));
         }
         let channel = peer_channel(&self.env, &address).map_err(|error| away(error.to_string()))?;
-        let client = StoreServiceClient::new(channel)
+        let client = StoreServiceClient::new(channel.clone())
             .max_decoding_message_size(PEER_FRAME_BYTES_MAX)
             .max_encoding_message_size(PEER_FRAME_BYTES_MAX);
-        clients.insert(member, (address, client.clone()));
-        Ok(client)
+        clients.insert(member, (address, client.clone(), channel.clone()));
+        Ok((client, channel))
     }
 
     /// Waits for an answer, but not for ever.
@@ -93,6 +99,14 @@ impl Peers for Members {
         let mut others: BTreeSet<MemberId> = view.members.iter().map(|member| member.peer.member).collect();
         others.remove(&own);
         Group { own, others, voters: view.voters, leader: view.leader }
+    }
+
+    fn lines(&self, member: MemberId, from: LineCursor, once: bool) -> PeerAnswer<'_, ArrivingLines> {
+        Box::pin(async move {
+            let (_, channel) = self.known(member)?;
+            let following = lines::follow(channel, self.cluster_id.clone(), member, from, once);
+            self.within(member, ANSWER_MAX, following).await
+        })
     }
 
     fn hold(&self, member: MemberId, digests: Vec<Digest>) -> PeerAnswer<'_, Vec<bool>> {

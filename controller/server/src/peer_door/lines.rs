@@ -1,0 +1,94 @@
+//! Lines of running attempts for the other members: served here, asked for by [`follow`].
+
+use std::pin::Pin;
+
+use atlas_service::{ArrivingLines, LineCursor, Line, LiveLines, PeerError, Service};
+use atlas_types::{Attempt, JobId, MemberId, StreamEvent};
+use atlas_wire::limits::PEER_FRAME_BYTES_MAX;
+use atlas_wire::proto::peer::v1::line_service_client::LineServiceClient;
+use atlas_wire::proto::peer::v1::line_service_server::{LineService, LineServiceServer};
+use atlas_wire::proto::peer::v1::{FollowLinesRequest, FollowLinesResponse};
+use atlas_wire::proto::worker::v1::StreamEvents;
+use bytes::Bytes;
+use futures::{Stream, StreamExt, stream};
+use tonic::transport::Channel;
+use tonic::{Request, Response, Status};
+
+/// Lines in one frame: at their longest they fit into it.
+const LINES_MAX: usize = 64;
+
+/// The service that answers the other members.
+pub(crate) fn service(service: Service) -> LineServiceServer<LineDoor> {
+    LineServiceServer::new(LineDoor(service)).max_encoding_message_size(PEER_FRAME_BYTES_MAX)
+}
+
+/// Answers the other members.
+pub(crate) struct LineDoor(Service);
+
+#[tonic::async_trait]
+impl LineService for LineDoor {
+    type FollowLinesStream = Pin<Box<dyn Stream<Item = Result<FollowLinesResponse, Status>> + Send>>;
+
+    async fn follow_lines(
+        &self,
+        request: Request<FollowLinesRequest>,
+    ) -> Result<Response<Self::FollowLinesStream>, Status> {
+        let FollowLinesRequest { cluster_id, job_id, attempt, after, once } = request.into_inner();
+        if cluster_id != self.0.handle().cluster_id().to_be_bytes()[..] {
+            return Err(Status::failed_precondition("this member belongs to another cluster"));
+        }
+        let place = LineCursor { job: JobId(job_id), attempt: Attempt(attempt), after };
+        let deposed = |error: atlas_service::LeadsNoMore| Status::unavailable(error.to_string());
+        if once {
+            let lines = self.0.lines_now(place).map_err(deposed)?;
+            return Ok(Response::new(Box::pin(stream::iter(frames(place.job, &lines)).map(Ok))));
+        }
+        let live = self.0.live_lines(place);
+        let told = stream::unfold(Some(live), move |live: Option<LiveLines>| async move {
+            let mut live = live?;
+            match live.next().await {
+                Ok(lines) => Some((Ok(frames(place.job, &lines?)), Some(live))),
+                Err(error) => Some((Err(deposed(error)), None)),
+            }
+        });
+        let told = told.flat_map(|some| match some {
+            Ok(frames) => stream::iter(frames).map(Ok).left_stream(),
+            Err(status) => stream::iter([Err(status)]).right_stream(),
+        });
+        Ok(Response::new(Box::pin(told)))
+    }
+}
+
+/// Lines as frames, each of one attempt and of a bounded size.
+fn frames(job: JobId, lines: &[Line]) -> Vec<FollowLinesResponse> {
+    let alike = lines.chunk_by(|one, next| one.attempt == next.attempt);
+    let frame = |lines: &[Line]| {
+        let attempt = lines.first().map_or(0, |line| line.attempt.0);
+        let events = lines.iter().map(|line| line.event.clone().into()).collect();
+        FollowLinesResponse { lines: Some(StreamEvents { job_id: job.0, attempt, events }) }
+    };
+    alike.flat_map(|lines| lines.chunks(LINES_MAX)).map(frame).collect()
+}
+
+/// Follows lines at the member that leads.
+pub(crate) async fn follow(
+    channel: Channel,
+    cluster_id: Bytes,
+    member: MemberId,
+    from: LineCursor,
+    once: bool,
+) -> Result<ArrivingLines, Status> {
+    let LineCursor { job, attempt, after } = from;
+    let request = FollowLinesRequest { cluster_id, job_id: job.0, attempt: attempt.0, after, once };
+    let mut client = LineServiceClient::new(channel).max_decoding_message_size(PEER_FRAME_BYTES_MAX);
+    let frames = client.follow_lines(request).await?.into_inner();
+    let lines = move |frame: Result<FollowLinesResponse, Status>| {
+        let away = |reason: String| PeerError::Away { member, reason };
+        let StreamEvents { attempt, events, .. } =
+            frame.map_err(|status| away(status.message().to_owned()))?.lines.unwrap_or_default();
+        let line = |event| Ok(Line { attempt: Attempt(attempt), event: StreamEvent::try_from(event)? });
+        let lines: Result<Vec<Line>, atlas_wire::ConvertError> = events.into_iter().map(line).collect();
+        lines.map_err(|error| away(error.to_string()))
+    };
+    Ok(Box::pin(frames.map(lines)))
+}

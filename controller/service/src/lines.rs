@@ -1,0 +1,296 @@
+//! Reading what attempts say, on any member and over changes of leadership.
+//!
+//! Only the leader is told by workers. A member that follows asks it; when leadership changes, the reader goes on at the next leader
+//! from the number that it has: that one is sent everything again by the worker, which keeps all lines until the attempt's end is
+//! committed. What a reader missed when the attempt ended it reads from the job.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_raft::Leadership;
+use atlas_types::{Attempt, Job, JobId, MemberId};
+use futures::StreamExt;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+
+use crate::peers::{ArrivingLines, LineCursor};
+use crate::service::Shared;
+use crate::streams::{Line, array};
+use crate::{Caller, Consistency, Error, Service, json};
+
+/// The pause before a leader that did not answer is asked again.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How often a leader is asked for the lines so far before its client is told that there is none.
+const TRIES_MAX: u32 = 50;
+
+/// A line as it is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToldLine {
+    /// Which try said it.
+    pub attempt: Attempt,
+    /// Its number within the attempt.
+    pub number: u64,
+    /// The line, a JSON object.
+    pub json: Vec<u8>,
+}
+
+impl From<Line> for ToldLine {
+    fn from(line: Line) -> Self {
+        let mut json = Vec::with_capacity(128);
+        line.write(&mut json);
+        Self { attempt: line.attempt, number: line.event.number, json }
+    }
+}
+
+/// The lines of an attempt that runs, at the member that leads.
+pub struct LiveLines {
+    shared: Arc<Shared>,
+    place: LineCursor,
+    grown: watch::Receiver<()>,
+    leadership: watch::Receiver<Leadership>,
+}
+
+/// Why live lines end before their attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this member does not lead")]
+pub struct LeadsNoMore;
+
+impl LiveLines {
+    fn open(shared: &Arc<Shared>, place: LineCursor) -> Self {
+        let (grown, leadership) = (shared.streams.watch(place.job), shared.handle.leadership());
+        // Its end may have come before, and with it nobody to clear away what watching has made.
+        if shared.handle.applied().job(place.job).is_none_or(|job| job.status.is_terminal()) {
+            shared.streams.forget(place.job);
+        }
+        Self { shared: shared.clone(), place, grown, leadership }
+    }
+
+    /// The next lines; waits for them. None once the attempt has ended.
+    pub async fn next(&mut self) -> Result<Option<Vec<Line>>, LeadsNoMore> {
+        loop {
+            if !matches!(*self.leadership.borrow_and_update(), Leadership::Leader { .. }) {
+                return Err(LeadsNoMore);
+            }
+            let lines = self.shared.streams.after(self.place);
+            if let Some(last) = lines.last() {
+                (self.place.attempt, self.place.after) = (last.attempt, last.event.number);
+                return Ok(Some(lines));
+            }
+            tokio::select! {
+                biased;
+                _ = self.leadership.changed() => {}
+                grown = self.grown.changed() => if grown.is_err() {
+                    return Ok(None);
+                },
+            }
+        }
+    }
+}
+
+/// Where a reader's lines come from.
+enum Source {
+    /// Nowhere yet.
+    None,
+    /// This member leads.
+    Here(LiveLines),
+    /// Another one does.
+    There(ArrivingLines),
+}
+
+/// Reads the lines of one job as they come, until it ends.
+pub struct LogReader {
+    service: Service,
+    caller: Caller,
+    place: LineCursor,
+    source: Source,
+    over: bool,
+}
+
+impl LogReader {
+    /// The next lines; none once the job has ended and all is told.
+    pub async fn next(&mut self) -> Option<Vec<ToldLine>> {
+        while !self.over {
+            let lines = match self.step().await {
+                Step::Lines(lines) => lines.into_iter().map(ToldLine::from).collect(),
+                Step::Ended => match self.rest().await {
+                    Some(rest) => rest,
+                    None => continue,
+                },
+                Step::Lost => {
+                    self.source = Source::None;
+                    self.wait().await;
+                    continue;
+                }
+            };
+            let news = |line: &ToldLine| (line.attempt, line.number) > (self.place.attempt, self.place.after);
+            let lines: Vec<ToldLine> = lines.into_iter().filter(news).collect();
+            if let Some(last) = lines.last() {
+                (self.place.attempt, self.place.after) = (last.attempt, last.number);
+                return Some(lines);
+            }
+        }
+        None
+    }
+
+    async fn step(&mut self) -> Step {
+        let shared = &self.service.shared;
+        match &mut self.source {
+            Source::Here(live) => match live.next().await {
+                Ok(Some(lines)) => Step::Lines(lines),
+                Ok(None) => Step::Ended,
+                Err(LeadsNoMore) => Step::Lost,
+            },
+            Source::There(arriving) => match arriving.next().await {
+                Some(Ok(lines)) => Step::Lines(lines),
+                Some(Err(_)) => Step::Lost,
+                None => Step::Ended,
+            },
+            Source::None => {
+                self.source = match leader(shared) {
+                    Some(member) if member == shared.handle.member() => {
+                        Source::Here(LiveLines::open(shared, self.place))
+                    }
+                    Some(member) => match shared.peers.lines(member, self.place, false).await {
+                        Ok(arriving) => Source::There(arriving),
+                        Err(_) => return Step::Lost,
+                    },
+                    None => return Step::Lost,
+                };
+                Step::Lines(Vec::new())
+            }
+        }
+    }
+
+    /// What the job tells that was not read before it ended; none if it goes on, with another attempt.
+    async fn rest(&mut self) -> Option<Vec<ToldLine>> {
+        self.source = Source::None;
+        let Ok(job) = self.service.log_owner(&self.caller, self.place.job).await else {
+            // Gone, or nobody can tell: there is no more to read here.
+            self.over = true;
+            return None;
+        };
+        if !job.status.is_terminal() {
+            self.wait().await;
+            return None;
+        }
+        self.over = true;
+        self.service.told(&job).await.ok()
+    }
+
+    /// Waits a moment, or until leadership changes.
+    async fn wait(&self) {
+        let shared = &self.service.shared;
+        let mut leadership = shared.handle.leadership();
+        tokio::select! {
+            biased;
+            _ = leadership.changed() => {}
+            () = shared.env.clock.sleep(PAUSE) => {}
+        }
+    }
+}
+
+/// What a reader found.
+enum Step {
+    /// Some lines, maybe none.
+    Lines(Vec<Line>),
+    /// The attempt has ended.
+    Ended,
+    /// Whoever was asked does not lead, or is away.
+    Lost,
+}
+
+/// Who leads, this member or another.
+fn leader(shared: &Shared) -> Option<MemberId> {
+    match &*shared.handle.leadership().borrow() {
+        Leadership::Leader { .. } => Some(shared.handle.member()),
+        Leadership::Follower { leader } => leader.as_ref().map(|leader| leader.member),
+        Leadership::Stopped { .. } => None,
+    }
+}
+
+impl Service {
+    /// The lines of a job so far, a JSON array: of the attempt that ended it, or of the one that runs.
+    pub async fn logs(&self, caller: &Caller, id: JobId) -> Result<Vec<u8>, Error> {
+        let job = self.log_owner(caller, id).await?;
+        match &job.stream {
+            Some(stream) => {
+                let mut out = Vec::new();
+                json::raw(&mut out, &self.bytes(stream).await?);
+                Ok(out)
+            }
+            None if job.status.is_terminal() => Ok(array(&[])),
+            None => self.lines_so_far(&job).await,
+        }
+    }
+
+    async fn lines_so_far(&self, job: &Job) -> Result<Vec<u8>, Error> {
+        let place = LineCursor { job: job.id, attempt: job.attempt, after: 0 };
+        for _ in 0..TRIES_MAX {
+            let told = match leader(&self.shared) {
+                Some(member) if member == self.shared.handle.member() => Some(self.shared.streams.after(place)),
+                Some(member) => self.lines_there(member, place).await,
+                None => None,
+            };
+            if let Some(lines) = told {
+                return Ok(array(&lines));
+            }
+            self.shared.env.clock.sleep(PAUSE).await;
+        }
+        Err(Error::NoLeader)
+    }
+
+    async fn lines_there(&self, member: MemberId, place: LineCursor) -> Option<Vec<Line>> {
+        let mut arriving = self.shared.peers.lines(member, place, true).await.ok()?;
+        let mut lines = Vec::new();
+        while let Some(some) = arriving.next().await {
+            lines.extend(some.ok()?);
+        }
+        Some(lines)
+    }
+
+    /// Follows the lines of a job, from behind those that the reader has: an attempt and a number.
+    pub async fn follow_logs(&self, caller: &Caller, id: JobId, seen: Option<(Attempt, u64)>) -> Result<LogReader, Error> {
+        let job = self.log_owner(caller, id).await?;
+        // Of a job that has ended the last attempt is told, of one that runs the current one.
+        let (attempt, after) = seen.unwrap_or((job.attempt, 0));
+        let place = LineCursor { job: id, attempt, after };
+        Ok(LogReader { service: self.clone(), caller: caller.clone(), place, source: Source::None, over: false })
+    }
+
+    /// Follows the lines of an attempt that runs, if this member leads: for the other members.
+    pub fn live_lines(&self, place: LineCursor) -> LiveLines {
+        LiveLines::open(&self.shared, place)
+    }
+
+    /// The lines so far of an attempt that runs, if this member leads: for the other members.
+    pub fn lines_now(&self, place: LineCursor) -> Result<Vec<Line>, LeadsNoMore> {
+        if leader(&self.shared) != Some(self.shared.handle.member()) {
+            return Err(LeadsNoMore);
+        }
+        Ok(self.shared.streams.after(place))
+    }
+
+    async fn log_owner(&self, caller: &Caller, id: JobId) -> Result<Arc<Job>, Error> {
+        let state = self.state(Consistency::Linearizable).await?;
+        self.job_in(caller, &state, id).await
+    }
+
+    /// The lines that a job's last attempt left, each told as it was while it ran.
+    async fn told(&self, job: &Job) -> Result<Vec<ToldLine>, Error> {
+        #[derive(Deserialize)]
+        struct Numbered {
+            attempt: u32,
+            number: u64,
+        }
+        let Some(stream) = &job.stream else { return Ok(Vec::new()) };
+        let bytes = self.bytes(stream).await?;
+        let lines: VecDeque<Box<RawValue>> = serde_json::from_slice(&bytes).unwrap_or_default();
+        let told = lines.into_iter().filter_map(|line| {
+            let Numbered { attempt, number } = serde_json::from_str(line.get()).ok()?;
+            Some(ToldLine { attempt: Attempt(attempt), number, json: line.get().as_bytes().to_vec() })
+        });
+        Ok(told.collect())
+    }
+}
