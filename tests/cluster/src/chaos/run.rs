@@ -8,7 +8,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use atlas_env::Env;
+use futures::future::join_all;
 
+use super::call::Http;
 use super::check::{Evidence, Violation, check};
 use super::effects::{deeds, read};
 use super::fault::Became;
@@ -18,17 +20,21 @@ use super::scenario::Scenario;
 use super::survey::{self, Survey};
 use super::verdict::Verdict;
 use super::workload::{Client, Shared};
+use crate::machine::Machine;
 use crate::net::Network;
 use crate::rng::Rng;
 
 /// Everything that waits for nobody ends within this once all is healed.
 const CALM: Duration = Duration::from_secs(60);
 
+/// How long the next fault waits for a cluster that has not recovered.
+const RECOVERY: Duration = Duration::from_secs(10);
+
 /// The longest pause of a client between two calls.
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 
 /// Fewer calls a second that were done make a run void.
-const DONE_MIN: u64 = 10;
+const DONE_MIN: u64 = 3;
 
 /// What a run is to do.
 #[derive(Debug, Clone)]
@@ -85,7 +91,10 @@ fn on_host(options: &Options, network: Arc<Network>, folder: &Path) -> Result<Ve
     let mut unbounded = false;
     let until = rig.env.clock.monotonic() + options.faults_for;
     while rig.env.clock.monotonic() < until && !options.stop.load(Ordering::Relaxed) {
-        thread::sleep(Duration::from_millis(rng.range(200, 900)));
+        // On a cluster that has not recovered from the last fault the next one shows little.
+        let _ = rig
+            .until("somebody leads and serves", RECOVERY, |rig| rig.leader().is_some_and(|leader| rig.serves(leader)));
+        thread::sleep(Duration::from_millis(rng.range(300, 1_500)));
         let fault = rng.pick(options.scenario.faults);
         unbounded |= fault.unbounds_clocks();
         let count = verdict.faults.entry(fault.name()).or_default();
@@ -99,9 +108,9 @@ fn on_host(options: &Options, network: Arc<Network>, folder: &Path) -> Result<Ve
     clients.join().map_err(|_| "a client panicked".to_owned())?;
     rig.heal();
     let calm = settle(&rig);
+    rig.write_logs(folder);
     // A controller that does not serve has nothing to tell, and that is the finding.
     let surveys = if calm.is_ok() { survey(&rig)? } else { Vec::new() };
-    rig.write_logs(folder);
     let evidence =
         Evidence { entries: shared.journal.entries(), deeds: deeds(&read(&rig.effects)), surveys, unbounded };
     verdict.violations = check(&evidence);
@@ -151,17 +160,13 @@ fn settle(rig: &Rig) -> Result<(), String> {
 
 fn survey(rig: &Rig) -> Result<Vec<Survey>, String> {
     let env = Env::system();
-    let one = |which: usize| {
-        let machine = &rig.controllers[which];
+    let one = async |machine: &Machine, http: &Http| {
         let (name, at) = (machine.name().to_owned(), machine.http());
-        rig.ask(async |http| {
-            let jobs = survey::jobs(http, at).await.map_err(|error| format!("the jobs of {name}: {error}"))?;
-            let events =
-                survey::events(&env, http, at).await.map_err(|error| format!("the events of {name}: {error}"))?;
-            Ok(Survey { name, jobs, events })
-        })
+        let jobs = survey::jobs(http, at).await.map_err(|error| format!("the jobs of {name}: {error}"))?;
+        let events = survey::events(&env, http, at).await.map_err(|error| format!("the events of {name}: {error}"))?;
+        Ok(Survey { name, jobs, events })
     };
-    (0..rig.controllers.len()).map(one).collect()
+    rig.ask(async |http| join_all(rig.controllers.iter().map(|machine| one(machine, http))).await).into_iter().collect()
 }
 
 /// Reports that controllers refused since their last start because the lease was not the current one.
@@ -196,7 +201,7 @@ fn void(verdict: &Verdict, options: &Options) -> Option<String> {
         return Some(format!("{} calls were done in {seconds} s", verdict.done));
     }
     // A short run has time for fewer.
-    let wanted = options.scenario.faults_min.min(seconds / 3);
+    let wanted = options.scenario.faults_min.min(seconds / 5);
     if verdict.installed() < wanted {
         return Some(format!("{} faults of {wanted}", verdict.installed()));
     }

@@ -46,6 +46,11 @@ impl Verdict {
         self.faults.values().map(|faults| faults.installed).sum()
     }
 
+    /// Whether nothing was found, in however little was done.
+    pub fn found_nothing(&self) -> bool {
+        self.violations.is_empty()
+    }
+
     /// Whether nothing was found and enough was done.
     pub fn is_good(&self) -> bool {
         self.violations.is_empty() && self.void.is_none()
