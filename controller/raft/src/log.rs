@@ -17,6 +17,7 @@ pub mod recover;
 pub mod segment;
 pub mod sim;
 pub mod store;
+mod sync_times;
 #[cfg(test)]
 mod tests;
 

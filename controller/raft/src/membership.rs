@@ -22,6 +22,7 @@ use tokio::sync::watch;
 use crate::consensus::network::Addresses;
 use crate::handle::Handle;
 use crate::leader::Raft;
+use crate::log::Log;
 use crate::member::{Member, Peer};
 use crate::space::{Disk, Room};
 use crate::wall::ClockDoubt;
@@ -117,10 +118,22 @@ impl MembersView {
     }
 }
 
+/// What a [`Group`] is made of.
+pub(crate) struct Parts {
+    pub(crate) raft: Raft,
+    pub(crate) log: Log,
+    /// Who this member is, and where it is reached.
+    pub(crate) own: Member,
+    pub(crate) addresses: Addresses,
+    pub(crate) disk: watch::Receiver<Disk>,
+    pub(crate) env: Env,
+}
+
 /// What a member keeps about its group. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Group {
     raft: Raft,
+    log: Log,
     cluster_id: u128,
     own: Arc<Member>,
     env: Env,
@@ -142,17 +155,12 @@ impl std::fmt::Debug for Group {
 
 impl Group {
     /// The group of a member that starts.
-    pub(crate) fn new(
-        raft: Raft,
-        cluster_id: u128,
-        own: Member,
-        addresses: Addresses,
-        disk: watch::Receiver<Disk>,
-        env: Env,
-    ) -> Self {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { raft, log, own, addresses, disk, env } = parts;
         let (met, changing) = (Arc::default(), Arc::default());
         let doubt = Arc::new(watch::Sender::new(None));
-        Self { raft, cluster_id, own: Arc::new(own), env, addresses, met, doubt, disk, changing }
+        let cluster_id = log.cluster_id();
+        Self { raft, log, cluster_id, own: Arc::new(own), env, addresses, met, doubt, disk, changing }
     }
 
     fn id(&self) -> MemberId {
@@ -219,7 +227,7 @@ impl Group {
             term: metrics.current_term,
             last_index: metrics.last_log_index.unwrap_or_default(),
             applied_index: metrics.last_applied.map_or(0, |id| id.index),
-            sync_p99: None,
+            sync_p99: self.log.sync_p99(),
             wall: Some(self.env.clock.wall()),
             short_of_space: self.disk.borrow().room != Room::Ample,
         }

@@ -25,7 +25,7 @@ use crate::leader::{LeaderLoop, Raft};
 use crate::local::Local;
 use crate::log::{Driver, FileDriver, Log};
 use crate::member::Member;
-use crate::membership::Group;
+use crate::membership::{self, Group};
 use crate::options::Options;
 use crate::snapshots::SnapshotKeeper;
 use crate::space::SpaceKeeper;
@@ -174,7 +174,14 @@ impl Running {
         let (leadership_sender, leadership) = watch::channel(Leadership::Follower { leader: None });
         let (space, disk) = SpaceKeeper::new(raft.clone(), log.clone(), options.space, env.clone());
         let local = Local { inputs: inputs_sender, leadership: leadership.clone() };
-        let group = Group::new(raft.clone(), cluster_id, options.own.clone(), addresses, disk.clone(), env.clone());
+        let group = Group::new(membership::Parts {
+            raft: raft.clone(),
+            log: log.clone(),
+            own: options.own.clone(),
+            addresses,
+            disk: disk.clone(),
+            env: env.clone(),
+        });
         let door = PeerDoor {
             raft: raft.clone(),
             cluster_id,

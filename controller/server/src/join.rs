@@ -33,7 +33,9 @@ pub(crate) struct Who {
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
     /// It cannot be reached itself.
-    #[error("a controller that joins needs a peer address: set peer.listen, and advertise if it listens on all addresses")]
+    #[error(
+        "a controller that joins needs a peer address: set peer.listen, and advertise if it listens on all addresses"
+    )]
     NoAddress,
     /// There is no token.
     #[error("a controller that joins needs a token: make one on a member with \"atlasctl cluster join-token\"")]

@@ -40,9 +40,13 @@ pub fn start(filter: &str) -> Result<(), LogError> {
         .map_err(|_| LogError::AlreadySet)
 }
 
-/// openraft tells at `info` what it does all day; it is heard from `warn` on unless the filter names it.
+/// openraft tells at `info` what it does all day, and at `warn` each of twenty heartbeats a second that a member does not answer. It is
+/// heard from `warn` on, and its heartbeats from `error` on, unless the filter names it.
 fn complete(filter: &str) -> String {
-    if filter.contains("openraft") { filter.to_owned() } else { format!("{filter},openraft=warn") }
+    if filter.contains("openraft") {
+        return filter.to_owned();
+    }
+    format!("{filter},openraft=warn,openraft::core::heartbeat=error")
 }
 
 /// Writes the time of day, UTC: the date is known to whoever reads a log, and a journal adds its own.

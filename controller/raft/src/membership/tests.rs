@@ -98,9 +98,10 @@ async fn take_in(leader: &Handle, joining: &Running) {
 }
 
 async fn until(holds: impl Fn() -> bool) {
+    let clock = Env::system().clock;
     soon(async {
         while !holds() {
-            tokio::time::sleep(PAUSE).await;
+            clock.sleep(PAUSE).await;
         }
     })
     .await;
@@ -287,6 +288,39 @@ async fn members_know_how_the_others_are() {
         assert_eq!(names, BTreeMap::from([(1, "m1"), (2, "m2")]));
         assert_eq!(view.leader, Some(MemberId(1)));
     }
+    for member in members {
+        member.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn asking_how_the_members_are_holds_nobody_up() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let members = group(&dir, 1).await;
+    let (stop, writing) = load(members[0].handle.clone());
+    let asking = (0..2).map(|_| {
+        let (handle, stop) = (members[0].handle.clone(), Arc::clone(&stop));
+        let ask = move || {
+            let mut asked = 0_u64;
+            while !stop.load(Ordering::Relaxed) {
+                assert_eq!(handle.members().members.len(), 2);
+                asked += 1;
+                std::thread::yield_now();
+            }
+            asked
+        };
+        Env::system().spawn_blocking("ask", ask)
+    });
+    let asking: Vec<_> = asking.collect();
+    // Each write changes what is borrowed to answer.
+    let before = members[0].handle.applied().seq().0;
+    until(|| members[0].handle.applied().seq().0 >= before + 100).await;
+    stop.store(true, Ordering::Relaxed);
+    for asking in asking {
+        assert!(asking.join().await.expect("answered") > 0);
+    }
+    let last = writing.join().await.expect("every write was acknowledged");
+    all_have(&members, last).await;
     for member in members {
         member.stop().await;
     }

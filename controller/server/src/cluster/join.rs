@@ -26,16 +26,20 @@ impl Cluster {
     }
 
     async fn join_here(&self, request: wire::JoinRequest) -> Result<wire::JoinResponse, Status> {
-        let request_id = RequestId::new(&request.request_id).map_err(|error| Status::invalid_argument(error.to_string()))?;
+        let request_id =
+            RequestId::new(&request.request_id).map_err(|error| Status::invalid_argument(error.to_string()))?;
         let token: Token = request.token.parse().map_err(|error| Status::invalid_argument(format!("{error}")))?;
         let words = [&request.name, &request.peer, &request.worker, &request.http];
-        if request.peer.is_empty() || words.iter().any(|word| word.len() > WORD_BYTES_MAX || word.chars().any(char::is_control)) {
+        if request.peer.is_empty()
+            || words.iter().any(|word| word.len() > WORD_BYTES_MAX || word.chars().any(char::is_control))
+        {
             return Err(Status::invalid_argument("a member has a peer address, and words without control characters"));
         }
         let handle = self.handle();
         let level = handle.applied().level();
         if request.feature_level < level.0 {
-            let text = format!("the cluster is at feature level {}, this program knows {}", level.0, request.feature_level);
+            let text =
+                format!("the cluster is at feature level {}, this program knows {}", level.0, request.feature_level);
             return Err(Status::failed_precondition(text));
         }
         let view = handle.members();

@@ -63,7 +63,9 @@ mod tests {
         assert_eq!(token.show(), "join-00000000000000000000000000000abc");
         assert_eq!(token.show().parse(), Ok(token.clone()));
         assert_eq!(format!("{token:?}"), "join-…");
-        for text in ["", "join-", "join-abc", "join-+0000000000000000000000000000abc", "JOIN-00000000000000000000000000000abc"] {
+        for text in
+            ["", "join-", "join-abc", "join-+0000000000000000000000000000abc", "JOIN-00000000000000000000000000000abc"]
+        {
             assert_eq!(text.parse::<Token>(), Err(NotAToken), "{text}");
         }
     }

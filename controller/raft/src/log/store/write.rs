@@ -1,0 +1,264 @@
+//! The write side of a log in use: stages become groups, groups become durable, and a full disk makes them wait.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use atlas_env::{Env, Task};
+
+use super::{Done, Shared, Wake, Writer};
+use crate::log::block::{BLOCK_BYTES, Block};
+use crate::log::core::Core;
+use crate::log::driver::{Driver, Segment};
+use crate::log::error::LogError;
+use crate::log::record::Record;
+
+/// How long the writer waits before it looks again whether a full disk has room.
+const SPACE_RETRY: Duration = Duration::from_millis(100);
+
+impl Shared {
+    pub(super) fn write_until_closed(&self) {
+        let Wake::Thread(staged) = &self.staged else { return };
+        loop {
+            {
+                let mut view = self.view();
+                while view.stage.is_empty() && !view.closed {
+                    view = staged.wait(view).unwrap_or_else(PoisonError::into_inner);
+                }
+                if view.stage.is_empty() || view.poison.is_some() {
+                    return;
+                }
+            }
+            // Any other outcome goes to the callbacks.
+            let outcome = self.flush(&mut self.writer());
+            if let Err(LogError::NoSpace { .. }) = outcome {
+                let view = self.view();
+                if view.closed {
+                    return;
+                }
+                drop(staged.wait_timeout(view, SPACE_RETRY));
+            }
+        }
+    }
+
+    /// Makes everything staged durable, however long that has to wait for room.
+    pub(super) fn flushed<'s>(&'s self, mut writer: MutexGuard<'s, Writer>) -> Result<MutexGuard<'s, Writer>, LogError> {
+        loop {
+            match self.flush(&mut writer) {
+                Ok(()) => return Ok(writer),
+                Err(LogError::NoSpace { file }) => writer = self.wait_for_space(writer, file)?,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Lets others write for a moment. A caller that must know that something is durable has nothing else to do: a member that
+    /// cannot save its vote must not vote. In a simulation no time would pass, so there it is an error.
+    pub(super) fn wait_for_space<'s>(
+        &'s self,
+        writer: MutexGuard<'s, Writer>,
+        file: String,
+    ) -> Result<MutexGuard<'s, Writer>, LogError> {
+        drop(writer);
+        if matches!(self.staged, Wake::Task(_)) || self.view().closed {
+            return Err(LogError::NoSpace { file });
+        }
+        std::thread::sleep(SPACE_RETRY);
+        Ok(self.writer())
+    }
+
+    /// Makes everything staged durable.
+    pub(super) fn flush(&self, writer: &mut Writer) -> Result<(), LogError> {
+        let (mut records, done) = {
+            let mut view = self.view();
+            view.check()?;
+            if view.committed_moved && !view.stage.is_empty() {
+                view.committed_moved = false;
+                let committed = view.marks.committed.map(Record::Committed);
+                view.stage.extend(committed);
+            }
+            (std::mem::take(&mut view.stage), std::mem::take(&mut view.done))
+        };
+        let (written, outcome) = self.write(writer, &records);
+        if let Err(LogError::NoSpace { file }) = outcome {
+            return Err(self.put_back(records.split_off(written), done, file));
+        }
+        let outcome = self.settle(outcome);
+        if outcome.is_ok() && std::mem::replace(&mut self.view().full, false) {
+            tracing::info!("the disk has room for the log again");
+        }
+        let reason = outcome.as_ref().err().map(|error| describe(error));
+        for done in done {
+            done(reason.as_ref().map_or(Ok(()), |reason| Err(LogError::Poisoned { reason: reason.clone() })));
+        }
+        outcome
+    }
+
+    /// What found no room waits in its place, before what was staged since.
+    fn put_back(&self, mut records: Vec<Record>, mut done: Vec<Done>, file: String) -> LogError {
+        let mut view = self.view();
+        records.append(&mut view.stage);
+        done.append(&mut view.done);
+        (view.stage, view.done) = (records, done);
+        if !std::mem::replace(&mut view.full, true) {
+            tracing::error!(%file, "the disk has no room for the log, which waits until it has");
+        }
+        LogError::NoSpace { file }
+    }
+
+    /// Ends the log if writing failed: after any failure but a full disk nobody knows what is on it.
+    pub(super) fn settle(&self, outcome: Result<(), LogError>) -> Result<(), LogError> {
+        outcome.inspect_err(|error| {
+            let reason = describe(error);
+            tracing::error!(%reason, "the log failed and takes nothing more");
+            self.view().poison = Some(reason);
+        })
+    }
+
+    /// Writes and syncs records as groups. Returns how many are durable besides the outcome.
+    pub(super) fn write(&self, writer: &mut Writer, mut records: &[Record]) -> (usize, Result<(), LogError>) {
+        let mut written = 0;
+        while !records.is_empty() {
+            let mut bytes = 0;
+            let fits = |record: &&Record| {
+                let before = bytes;
+                bytes += record.encoded_len();
+                before == 0 || bytes <= self.limits.group_bytes
+            };
+            let (group, rest) = records.split_at(records.iter().take_while(fits).count());
+            if let Err(error) = self.write_group(writer, group) {
+                return (written, Err(error));
+            }
+            written += group.len();
+            records = rest;
+        }
+        (written, Ok(()))
+    }
+
+    fn write_group(&self, writer: &mut Writer, records: &[Record]) -> Result<(), LogError> {
+        writer.places.clear();
+        let Writer { core, driver, block, places, active } = writer;
+        // Made before anything is planned, so that a full disk leaves the plan as it was.
+        let made = match core.next_segment(records) {
+            None => None,
+            Some((sequence, sizes)) => match driver.create(sequence, sizes.least, sizes.usual) {
+                Ok(segment) => Some(segment),
+                Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                    return Err(LogError::NoSpace { file: driver.name(sequence) });
+                }
+                Err(source) => return Err(LogError::Io { what: "create", file: driver.name(sequence), source }),
+            },
+        };
+        let plan = core.plan(records, block, places);
+        let failed =
+            |driver: &dyn Driver, what, source| LogError::Io { what, file: driver.name(plan.sequence), source };
+        if let Some(segment) = made {
+            core.created(segment.size());
+            self.view().segments.insert(plan.sequence, Arc::clone(&segment));
+            *active = Some(segment);
+        }
+        let segment = active.as_ref().expect("the plan names a segment that exists");
+        segment.write_at(plan.offset, block.as_ref()).map_err(|error| failed(driver.as_ref(), "write", error))?;
+        let begun = self.clock.monotonic();
+        segment.sync().map_err(|error| failed(driver.as_ref(), "sync", error))?;
+        self.syncs.note(self.clock.monotonic().saturating_sub(begun));
+        let mut view = self.view();
+        let entries = records.iter().filter_map(|record| match record {
+            Record::Entry { id, .. } => Some(id.index),
+            _ => None,
+        });
+        for (index, place) in entries.zip(&writer.places) {
+            view.index.placed(index, *place);
+        }
+        view.index.trim(self.limits.cache_bytes);
+        Ok(())
+    }
+}
+
+/// The writer as a task: each group takes its time before it is written and synced at once.
+pub(super) async fn write_in_time(shared: Arc<Shared>, env: Env) {
+    let Wake::Task(staged) = &shared.staged else { return };
+    loop {
+        staged.notified().await;
+        while !shared.view().stage.is_empty() {
+            let delay = shared.writer().driver.delay().unwrap_or_default();
+            env.clock.sleep(delay).await;
+            // The outcome goes to the callbacks; a log that failed takes nothing more.
+            let outcome = shared.flush(&mut shared.writer());
+            match outcome {
+                Ok(()) => {}
+                Err(LogError::NoSpace { .. }) => env.clock.sleep(SPACE_RETRY).await,
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// Who writes in the background.
+pub(super) enum Running {
+    Thread(JoinHandle<()>),
+    Task(Task<()>),
+}
+
+/// Ends the writer and marks the last group as durable.
+pub(super) struct Closer {
+    pub(super) shared: Arc<Shared>,
+    pub(super) running: Mutex<Option<Running>>,
+}
+
+impl Drop for Closer {
+    fn drop(&mut self) {
+        self.shared.view().closed = true;
+        self.shared.staged.wake();
+        let ended = match self.running.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(Running::Thread(thread)) => thread.join().is_ok(),
+            Some(Running::Task(task)) => {
+                task.abort();
+                true
+            }
+            None => true,
+        };
+        if !ended {
+            // A writer that panicked left nothing that could be closed in order.
+            return;
+        }
+        let mut writer = self.shared.writer();
+        if self.shared.view().poison.is_none() && writer.active.is_some() {
+            // An empty group behind the last one proves that one durable; a start without it is a start after a crash.
+            let _ = self.shared.write_group(&mut writer, &[]);
+        }
+    }
+}
+
+/// Removes the beginning of a torn group for good, so that what is written over it later can never complete it.
+pub(super) fn cut(
+    core: &Core,
+    segments: &BTreeMap<u64, Arc<dyn Segment>>,
+    driver: &dyn Driver,
+    block: &mut Block,
+) -> Result<(), LogError> {
+    let Some((active, segment)) = core.active().and_then(|active| Some((active, segments.get(&active.sequence)?)))
+    else {
+        return Ok(());
+    };
+    block.clear(BLOCK_BYTES);
+    if active.position + BLOCK_BYTES as u64 > active.size {
+        return Ok(());
+    }
+    let done = segment.write_at(active.position, block.as_ref()).and_then(|()| segment.sync());
+    done.map_err(|source| LogError::Io { what: "cut", file: driver.name(active.sequence), source })
+}
+
+/// An error and its causes in one line.
+fn describe(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
