@@ -13,6 +13,9 @@ use super::journal::Outcome;
 /// Jobs a page of the list.
 const PAGE: usize = 500;
 
+/// How often a page is asked for.
+const TRIES: usize = 3;
+
 /// How long an event stream is silent when everything was told.
 const SILENCE: Duration = Duration::from_millis(1500);
 
@@ -42,10 +45,7 @@ pub(crate) async fn jobs(http: &Http, at: SocketAddr) -> Result<BTreeMap<String,
     let mut jobs = BTreeMap::new();
     loop {
         let path = format!("/api/jobs?view=full&limit={PAGE}&offset={}", jobs.len());
-        let page = match http.get(at, &path).await {
-            Outcome::Done(answer) => answer.body,
-            other => return Err(format!("{path}: {other:?}")),
-        };
+        let page = page(http, at, &path).await?;
         let page = page.as_array().ok_or("the list is no array")?;
         for job in page {
             let id = job["id"].as_str().ok_or("a job without an id")?;
@@ -57,6 +57,18 @@ pub(crate) async fn jobs(http: &Http, at: SocketAddr) -> Result<BTreeMap<String,
             return Ok(jobs);
         }
     }
+}
+
+/// Asks again if a connection that was idle was closed meanwhile: reading twice changes nothing.
+async fn page(http: &Http, at: SocketAddr, path: &str) -> Result<Value, String> {
+    let mut last = String::new();
+    for _ in 0..TRIES {
+        match http.get(at, path).await {
+            Outcome::Done(answer) => return Ok(answer.body),
+            other => last = format!("{path}: {other:?}"),
+        }
+    }
+    Err(last)
 }
 
 /// All events of a controller from the first one.
