@@ -55,6 +55,7 @@ pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
 /// Three controllers without workers on the loopback net.
 pub(crate) fn start(folder: &std::path::Path) -> Result<Rig> {
     let layout = Layout { controllers: 3, workers: 0, queue_max: 10_000_000, ..Layout::SMALL };
+    std::fs::create_dir_all(folder)?;
     Rig::on_loopback(&layout, &std::fs::canonicalize(folder)?).map_err(|error| anyhow!(error))
 }
 
