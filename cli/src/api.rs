@@ -105,6 +105,46 @@ pub(crate) struct Gpu {
     pub(crate) free_bytes: Option<u64>,
 }
 
+/// The controllers and how they agree.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Cluster {
+    pub(crate) cluster_id: String,
+    pub(crate) mode: String,
+    pub(crate) version: String,
+    pub(crate) leader: Option<String>,
+    pub(crate) term: u64,
+    pub(crate) commit: u64,
+    pub(crate) quorum: Quorum,
+    pub(crate) members: Vec<Controller>,
+}
+
+/// How many controllers decide, and how many of them answer.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Quorum {
+    pub(crate) voters: usize,
+    pub(crate) reachable: usize,
+}
+
+/// One controller as another one sees it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Controller {
+    pub(crate) id: u64,
+    pub(crate) name: String,
+    pub(crate) role: String,
+    pub(crate) reachable: bool,
+    pub(crate) term: Option<u64>,
+    pub(crate) applied: Option<u64>,
+    pub(crate) heartbeat_ms: Option<u64>,
+    pub(crate) fsync_p99_ms: Option<f64>,
+    pub(crate) version: Option<String>,
+    pub(crate) peer: String,
+    pub(crate) worker: String,
+    pub(crate) http: String,
+}
+
 /// One transition of a job (spec §16).
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]

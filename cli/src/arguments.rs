@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{agent, agent_exec, deploy, dev, explain_error, job, node, operator, run};
+use crate::command::{agent, agent_exec, cluster, deploy, dev, dev_member, explain_error, job, node, operator, run};
 use crate::exit;
 use crate::output::Form;
 
@@ -44,6 +44,9 @@ pub(crate) enum Command {
     /// Nodes: machines that run agents.
     #[command(subcommand)]
     Node(node::Verb),
+    /// The controllers that are the cluster.
+    #[command(subcommand)]
+    Cluster(cluster::Verb),
     /// Backups, and the files of a stopped controller.
     #[command(subcommand)]
     Operator(operator::Verb),
@@ -51,6 +54,9 @@ pub(crate) enum Command {
     ExplainError(explain_error::Options),
     /// Prints the versions of this program and of the cluster.
     Version,
+    /// One controller or worker of a development cluster of several.
+    #[command(hide = true)]
+    DevMember(dev_member::Options),
     /// Runs a bundled agent that lives in this program; workers start it.
     #[command(hide = true)]
     AgentExec(agent_exec::Options),

@@ -89,6 +89,10 @@ impl Client {
         self.answer(self.request(Method::POST, path)?.query(query).json(body)).await
     }
 
+    pub(crate) async fn delete(&self, path: &[&str]) -> Result<Value, Failure> {
+        self.answer(self.request(Method::DELETE, path)?).await
+    }
+
     /// Submits with the caller's own name for the request, so that a repeat gets the first answer.
     pub(crate) async fn post_named(
         &self,

@@ -2,8 +2,10 @@
 
 pub(crate) mod agent;
 pub(crate) mod agent_exec;
+pub(crate) mod cluster;
 pub(crate) mod deploy;
 pub(crate) mod dev;
+pub(crate) mod dev_member;
 pub(crate) mod explain_error;
 pub(crate) mod job;
 pub(crate) mod node;
@@ -19,8 +21,9 @@ use crate::failure::Failure;
 /// Runs a command to its end.
 pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
     match command {
-        // These two come first and set up what they need themselves: one is a whole cluster, one is an agent.
+        // These come first and set up what they need themselves: a whole cluster, a part of one, an agent.
         Command::Dev(options) => dev::run(context, &options),
+        Command::DevMember(options) => dev_member::run(context, options),
         Command::AgentExec(options) => agent_exec::run(context, &options),
         Command::Deploy(options) => block_on(deploy::run(context, &options)),
         Command::ExplainError(options) => explain_error::run(context, &options),
@@ -28,6 +31,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Job(verb) => block_on(job::run(context, &verb)),
         Command::Agent(verb) => block_on(agent::run(context, &verb)),
         Command::Node(verb) => block_on(node::run(context, &verb)),
+        Command::Cluster(verb) => block_on(cluster::run(context, &verb)),
         Command::Operator(verb) => block_on(operator::run(context, &verb)),
         Command::Version => block_on(version::run(context)),
     }

@@ -20,6 +20,24 @@ pub(crate) fn milliseconds(ms: f64) -> String {
     }
 }
 
+/// Few milliseconds with a digit behind the point: `1.1 ms`.
+pub(crate) fn fine_milliseconds(ms: f64) -> String {
+    if ms < 99.95 { format!("{:.1} ms", ms.max(0.0)) } else { milliseconds(ms) }
+}
+
+/// A number with a blank between thousands: `1 042`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// Bytes as people say them: `512 B`, `1.2 KiB`, `24.0 GiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -96,6 +114,14 @@ mod tests {
     fn durations_read_well() {
         let all = [-1.0, 0.2, 1.4, 999.0, 1000.0, 59_000.0, 61_000.0, 3_600_000.0].map(milliseconds);
         expect!["<1 ms, <1 ms, 1 ms, 999 ms, 1.0 s, 59.0 s, 1 min 1 s, 1 h 0 min"].assert_eq(&all.join(", "));
+    }
+
+    #[test]
+    fn numbers_read_well() {
+        let all = [0, 12, 999, 1_000, 1_042, 65_536, 12_345_678].map(grouped);
+        expect!["0, 12, 999, 1 000, 1 042, 65 536, 12 345 678"].assert_eq(&all.join(", "));
+        let all = [0.04, 1.149, 12.0, 250.0].map(fine_milliseconds);
+        expect!["0.0 ms, 1.1 ms, 12.0 ms, 250 ms"].assert_eq(&all.join(", "));
     }
 
     #[test]

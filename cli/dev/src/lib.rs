@@ -1,15 +1,21 @@
-//! A controller and a worker in one process, for development on one machine.
+//! A controller and a worker in one process, for development on one machine; or several of each, a process each.
 //!
-//! Nothing here is a second implementation: a one-member controller and a worker are started as libraries, on loopback, with the
-//! data in one folder. Growing to three controllers is a membership change, not a migration.
+//! Nothing here is a second implementation: controllers and workers are started as libraries, on loopback, with the data in one
+//! folder. Growing to three controllers is a membership change, not a migration: the first one goes on with its data.
 #![deny(missing_docs)]
 
 mod cluster;
 mod data;
+mod group;
+mod member;
 mod port;
+pub mod seats;
 
 pub use atlas_telemetry::start_log;
 pub use atlas_worker::{Python, run_if_asked};
 pub use cluster::{Cluster, Options, StartError, chain, runtime};
 pub use data::{DataDir, DataError};
+pub use group::{ChildError, Gone, Group, Joining, Process, processes};
+pub use member::{ControllerOptions, Member, left_alone};
 pub use port::{PortError, Ports};
+pub use seats::Seat;

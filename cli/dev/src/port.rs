@@ -47,7 +47,7 @@ impl Ports {
 }
 
 /// Listens for a moment. The controller binds again right after; the moment between is harmless, it only makes the error less kind.
-fn probe(address: SocketAddr) -> Result<(), PortError> {
+pub(crate) fn probe(address: SocketAddr) -> Result<(), PortError> {
     match TcpListener::bind(address) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {

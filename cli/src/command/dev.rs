@@ -1,15 +1,17 @@
-//! `atlasctl dev`: a controller and a worker in one process, and the agents of a folder.
+//! `atlasctl dev`: a controller and a worker in one process, or several of each, and the agents of a folder.
 //!
 //! Starting is `atlas_dev`'s; from then on this talks to its own cluster over HTTP, like anybody.
 
 mod agents;
 mod banner;
 mod demo;
+mod kill;
+mod several;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use atlas_dev::{Cluster, Ports};
+use atlas_dev::{Cluster, DataError, PortError, Ports};
 use atlas_env::Env;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -23,9 +25,28 @@ use crate::failure::Failure;
 /// How often the folder of agents is looked at.
 const WATCH_INTERVAL: Duration = Duration::from_millis(500);
 
+/// What is logged: openraft warns of each heartbeat that a dead controller does not answer.
+const LOG_DEFAULT: &str = "warn,openraft=off";
+
+/// What to do with one that runs.
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Ends one of its processes at once, as kill -9 does, and says what that cost.
+    Kill(kill::Options),
+}
+
 /// How to run it.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Options {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    /// How many controllers, a process each if there are several; as many as the data folder has by default.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=several::CONTROLLERS_MAX.into()))]
+    controllers: Option<u16>,
+    /// How many workers, named w1, w2, … if there are several processes.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=32))]
+    workers: u16,
     /// Shows what Atlas does: runs the bundled agents on this project's README, then stays up.
     #[arg(long)]
     demo: bool,
@@ -48,16 +69,23 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
     /// What to log to stderr, such as info or warn,atlas_raft=debug.
-    #[arg(long, env = "ATLAS_LOG", default_value = "warn", value_name = "FILTER")]
+    #[arg(long, env = "ATLAS_LOG", default_value = LOG_DEFAULT, value_name = "FILTER")]
     log: String,
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    if let Some(Verb::Kill(options)) = &options.verb {
+        return super::block_on(kill::run(context, options));
+    }
     let env = Env::system();
     atlas_dev::start_log(&options.log).map_err(|error| Failure::usage(atlas_dev::chain(&error)))?;
     let refused =
         |error| Failure::new("E0104", Exit::Short, format!("the async runtime could not be started: {error}"));
-    atlas_dev::runtime().map_err(refused)?.block_on(serve(context, options, env))
+    let runtime = atlas_dev::runtime().map_err(refused)?;
+    match several::wanted(options)? {
+        Some(wanted) => runtime.block_on(several::serve(context, options, wanted, env)),
+        None => runtime.block_on(serve(context, options, env)),
+    }
 }
 
 async fn serve(context: &Context, options: &Options, env: Env) -> Result<Exit, Failure> {
@@ -131,22 +159,31 @@ async fn attend(
 }
 
 fn cluster_options(options: &Options) -> Result<atlas_dev::Options, Failure> {
-    let ports = Ports::choose(options.port).map_err(|error| {
-        let message = format!("{}. Stop it, or use --port 0 for free ports.", atlas_dev::chain(&error));
-        Failure::new("E0107", Exit::Short, message)
-    })?;
+    let ports = Ports::choose(options.port).map_err(|error| refusal_of_port(&error))?;
     let data = if options.ephemeral { None } else { Some(options.data_dir.clone()) };
     Ok(atlas_dev::Options { data, node: options.node.clone(), ..atlas_dev::Options::new(ports) })
 }
 
 fn refusal(error: &atlas_dev::StartError) -> Failure {
+    match error {
+        atlas_dev::StartError::Data(error) => refusal_of_data(error),
+        error => Failure::new("E0109", Exit::Short, atlas_dev::chain(error)),
+    }
+}
+
+fn refusal_of_data(error: &DataError) -> Failure {
     let text = atlas_dev::chain(error);
     match error {
-        atlas_dev::StartError::Data(atlas_dev::DataError::InUse { .. }) => {
+        DataError::InUse { .. } => {
             Failure::new("E0108", Exit::Short, text).with_next("take another folder: --data-dir DIR   or: --ephemeral")
         }
-        _ => Failure::new("E0109", Exit::Short, text),
+        DataError::Folder { .. } => Failure::new("E0109", Exit::Short, text),
     }
+}
+
+fn refusal_of_port(error: &PortError) -> Failure {
+    let message = format!("{}. Stop it, or use --port 0 for free ports.", atlas_dev::chain(error));
+    Failure::new("E0107", Exit::Short, message)
 }
 
 /// What the API says of this process's node.

@@ -8,7 +8,6 @@
 
 pub mod archive;
 pub mod generation;
-pub mod identity;
 pub mod recover;
 pub mod restore;
 #[cfg(test)]

@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 
 use atlas_env::Env;
 use atlas_raft::offline::{About, Beginning, StoppedMember, begin};
-use atlas_raft::{Member, Peer};
+use atlas_raft::{Identity, Member, Peer};
 use atlas_state::State;
 use atlas_types::MemberId;
 
-use crate::identity::{self, Identity};
 use crate::{RecoveryError, generation, remove_left_over, sync_dir, write_error};
 
 /// What would be done, with the member's files read and locked.
@@ -46,13 +45,16 @@ impl Plan {
     /// Reads the files of a stopped member and applies its log; changes nothing.
     pub fn new(data_dir: &Path, env: &Env) -> Result<Self, RecoveryError> {
         let lock = lock(data_dir)?;
-        let identity = identity::read(data_dir, env)
+        let identity = Identity::read(&*env.files, data_dir)
             .map_err(|source| RecoveryError::Identity { path: data_dir.to_owned(), source })?;
         let member = StoppedMember::open(data_dir).map_err(RecoveryError::Member)?;
         let state = member.state().map_err(RecoveryError::Member)?;
         let about = member.about();
-        // A member that has no identity yet began the cluster.
-        let (number, name) = identity.map_or((MemberId(1), "c1".to_owned()), |own| (own.member, own.name));
+        let (number, name) = match identity {
+            Some(Identity::Member { member, name, .. }) => (member, name),
+            // A directory from before directories had names is that of a first member.
+            Some(Identity::Joining { .. }) | None => (MemberId(1), "c1".to_owned()),
+        };
         let known = about.members.iter().find(|peer| peer.member == number).cloned();
         let own = Peer { name, ..known.unwrap_or_else(|| Peer::new(number, Member::default())) };
         Ok(Self { data_dir: data_dir.to_owned(), about, own, state, member, _lock: lock })
@@ -109,8 +111,8 @@ impl Confirmed {
         if history.exists() {
             atlas_history::rebind(&history, cluster_id).map_err(RecoveryError::History)?;
         }
-        let identity = Identity { cluster_id, member: number, name: name.clone() };
-        identity::write(&data_dir, &identity, env).map_err(write_error(&data_dir))?;
+        let identity = Identity::Member { cluster_id, member: number, name: name.clone() };
+        identity.write(&*env.files, &data_dir).map_err(write_error(&data_dir))?;
         drop(member);
         let kept = free(data_dir.join(format!("raft.before-{:08x}", (old_cluster_id >> 96) as u32)));
         fs::rename(&raft, &kept).map_err(write_error(&kept))?;

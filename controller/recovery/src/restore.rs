@@ -5,13 +5,12 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use atlas_env::Env;
-use atlas_raft::Member;
 use atlas_raft::offline::{Beginning, begin};
+use atlas_raft::{Identity, Member};
 use atlas_state::State;
 use atlas_types::{MemberId, StateImage};
 
 use crate::archive::{self, ArchiveError, Found, HISTORY, STATE, artifact_of};
-use crate::identity::{self, Identity};
 use crate::{RecoveryError, generation, parent, remove_left_over, sync_dir, write_error};
 
 const BUFFER_BYTES: usize = 1 << 20;
@@ -87,8 +86,8 @@ pub fn restore(path: &Path, data_dir: &Path, name: &str, env: &Env) -> Result<Re
     let known = Member { name: name.to_owned(), ..Member::default() };
     let beginning = Beginning { member: FIRST, known, state, term: 1, index };
     begin(&partial.join("raft"), beginning, env).map_err(RecoveryError::Member)?;
-    let own = Identity { cluster_id, member: FIRST, name: name.to_owned() };
-    identity::write(&partial, &own, env).map_err(write_error(&partial))?;
+    let own = Identity::Member { cluster_id, member: FIRST, name: name.to_owned() };
+    own.write(&*env.files, &partial).map_err(write_error(&partial))?;
     sync_dir(&partial)?;
     // An empty directory may stand in the place.
     fs::rename(&partial, data_dir).map_err(write_error(data_dir))?;

@@ -20,7 +20,7 @@ use crate::http::{HttpDoor, serve};
 use crate::cluster::{self, Cluster};
 use crate::join::{self, JoinError};
 use crate::peer_door::store::Members;
-use crate::{Options, peer_door, worker_door};
+use crate::{Mode, Options, peer_door, worker_door};
 
 /// Why a controller did not start.
 #[derive(Debug, thiserror::Error)]
@@ -311,12 +311,17 @@ fn advertised(options: &Options, address: SocketAddr) -> String {
 }
 
 fn about(options: &Options, handle: &Handle) -> serde_json::Value {
-    json!({
+    let mut about = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "mode": options.mode.as_str(),
         "level": Level::CURRENT.0,
         "cluster_id": format!("{:032x}", handle.cluster_id()),
-    })
+    });
+    if options.mode == Mode::Dev {
+        // On the same machine by definition: `atlasctl dev kill` finds the processes there.
+        about["data_dir"] = options.data_dir.to_string_lossy().into();
+    }
+    about
 }
 
 /// Makes the data directory and takes its lock.

@@ -1,14 +1,16 @@
 //! The first lines of `atlasctl dev`: only what exists.
 
+use std::path::Path;
 use std::time::Duration;
 
-use atlas_dev::Cluster;
+use atlas_dev::{Cluster, Seat};
 
-use crate::api::Node;
+use crate::api::{self, Node};
 use crate::arguments::SERVER_DEFAULT;
 use crate::command::dev::{Options, shown};
 use crate::command::node::describe;
 use crate::context::Context;
+use crate::words;
 
 /// Says where everything is; `took` counts from the start of the process.
 pub(super) fn print(
@@ -20,11 +22,7 @@ pub(super) fn print(
     took: Duration,
 ) {
     let http = format!("http://{}", cluster.http());
-    let data = if options.ephemeral {
-        format!("{}  (thrown away at the end)", cluster.data_dir().display())
-    } else {
-        format!("{}  (kept between runs; --ephemeral to throw away)", shown(&options.data_dir))
-    };
+    let data = data(options, cluster.data_dir());
     let known = if agents == 0 { "none yet".to_owned() } else { agents.to_string() };
     let api = format!("{http}/api");
     let server = if http == SERVER_DEFAULT { String::new() } else { format!(" --server {http}") };
@@ -42,4 +40,50 @@ pub(super) fn print(
         shown(&options.agents),
         took.as_secs_f64(),
     ));
+}
+
+/// The same for a cluster of several processes: what one node is called says less than who leads.
+#[expect(clippy::too_many_arguments, reason = "everything that the first lines say")]
+pub(super) fn print_several(
+    context: &Context,
+    options: &Options,
+    seats: &[Seat],
+    cluster: &api::Cluster,
+    workers: usize,
+    agents: usize,
+    took: Duration,
+    folder: &Path,
+) {
+    let Some(first) = seats.first() else { return };
+    let http = format!("http://{}", first.http);
+    let api = format!("{http}/api");
+    let known = if agents == 0 { "none yet".to_owned() } else { agents.to_string() };
+    let servers: Vec<String> = seats.iter().map(|seat| format!("http://{}", seat.http)).collect();
+    context.note(&format!(
+        "Atlas {} · DEVELOPMENT MODE — no authentication, loopback only\n\n\
+         \x20 API         {api:<35} workers {}\n\
+         \x20 Metrics     {http}/metrics\n\n\
+         \x20 Data        {}\n\
+         \x20 Cluster     {} (leader {}, term {}) · {}\n\
+         \x20 Agents      {known}; watching {}\n\n\
+         Ready in {:.1} s.  Next, in another terminal:  export ATLAS_SERVER={}",
+        env!("CARGO_PKG_VERSION"),
+        first.workers,
+        data(options, folder),
+        words::count(seats.len() as u64, "controller"),
+        cluster.leader.as_deref().unwrap_or("none"),
+        cluster.term,
+        words::count(workers as u64, "worker"),
+        shown(&options.agents),
+        took.as_secs_f64(),
+        servers.join(","),
+    ));
+}
+
+fn data(options: &Options, folder: &Path) -> String {
+    if options.ephemeral {
+        format!("{}  (thrown away at the end)", folder.display())
+    } else {
+        format!("{}  (kept between runs; --ephemeral to throw away)", shown(&options.data_dir))
+    }
 }

@@ -1,0 +1,279 @@
+//! Several controllers and workers, each a process of its own: this program again, under a name that nobody types.
+//!
+//! Real processes, since what a cluster of several is for is that one of them dies. A child ends in order when its stdin does, so
+//! that none outlives this process, however that ends.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use atlas_env::Env;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::{DataDir, Seat};
+
+/// Longest time until a child must say that it is ready.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+/// Longest time that a child may take to end in order.
+const END_WITHIN: Duration = Duration::from_secs(15);
+/// The processes, for `atlasctl dev kill`.
+const FILE: &str = "processes.json";
+
+/// Why a child could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum ChildError {
+    /// The program did not start.
+    #[error("could not start {name}")]
+    Start {
+        /// Whose process it should be.
+        name: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It ended before it was ready; it said why on stderr.
+    #[error("{name} ended before it was ready ({how})")]
+    Ended {
+        /// Whose process it was.
+        name: String,
+        /// How it ended.
+        how: String,
+    },
+    /// It took too long.
+    #[error("{name} was not ready within {within:?}")]
+    Late {
+        /// Whose process it is.
+        name: String,
+        /// How long it was waited for.
+        within: Duration,
+    },
+}
+
+/// A child that ended by itself, or that somebody ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gone {
+    /// What it was called.
+    pub name: String,
+    /// How it ended: `exit 1`, `signal 9`.
+    pub how: String,
+}
+
+/// How a controller comes into the cluster.
+#[derive(Debug, Clone)]
+pub struct Joining {
+    /// The peer address of a member.
+    pub at: String,
+    /// The token.
+    pub token: String,
+}
+
+struct Running {
+    name: String,
+    controller: bool,
+    child: Child,
+}
+
+/// The processes of a development cluster.
+pub struct Group {
+    data: DataDir,
+    log: String,
+    running: Vec<Running>,
+    env: Env,
+}
+
+impl Group {
+    /// A group without processes on a data folder.
+    pub fn new(data: DataDir, log: &str, env: Env) -> Self {
+        Self { data, log: log.to_owned(), running: Vec::new(), env }
+    }
+
+    /// Where the data is.
+    pub fn data_dir(&self) -> &Path {
+        self.data.path()
+    }
+
+    /// How many controllers run.
+    pub fn controllers(&self) -> usize {
+        self.running.iter().filter(|running| running.controller).count()
+    }
+
+    /// Starts controllers at once and waits until each is ready.
+    pub async fn start_controllers(&mut self, seats: &[(Seat, Option<Joining>)]) -> Result<(), ChildError> {
+        let mut children = Vec::new();
+        for (seat, joining) in seats {
+            let mut command = self.command("controller");
+            command.args(["--name", &seat.name]).arg("--data-dir").arg(seat.data_dir(self.data.path()));
+            for (flag, address) in [("--http", seat.http), ("--workers", seat.workers), ("--peers", seat.peers)] {
+                command.args([flag, &address.to_string()]);
+            }
+            if let Some(Joining { at, token }) = joining {
+                command.args(["--join", at]).env("ATLAS_JOIN_TOKEN", token);
+            }
+            children.push((spawn(&seat.name, &mut command)?, &seat.name));
+        }
+        for (child, name) in children {
+            self.ready(name, true, child).await?;
+        }
+        Ok(())
+    }
+
+    /// Starts a worker that knows the controllers' addresses.
+    pub async fn start_worker(&mut self, name: &str, controllers: &[String]) -> Result<(), ChildError> {
+        let mut command = self.command("worker");
+        let data = self.data.path().join("workers").join(name);
+        command.args(["--node", name]).arg("--data-dir").arg(data).args(["--controllers", &controllers.join(",")]);
+        let child = spawn(name, &mut command)?;
+        self.ready(name, false, child).await
+    }
+
+    /// Completes when a child has ended.
+    pub async fn gone(&mut self) -> Gone {
+        loop {
+            for at in 0..self.running.len() {
+                if let Ok(Some(status)) = self.running[at].child.try_wait() {
+                    let Running { name, .. } = self.running.remove(at);
+                    self.tell();
+                    return Gone { name, how: how(status) };
+                }
+            }
+            self.env.clock.sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Ends all in order: the workers end their agents and say goodbye, then the controllers close their logs.
+    pub async fn shutdown(mut self) {
+        let (controllers, workers): (Vec<_>, Vec<_>) = self.running.drain(..).partition(|running| running.controller);
+        for mut part in [workers, controllers] {
+            for running in &mut part {
+                drop(running.child.stdin.take());
+            }
+            for running in &mut part {
+                let ended = tokio::time::timeout(END_WITHIN, running.child.wait()).await;
+                if ended.is_err() {
+                    tracing::warn!(name = %running.name, "it did not end in order and is killed");
+                    let _ = running.child.kill().await;
+                }
+            }
+        }
+        // Nobody may kill processes by a list of yesterday.
+        let _ = std::fs::remove_file(self.data.path().join(FILE));
+    }
+
+    fn command(&self, part: &str) -> Command {
+        let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("atlasctl"));
+        let mut command = Command::new(program);
+        command.args(["dev-member", part, "--log", &self.log]);
+        // Ctrl-C goes to this process alone, which then ends its children in order.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).kill_on_drop(true);
+        command
+    }
+
+    /// Waits for the line with which a child says that it is ready.
+    async fn ready(&mut self, name: &str, controller: bool, mut child: Child) -> Result<(), ChildError> {
+        let stdout = child.stdout.take();
+        let mut line = String::new();
+        let said = async {
+            match stdout {
+                Some(stdout) => BufReader::new(stdout).read_line(&mut line).await.unwrap_or(0),
+                None => 0,
+            }
+        };
+        let said = tokio::time::timeout(READY_WITHIN, said).await;
+        let said = said.map_err(|_| ChildError::Late { name: name.to_owned(), within: READY_WITHIN })?;
+        if said == 0 {
+            let how = child.wait().await.map_or_else(|error| error.to_string(), how);
+            return Err(ChildError::Ended { name: name.to_owned(), how });
+        }
+        self.running.push(Running { name: name.to_owned(), controller, child });
+        self.tell();
+        Ok(())
+    }
+
+    /// Writes down which processes there are.
+    fn tell(&self) {
+        let processes: Vec<Value> = self
+            .running
+            .iter()
+            .filter_map(|running| {
+                let pid = running.child.id()?;
+                let kind = if running.controller { "controller" } else { "worker" };
+                Some(json!({"name": running.name, "kind": kind, "pid": pid, "started": started(pid)?}))
+            })
+            .collect();
+        let path = self.data.path().join(FILE);
+        if let Err(error) = std::fs::write(&path, format!("{:#}\n", Value::from(processes))) {
+            tracing::warn!(%error, path = %path.display(), "could not write down which processes there are");
+        }
+    }
+}
+
+/// A process of a development cluster, as its list has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// What it is called.
+    pub name: String,
+    /// Whether it is a controller; else a worker.
+    pub controller: bool,
+    /// Its number.
+    pub pid: u32,
+}
+
+/// The processes of the development cluster whose data is in `root`, those that still are what the list says.
+pub fn processes(root: &Path) -> io::Result<Vec<Process>> {
+    let bytes = match std::fs::read(root.join(FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        bytes => bytes?,
+    };
+    let value: Value = serde_json::from_slice(&bytes)?;
+    let listed = value.as_array().into_iter().flatten().filter_map(|process| {
+        let pid = u32::try_from(process["pid"].as_u64()?).ok()?;
+        // A number that was given to another process since then is not ours to kill.
+        (started(pid)? == process["started"].as_u64()?).then_some(())?;
+        let name = process["name"].as_str()?.to_owned();
+        Some(Process { name, controller: process["kind"] == "controller", pid })
+    });
+    Ok(listed.collect())
+}
+
+fn spawn(name: &str, command: &mut Command) -> Result<Child, ChildError> {
+    command.spawn().map_err(|source| ChildError::Start { name: name.to_owned(), source })
+}
+
+fn how(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit {code}"),
+        (_, Some(signal)) => format!("signal {signal}"),
+        _ => "for an unknown reason".to_owned(),
+    }
+}
+
+/// When a process was started, in the kernel's ticks: with its number this names it for as long as the machine runs.
+fn started(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in brackets and may hold anything.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_process_that_is_the_listed_one_counts() {
+        let dir = tempfile::tempdir().expect("a directory");
+        assert_eq!(processes(dir.path()).expect("none"), []);
+        let own = std::process::id();
+        let started = started(own).expect("it runs");
+        let list = json!([
+            {"name": "c1", "kind": "controller", "pid": own, "started": started},
+            {"name": "c2", "kind": "controller", "pid": own, "started": started + 1},
+        ]);
+        std::fs::write(dir.path().join(FILE), list.to_string()).expect("written");
+        let found = processes(dir.path()).expect("readable");
+        assert_eq!(found, [Process { name: "c1".to_owned(), controller: true, pid: own }]);
+    }
+}

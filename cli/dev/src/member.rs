@@ -1,0 +1,93 @@
+//! One controller or one worker of a group, in this process.
+
+use std::io::Read;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use atlas_controller::Controller;
+use atlas_env::Env;
+use atlas_types::NodeId;
+use atlas_worker::Worker;
+use tokio::sync::oneshot;
+
+use crate::StartError;
+
+/// A controller of a group.
+#[derive(Debug, Clone)]
+pub struct ControllerOptions {
+    /// What it is called.
+    pub name: String,
+    /// Its data.
+    pub data_dir: PathBuf,
+    /// Where HTTP is served.
+    pub http: SocketAddr,
+    /// Where workers connect.
+    pub workers: SocketAddr,
+    /// Where the other controllers connect.
+    pub peers: SocketAddr,
+    /// Peer addresses of a cluster that it joins.
+    pub join: Vec<String>,
+    /// The token to join with.
+    pub token: Option<String>,
+}
+
+/// A member that runs in this process.
+pub enum Member {
+    /// A controller.
+    Controller(Box<Controller>),
+    /// A worker.
+    Worker(Box<Worker>),
+}
+
+impl Member {
+    /// Starts a controller.
+    pub async fn controller(options: ControllerOptions, env: Env) -> Result<Self, StartError> {
+        let ControllerOptions { name, data_dir, http, workers, peers, join, token } = options;
+        let mut options = atlas_controller::Options::new(data_dir);
+        (options.http, options.grpc, options.peer) = (http, workers, Some(peers));
+        (options.name, options.join, options.token) = (Some(name), join, token);
+        options.mode = atlas_controller::Mode::Dev;
+        let controller = Controller::start(options, env).await.map_err(StartError::Controller)?;
+        Ok(Self::Controller(Box::new(controller)))
+    }
+
+    /// Starts a worker that attaches to one of `controllers`.
+    pub async fn worker(node: &str, data_dir: PathBuf, controllers: Vec<String>, env: Env) -> Result<Self, StartError> {
+        let node = NodeId::new(node).map_err(StartError::Node)?;
+        let options = atlas_worker::Options::new(node, controllers, data_dir);
+        Ok(Self::Worker(Box::new(Worker::start(options, env).await.map_err(StartError::Worker)?)))
+    }
+
+    /// Completes with the reason when it cannot go on.
+    pub async fn failed(&self) -> Arc<str> {
+        match self {
+            Self::Controller(controller) => controller.failed().await,
+            Self::Worker(_) => std::future::pending().await,
+        }
+    }
+
+    /// Stops it in order.
+    pub async fn shutdown(self) {
+        match self {
+            Self::Controller(controller) => controller.shutdown().await,
+            Self::Worker(worker) => worker.shutdown().await,
+        }
+    }
+}
+
+/// Completes when whoever started this process has closed its stdin, or is gone.
+pub async fn left_alone(env: &Env) {
+    let (sender, closed) = oneshot::channel();
+    let wait = move || {
+        let mut stdin = std::io::stdin().lock();
+        let mut buffer = [0; 64];
+        while matches!(stdin.read(&mut buffer), Ok(read) if read > 0) {}
+        // Whoever waited may have ended for another reason.
+        let _ = sender.send(());
+    };
+    if env.thread("stdin", wait).is_err() {
+        return std::future::pending().await;
+    }
+    let _ = closed.await;
+}

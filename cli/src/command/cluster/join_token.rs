@@ -1,0 +1,61 @@
+//! `atlasctl cluster join-token`.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Shown;
+use crate::words;
+
+/// For whom, and how long.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Who joins with it.
+    #[arg(long, value_name = "KIND", default_value = "controller", value_parser = ["controller", "worker"])]
+    kind: String,
+    /// How long it can be used, an hour at most.
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = words::parse_duration)]
+    expires: Duration,
+    /// Writes the token to a new file that only you can read, instead of printing it.
+    #[arg(long, value_name = "FILE")]
+    to: Option<PathBuf>,
+}
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let client = context.client()?;
+    let body = json!({"kind": options.kind, "expires_s": options.expires.as_secs()});
+    let mut value = client.post(&["api", "cluster", "join-tokens"], &[], &body).await?;
+    let token = value["token"].as_str().ok_or_else(|| Failure::answer("a token was expected"))?.to_owned();
+    let mut text = format!("{token}\n");
+    if let Some(path) = &options.to {
+        keep(path, &text).map_err(|error| words::could_not("write", path, &error))?;
+        // Where it is kept is all that a log may see.
+        value["token"] = json!(null);
+        text = format!("{}\n", path.display());
+    }
+    context.note(&format!(
+        "lets one {} in within {}",
+        options.kind,
+        words::milliseconds(options.expires.as_secs_f64() * 1e3)
+    ));
+    context.show(&Shown { value, text, names: Vec::new() })?;
+    if options.kind == "controller" {
+        let file = options.to.as_deref().map_or_else(|| "FILE".into(), Path::to_string_lossy);
+        context.next(&format!("next, on the new machine: atlas-controller --join HOST:7402 --token-file {file}"));
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes a secret that nobody else reads.
+fn keep(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}

@@ -1,0 +1,25 @@
+//! `atlasctl cluster transfer-leader`.
+
+use serde_json::json;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Shown;
+
+/// To whom.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The controller that is to lead, by name or number; the one that is furthest by default.
+    #[arg(value_name = "CONTROLLER")]
+    to: Option<String>,
+}
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let body = json!({"to": options.to});
+    let value = context.client()?.post(&["api", "cluster", "transfer-leader"], &[], &body).await?;
+    let leader = value["leader"].as_str().ok_or_else(|| Failure::answer("a leader was expected"))?.to_owned();
+    let text = format!("{leader} leads in term {}\n", value["term"]);
+    context.show(&Shown { value, text, names: vec![format!("controller/{leader}")] })?;
+    Ok(Exit::Done)
+}

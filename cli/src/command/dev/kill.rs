@@ -1,0 +1,160 @@
+//! `atlasctl dev kill`: ends one process of a development cluster at once, and measures what that costs.
+
+use std::time::Duration;
+
+use atlas_dev::Process;
+use atlas_env::Env;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+use crate::api::{self, Cluster, Job};
+use crate::client::Client;
+use crate::command::dev::several::root_of;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Shown;
+use crate::words;
+
+/// Longest wait for another leader.
+const LEADER_WITHIN: Duration = Duration::from_secs(30);
+/// How often it is asked for.
+const ASK_INTERVAL: Duration = Duration::from_millis(5);
+/// Most jobs that are compared.
+const JOBS_MAX: &str = "1000";
+
+/// Which process.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// A controller or a worker: c1, w2, …
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+/// What jobs looked like before.
+struct Before {
+    cluster: Cluster,
+    jobs: Vec<Job>,
+}
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let (env, client) = (Env::system(), context.client()?);
+    let process = find(&client, &options.name).await?;
+    let cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
+    let jobs = api::read(&client.get(&["api", "jobs"], &[("limit", JOBS_MAX), ("view", "full")]).await?)?;
+    let before = Before { cluster, jobs };
+    let from = env.clock.monotonic();
+    let pid = i32::try_from(process.pid).unwrap_or(i32::MAX);
+    kill(Pid::from_raw(pid), Signal::SIGKILL).map_err(|error| not_killed(&format!("{}: {error}", process.name)))?;
+    if process.controller {
+        controller(context, &env, &process.name, &before, from).await
+    } else {
+        worker(context, &process.name, &before)
+    }
+}
+
+/// The process with this name, in a development cluster of several.
+async fn find(client: &Client, name: &str) -> Result<Process, Failure> {
+    let version = client.get(&["api", "version"], &[]).await?;
+    let root = version["data_dir"].as_str().filter(|_| version["mode"] == "dev");
+    let root = root.and_then(|path| root_of(std::path::Path::new(path)).map(std::path::Path::to_owned));
+    let root = root.ok_or_else(|| not_killed("this is no development cluster"))?;
+    let processes = atlas_dev::processes(&root).map_err(|error| not_killed(&error.to_string()))?;
+    if processes.is_empty() {
+        return Err(not_killed("this development cluster is one process: nobody could take over"));
+    }
+    let known: Vec<String> = processes.iter().map(|process| process.name.clone()).collect();
+    processes.into_iter().find(|process| process.name == name).ok_or_else(|| {
+        let failure = Failure::new("E0114", Exit::NotFound, format!("no process of this cluster is called \"{name}\""));
+        failure.with_next(format!("one of: {}", known.join(" ")))
+    })
+}
+
+fn not_killed(why: &str) -> Failure {
+    Failure::new("E0114", Exit::Usage, why.to_owned())
+        .with_next("start one that can lose a part: atlasctl dev --controllers 3 --workers 2")
+}
+
+/// What the death of a controller costs: the time without a leader, jobs, leases.
+async fn controller(
+    context: &Context,
+    env: &Env,
+    name: &str,
+    before: &Before,
+    from: Duration,
+) -> Result<Exit, Failure> {
+    let led = before.cluster.leader.as_deref() == Some(name);
+    let others: Vec<&str> =
+        before.cluster.members.iter().filter(|member| member.name != name).map(|member| member.http.as_str()).collect();
+    let Some((leader, client)) = leader(env, &others, name).await? else {
+        let left = before.cluster.members.iter().filter(|member| member.name != name && member.reachable).count();
+        let text =
+            format!("{name} stopped · no leader: {left} of {} controllers are left", before.cluster.quorum.voters);
+        context.show(&Shown {
+            value: json!({"stopped": name, "leader": null}),
+            text: text + "\n",
+            names: Vec::new(),
+        })?;
+        return Ok(Exit::Short);
+    };
+    let took = env.clock.monotonic().saturating_sub(from);
+    let took_ms = took.as_secs_f64() * 1e3;
+    let (mut lost, mut renewed) = (0, 0);
+    for job in &before.jobs {
+        match client.get(&["api", "jobs", &job.id], &[("view", "full")]).await {
+            Ok(now) => {
+                let now: Job = api::read(&now)?;
+                // The same attempt goes on: the new leader gave its lease the whole time again.
+                renewed += u64::from(job.status == "running" && now.attempt == job.attempt && now.node == job.node);
+            }
+            Err(failure) if failure.exit == Exit::NotFound => lost += 1,
+            Err(failure) => return Err(failure),
+        }
+    }
+    let who = match led {
+        true => format!("new leader {leader} in {}", words::milliseconds(took_ms)),
+        false => format!("leader {leader} stays"),
+    };
+    let leases = words::count(renewed, "lease");
+    let text = format!("{name} stopped · {who} · {} lost, {leases} renewed\n", words::count(lost, "job"));
+    let value = json!({
+        "stopped": name, "leader": leader, "leader_changed": led, "took_ms": took_ms, "jobs": before.jobs.len(),
+        "jobs_lost": lost, "leases_renewed": renewed,
+    });
+    context.show(&Shown { value, text, names: vec![format!("controller/{leader}")] })?;
+    Ok(if lost == 0 { Exit::Done } else { Exit::Short })
+}
+
+/// Who leads once `without` is gone, and a client of a controller that answers with everything that was acknowledged.
+async fn leader(env: &Env, others: &[&str], without: &str) -> Result<Option<(String, Client)>, Failure> {
+    let deadline = env.clock.monotonic() + LEADER_WITHIN;
+    while env.clock.monotonic() < deadline {
+        for address in others {
+            let client = Client::new(address)?;
+            let asked = tokio::time::timeout(Duration::from_secs(2), client.get(&["api", "cluster"], &[])).await;
+            let Ok(Ok(answer)) = asked else { continue };
+            let cluster: Cluster = api::read(&answer)?;
+            let Some(leader) = cluster.leader.filter(|leader| leader != without) else { continue };
+            // Leading means answering: a read that waits for the majority.
+            let read = client.get(&["api", "jobs"], &[("limit", "1")]);
+            if let Ok(Ok(Value::Array(_))) = tokio::time::timeout(Duration::from_secs(5), read).await {
+                return Ok(Some((leader, client)));
+            }
+        }
+        env.clock.sleep(ASK_INTERVAL).await;
+    }
+    Ok(None)
+}
+
+/// The death of a worker: its jobs go on elsewhere once its session has ended.
+fn worker(context: &Context, name: &str, before: &Before) -> Result<Exit, Failure> {
+    let held = before.jobs.iter().filter(|job| job.status == "running" && job.node == name).count() as u64;
+    let text = format!("{name} stopped · {} end when its session does, within 10 s\n", words::count(held, "lease"));
+    context.show(&Shown {
+        value: json!({"stopped": name, "leases": held}),
+        text,
+        names: vec![format!("node/{name}")],
+    })?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,236 @@
+//! `atlasctl dev --controllers N --workers M`: a process each, so that one of them can die.
+//!
+//! The first controller goes on with the data of a cluster of one: the others join it with tokens, as on real machines.
+
+use std::path::Path;
+use std::time::Duration;
+
+use atlas_dev::{ChildError, DataDir, Gone, Group, Joining, Seat, seats};
+use atlas_env::Env;
+use serde_json::json;
+
+use crate::api::{self, Cluster, Controller, Node};
+use crate::client::Client;
+use crate::command::dev::agents::Watch;
+use crate::command::dev::{
+    Options, WATCH_INTERVAL, asked_to_stop, banner, demo, refusal_of_data, refusal_of_port, watch,
+};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use tokio::signal::unix::SignalKind;
+
+/// Longest time until a controller that joins has a vote, or a worker is there.
+const THERE_WITHIN: Duration = Duration::from_secs(60);
+/// Most controllers: more voters make a cluster slower, not safer.
+pub(super) const CONTROLLERS_MAX: u16 = 7;
+
+/// What was asked for, and what the folder has already.
+pub(super) struct Wanted {
+    controllers: u16,
+    workers: u16,
+    kept: Vec<Seat>,
+}
+
+/// Whether it takes several processes; none if one does, as ever.
+pub(super) fn wanted(options: &Options) -> Result<Option<Wanted>, Failure> {
+    let unreadable = |error| Failure::new("E0109", Exit::Short, format!("the data folder could not be read: {error}"));
+    let kept = if options.ephemeral { Vec::new() } else { seats::load(&options.data_dir).map_err(unreadable)? };
+    let had = u16::try_from(kept.len()).unwrap_or(u16::MAX).max(1);
+    let controllers = options.controllers.unwrap_or(had);
+    if controllers < had {
+        let text = format!("\"{}\" holds a cluster of {had} controllers", options.data_dir.display());
+        let names: Vec<&str> = kept.iter().skip(controllers.into()).map(|seat| seat.name.as_str()).collect();
+        let next = format!(
+            "start all and remove some: atlasctl dev --controllers {had}   then: atlasctl cluster remove {}",
+            names.join(" and ")
+        );
+        return Err(Failure::new("E0115", Exit::Conflict, text).with_next(next));
+    }
+    let one = controllers == 1 && options.workers == 1;
+    Ok((!one).then_some(Wanted { controllers, workers: options.workers, kept }))
+}
+
+pub(super) async fn serve(context: &Context, options: &Options, wanted: Wanted, env: Env) -> Result<Exit, Failure> {
+    let (mut interrupt, mut terminate) = (watch(SignalKind::interrupt())?, watch(SignalKind::terminate())?);
+    let data = if options.ephemeral { DataDir::ephemeral() } else { DataDir::kept(&options.data_dir) };
+    let group = Group::new(data.map_err(|error| refusal_of_data(&error))?, &options.log, env.clone());
+    let mut dev = Several { context, options, env, group, seats: Vec::new() };
+    let ended = tokio::select! {
+        ended = dev.attend(wanted) => ended,
+        () = asked_to_stop(&mut interrupt, &mut terminate) => {
+            context.note("stopping");
+            Ok(Exit::Done)
+        }
+    };
+    tokio::select! {
+        () = dev.group.shutdown() => {}
+        _ = interrupt.recv() => {}
+    }
+    ended
+}
+
+struct Several<'c> {
+    context: &'c Context,
+    options: &'c Options,
+    env: Env,
+    group: Group,
+    seats: Vec<Seat>,
+}
+
+impl Several<'_> {
+    /// From the first process to the last.
+    async fn attend(&mut self, wanted: Wanted) -> Result<Exit, Failure> {
+        self.start_controllers(&wanted).await?;
+        let addresses: Vec<String> = self.seats.iter().map(|seat| seat.workers.to_string()).collect();
+        let names: Vec<String> = (1..=wanted.workers).map(|number| format!("w{number}")).collect();
+        for name in &names {
+            self.group.start_worker(name, &addresses).await.map_err(|error| failed(&error))?;
+        }
+        let client = self.client()?;
+        self.until("the workers are there", async || {
+            let nodes: Vec<Node> = api::read(&client.get(&["api", "nodes"], &[]).await?)?;
+            Ok(names.iter().all(|name| nodes.iter().any(|node| node.id == *name && node.health == "ready")))
+        })
+        .await?;
+        let mut watch = Watch::new(&self.options.agents);
+        if self.options.demo {
+            crate::command::dev::agents::register_bundled(&client).await?;
+        }
+        watch.look(self.context, &client, &self.env).await;
+        let registered = client.get(&["api", "agents"], &[("all", "false")]).await?;
+        let known = registered.as_array().map_or(0, Vec::len);
+        let cluster: Cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
+        let took = self.env.clock.monotonic();
+        banner::print_several(
+            self.context,
+            self.options,
+            &self.seats,
+            &cluster,
+            names.len(),
+            known,
+            took,
+            self.group.data_dir(),
+        );
+        if self.options.demo {
+            let fell_short = demo::run(self.context, &client, &self.env).await;
+            if self.options.once {
+                return fell_short.map(|()| Exit::Done);
+            }
+            if let Err(failure) = fell_short {
+                self.context.report(&failure);
+            }
+        }
+        loop {
+            tokio::select! {
+                gone = self.group.gone() => self.note_end(&client, &gone).await?,
+                () = self.env.clock.sleep(WATCH_INTERVAL) => watch.look(self.context, &client, &self.env).await,
+            }
+        }
+    }
+
+    /// Those that the folder has come back together; new ones join one by one.
+    async fn start_controllers(&mut self, wanted: &Wanted) -> Result<(), Failure> {
+        let first = match wanted.kept.first() {
+            Some(seat) => seat.clone(),
+            None => Seat::choose(1, self.options.port).map_err(|error| refusal_of_port(&error))?,
+        };
+        self.seats = if wanted.kept.is_empty() { vec![first] } else { wanted.kept.clone() };
+        for seat in &wanted.kept {
+            seat.check().map_err(|error| refusal_of_port(&error))?;
+        }
+        let all: Vec<_> = self.seats.iter().map(|seat| (seat.clone(), None)).collect();
+        self.group.start_controllers(&all).await.map_err(|error| failed(&error))?;
+        for number in self.seats.len() as u16 + 1..=wanted.controllers {
+            let seat = Seat::choose(number, self.options.port).map_err(|error| refusal_of_port(&error))?;
+            self.join(seat).await?;
+        }
+        Ok(())
+    }
+
+    /// One more controller: it joins with a token and gets a vote when it has everything.
+    async fn join(&mut self, seat: Seat) -> Result<(), Failure> {
+        let client = self.client()?;
+        let token = client.post(&["api", "cluster", "join-tokens"], &[], &json!({"kind": "controller"})).await?;
+        let token = token["token"].as_str().ok_or_else(|| Failure::answer("a token was expected"))?.to_owned();
+        let at = self.seats.first().map(|seat| seat.peers.to_string()).unwrap_or_default();
+        let joining = Joining { at, token };
+        self.group.start_controllers(&[(seat.clone(), Some(joining))]).await.map_err(|error| failed(&error))?;
+        let name = seat.name.clone();
+        self.until(&format!("{name} has a vote"), async || {
+            let cluster: Cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
+            let votes = |role: &str| role == "follower" || role == "leader";
+            Ok(cluster.members.iter().any(|member| member.name == name && votes(&member.role)))
+        })
+        .await?;
+        self.seats.push(seat);
+        // Only now: a folder that says so many must have as many with a vote.
+        let stored = seats::store(self.group.data_dir(), &self.seats);
+        stored.map_err(|error| {
+            Failure::new("E0109", Exit::Short, format!("the data folder could not be written: {error}"))
+        })
+    }
+
+    fn client(&self) -> Result<Client, Failure> {
+        let all: Vec<String> = self.seats.iter().map(|seat| format!("http://{}", seat.http)).collect();
+        Client::new(&all.join(","))
+    }
+
+    /// Asks again and again until it holds; while the cluster elects or a worker attaches, refusals are no answer.
+    async fn until(&self, what: &str, holds: impl AsyncFn() -> Result<bool, Failure>) -> Result<(), Failure> {
+        let deadline = self.env.clock.monotonic() + THERE_WITHIN;
+        loop {
+            let held = holds().await;
+            if held == Ok(true) {
+                return Ok(());
+            }
+            if self.env.clock.monotonic() > deadline {
+                let why = held.err().map(|failure| format!(": {}", failure.message)).unwrap_or_default();
+                let text = format!("not within {} s: {what}{why}", THERE_WITHIN.as_secs());
+                return Err(Failure::new("E0109", Exit::Short, text));
+            }
+            self.env.clock.sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// A process ended that nobody asked to; it stays away until `atlasctl dev` starts again. One that was removed is forgotten.
+    async fn note_end(&mut self, client: &Client, gone: &Gone) -> Result<(), Failure> {
+        let Gone { name, how } = gone;
+        let members: Option<Vec<Controller>> =
+            client.get(&["api", "cluster", "members"], &[]).await.ok().and_then(|members| api::read(&members).ok());
+        let is_controller = self.seats.iter().any(|seat| seat.name == *name);
+        if is_controller && members.is_some_and(|members| members.iter().all(|member| member.name != *name)) {
+            return self.forget(name);
+        }
+        self.context.note(&format!("{name} stopped ({how}); it comes back when atlasctl dev starts again"));
+        if self.group.controllers() == 0 {
+            return Err(Failure::new("E0109", Exit::Short, "the last controller stopped"));
+        }
+        Ok(())
+    }
+}
+
+impl Several<'_> {
+    /// A controller that was removed: its data is of no use to anybody.
+    fn forget(&mut self, name: &str) -> Result<(), Failure> {
+        let written =
+            |error| Failure::new("E0109", Exit::Short, format!("the data folder could not be written: {error}"));
+        if let Some(at) = self.seats.iter().position(|seat| seat.name == name) {
+            let seat = self.seats.remove(at);
+            seats::store(self.group.data_dir(), &self.seats).map_err(written)?;
+            std::fs::remove_dir_all(seat.data_dir(self.group.data_dir())).map_err(written)?;
+        }
+        self.context.note(&format!("{name} was removed from the cluster; its data is gone"));
+        Ok(())
+    }
+}
+
+fn failed(error: &ChildError) -> Failure {
+    Failure::new("E0109", Exit::Short, atlas_dev::chain(error))
+}
+
+/// The folder of a development cluster, from the data folder of one of its controllers.
+pub(super) fn root_of(data_dir: &Path) -> Option<&Path> {
+    let above = data_dir.parent()?;
+    if above.file_name().is_some_and(|name| name == "controllers") { above.parent() } else { Some(above) }
+}

@@ -1,0 +1,84 @@
+//! `atlasctl dev-member`: one controller or one worker of a development cluster of several, in a process of its own.
+//!
+//! Hidden: `atlasctl dev --controllers N` starts it. It says on stdout that it is ready, and ends in order when its stdin does.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use atlas_dev::{ControllerOptions, Member};
+use atlas_env::Env;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// Which part of the cluster.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    part: Part,
+    /// What to log to stderr.
+    #[arg(long, global = true, default_value = "warn")]
+    log: String,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Part {
+    /// A controller.
+    Controller {
+        #[arg(long)]
+        name: String,
+        #[arg(long)]
+        data_dir: PathBuf,
+        #[arg(long)]
+        http: SocketAddr,
+        #[arg(long)]
+        workers: SocketAddr,
+        #[arg(long)]
+        peers: SocketAddr,
+        #[arg(long, value_delimiter = ',')]
+        join: Vec<String>,
+        /// In the environment, since arguments are for everybody to read.
+        #[arg(long, env = "ATLAS_JOIN_TOKEN", hide_env_values = true)]
+        token: Option<String>,
+    },
+    /// A worker.
+    Worker {
+        #[arg(long)]
+        node: String,
+        #[arg(long)]
+        data_dir: PathBuf,
+        #[arg(long, value_delimiter = ',')]
+        controllers: Vec<String>,
+    },
+}
+
+pub(crate) fn run(context: &Context, options: Options) -> Result<Exit, Failure> {
+    let env = Env::system();
+    atlas_dev::start_log(&options.log).map_err(|error| Failure::usage(atlas_dev::chain(&error)))?;
+    let refused =
+        |error| Failure::new("E0104", Exit::Short, format!("the async runtime could not be started: {error}"));
+    atlas_dev::runtime().map_err(refused)?.block_on(serve(context, options.part, env))
+}
+
+async fn serve(context: &Context, part: Part, env: Env) -> Result<Exit, Failure> {
+    let (name, member) = match part {
+        Part::Controller { name, data_dir, http, workers, peers, join, token } => {
+            let options = ControllerOptions { name: name.clone(), data_dir, http, workers, peers, join, token };
+            (name, Member::controller(options, env.clone()).await)
+        }
+        Part::Worker { node, data_dir, controllers } => {
+            let member = Member::worker(&node, data_dir, controllers, env.clone()).await;
+            (node, member)
+        }
+    };
+    let failure = |text: String| Failure::new("E0109", Exit::Short, format!("{name}: {text}"));
+    let member = member.map_err(|error| failure(atlas_dev::chain(&error)))?;
+    context.print(&format!("{name} is ready\n"))?;
+    let ended = tokio::select! {
+        reason = member.failed() => Err(failure(reason.to_string())),
+        () = atlas_dev::left_alone(&env) => Ok(Exit::Done),
+    };
+    member.shutdown().await;
+    ended
+}
