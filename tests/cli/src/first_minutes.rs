@@ -10,7 +10,7 @@ use crate::mask::mask;
 use crate::session::Session;
 
 /// The agent of the first ten minutes, as `docs/start.md` has it.
-const HELLO: Agent<'static> = Agent {
+pub(crate) const HELLO: Agent<'static> = Agent {
     name: "hello",
     version: "0.1.0",
     contract: "  input:

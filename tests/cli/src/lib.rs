@@ -9,4 +9,6 @@ mod mask;
 #[cfg(test)]
 mod session;
 #[cfg(test)]
+mod three_controllers;
+#[cfg(test)]
 mod without_server;

@@ -3,13 +3,18 @@
 use regex::Regex;
 
 /// What is masked, in this order: longer forms first.
-const MASKS: [(&str, &str); 11] = [
+const MASKS: [(&str, &str); 16] = [
+    (r"(?m)^(c\d +(?:leader|follower) +)\d.*$", "$1<term>  <applied>  <heartbeat>  <fsync>"),
     (r"job-[0-9a-f]{16}", "job-<id>"),
     (r"sha256:[0-9a-f]{8,64}", "sha256:<digest>"),
     (r"\d\d:\d\d:\d\d\.\d{3}", "<clock>"),
     (r"http://127\.0\.0\.1:\d+", "http://127.0.0.1:<port>"),
     (r"127\.0\.0\.1:\d+", "127.0.0.1:<port>"),
     (r"\(pid \d+\)", "(pid <pid>)"),
+    (r"\(leader c\d, term \d+\)", "(leader <controller>, term <n>)"),
+    (r"→ w\d, (?:cold start|warm)", "→ <worker>, <start>"),
+    (r"new leader c\d", "new leader <controller>"),
+    (r"(commit|apply lag) \d+( \d{3})*", "$1 <n>"),
     (r"\d+ cores?, [0-9.]+ GiB, (no GPU|\d+ × [^\n]*)", "<hardware>"),
     (r"(<1|\d+(\.\d+)?) (ms|s)\b", "<time>"),
     (r"/tmp/[A-Za-z0-9._/-]+", "<folder>"),

@@ -19,6 +19,25 @@ impl<'a> Session<'a> {
         Self { folder, server, page: format!("# {title}\n") }
     }
 
+    /// Goes on with a page against another server.
+    pub(crate) fn continued(page: String, folder: &'a Path, server: Option<&'a str>) -> Self {
+        Self { folder, server, page }
+    }
+
+    /// Adds what a program that goes on running has told so far.
+    pub(crate) fn told(&mut self, line: &str, stderr: &str) {
+        self.page += &format!("\n$ {line}\n");
+        for line in stderr.lines() {
+            self.page += format!("stderr  {line}").trim_end();
+            self.page.push('\n');
+        }
+    }
+
+    /// Runs one line that is no part of the page; returns its stdout.
+    pub(crate) fn quiet(&mut self, line: &str) -> String {
+        String::from_utf8(self.output(line).stdout).expect("UTF-8")
+    }
+
     /// Runs one line in a shell and adds it to the page; returns its stdout unmasked.
     pub(crate) fn run(&mut self, line: &str) -> String {
         let output = self.output(line);

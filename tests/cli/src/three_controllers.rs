@@ -1,0 +1,91 @@
+//! Minute eight: three controllers on a laptop, and the death of the one that leads.
+
+use std::fs;
+
+use atlas_cluster_tests::{Dev, LONG, eventually, write_agent};
+use expect_test::expect_file;
+
+use crate::first_minutes::HELLO;
+use crate::session::Session;
+
+/// Waits as long as its input says, so that there are leases to renew.
+const WAITS: &str = r#"seconds=$(sed -n 's/.*"seconds": *\([0-9]*\).*/\1/p')
+sleep "$seconds"
+printf '{"waited":%s}' "$seconds""#;
+
+#[test]
+fn three_controllers_and_the_death_of_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write_agent(&folder.path().join("agents"), &HELLO);
+    let contract = "  input: { schema: { type: object, properties: { seconds: { type: integer } } } }";
+    let waits = atlas_cluster_tests::Agent { name: "waits", version: "0.1.0", contract, script: WAITS };
+    write_agent(&folder.path().join("agents"), &waits);
+    let dev = Dev::start(folder.path(), ["--controllers", "3", "--workers", "2", "--agents", "./agents"]);
+    // The next command, as the first lines say it.
+    let list =
+        dev.text().split_once("ATLAS_SERVER=").map(|(_, list)| list.trim().to_owned()).expect("the next command");
+    assert_eq!(list.split(',').count(), 3, "{list}");
+    let first = crate::mask::mask(&dev.text());
+    // What the cluster logged before is no part of it.
+    let first = first.find("Atlas 0").and_then(|at| first.get(at..)).unwrap_or_default();
+    let mut session = Session::new("Three controllers, still on the laptop", folder.path(), Some(&list));
+    session.told("atlasctl dev --controllers 3 --workers 2", first);
+    // The figures of the followers come within a second or two, and a loaded machine may have had an election already.
+    eventually("c1 leads and every controller has told its figures", LONG, || {
+        let status = session.quiet("atlasctl cluster status -o json");
+        let leads = status.contains("\"leader\": \"c1\"");
+        if !leads {
+            session.quiet("atlasctl cluster transfer-leader c1");
+        }
+        (leads && !status.contains("\"applied\": null")).then_some(())
+    });
+    session.run("atlasctl cluster status");
+    session.quiet("atlasctl run waits seconds=60 --detach");
+    session.quiet("atlasctl run waits seconds=60 --detach");
+    eventually("both run", LONG, || {
+        let jobs = session.quiet("atlasctl job list -o jsonl");
+        (jobs.matches("\"status\":\"running\"").count() == 2).then_some(())
+    });
+    session.run("atlasctl dev kill c1");
+    session.run("atlasctl run hello name=Ada");
+    session.run("atlasctl dev kill c9");
+    expect_file!["../transcripts/three-controllers.txt"].assert_eq(&session.page());
+    assert_eq!(dev.interrupt(), Some(0));
+}
+
+#[test]
+fn from_one_controller_to_two_and_what_is_said_on_the_way_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write_agent(&folder.path().join("agents"), &HELLO);
+    let one = Dev::start(folder.path(), ["--agents", "./agents"]);
+    let mut session = Session::new("From one controller to two", folder.path(), Some(one.server()));
+    let id = session.run("atlasctl run hello name=Ada --detach");
+    session.run("atlasctl job wait $(atlasctl job list -o name | head -n 1 | cut -d/ -f2)");
+    session.run("atlasctl dev kill c1");
+    let page = session.page();
+    assert_eq!(one.interrupt(), Some(0));
+    let two = Dev::start(folder.path(), ["--controllers", "2", "--agents", "./agents"]);
+    let mut session = Session::continued(page, folder.path(), Some(two.server()));
+    session.run(&format!("atlasctl job show {} -o name", id.trim()));
+    session.run("atlasctl cluster members -o name");
+    let page = session.page();
+    assert_eq!(two.interrupt(), Some(0));
+    let mut session = Session::continued(page, folder.path(), None);
+    session.run("atlasctl dev --controllers 1 --port 0");
+    let page = session.page();
+    // Without a number it is as many as there are.
+    let again = Dev::start(folder.path(), ["--agents", "./agents"]);
+    let mut session = Session::continued(page, folder.path(), Some(again.server()));
+    session.run("atlasctl cluster members -o name");
+    session.run("atlasctl cluster remove c2 --yes");
+    eventually("the removed one is forgotten", LONG, || again.text().contains("c2 was removed").then_some(()));
+    let page = session.page();
+    assert_eq!(again.interrupt(), Some(0));
+    assert!(!fs::exists(folder.path().join(".atlas/controllers/c2")).expect("readable"));
+    let one = Dev::start(folder.path(), ["--agents", "./agents"]);
+    let mut session = Session::continued(page, folder.path(), Some(one.server()));
+    session.run(&format!("atlasctl job show {} -o name", id.trim()));
+    session.run("atlasctl cluster members -o name");
+    expect_file!["../transcripts/one-two-one.txt"].assert_eq(&session.page());
+    assert_eq!(one.interrupt(), Some(0));
+}
