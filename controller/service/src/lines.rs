@@ -251,7 +251,12 @@ impl Service {
     }
 
     /// Follows the lines of a job, from behind those that the reader has: an attempt and a number.
-    pub async fn follow_logs(&self, caller: &Caller, id: JobId, seen: Option<(Attempt, u64)>) -> Result<LogReader, Error> {
+    pub async fn follow_logs(
+        &self,
+        caller: &Caller,
+        id: JobId,
+        seen: Option<(Attempt, u64)>,
+    ) -> Result<LogReader, Error> {
         let job = self.log_owner(caller, id).await?;
         // Of a job that has ended the last attempt is told, of one that runs the current one.
         let (attempt, after) = seen.unwrap_or((job.attempt, 0));

@@ -3,7 +3,9 @@
 //! They go to this member's own leader loop and no further, so that two members that take each other for the leader do not send
 //! a request round in circles.
 
-use atlas_wire::proto::peer::v1::{ForwardResult, ProposeRequest, ProposeResponse, ReadIndexRequest, ReadIndexResponse};
+use atlas_wire::proto::peer::v1::{
+    ForwardResult, ProposeRequest, ProposeResponse, ReadIndexRequest, ReadIndexResponse,
+};
 use tonic::Status;
 
 use crate::door::{PeerDoor, refused, same_cluster};

@@ -86,10 +86,9 @@ impl LeaderLink {
         match answer.result() {
             ForwardResult::Done => Ok(Seq(answer.seq)),
             ForwardResult::Overloaded => Err(ReadError::Overloaded),
-            ForwardResult::NotLeader
-            | ForwardResult::Unknown
-            | ForwardResult::NoSpace
-            | ForwardResult::Unspecified => Err(not_leader()),
+            ForwardResult::NotLeader | ForwardResult::Unknown | ForwardResult::NoSpace | ForwardResult::Unspecified => {
+                Err(not_leader())
+            }
         }
     }
 
@@ -107,7 +106,8 @@ impl LeaderLink {
         }
         *kept = None;
         let channel = channel::connected(&self.env, &leader.address).await;
-        let channel = channel.inspect_err(|error| tracing::debug!(%leader, %error, "could not reach the leader")).ok()?;
+        let channel =
+            channel.inspect_err(|error| tracing::debug!(%leader, %error, "could not reach the leader")).ok()?;
         let client = PeerServiceClient::new(channel)
             .max_decoding_message_size(PEER_FRAME_BYTES_MAX)
             .max_encoding_message_size(PEER_FRAME_BYTES_MAX);

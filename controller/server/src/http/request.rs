@@ -11,9 +11,9 @@ use http::{Method, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 
-use super::{HttpDoor, INDEX};
 use super::answer::Problem;
 use super::query::Query;
+use super::{HttpDoor, INDEX};
 
 /// A request whose body has not been read.
 pub(crate) struct Request {

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 
-use atlas_service::{ArrivingLines, LineCursor, Line, LiveLines, PeerError, Service};
+use atlas_service::{ArrivingLines, Line, LineCursor, LiveLines, PeerError, Service};
 use atlas_types::{Attempt, JobId, MemberId, StreamEvent};
 use atlas_wire::limits::PEER_FRAME_BYTES_MAX;
 use atlas_wire::proto::peer::v1::line_service_client::LineServiceClient;
