@@ -29,6 +29,8 @@ pub struct Options {
     pub places: Option<u32>,
     /// Most idle slots that the node keeps; none is the worker's default.
     pub warm_pool_size: Option<u32>,
+    /// Whether jobs' demands are checked against what this machine has.
+    pub hardware_checks: bool,
     /// Offers the in-process provider that does nothing, for benchmarks.
     pub noop: bool,
 }
@@ -36,7 +38,7 @@ pub struct Options {
 impl Options {
     /// Defaults: an ephemeral cluster with the host's name.
     pub fn new(ports: Ports) -> Self {
-        Self { ports, data: None, node: None, places: None, warm_pool_size: None, noop: false }
+        Self { ports, data: None, node: None, places: None, warm_pool_size: None, hardware_checks: true, noop: false }
     }
 }
 
@@ -87,6 +89,7 @@ impl Cluster {
         let before = epoch(&controller, &node);
         let mut worker = atlas_worker::Options::new(node, vec![address], data.path().join("worker"));
         worker.noop = options.noop;
+        worker.hardware_checks = options.hardware_checks;
         worker.places = options.places.or(worker.places);
         worker.warm_pool_size = options.warm_pool_size.unwrap_or(worker.warm_pool_size);
         let worker = match Worker::start(worker, env.clone()).await {

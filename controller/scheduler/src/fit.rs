@@ -104,15 +104,14 @@ pub(crate) fn short_now(demand: &Demand, view: NodeView<'_>) -> Short {
     let mut short = Short::default();
     short.note(Dimension::Availability, !takes_leases(node));
     short.note(Dimension::Pin, demand.node.as_ref().is_some_and(|wanted| *wanted != node.id));
-    let differs = |wanted| inventory.architecture.is_some_and(|found| found != wanted);
-    short.note(Dimension::Architecture, demand.architecture.is_some_and(differs));
-    short.note(Dimension::Device, demand.devices.iter().any(|device| !inventory.devices.contains(device)));
+    short.note(Dimension::Architecture, !demand.runs_on(inventory));
+    short.note(Dimension::Device, !demand.finds_devices(inventory));
     let missing = |(name, value)| inventory.labels.get(name) != Some(value);
     short.note(Dimension::Label, demand.labels.iter().any(missing));
     short.note(Dimension::Place, free.places == 0);
     short.note(Dimension::Cores, free.cores < demand.cores_on(inventory));
     short.note(Dimension::Memory, free.memory_bytes < demand.memory_bytes_on(inventory));
-    short.note(Dimension::Gpu, gpus_with_room(demand, free) < demand.gpus as usize);
+    short.note(Dimension::Gpu, gpus_with_room(demand, free) < demand.gpus_on(inventory) as usize);
     short
 }
 

@@ -222,6 +222,17 @@ fn a_broken_gpu_gets_no_jobs_and_fails_none() {
 }
 
 #[test]
+fn a_node_without_checks_has_room_while_it_has_a_place() {
+    check(
+        "node n1 places=1 arch=x86_64 cores=1 unchecked; job j1 gpus=1 vram=80 cores=9 arch=arm64 dev=/dev/x; job j2 gpus=1; plan; why j2",
+        expect![[r#"
+            j1 on n1: cores=0 mem=0
+            j2 waits for room on 1 node: 1 no free place; closest is "n1": wants 1 place, has 0 of 1
+        "#]],
+    );
+}
+
+#[test]
 fn declared_nodes_count_the_defaults_of_a_contract() {
     check(
         "node n1 places=9 cores=2 mem=1 declared; job j1; job j2; plan; why j2",

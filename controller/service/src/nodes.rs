@@ -168,6 +168,7 @@ fn shown(state: &NodeState) -> Value {
         "arch": inventory.architecture.map_or("any", |architecture| architecture.as_str()),
         "gpus": gpus.collect::<Vec<_>>(),
         "devices": inventory.devices,
+        "hardware_checks": !inventory.unchecked,
         "places": inventory.places,
         "places_free": state.free.places,
         "running": state.leases().len(),

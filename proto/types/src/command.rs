@@ -80,6 +80,8 @@ impl Command {
     /// The feature level that knows the command: the head proposes it only once that is active (design §2).
     pub fn level(&self) -> Level {
         match self {
+            // An older program would go on checking.
+            Self::RegisterNode(command) if command.inventory.unchecked => Level(2),
             Self::RegisterAgent(_)
             | Self::RetireAgent(_)
             | Self::RegisterNode(_)

@@ -13,6 +13,8 @@ pub struct Free {
     pub memory_bytes: u64,
     /// Healthy GPUs by index.
     pub gpus: Vec<GpuFree>,
+    /// Nothing but places counts here: see [`Inventory::unchecked`].
+    pub unchecked: bool,
 }
 
 /// What one GPU has left.
@@ -59,6 +61,7 @@ impl Free {
             cores: if inventory.cores == 0 { u32::MAX } else { inventory.cores },
             memory_bytes: if inventory.memory_bytes == 0 { u64::MAX } else { inventory.memory_bytes },
             gpus,
+            unchecked: inventory.unchecked,
         }
     }
 
@@ -119,7 +122,7 @@ impl Free {
         if self.places == 0 || self.cores < cores || self.memory_bytes < memory_bytes {
             return None;
         }
-        let wanted = demand.gpus as usize;
+        let wanted = demand.gpus_on(inventory) as usize;
         let gpus: Vec<_> = self.gpus.iter().filter_map(|gpu| gpu.share(demand.vram_bytes)).take(wanted).collect();
         (gpus.len() == wanted).then_some(Allocation { cores, memory_bytes, gpus })
     }
@@ -134,7 +137,7 @@ impl Free {
             let gpu = self.gpus.iter().find(|gpu| gpu.index == share.index);
             gpu.and_then(|gpu| gpu.share(demand.vram_bytes)) == Some(*share)
         };
-        amounts && room && ascending && gpus.len() == demand.gpus as usize && gpus.iter().all(offered)
+        amounts && room && ascending && gpus.len() == demand.gpus_on(inventory) as usize && gpus.iter().all(offered)
     }
 }
 
@@ -142,14 +145,23 @@ impl Demand {
     /// Whether a node of this name and inventory is of the right sort: architecture, devices, labels, affinity. Amounts are
     /// another question ([`Free::fit`]).
     pub fn suits(&self, node: &NodeId, inventory: &Inventory) -> bool {
-        let architecture = match (self.architecture, inventory.architecture) {
-            (Some(wanted), Some(found)) => wanted == found,
-            _ => true,
-        };
-        architecture
+        self.runs_on(inventory)
+            && self.finds_devices(inventory)
             && self.node.as_ref().is_none_or(|wanted| wanted == node)
-            && self.devices.iter().all(|device| inventory.devices.contains(device))
             && self.labels.iter().all(|(key, value)| inventory.labels.get(key) == Some(value))
+    }
+
+    /// Whether the processor family of a node will do.
+    pub fn runs_on(&self, inventory: &Inventory) -> bool {
+        match (self.architecture, inventory.architecture) {
+            (Some(wanted), Some(found)) => wanted == found || inventory.unchecked,
+            _ => true,
+        }
+    }
+
+    /// Whether a node has the device files.
+    pub fn finds_devices(&self, inventory: &Inventory) -> bool {
+        inventory.unchecked || self.devices.iter().all(|device| inventory.devices.contains(device))
     }
 }
 
@@ -190,6 +202,27 @@ mod tests {
         assert!(Free::of(&probed).fit(&probed, &demand).is_some());
         let declared = Inventory { declared: true, ..probed };
         assert_eq!(Free::of(&declared).fit(&declared, &demand), None);
+    }
+
+    #[test]
+    fn without_checks_any_demand_fits_and_takes_a_place_alone() {
+        let architecture = Some(crate::Architecture::Arm64);
+        let inventory = Inventory { places: 1, cores: 1, architecture, unchecked: true, ..Inventory::default() };
+        let demand = Demand {
+            cores: 64,
+            memory_bytes: 1 << 50,
+            gpus: 8,
+            vram_bytes: 1 << 40,
+            architecture: Some(crate::Architecture::X86_64),
+            devices: vec!["/dev/x".to_owned()],
+            ..Demand::default()
+        };
+        let mut free = Free::of(&inventory);
+        let taken = free.fit(&inventory, &demand).expect("nothing is checked");
+        assert_eq!(taken, Allocation::default());
+        assert!(demand.suits(&NodeId::new("n1").expect("a name"), &inventory));
+        assert!(free.admits(&inventory, &demand, &taken) && free.take(&taken));
+        assert_eq!(free.fit(&inventory, &demand), None, "the place is taken");
     }
 
     #[test]

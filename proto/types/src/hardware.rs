@@ -61,6 +61,9 @@ pub struct Inventory {
     pub places: u32,
     /// True when an operator gave the amounts by flags: then the contract's defaults (1 core, 1 GB) count as well (design §4).
     pub declared: bool,
+    /// True when an operator switched hardware checks off: any demand fits while there is a place, and takes nothing but it
+    /// (spec §8.1). Labels and the pinned node are no hardware and count still.
+    pub unchecked: bool,
 }
 
 /// What one job of an agent version asks of a node. Zero, none and empty mean "no matter".
@@ -90,12 +93,25 @@ impl Demand {
 
     /// Cores this demand takes on a node with `inventory`.
     pub fn cores_on(&self, inventory: &Inventory) -> u32 {
-        if inventory.declared { self.cores.max(1) } else { self.cores }
+        match inventory {
+            Inventory { unchecked: true, .. } => 0,
+            Inventory { declared: true, .. } => self.cores.max(1),
+            _ => self.cores,
+        }
     }
 
     /// Memory this demand takes on a node with `inventory`.
     pub fn memory_bytes_on(&self, inventory: &Inventory) -> u64 {
-        if inventory.declared { self.memory_bytes.max(Self::DECLARED_MEMORY_BYTES_MIN) } else { self.memory_bytes }
+        match inventory {
+            Inventory { unchecked: true, .. } => 0,
+            Inventory { declared: true, .. } => self.memory_bytes.max(Self::DECLARED_MEMORY_BYTES_MIN),
+            _ => self.memory_bytes,
+        }
+    }
+
+    /// GPUs this demand takes on a node with `inventory`.
+    pub fn gpus_on(&self, inventory: &Inventory) -> u32 {
+        if inventory.unchecked { 0 } else { self.gpus }
     }
 }
 

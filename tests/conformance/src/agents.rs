@@ -51,11 +51,10 @@ pub(crate) fn bundled() -> Result<Vec<Prepared>, String> {
     packed.collect::<Result<_, _>>().map_err(|error| format!("could not pack a bundled agent: {error}"))
 }
 
-/// Writes the agents of a row below `folder` and packs those whose contract holds, as discovery does; `checked` says whether
-/// the row declares hardware.
-pub(crate) fn of_row(input: &Value, checked: bool, folder: &Path, mocks: &Path) -> Result<Vec<Prepared>, Stop> {
+/// Writes the agents of a row below `folder` and packs those whose contract holds, as discovery does.
+pub(crate) fn of_row(input: &Value, folder: &Path, mocks: &Path) -> Result<Vec<Prepared>, Stop> {
     for agent in items(input, "agents") {
-        covered(agent, checked)?;
+        covered(agent)?;
         write(agent, folder, mocks)?;
     }
     found_in(folder)
@@ -75,14 +74,12 @@ pub(crate) fn known_example(name: &str, ours: &[Prepared]) -> Judged {
 }
 
 /// Refuses an agent that needs what the runtime does not have yet.
-fn covered(agent: &Value, checked: bool) -> Judged {
+fn covered(agent: &Value) -> Judged {
     if let Some(member) = unknown(agent, &["dir", "agent.yaml", "behaviour.json", "files"]) {
         return Err(Stop::skip(format!("agents with \"{member}\"")));
     }
     // A contract that does not hold makes no agent; the row says what follows.
     let Ok(contract) = atlas_contract::parse(contract_text(agent).as_bytes()) else { return Ok(()) };
-    // Without a hardware flag the source checks nothing; our workers always know what they have.
-    let asks = contract.hardware.demand() != atlas_types::Demand::default();
     let contract = contract.to_json();
     let at = |pointer| contract.pointer(pointer).unwrap_or(&Value::Null);
     let filled = |pointer| at(pointer).as_array().is_some_and(|items| !items.is_empty());
@@ -90,12 +87,10 @@ fn covered(agent: &Value, checked: bool) -> Judged {
         ("orchestrators", at("/type") == "orchestrator"),
         ("spawning", at("/requires/spawn_agents") == true),
         ("skills", filled("/requires/skills") || at("/requires/platform_tools") == true),
-        ("agent dependencies", filled("/requires/agents")),
         ("shared memory", at("/requires/memory") == true),
         ("knowledge", at("/requires/knowledge/enabled") == true),
         ("secrets", filled("/permissions/secrets")),
         ("containers", at("/permissions/isolation") == "container"),
-        ("hardware that nobody checks", asks && !checked),
         ("the llm provider", at("/provider/type") == "llm"),
     ];
     match needs.iter().find(|(_, needed)| *needed) {
@@ -152,10 +147,10 @@ mod tests {
             let contract = json!({"agent": {"name": name, "version": "1.0.0", "requires": requires}});
             json!({"agents": [{"dir": name, "agent.yaml": contract, "behaviour.json": {}, "files": {"a/b": "x"}}]})
         };
-        let found = of_row(&agent("m", json!({})), false, dir.path(), &mocks).expect("an agent");
+        let found = of_row(&agent("m", json!({})), dir.path(), &mocks).expect("an agent");
         assert_eq!(found.len(), 1);
         assert!(dir.path().join("m/agent.py").is_file() && dir.path().join("m/a/b").is_file());
-        let skipped = of_row(&agent("n", json!({"spawn_agents": true})), false, dir.path(), &mocks).map(|_| ());
+        let skipped = of_row(&agent("n", json!({"spawn_agents": true})), dir.path(), &mocks).map(|_| ());
         assert_eq!(skipped, Err(Stop::skip("spawning")));
         assert!(inside(dir.path(), "../x").is_err());
     }

@@ -48,7 +48,7 @@ impl Cluster {
         let log = folder.join("worker.log");
         let mut worker = Command::new(&programs.worker);
         worker.args(["--log", "info", "--node", "local", "--drain-timeout", "0s", "--controller", &workers]);
-        worker.arg("--data-dir").arg(folder.join("worker")).args(&setup.worker);
+        worker.arg("--data-dir").arg(folder.join("worker")).args(setup.worker_flags());
         let mut worker = Process::start(worker, folder, &log)?;
         let http = Http::new(&address)?;
         let ready = || {

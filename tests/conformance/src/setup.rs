@@ -11,11 +11,11 @@ pub(crate) struct Setup {
     /// Flags of the controller.
     pub(crate) controller: Vec<String>,
     /// Flags of the worker.
-    pub(crate) worker: Vec<String>,
+    worker: Vec<String>,
     /// The folder of agents; none are those that Atlas carries.
     pub(crate) agents: Option<String>,
     /// Whether the row declares hardware, so that demands are checked against it.
-    pub(crate) checked: bool,
+    checked: bool,
 }
 
 impl Setup {
@@ -64,6 +64,15 @@ impl Setup {
         Ok(self)
     }
 
+    /// What the worker is started with: without a hardware flag nothing is checked, as in the source.
+    pub(crate) fn worker_flags(&self) -> Vec<String> {
+        let mut flags = self.worker.clone();
+        if !self.checked {
+            flags.extend(["--hardware-checks".to_owned(), "off".to_owned()]);
+        }
+        flags
+    }
+
     /// Sets a flag of the worker that may be given once.
     fn set(&mut self, flag: &str, value: &str) {
         match self.worker.iter().position(|known| known == flag) {
@@ -96,9 +105,11 @@ mod tests {
         let setup = Setup::new().with_pool(&pool).expect("known");
         assert_eq!(setup.worker.join(" "), "--places 8 --warm-pool-size 2 --idle-timeout 0.5s");
         assert_eq!(setup.controller.join(" "), "--queue-max-size 2");
+        assert!(setup.worker_flags().ends_with(&["--hardware-checks".to_owned(), "off".to_owned()]));
         let flags = json!(["--db", "{dir}/x", "--gpus", "2", "--pool-device", "/dev/a", "--agents-path", "{dir}/a"]);
         let setup = Setup::new().with_flags(&flags, "/tmp/r").expect("known");
         assert_eq!(setup.worker.join(" "), "--places 4 --warm-pool-size 2 --gpus 2 --pool-device /dev/a");
+        assert_eq!(setup.worker_flags(), setup.worker);
         assert_eq!(setup.agents.as_deref(), Some("/tmp/r/a"));
     }
 

@@ -46,6 +46,9 @@ pub struct Options {
     pub labels: BTreeMap<String, String>,
     /// Hardware that the operator declares instead of having it probed.
     pub declared: Declared,
+    /// Whether jobs' demands are checked against what the node has. Without, any job fits while there is a place, sees all GPUs
+    /// and reserves nothing.
+    pub hardware_checks: bool,
     /// The Python interpreter; none looks for one.
     pub python: Option<PathBuf>,
     /// What `@atlas` in a command stands for; none is this program.
@@ -78,6 +81,7 @@ impl Options {
             agent_environment: Vec::new(),
             labels: BTreeMap::new(),
             declared: Declared::default(),
+            hardware_checks: true,
             python: None,
             atlas_program: None,
             keeper: None,
@@ -122,6 +126,9 @@ pub enum ConfigurationError {
         /// What is wrong with it.
         source: IdError,
     },
+    /// Hardware is declared for nobody to look at.
+    #[error("hardware is declared and its checks are off; leave out one of the two")]
+    DeclaredUnchecked,
     /// No controller is named.
     #[error("no controller is named; use --controller HOST:PORT")]
     NoController,
@@ -201,6 +208,9 @@ pub struct Configuration {
     /// Declare a device file that jobs may share; repeatable.
     #[arg(long = "pool-device", env = "ATLAS_POOL_DEVICES", value_delimiter = ',', value_name = "PATH")]
     pub pool_devices: Option<Vec<String>>,
+    /// Whether jobs' demands are checked against the hardware, on or off; off, any job fits while there is a place.
+    #[arg(long, env = "ATLAS_HARDWARE_CHECKS", value_name = "on|off")]
+    pub hardware_checks: Option<String>,
     /// The Python interpreter.
     #[arg(long, env = "ATLAS_PYTHON", value_name = "PROGRAM")]
     pub python: Option<PathBuf>,
@@ -250,6 +260,7 @@ impl Configuration {
             pool_cpus: self.pool_cpus.or(file.pool_cpus),
             pool_arch: self.pool_arch.or(file.pool_arch),
             pool_devices: self.pool_devices.or(file.pool_devices),
+            hardware_checks: self.hardware_checks.or(file.hardware_checks),
             python: self.python.or(file.python),
             confinement: self.confinement.or(file.confinement),
             noop: self.noop.or(file.noop),
@@ -276,6 +287,10 @@ impl Configuration {
         options.agent_environment = self.agent_env.clone().unwrap_or_default();
         options.labels = self.labels.iter().flatten().map(|text| label(text)).collect::<Result<_, _>>()?;
         options.declared = self.declared()?;
+        set(&mut options.hardware_checks, self.hardware_checks.as_deref(), switch)?;
+        if !options.hardware_checks && options.declared != Declared::default() {
+            return Err(ConfigurationError::DeclaredUnchecked);
+        }
         options.python.clone_from(&self.python);
         options.confinement = self.confinement.as_deref().map(confinement).transpose()?;
         options.noop = self.noop.unwrap_or(false);
@@ -315,6 +330,14 @@ fn set<T>(
         *to = read(text)?;
     }
     Ok(())
+}
+
+fn switch(text: &str) -> Result<bool, ConfigurationError> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(ConfigurationError::Value { value: text.to_owned(), what: "on or off" }),
+    }
 }
 
 fn confinement(text: &str) -> Result<Confinement, ConfigurationError> {
@@ -390,6 +413,21 @@ mod tests {
         std::fs::write(&path, "place = 3\n").expect("writable");
         let flags = Configuration { config: Some(path), ..Configuration::default() };
         assert!(matches!(flags.with_file(), Err(ConfigurationError::Parse { .. })));
+    }
+
+    #[test]
+    fn checks_are_on_unless_they_are_switched_off() {
+        let set = |checks: Option<&str>, gpus| Configuration {
+            node: Some("a".into()),
+            controllers: Some(vec!["c:1".into()]),
+            hardware_checks: checks.map(str::to_owned),
+            gpus,
+            ..Configuration::default()
+        };
+        let checks = |set: Configuration| set.options().map(|options| options.hardware_checks).ok();
+        assert_eq!((checks(set(None, None)), checks(set(Some("off"), None))), (Some(true), Some(false)));
+        assert!(matches!(set(Some("off"), Some(1)).options(), Err(ConfigurationError::DeclaredUnchecked)));
+        assert!(matches!(set(Some("no"), None).options(), Err(ConfigurationError::Value { .. })));
     }
 
     #[test]

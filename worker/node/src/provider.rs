@@ -53,6 +53,8 @@ pub(crate) struct Settings {
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// The operator declared the hardware, so that jobs tell what they held.
     pub(crate) declared: bool,
+    /// Hardware is not checked, so that jobs hold no GPU and see all of them.
+    pub(crate) unchecked: bool,
     /// The unique ids of GPU slices by their number in the inventory.
     pub(crate) slices: BTreeMap<u32, String>,
 }

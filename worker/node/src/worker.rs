@@ -137,6 +137,7 @@ fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>,
         sdk,
         environment: environment(&options.agent_environment),
         declared: inventory.declared,
+        unchecked: !options.hardware_checks,
         slices: slices(&inventory),
     });
     // In the background: where a version manager answers, it takes longer than everything else here together.
@@ -146,6 +147,7 @@ fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>,
             warn!("{why}: Python agents will fail here");
         }
     });
+    inventory.unchecked = !options.hardware_checks;
     inventory.places = options.places.unwrap_or_else(|| inventory.cores.max(4));
     inventory.labels.extend(options.labels.clone());
     if matches!(settings.python.known(), Some(Err(_))) {

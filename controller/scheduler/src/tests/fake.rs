@@ -202,6 +202,7 @@ pub(super) fn node(name: &str, words: &[&str]) -> Node {
             ("dev", value) => inventory.devices.push(value.to_owned()),
             ("label", value) => inventory.labels.extend([pair(value)]),
             ("declared", _) => inventory.declared = true,
+            ("unchecked", _) => inventory.unchecked = true,
             ("down", _) => node.health = NodeHealth::Down,
             ("cordoned", _) => node.cordoned = true,
             ("draining", _) => node.draining = true,

@@ -193,6 +193,19 @@ mod tests {
     }
 
     #[test]
+    fn a_node_without_checks_gives_its_places_to_any_demand() {
+        check(
+            "agent a arch=arm64 devices=/dev/x cores=9 gpus=1; node n1 places=1 arch=x86_64 cores=1 unchecked=true; job j1; job j2 --
+            grant j1 n1; show n1; grant j2 n1",
+            expect![[r#"
+                j1 Granted pending→running on n1 token 1 attempt 1
+                n1: places 0 cores 1 memory any gpus [] warm []
+                ! the placement does not fit
+            "#]],
+        );
+    }
+
+    #[test]
     fn a_node_must_be_of_the_right_sort() {
         check(
             "agent a arch=arm64; node n1 arch=x86_64; node n2; job j1 -- grant j1 n1; grant j1 n2",

@@ -29,6 +29,9 @@ pub(crate) struct Bucket {
 
 impl Bucket {
     fn of(free: &Free) -> Self {
+        if free.unchecked {
+            return Self { cores: u8::MAX, memory: u8::MAX, vram: u8::MAX, gpus_whole: u8::MAX, gpus: u8::MAX };
+        }
         let whole = |gpu: &&atlas_types::GpuFree| gpu.holders == 0;
         // A device of unknown size passes every check on its amount.
         let room = |gpu: &atlas_types::GpuFree| if gpu.total_bytes == 0 { u64::MAX } else { gpu.free_bytes };

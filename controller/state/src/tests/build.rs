@@ -179,6 +179,7 @@ fn inventory(words: &Words<'_>) -> Inventory {
         labels: labels(words),
         places: words.or("places", 4),
         declared: words.or("declared", false),
+        unchecked: words.or("unchecked", false),
     }
 }
 

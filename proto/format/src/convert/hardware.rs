@@ -62,6 +62,7 @@ impl From<&Inventory> for proto::Inventory {
             labels: labels_out(&inventory.labels),
             places: inventory.places,
             declared: inventory.declared,
+            unchecked: inventory.unchecked,
         }
     }
 }
@@ -79,6 +80,7 @@ impl TryFrom<proto::Inventory> for Inventory {
             labels: labels_in("inventory.labels", inventory.labels)?,
             places: inventory.places,
             declared: inventory.declared,
+            unchecked: inventory.unchecked,
         })
     }
 }

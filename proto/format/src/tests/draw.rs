@@ -197,6 +197,7 @@ impl Draw {
             labels: self.labels(),
             places: self.u32(),
             declared: self.flag(),
+            unchecked: self.flag(),
         }
     }
 

@@ -24,6 +24,7 @@ impl From<Inventory> for pb::Inventory {
             labels: inventory.labels.into_iter().map(|(key, value)| pb::Label { key, value }).collect(),
             places: inventory.places,
             declared: inventory.declared,
+            unchecked: inventory.unchecked,
         }
     }
 }
@@ -52,6 +53,7 @@ impl TryFrom<pb::Inventory> for Inventory {
             labels: labels_in("inventory.labels", inventory.labels)?,
             places: inventory.places,
             declared: inventory.declared,
+            unchecked: inventory.unchecked,
         })
     }
 }

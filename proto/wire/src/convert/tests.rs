@@ -34,6 +34,7 @@ fn inventory() -> Inventory {
         labels: BTreeMap::from([("zone".to_owned(), "a".to_owned())]),
         places: 4,
         declared: true,
+        unchecked: true,
     }
 }
 

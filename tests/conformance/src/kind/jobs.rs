@@ -21,7 +21,8 @@ const OTHERS_MAX: u32 = 60;
 const FRAMES_MAX: Duration = Duration::from_secs(10);
 
 pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
-    only(&row.input, &["agents", "jobs", "pool"])?;
+    // Skills make no difference to agents that require none; those that do are not covered.
+    only(&row.input, &["agents", "jobs", "pool", "skills"])?;
     if let Some(member) = unknown(&row.expect, &["jobs", "other_jobs"]) {
         return Err(Stop::skip(format!("jobs of which \"{member}\" is expected")));
     }
@@ -33,7 +34,7 @@ pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
     }
     let setup = Setup::new().with_pool(row.input.get("pool").unwrap_or(&Value::Null))?;
     let folder = tempfile::tempdir().map_err(|error| Stop::system("make a folder", error))?;
-    let own = agents::of_row(&row.input, setup.checked, &folder.path().join("agents"), bench.mocks())?;
+    let own = agents::of_row(&row.input, &folder.path().join("agents"), bench.mocks())?;
     let cluster = Cluster::start(bench.programs()?, &setup, folder.path())?;
     cluster.register(bench.bundled()?.iter().chain(&own))?;
     let mut socket = match Socket::open(cluster.address(), "/api/events")? {

@@ -52,7 +52,7 @@ pub(super) fn start(row: &Row, bench: &Bench, folder: &Path) -> Result<Cluster, 
     let member = |name: &str| row.input.get(name).unwrap_or(&Value::Null);
     let dir = folder.display().to_string();
     let setup = Setup::new().with_pool(member("pool"))?.with_flags(member("server_flags"), &dir)?;
-    let own = agents::of_row(&row.input, setup.checked, &folder.join("agents"), bench.mocks())?;
+    let own = agents::of_row(&row.input, &folder.join("agents"), bench.mocks())?;
     let cluster = Cluster::start(bench.programs()?, &setup, folder)?;
     match &setup.agents {
         None => cluster.register(bench.bundled()?.iter().chain(&own))?,

@@ -84,6 +84,7 @@ pub(crate) fn inventory() -> Inventory {
         labels: labels(),
         places: 4,
         declared: true,
+        unchecked: false,
     }
 }
 

@@ -303,6 +303,9 @@ pub(super) fn environment(work: &Work, settings: &Settings) -> Vec<(OsString, Os
     if let Some(trace) = &assignment.trace {
         set("TRACEPARENT", format!("00-{:032x}-{:016x}-{:02x}", trace.trace_id, trace.span_id, trace.flags));
     }
+    if settings.unchecked {
+        return environment;
+    }
     let device = |share: &GpuShare| settings.slices.get(&share.index).cloned().unwrap_or(share.index.to_string());
     let gpus: Vec<String> = assignment.allocation.gpus.iter().map(device).collect();
     // Empty hides every GPU from a job that asked for none.
