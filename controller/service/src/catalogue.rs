@@ -32,6 +32,7 @@ catalogue! {
     NO_METHOD = "E1108" Invalid "the path has no such method";
     LATE = "E1109" Timeout "the body did not arrive in time";
     OUTPUT_REFUSED = "E1111" Invalid "the output does not fit the contract";
+    DEPENDENCY_MISSING = "E1112" NotFound "an agent that is required is missing";
     FOREIGN = "E2101" Denied "the request comes from another site";
     TOKEN_REFUSED = "E2102" Denied "the join token is refused";
     UNKNOWN_JOB = "E3001" NotFound "no such job";

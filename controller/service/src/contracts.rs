@@ -9,6 +9,8 @@ use atlas_contract::schema::Validator;
 use atlas_types::{AgentVersion, Digest};
 use serde_json::Value;
 
+use crate::dependencies::Dependency;
+
 /// A contract, read.
 #[derive(Debug)]
 pub struct Known {
@@ -16,6 +18,8 @@ pub struct Known {
     pub value: Value,
     /// None for an input schema that accepts everything: then nothing is even parsed.
     input: Option<Validator>,
+    /// Other agents that must be there.
+    pub(crate) dependencies: Vec<Dependency>,
     /// A check took long: later ones do not run on a door's thread.
     slow: AtomicBool,
 }
@@ -27,7 +31,8 @@ impl Known {
         let schema = value.get("input_schema").cloned().unwrap_or_default();
         // Schemas are checked at registration, so one that does not compile is of another release: the worker will judge it.
         let input = (!accepts_anything(&schema)).then(|| Validator::compile(&schema).ok()).flatten();
-        Self { value, input, slow: AtomicBool::new(false) }
+        let dependencies = Dependency::all(&value);
+        Self { value, input, dependencies, slow: AtomicBool::new(false) }
     }
 
     /// Whether an input has to be parsed at all.

@@ -41,6 +41,16 @@ pub enum Error {
         /// What is wrong, in order.
         violations: Vec<Violation>,
     },
+    /// Agents that the agent requires are not there.
+    #[error("{agent} {version} requires agents that are missing: {}", missing.join(", "))]
+    DependencyMissing {
+        /// The agent.
+        agent: AgentName,
+        /// Its version.
+        version: Version,
+        /// What is missing, with the range where one is asked for.
+        missing: Vec<String>,
+    },
     /// An `agent.yaml` breaks the rules for contracts.
     #[error("the contract does not hold: {text}")]
     ContractRefused {
@@ -192,6 +202,7 @@ impl Error {
         match self {
             Self::UnknownAgent { .. } | Self::AgentGone | Self::NoFigures(_) => catalogue::UNKNOWN_AGENT,
             Self::InputRefused { .. } => catalogue::INPUT_REFUSED,
+            Self::DependencyMissing { .. } => catalogue::DEPENDENCY_MISSING,
             Self::ContractRefused { .. } => catalogue::CONTRACT_REFUSED,
             Self::Malformed(_) => catalogue::MALFORMED,
             Self::Foreign(_) => catalogue::FOREIGN,
@@ -245,6 +256,7 @@ impl Error {
             Self::UnknownAgent { suggestion: Some(name), .. } => format!("did you mean {name}?"),
             Self::UnknownAgent { .. } => "list what there is: atlasctl agent list".to_owned(),
             Self::InputRefused { agent, .. } | Self::OutputRefused { agent, .. } => format!("show the contract: atlasctl agent schema {agent}"),
+            Self::DependencyMissing { .. } => "deploy them first: atlasctl deploy DIR".to_owned(),
             Self::AmbiguousJob { .. } => "give more digits of the id".to_owned(),
             Self::NoSpace => "make room on its disk; it goes on by itself".to_owned(),
             Self::QueueFull { .. } | Self::Overloaded => "try again in a moment".to_owned(),

@@ -14,6 +14,7 @@ mod cluster;
 mod catch_up;
 mod collect;
 mod contracts;
+mod dependencies;
 mod error;
 mod events;
 mod fill;

@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::service::hash;
 use crate::contracts::Known;
 use crate::view::{Shown, View};
-use crate::{Caller, Consistency, Error, Service, json};
+use crate::{Caller, Consistency, Error, Service, dependencies, json};
 
 /// A job to be.
 #[derive(Debug, Clone)]
@@ -184,6 +184,9 @@ impl Service {
         };
         let pin = AgentPin { version: agent.version, digest: agent.digest };
         let known = self.known(&agent).await?;
+        if let Some(failure) = self.lacks(caller, submission, &agent, &known).await? {
+            return Ok(Verdict::Refused { pin: Some(pin), failure });
+        }
         if !known.checks_input() {
             return Ok(Verdict::Accepted(pin));
         }
@@ -200,6 +203,27 @@ impl Service {
                 Ok(Verdict::Refused { pin: Some(pin), failure })
             }
         }
+    }
+
+    /// The failure of a job whose agent lacks others that it requires.
+    async fn lacks(
+        &self,
+        caller: &Caller,
+        submission: &Submission,
+        agent: &AgentVersion,
+        known: &Known,
+    ) -> Result<Option<Failure>, Error> {
+        if known.dependencies.is_empty() {
+            return Ok(None);
+        }
+        let missing = dependencies::missing(&known.dependencies, &self.shared.current().await?, &caller.namespace);
+        if missing.is_empty() {
+            return Ok(None);
+        }
+        if submission.refuse {
+            return Err(Error::DependencyMissing { agent: agent.name.clone(), version: agent.version, missing });
+        }
+        Ok(Some(Failure { kind: FailureKind::Dependency, error: dependencies::told(&missing).into() }))
     }
 
     /// The version to run. None if there is none and the job is to be seen failing.

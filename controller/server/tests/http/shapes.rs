@@ -76,6 +76,22 @@ async fn an_input_that_breaks_the_contract_fails_or_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_job_whose_agent_lacks_others_fails_or_is_refused() {
+    let server = Server::start().await;
+    server.register(GREETER).await;
+    let chain = "agent:\n  name: chain\n  version: 1.0.0\n  requires:\n    agents: [ghost, greeter, {name: greeter, version: ^2.0.0}]\n";
+    server.register(chain).await;
+    let job = server.post("/api/jobs?wait=10&view=full", r#"{"agent": "chain"}"#).await.json();
+    let expected = "Missing agent dependencies: ghost, greeter ^2.0.0. Install with: atlas registry pull <name>";
+    assert_eq!((job["status"].as_str(), job["error"].as_str()), (Some("failed"), Some(expected)));
+    let refused = server.post("/api/jobs?validate=refuse", r#"{"agent": "chain"}"#).await;
+    assert_eq!((refused.status, refused.header("atlas-error-code")), (404, Some("E1112")));
+    server.register(&chain.replace("1.0.0", "1.1.0").replace("ghost, ", "").replace("^2.0.0", "~1.2.0")).await;
+    let id = server.submit(r#"{"agent": "chain"}"#).await;
+    assert_eq!(server.get(&format!("/api/jobs/{id}")).await.json()["status"], "pending");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pending_job_is_listed_waited_for_and_cancelled() {
     let server = Server::start().await;
     server.register(GREETER).await;

@@ -1,0 +1,54 @@
+//! Which of the agents that an agent requires are missing (spec §2.3, §24.5).
+//!
+//! Asked at the door, like everything that needs a contract: what is found travels as the verdict of the submission.
+
+use atlas_contract::requirement::Requirement;
+use atlas_state::State;
+use atlas_types::{AgentName, Namespace};
+use serde_json::Value;
+
+/// One entry of `requires.agents`.
+#[derive(Debug)]
+pub(crate) struct Dependency {
+    /// As the contract has it.
+    name: String,
+    /// As the contract has it; `*` is any.
+    version: String,
+}
+
+impl Dependency {
+    /// The entries of a normalised contract.
+    pub(crate) fn all(contract: &Value) -> Vec<Self> {
+        let entries = contract.pointer("/requires/agents").and_then(Value::as_array).into_iter().flatten();
+        let text =
+            |entry: &Value, member: &str| entry.get(member).and_then(Value::as_str).unwrap_or_default().to_owned();
+        entries.map(|entry| Self { name: text(entry, "name"), version: text(entry, "version") }).collect()
+    }
+
+    /// Whether the highest version in service, the one that a call by name gets, is as required.
+    fn is_met(&self, state: &State, namespace: &Namespace) -> bool {
+        let name = AgentName::new(&self.name).ok();
+        let found = name.and_then(|name| state.agent_latest(namespace, &name));
+        // Requirements are checked at registration, so one that cannot be read is of another release.
+        let requirement = Requirement::parse(&self.version).unwrap_or(Requirement::Any);
+        found.is_some_and(|agent| requirement.matches(&agent.version))
+    }
+
+    /// The name, and the range where one is asked for.
+    fn shown(&self) -> String {
+        match self.version.trim() {
+            "" | "*" => self.name.clone(),
+            range => format!("{} {range}", self.name),
+        }
+    }
+}
+
+/// What is missing, in the order of the contract.
+pub(crate) fn missing(dependencies: &[Dependency], state: &State, namespace: &Namespace) -> Vec<String> {
+    dependencies.iter().filter(|one| !one.is_met(state, namespace)).map(Dependency::shown).collect()
+}
+
+/// The error of a job whose agent lacks others, in the words of the source system.
+pub(crate) fn told(missing: &[String]) -> String {
+    format!("Missing agent dependencies: {}. Install with: atlas registry pull <name>", missing.join(", "))
+}
