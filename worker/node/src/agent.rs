@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use atlas_contract::schema::Validator;
-use atlas_contract::{Contract, ContractError, joined};
+use atlas_contract::{Contract, ContractError, ProviderKind, joined};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tokio::sync::OnceCell;
 
 use crate::provider::NOOP;
 
@@ -19,6 +20,8 @@ pub(crate) struct Agent {
     output: Option<Validator>,
     /// Answers with its input, in this process.
     pub(crate) noop: bool,
+    /// The interpreter of its own environment, once that is made.
+    pub(crate) python: OnceCell<PathBuf>,
 }
 
 /// What is wrong with an output.
@@ -70,7 +73,20 @@ impl Agent {
         let (_, output) = contract.check_schemas().map_err(|source| AgentError::Contract { source })?;
         let output = (contract.output_schema != json!({"type": "object"})).then_some(output);
         let noop = noop && contract.provider.command == [NOOP];
-        Ok(Self { directory: directory.to_owned(), contract, output, noop })
+        Ok(Self { directory: directory.to_owned(), contract, output, noop, python: OnceCell::new() })
+    }
+
+    /// The Python packages that it needs an environment for.
+    pub(crate) fn requirements(&self) -> &[String] {
+        match self.contract.provider.kind {
+            ProviderKind::Python => self.contract.packages.as_deref().unwrap_or_default(),
+            _ => &[],
+        }
+    }
+
+    /// True if nothing has to be installed before it can run.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.requirements().is_empty() || self.python.initialized()
     }
 
     /// Checks an output.

@@ -6,6 +6,7 @@
 
 mod agent;
 mod controllers;
+mod environment;
 mod link;
 mod mailbox;
 mod metadata;

@@ -1,6 +1,7 @@
 //! What an operator may choose: [`Options`] for programs that embed a worker, [`Configuration`] for the command line and files.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -38,10 +39,13 @@ pub struct Options {
     pub stderr_bytes_max: usize,
     /// Most bytes of log lines of one attempt.
     pub log_bytes_max: usize,
-    /// Most bytes of unpacked packages.
+    /// Most bytes of unpacked packages and of the environments made for them.
     pub package_cache_bytes_max: u64,
     /// Names of environment variables that agents get, beside `PATH`, `HOME`, `LANG`, `LC_ALL`, `TMPDIR` and `TZ`.
     pub agent_environment: Vec<String>,
+    /// Variables for pip, when it installs the Python packages that a contract lists, beside the `PIP_…` ones that this process
+    /// has.
+    pub pip_environment: Vec<(OsString, OsString)>,
     /// Free-form labels of the node.
     pub labels: BTreeMap<String, String>,
     /// Hardware that the operator declares instead of having it probed.
@@ -79,6 +83,7 @@ impl Options {
             log_bytes_max: 1 << 20,
             package_cache_bytes_max: 4 << 30,
             agent_environment: Vec::new(),
+            pip_environment: Vec::new(),
             labels: BTreeMap::new(),
             declared: Declared::default(),
             hardware_checks: true,
@@ -181,7 +186,7 @@ pub struct Configuration {
     /// Most bytes of log lines of one attempt.
     #[arg(long, env = "ATLAS_LOG_MAX", value_name = "SIZE")]
     pub log_max: Option<String>,
-    /// Most bytes of unpacked packages.
+    /// Most bytes of unpacked packages and of the environments made for them.
     #[arg(long, env = "ATLAS_PACKAGE_CACHE_MAX", value_name = "SIZE")]
     pub package_cache_max: Option<String>,
     /// An environment variable that agents get; repeatable.

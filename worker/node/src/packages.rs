@@ -9,6 +9,7 @@ use atlas_types::Digest;
 use tracing::{debug, warn};
 
 use crate::agent::{Agent, AgentError};
+use crate::environment::{EnvironmentError, Environments, directory_of};
 use crate::payloads::{TransferError, Transfers};
 
 /// Why an agent is not on this node.
@@ -20,6 +21,8 @@ pub(crate) enum PackageError {
     Unpack(#[source] atlas_package::UnpackError),
     #[error(transparent)]
     Agent(#[from] AgentError),
+    #[error(transparent)]
+    Environment(#[from] EnvironmentError),
     #[error("the work was cut short")]
     CutShort,
 }
@@ -31,6 +34,7 @@ pub(crate) struct Packages {
     bytes_max: u64,
     noop: bool,
     transfers: Transfers,
+    environments: Environments,
     loaded: Arc<Mutex<Loaded>>,
     /// One at a time: packages are small, and two jobs of one agent must not fetch it twice.
     fetching: Arc<tokio::sync::Mutex<()>>,
@@ -51,15 +55,26 @@ struct Entry {
 }
 
 impl Packages {
-    pub(crate) fn new(data_dir: &Path, bytes_max: u64, noop: bool, transfers: Transfers) -> Self {
+    pub(crate) fn new(
+        data_dir: &Path,
+        bytes_max: u64,
+        noop: bool,
+        transfers: Transfers,
+        environments: Environments,
+    ) -> Self {
         let directory = data_dir.join("packages");
         let loaded = Loaded { unloaded: unpacked(&directory), ..Loaded::default() };
         let (loaded, fetching) = (Arc::new(Mutex::new(loaded)), Arc::default());
-        Self { directory, bytes_max, noop, transfers, loaded, fetching }
+        Self { directory, bytes_max, noop, transfers, environments, loaded, fetching }
     }
 
-    /// The agent, if it is ready.
+    /// The agent, if it is here with all that it needs.
     pub(crate) fn ready(&self, digest: Digest) -> Option<Arc<Agent>> {
+        self.here(digest).filter(|agent| agent.is_ready())
+    }
+
+    /// The agent, if its package is unpacked and read.
+    fn here(&self, digest: Digest) -> Option<Arc<Agent>> {
         let mut loaded = self.loaded();
         loaded.uses += 1;
         let uses = loaded.uses;
@@ -68,10 +83,23 @@ impl Packages {
         Some(Arc::clone(&entry.agent))
     }
 
-    /// The agent, fetched and unpacked if need be.
+    /// The agent, fetched, unpacked and furnished if need be.
     pub(crate) async fn get(&self, digest: Digest, package_bytes: u64) -> Result<Arc<Agent>, PackageError> {
+        let agent = self.unpack(digest, package_bytes).await?;
+        if !agent.is_ready() {
+            // Outside of the turn: other agents need not wait for this one's packages. Jobs of the same agent wait for the first.
+            let make = || self.environments.make(&agent.directory, agent.requirements());
+            agent.python.get_or_try_init(make).await?;
+            let directory = agent.directory.clone();
+            let bytes = self.blocking(move || Ok(size_with_environment(&directory))).await?;
+            self.keep(digest, &agent, bytes).await?;
+        }
+        Ok(agent)
+    }
+
+    async fn unpack(&self, digest: Digest, package_bytes: u64) -> Result<Arc<Agent>, PackageError> {
         let _turn = self.fetching.lock().await;
-        if let Some(agent) = self.ready(digest) {
+        if let Some(agent) = self.here(digest) {
             return Ok(agent);
         }
         let directory = self.directory.join(digest.hex());
@@ -83,24 +111,31 @@ impl Packages {
             self.blocking(move || atlas_package::unpack(&archive, &to, &limits).map_err(PackageError::Unpack)).await?;
         }
         let noop = self.noop;
-        let (agent, bytes) = self.blocking(move || Ok((Agent::load(&directory, noop)?, size_of(&directory)))).await?;
+        let load = move || Ok((Agent::load(&directory, noop)?, size_with_environment(&directory)));
+        let (agent, bytes) = self.blocking(load).await?;
         let agent = Arc::new(agent);
+        self.keep(digest, &agent, bytes).await?;
+        Ok(agent)
+    }
+
+    /// Counts an agent as one of the cache, and drops others to make room.
+    async fn keep(&self, digest: Digest, agent: &Arc<Agent>, bytes: u64) -> Result<(), PackageError> {
         let dropped = {
             let mut loaded = self.loaded();
             loaded.uses += 1;
             let last_use = loaded.uses;
             loaded.unloaded.remove(&agent.directory);
-            loaded.agents.insert(digest, Entry { agent: Arc::clone(&agent), bytes, last_use });
+            loaded.agents.insert(digest, Entry { agent: Arc::clone(agent), bytes, last_use });
             loaded.make_room(self.bytes_max)
         };
         for directory in dropped {
             debug!(package = %directory.display(), "package dropped from the cache");
-            let removed = self.blocking(move || Ok(std::fs::remove_dir_all(directory))).await?;
+            let removed = self.blocking(move || Ok(remove(&directory))).await?;
             if let Err(error) = removed {
                 warn!(%error, "could not remove a package from the cache");
             }
         }
-        Ok(agent)
+        Ok(())
     }
 
     async fn blocking<T: Send + 'static>(
@@ -149,7 +184,28 @@ fn unpacked(directory: &Path) -> BTreeMap<PathBuf, u64> {
             warn!(%error, package = %path.display(), "could not remove a package that was unpacked in part");
         }
     }
-    whole.into_iter().map(|path| (path.clone(), size_of(&path))).collect()
+    // An environment is counted with its package; one that has lost it stands for itself, so that it goes some time.
+    let stands = |path: &PathBuf| !whole.iter().any(|package| directory_of(package) == *path && package != path);
+    whole.iter().filter(|path| stands(path)).map(|path| (path.clone(), size_with_environment(path))).collect()
+}
+
+/// Removes a package, and its environment first: without the package nobody would find that.
+fn remove(package: &Path) -> std::io::Result<()> {
+    match std::fs::remove_dir_all(directory_of(package)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    match std::fs::remove_dir_all(package) {
+        // It was an environment that had lost its package.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// Bytes of a package and of its environment, if it has one.
+fn size_with_environment(package: &Path) -> u64 {
+    let environment = directory_of(package);
+    size_of(package) + if environment == package { 0 } else { size_of(&environment) }
 }
 
 /// True if another process that is still there unpacks into this directory, which has its number in its name.
@@ -172,6 +228,21 @@ fn size_of(directory: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_environment_counts_and_goes_with_its_package() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let named = |name: &str| dir.path().join(name);
+        for name in ["abc", "abc.env", "lost.env"] {
+            std::fs::create_dir(named(name)).expect("writable");
+            std::fs::write(named(name).join("file"), "12345").expect("writable");
+        }
+        assert_eq!(unpacked(dir.path()), BTreeMap::from([(named("abc"), 10), (named("lost.env"), 5)]));
+        remove(&named("abc")).expect("removable");
+        remove(&named("lost.env")).expect("removable");
+        assert_eq!(unpacked(dir.path()), BTreeMap::new());
+        assert!(!named("abc.env").exists());
+    }
 
     #[test]
     fn what_was_unpacked_in_part_is_removed_when_a_worker_starts() {

@@ -51,6 +51,8 @@ pub(crate) struct Settings {
     pub(crate) sdk: PathBuf,
     /// The environment that every agent gets.
     pub(crate) environment: Vec<(OsString, OsString)>,
+    /// The environment in which agents' Python packages are installed.
+    pub(crate) pip_environment: Vec<(OsString, OsString)>,
     /// The operator declared the hardware, so that jobs tell what they held.
     pub(crate) declared: bool,
     /// Hardware is not checked, so that jobs hold no GPU and see all of them.

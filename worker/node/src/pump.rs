@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
 use crate::agent::{Agent, OutputFault};
+use crate::environment::EnvironmentError;
 use crate::link::{LinkEvent, Stream};
 use crate::mailbox::{Mailbox, Order};
 use crate::packages::{PackageError, Packages};
@@ -505,12 +506,13 @@ async fn prepare(
 ) -> Result<Arc<Work>, Unprepared> {
     let agent = packages.get(assignment.digest, assignment.package_bytes).await.map_err(|error| match &error {
         PackageError::Fetch(cause) if cause.is_nodes_own() => give_back(cause),
-        PackageError::CutShort => give_back(&error),
-        _ => failed("Pool error", &error),
+        PackageError::CutShort | PackageError::Environment(EnvironmentError::CutShort) => give_back(&error),
+        PackageError::Environment(_) => failed(FailureKind::Startup, "Pool error", &error),
+        _ => failed(FailureKind::Internal, "Pool error", &error),
     })?;
     let input = transfers.load(&assignment.input).await.map_err(|error| match error {
         error if error.is_nodes_own() => give_back(&error),
-        error => failed("the input could not be fetched", &error),
+        error => failed(FailureKind::Internal, "the input could not be fetched", &error),
     })?;
     Ok(Arc::new(Work { assignment, input, agent }))
 }
@@ -520,8 +522,8 @@ fn give_back(error: &dyn std::error::Error) -> Unprepared {
     Unprepared::GiveBack
 }
 
-fn failed(what: &str, error: &dyn std::error::Error) -> Unprepared {
+fn failed(kind: FailureKind, what: &str, error: &dyn std::error::Error) -> Unprepared {
     let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
     let error = bounded(format!("{what}: {error}{cause}")).into();
-    Unprepared::Failed(Failure { kind: FailureKind::Internal, error })
+    Unprepared::Failed(Failure { kind, error })
 }

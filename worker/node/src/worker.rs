@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
 
 use crate::Options;
+use crate::environment::Environments;
 use crate::link::Link;
 use crate::packages::Packages;
 use crate::payloads::Transfers;
@@ -79,14 +80,22 @@ impl Worker {
         let link = Link { env: env.clone(), controllers: options.controllers.clone(), events, client };
         env.spawn("link", link.run());
         let transfers = Transfers { env: env.clone(), client: clients };
-        let packages =
-            Packages::new(&options.data_dir, options.package_cache_bytes_max, options.noop, transfers.clone());
+        let keeper = Arc::new(keeper);
+        let environments =
+            Environments { env: env.clone(), settings: Arc::clone(&settings), keeper: Arc::clone(&keeper) };
+        let packages = Packages::new(
+            &options.data_dir,
+            options.package_cache_bytes_max,
+            options.noop,
+            transfers.clone(),
+            environments,
+        );
         let slots = Slots::new(atlas_slots::Options {
             warm_pool_size: options.warm_pool_size,
             idle_timeout: options.idle_timeout,
             stop_grace: options.stop_grace,
         });
-        let shared = Shared { env: env.clone(), settings, keeper: Arc::new(keeper), told };
+        let shared = Shared { env: env.clone(), settings, keeper, told };
         let inventory = identity.inventory.clone();
         let pump = Pump::new(Parts {
             env: env.clone(),
@@ -136,6 +145,7 @@ fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>,
         python: Finder::new(options.python.clone()),
         sdk,
         environment: environment(&options.agent_environment),
+        pip_environment: pip_environment(options),
         declared: inventory.declared,
         unchecked: !options.hardware_checks,
         slices: slices(&inventory),
@@ -161,6 +171,12 @@ fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>,
 fn slices(inventory: &Inventory) -> BTreeMap<u32, String> {
     let slices = inventory.gpus.iter().filter(|gpu| gpu.mig_profile.is_some());
     slices.map(|gpu| (gpu.index, gpu.uuid.clone())).collect()
+}
+
+/// What pip gets: what every agent gets, and where it finds packages.
+fn pip_environment(options: &Options) -> Vec<(OsString, OsString)> {
+    let own = std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PIP_"));
+    environment(&[]).into_iter().chain(own).chain(options.pip_environment.iter().cloned()).collect()
 }
 
 fn environment(more: &[String]) -> Vec<(OsString, OsString)> {

@@ -220,7 +220,10 @@ impl Printed {
 
 impl Host {
     fn spawn(work: &Work, keeper: &Keeper, settings: &Settings) -> Result<Self, HostError> {
-        let python = settings.python.get().map_err(|why| HostError::NoPython(why.to_owned()))?;
+        let program = match work.agent.python.get() {
+            Some(own) => own,
+            None => &settings.python.get().map_err(|why| HostError::NoPython(why.to_owned()))?.program,
+        };
         let (host_reads, we_write) = io::pipe()?;
         let (we_read, host_writes) = io::pipe()?;
         let (stdout, host_stdout) = io::pipe()?;
@@ -231,7 +234,7 @@ impl Host {
         // The working directory is the package, which must not come before the standard library while the host loads.
         let arguments = ["-P", "-m", "atlas._host"].iter().map(Into::into).chain(fds.map(Into::into)).collect();
         let tree = keeper.spawn(Spawn {
-            program: python.program.clone().into(),
+            program: program.clone().into(),
             arguments,
             directory: &work.agent.directory,
             environment,

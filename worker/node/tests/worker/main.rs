@@ -1,6 +1,7 @@
 //! The worker against a controller that a test plays: real streams, real processes.
 #![expect(clippy::print_stderr, reason = "tests that skip say so")]
 
+mod environment;
 mod exec;
 mod hostile;
 mod python;

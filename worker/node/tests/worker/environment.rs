@@ -1,0 +1,104 @@
+//! Python packages that contracts list, from a folder of wheels: no network.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{Controller, End, Node, Session, python, without_python};
+
+/// Writes the wheel of a package `greetlib` whose `hi` says hi.
+const WHEEL: &str = r#"
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1] + "/greetlib-1.0-py3-none-any.whl", "w") as wheel:
+    wheel.writestr("greetlib.py", "def hi():\n    return 'hi'\n")
+    wheel.writestr("greetlib-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: greetlib\nVersion: 1.0\n")
+    wheel.writestr("greetlib-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    wheel.writestr("greetlib-1.0.dist-info/RECORD", "")
+"#;
+
+/// Tells whether it can import `greetlib`, and from where it runs.
+const CODE: &str = r#"
+import sys
+from atlas.runtime.base import AgentBase
+
+class A(AgentBase):
+    async def execute(self, input_data):
+        try:
+            import greetlib
+            said = greetlib.hi()
+        except ImportError:
+            said = None
+        return {"said": said, "own": sys.prefix.endswith(".env")}
+"#;
+
+struct Stage {
+    controller: Controller,
+    node: Node,
+    session: Session,
+}
+
+impl Stage {
+    async fn set(wheels: &Path) -> Self {
+        let mut controller = Controller::start().await;
+        let folder = wheels.as_os_str().to_owned();
+        let node = Node::start_with(&controller, |options| {
+            let variable = |name: &str, value: OsString| (OsString::from(name), value);
+            options.pip_environment = vec![variable("PIP_NO_INDEX", "1".into()), variable("PIP_FIND_LINKS", folder)];
+        })
+        .await;
+        let session = controller.welcomed(Vec::new()).await;
+        Self { controller, node, session }
+    }
+
+    async fn run(&mut self, packages: &str, times: usize) -> Vec<End> {
+        let more = format!("  dependencies: {{packages: [{packages}]}}\n");
+        let agent = self.controller.publish_owned(&python(CODE, &more));
+        let mut ends = Vec::new();
+        for _ in 0..times {
+            let assignment = self.controller.assignment(&agent, "{}");
+            ends.push(self.session.run(&assignment).await);
+        }
+        ends
+    }
+}
+
+fn wheels() -> tempfile::TempDir {
+    let python = atlas_worker::Python::find(None).expect("there is one");
+    let folder = tempfile::tempdir().expect("temporary directory");
+    let written = Command::new(python.program).args(["-c", WHEEL]).arg(folder.path()).status();
+    assert!(written.expect("Python starts").success());
+    folder
+}
+
+#[tokio::test]
+async fn an_agent_sees_the_packages_of_its_contract_and_no_other_agent_does() {
+    if without_python() {
+        return;
+    }
+    let wheels = wheels();
+    let mut stage = Stage::set(wheels.path()).await;
+    let ends = stage.run("greetlib==1.0", 2).await;
+    for end in &ends {
+        assert_eq!(end.output(&stage.controller), r#"{"said":"hi","own":true}"#);
+    }
+    assert!(ends[1].usage().warm);
+    let ends = stage.run("", 1).await;
+    assert_eq!(ends[0].output(&stage.controller), r#"{"said":null,"own":false}"#);
+    stage.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn packages_that_cannot_be_installed_fail_the_job_and_say_why() {
+    if without_python() {
+        return;
+    }
+    let wheels = wheels();
+    let mut stage = Stage::set(wheels.path()).await;
+    let missing = stage.run("greetlib>=2", 1).await[0].error();
+    let expected =
+        "Pool error: could not install the agent's Python packages: No matching distribution found for greetlib>=2";
+    assert_eq!(missing, expected);
+    let option = stage.run("\"--index-url=http://x\"", 1).await[0].error();
+    assert_eq!(option, "Pool error: \"--index-url=http://x\" is no requirement: it starts with a dash");
+    stage.node.shutdown().await;
+}
