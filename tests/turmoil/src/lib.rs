@@ -32,4 +32,4 @@ mod worker_door;
 pub use bug::Bug;
 pub use fault::FAULTS;
 pub use options::Options;
-pub use run::{Failure, Report, run, run_checked};
+pub use run::{Failure, Report, build_shortfall, first_caught, run, run_checked};

@@ -1,4 +1,5 @@
-//! The campaign: a range of seeds, two at a time, and a line about them for the ledger.
+//! The campaign: a range of seeds, two at a time, and a line about them for the ledger; or the mistakes made on purpose, and which seed
+//! catches each.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,9 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use atlas_sim::Coverage;
-use atlas_turmoil::{Options, run_checked};
+use atlas_turmoil::{Bug, Options, first_caught, run_checked};
 
-const USAGE: &str = "usage: atlas-turmoil FROM..TO [THREADS]";
+const USAGE: &str = "usage: atlas-turmoil FROM..TO [THREADS] | bugs";
+
+/// A mistake must be caught within so many seeds.
+const BUG_SEEDS: u64 = 100;
 
 /// What a range of seeds came to.
 #[derive(Default)]
@@ -22,12 +26,15 @@ struct Sum {
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "the ledger of a campaign is its output")]
 #[expect(clippy::disallowed_methods, reason = "how long it took is a matter of the real clock")]
 fn main() -> ExitCode {
+    // What panics is told with its seed; the rest of the words would drown that.
+    std::panic::set_hook(Box::new(|_| {}));
+    if std::env::args().nth(1).as_deref() == Some("bugs") {
+        return bugs();
+    }
     let Some((from, to, threads)) = arguments(std::env::args().skip(1)) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    // What panics is told with its seed; the rest of the words would drown that.
-    std::panic::set_hook(Box::new(|_| {}));
     let begun = Instant::now();
     let next = AtomicU64::new(from);
     let sum = Mutex::new(Sum::default());
@@ -56,6 +63,21 @@ fn main() -> ExitCode {
     let sum = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
     println!("{}", line(&sum, (from, to), begun.elapsed().as_secs() / 60));
     if sum.failed.is_empty() && sum.void.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[expect(clippy::print_stdout, reason = "what catches a mistake is the output")]
+fn bugs() -> ExitCode {
+    let mut missed = false;
+    for bug in Bug::ALL {
+        match first_caught(bug, 0..BUG_SEEDS, Options::of) {
+            Some((seed, failure)) => println!("{bug:?} by seed {seed}: {}", failure.text.lines().next().unwrap_or("")),
+            None => {
+                missed = true;
+                println!("{bug:?} is not caught within {BUG_SEEDS} seeds");
+            }
+        }
+    }
+    if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 /// The part of the ledger's row behind the commit.

@@ -7,6 +7,9 @@ use atlas_sim::Rng;
 
 use crate::Bug;
 
+/// From this seed on runs are long.
+const LONG_FROM: u64 = 1_000;
+
 /// The options of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -45,16 +48,18 @@ impl Options {
     pub fn of(seed: u64) -> Self {
         let mut rng = Rng::new(seed ^ 0x0070_A7A5_u64);
         let millis = Duration::from_millis;
+        // The first thousand are what every build runs; the others, of campaigns, go on for longer.
+        let long = u64::from(seed >= LONG_FROM);
         Self {
             seed,
             bug: None,
             members: 3,
             nodes: rng.range(1, 3) as usize,
-            clients: rng.range(2, 3) as usize,
-            jobs_per_client: rng.range(4, 8),
-            session_ttl: Duration::from_secs(rng.range(2, 4)),
-            faults_for: Duration::from_secs(rng.range(14, 20)),
-            faults: rng.range(8, 12),
+            clients: rng.range(2, 2 + long) as usize,
+            jobs_per_client: rng.range(3, 5 + 3 * long),
+            session_ttl: millis(rng.pick(&[1_000, 2_000, 3_000])),
+            faults_for: Duration::from_secs(rng.range(5, 7) * (1 + 2 * long)),
+            faults: rng.range(4, 6) * (1 + long),
             delay_max: millis(rng.pick(&[2, 10, 40])),
             disk_max: millis(rng.pick(&[1, 5, 20])),
             snapshot_log_bytes: rng.pick(&[8, 32, 1 << 14]) << 10,

@@ -14,10 +14,10 @@ use crate::cluster::Cluster;
 use crate::fault::Due;
 use crate::oracle::Oracle;
 use crate::seen::Seen;
-use crate::{Options, client, member, worker};
+use crate::{Bug, Options, client, member, worker};
 
 /// What the simulated network and the clocks move on by at a time.
-const TICK: Duration = Duration::from_millis(4);
+const TICK: Duration = Duration::from_millis(8);
 /// After the faults there is one leader, and all are equal, in this time.
 const LIVENESS_BOUND: Duration = Duration::from_secs(30);
 /// Room for everything that a connection has under way.
@@ -25,13 +25,45 @@ const TCP_CAPACITY: usize = 65_536;
 
 /// What every run must have done, and how often.
 const RUN_MIN: [(&str, u64); 6] = [
-    ("acknowledged submissions", 6),
-    ("entries", 20),
-    ("leaders", 2),
-    ("faults", 4),
-    ("invariant checks", 5),
-    ("executions", 4),
+    ("acknowledged submissions", 5),
+    ("entries", 15),
+    ("leaders", 1),
+    ("faults", 3),
+    ("invariant checks", 4),
+    ("executions", 2),
 ];
+
+/// What the runs of a build must have seen together, and how often.
+const BUILD_MIN: [(&str, u64); 23] = [
+    ("leaders", 60),
+    ("leader killed", 10),
+    ("member killed", 2),
+    ("all killed", 6),
+    ("members away for long", 3),
+    ("power lost in a sync", 4),
+    ("syncs failed", 4),
+    ("members stopped by a failed sync", 8),
+    ("slow disks", 4),
+    ("leader cut off", 8),
+    ("member cut off", 5),
+    ("one-way cuts", 2),
+    ("links held up", 4),
+    ("slow networks", 5),
+    ("leadership transfers", 5),
+    ("wall clock jumps", 4),
+    ("workers killed", 5),
+    ("workers cut off", 8),
+    ("workers held up", 4),
+    ("lost leases", 14),
+    ("fenced reports", 6),
+    ("unknown outcomes", 5),
+    ("stale reads", 17),
+];
+
+/// In what the runs of a build fell short.
+pub fn build_shortfall(coverage: &Coverage) -> Option<String> {
+    coverage.shortfall(&BUILD_MIN)
+}
 
 /// What a run was like.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +113,18 @@ pub fn run_checked(options: &Options) -> Result<Report, Failure> {
         }
     }
     Ok(report)
+}
+
+/// The first of these seeds that catches a mistake, and as what.
+pub fn first_caught(
+    bug: Bug,
+    seeds: impl IntoIterator<Item = u64>,
+    options: impl Fn(u64) -> Options,
+) -> Option<(u64, Failure)> {
+    seeds.into_iter().find_map(|seed| {
+        let failure = run(&options(seed).with_bug(bug)).err()?;
+        (!failure.void).then_some((seed, failure))
+    })
 }
 
 /// Runs one seed to its end.

@@ -1,6 +1,10 @@
 //! Many seeds, each a cluster's life with faults; all that must hold is checked on the way.
 
-use atlas_turmoil::{Options, run_checked};
+use atlas_sim::Coverage;
+use atlas_turmoil::{Options, build_shortfall, run_checked};
+
+/// What a build can afford: a seed takes two to three seconds of a core without optimisation.
+const SEEDS: u64 = 60;
 
 /// The seed of `ATLAS_SEED`, or the first: for repeating a failure. With `ATLAS_TRACE` all that was seen is printed.
 #[test]
@@ -19,4 +23,26 @@ fn one_seed() {
             panic!("{failure}");
         }
     }
+}
+
+#[test]
+fn the_seeds_of_a_build_hold_and_cover_what_they_should() {
+    // Two halves at once: a seed takes a core, and does not care for the others.
+    let half = |first: u64| {
+        let mut coverage = Coverage::default();
+        for seed in (first..SEEDS).step_by(2) {
+            match run_checked(&Options::of(seed)) {
+                Ok(report) => coverage.merge(&report.coverage),
+                Err(failure) => panic!("{failure}"),
+            }
+        }
+        coverage
+    };
+    let coverage = std::thread::scope(|scope| {
+        let odd = scope.spawn(|| half(1));
+        let mut coverage = half(0);
+        coverage.merge(&odd.join().expect("the other half holds"));
+        coverage
+    });
+    assert_eq!(build_shortfall(&coverage), None, "the build's runs are void: {coverage:#?}");
 }
