@@ -6,6 +6,7 @@
 #![expect(clippy::print_stderr, reason = "a command-line program")]
 
 mod bench;
+mod campaign;
 mod chaos;
 mod check;
 mod command;
@@ -38,6 +39,8 @@ enum Verb {
     Bench(bench::Options),
     /// The seeded simulation with fresh seeds, for a bounded time.
     Soak(soak::Options),
+    /// The simulation with real openraft over a range of seeds; prints a row for the ledger.
+    Campaign(campaign::Options),
     /// Real processes and real faults, for a bounded time.
     Chaos(chaos::Options),
 }
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Verb::Test(options) => test::run_all(&options),
         Verb::Bench(options) => bench::run_all(&options),
         Verb::Soak(options) => soak::run_all(&options),
+        Verb::Campaign(options) => campaign::run_all(&options),
         Verb::Chaos(options) => chaos::run_all(&options),
     };
     match result {
