@@ -47,6 +47,8 @@ pub(crate) struct Answer {
 impl Http {
     pub(crate) fn new() -> Self {
         let client = reqwest::Client::builder().no_proxy().connect_timeout(Duration::from_secs(2)).timeout(TIMEOUT);
+        // A controller closes a connection on which no request comes for ten seconds, perhaps just as one is sent.
+        let client = client.pool_idle_timeout(Duration::from_secs(5));
         Self(client.build().expect("a client"))
     }
 
