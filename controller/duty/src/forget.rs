@@ -34,10 +34,7 @@ impl DownNodes {
         let gone = due.filter(|(id, (epoch, _))| {
             state.node(id).is_some_and(|found| {
                 let node = &found.node;
-                node.epoch == *epoch
-                    && node.health == NodeHealth::Down
-                    && !node.cordoned
-                    && found.leases().len() == 0
+                node.epoch == *epoch && node.health == NodeHealth::Down && !node.cordoned && found.leases().len() == 0
             })
         });
         let namespace = Namespace::default_namespace();

@@ -20,8 +20,8 @@ use crate::consensus::snapshot::{SnapshotFile, Snapshots};
 use crate::consensus::{RaftSnapshotMeta, Types};
 use crate::forward;
 use crate::leader::Raft;
-use crate::membership::Group;
 use crate::local::Local;
+use crate::membership::Group;
 
 /// Answers the other members. Cheap to clone.
 #[derive(Clone)]

@@ -93,3 +93,14 @@ pub enum StartError {
     #[error("could not start the thread of the leader loop")]
     Thread(#[source] std::io::Error),
 }
+
+impl StartError {
+    /// Whether log or snapshot do not read back as they were written.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Log(error) => matches!(error, log::LogError::Damaged { .. }),
+            Self::Snapshot(error) => error.kind() == std::io::ErrorKind::InvalidData,
+            Self::Raft { .. } | Self::Thread(_) => false,
+        }
+    }
+}

@@ -26,6 +26,7 @@ mod tests;
 mod wall;
 
 pub use channel::peer_channel;
+pub use digests::Agreement;
 pub use door::PeerDoor;
 pub use error::{Leadership, ProposeError, ReadError, StartError};
 pub use handle::{Answers, AppliedBatch, Handle};
@@ -33,7 +34,6 @@ pub use identity::Identity;
 pub use member::{Member, Peer};
 pub use membership::{ChangeError, MemberView, MembersView, Role, Status};
 pub use options::Options;
-pub use digests::Agreement;
 pub use space::{Disk, Room, SpaceLimits, make_room};
 pub use start::{Service, start, start_here};
 pub use wall::ClockDoubt;

@@ -244,7 +244,11 @@ impl Group {
             let told = view.status.as_ref().filter(|(_, age)| *age < ROOMY);
             view.role == Role::Voter && !view.leads && told.is_some_and(|(status, _)| !status.short_of_space)
         };
-        self.view().members.iter().find(|view| view.peer.member != self.id() && roomy(view)).map(|view| view.peer.member)
+        self.view()
+            .members
+            .iter()
+            .find(|view| view.peer.member != self.id() && roomy(view))
+            .map(|view| view.peer.member)
     }
 }
 

@@ -197,12 +197,24 @@ mod tests {
         let mut table = String::new();
         let (mut room, mut ballast) = (Room::Ample, false);
         // Free bytes in MiB as they would be seen; giving the ballast back shows in the next look.
-        for (free, waits) in
-            [(500, false), (436, false), (63, false), (127, false), (1, false), (70, true), (150, false), (192, false), (128, false)]
-        {
+        for (free, waits) in [
+            (500, false),
+            (436, false),
+            (63, false),
+            (127, false),
+            (1, false),
+            (70, true),
+            (150, false),
+            (192, false),
+            (128, false),
+        ] {
             let look = judge(limits, room, free << 20, ballast, waits);
             (room, ballast) = (look.disk.room, look.ballast);
-            table += &format!("{free:>3} MiB{} {room:?}{}\n", if waits { ", log waits:" } else { ":" }, if ballast { ", ballast" } else { "" });
+            table += &format!(
+                "{free:>3} MiB{} {room:?}{}\n",
+                if waits { ", log waits:" } else { ":" },
+                if ballast { ", ballast" } else { "" }
+            );
         }
         expect![[r#"
             500 MiB: Ample, ballast
@@ -214,7 +226,8 @@ mod tests {
             150 MiB: Short
             192 MiB: Ample, ballast
             128 MiB: Ample, ballast
-        "#]].assert_eq(&table);
+        "#]]
+        .assert_eq(&table);
     }
 
     #[test]

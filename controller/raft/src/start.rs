@@ -117,11 +117,7 @@ pub(crate) async fn start_on(
 }
 
 /// Starts a member on the runtime of the caller, its log on `driver`: for a simulation, which has no threads.
-pub async fn start_here(
-    driver: Box<dyn Driver>,
-    options: Options,
-    env: Env,
-) -> Result<(Handle, Service), StartError> {
+pub async fn start_here(driver: Box<dyn Driver>, options: Options, env: Env) -> Result<(Handle, Service), StartError> {
     let entropy = Arc::clone(&env.entropy);
     let (member, handle) = with_entropy(entropy, Running::start(driver, options, env.clone())).await?;
     let (ended, ending) = oneshot::channel();
@@ -203,7 +199,16 @@ impl Running {
             agreement: agreement_sender,
             env: env.clone(),
         };
-        let handle = Handle { cluster_id, forward, batches, history: Arc::new(history), door, group: group.clone(), disk: disk.clone(), agreement };
+        let handle = Handle {
+            cluster_id,
+            forward,
+            batches,
+            history: Arc::new(history),
+            door,
+            group: group.clone(),
+            disk: disk.clone(),
+            agreement,
+        };
         let keeper = SnapshotKeeper {
             raft: raft.clone(),
             log: log.clone(),

@@ -1,5 +1,6 @@
 //! Whole members: one alone, restarted, killed, and three that replicate.
 
+mod damage;
 mod faults;
 
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ use tokio::net::TcpListener;
 use crate::error::{Leadership, ReadError};
 use crate::handle::Handle;
 use crate::log::sim::SimDisk;
-use crate::log::{Limits, Log};
+use crate::log::{Driver, Limits, Log};
 use crate::member::Member;
 use crate::options::Options;
 use crate::start::{Service, start_on};
@@ -283,6 +284,10 @@ struct Third {
 }
 
 async fn three(dir: &Path, disks: &[SimDisk; 3]) -> Vec<Third> {
+    three_on(dir, disks, |disk| Box::new(disk.driver())).await
+}
+
+async fn three_on(dir: &Path, disks: &[SimDisk; 3], driver: impl Fn(&SimDisk) -> Box<dyn Driver>) -> Vec<Third> {
     let mut listeners = Vec::new();
     for _ in disks {
         listeners.push(TcpListener::bind("127.0.0.1:0").await.expect("a free port"));
@@ -292,7 +297,7 @@ async fn three(dir: &Path, disks: &[SimDisk; 3]) -> Vec<Third> {
         listeners.iter().zip(1..).map(|(listener, id)| (MemberId(id), Member::at(address(listener)))).collect();
     let mut thirds = Vec::new();
     for ((listener, disk), id) in listeners.into_iter().zip(disks).zip(1..) {
-        thirds.push(third(dir, disk, MemberId(id), &members, listener).await);
+        thirds.push(third(dir, driver(disk), MemberId(id), &members, listener).await);
     }
     thirds
 }
@@ -300,14 +305,14 @@ async fn three(dir: &Path, disks: &[SimDisk; 3]) -> Vec<Third> {
 /// Starts one of three. All three form the same group.
 async fn third(
     dir: &Path,
-    disk: &SimDisk,
+    driver: Box<dyn Driver>,
     member: MemberId,
     members: &BTreeMap<MemberId, Member>,
     listener: TcpListener,
 ) -> Third {
     let options = options(&dir.join(member.to_string()));
     let options = Options { member, cluster_id: Some(7), members: members.clone(), digest_every: 8, ..options };
-    let (handle, service) = soon(start_on(Box::new(disk.driver()), options, Env::system())).await.expect("starts");
+    let (handle, service) = soon(start_on(driver, options, Env::system())).await.expect("starts");
     let incoming = futures::stream::unfold(listener, |listener| async move {
         Some((listener.accept().await.map(|(stream, _)| stream), listener))
     });
@@ -374,7 +379,7 @@ async fn a_member_that_was_away_too_long_is_sent_a_snapshot() {
     leads(next).await;
     let listener = TcpListener::bind(&members[&member].peer).await.expect("its old address");
     let disk = &disks[usize::try_from(member.0).expect("small") - 1];
-    thirds.push(third(dir.path(), disk, member, &members, listener).await);
+    thirds.push(third(dir.path(), Box::new(disk.driver()), member, &members, listener).await);
     all_have(&thirds, 30).await;
     let chains: Vec<_> = thirds.iter().map(|third| third.handle.applied().chain()).collect();
     assert!(chains.iter().all(|chain| *chain == chains[0]), "replicas agree");

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     /// Looks once a second while the wall clock is `wall_offset` seconds off and the peers are `ahead` of it.
-    fn check(looks: &[(u64, i64, &[i64])], expected: expect_test::Expect) {
+    fn check(looks: &[(u64, i64, &[i64])], expected: &expect_test::Expect) {
         let mut watch = WallWatch::default();
         let mut table = String::new();
         for &(second, wall_offset, ahead) in looks {
@@ -116,8 +116,17 @@ mod tests {
     #[test]
     fn a_clock_that_jumped_alone_is_in_doubt_for_a_minute() {
         check(
-            &[(0, 0, &[]), (1, 0, &[]), (2, 4, &[]), (3, 3_600, &[]), (30, 3_600, &[]), (62, 3_600, &[]), (63, 3_600, &[]), (64, 0, &[])],
-            expect![[r#"
+            &[
+                (0, 0, &[]),
+                (1, 0, &[]),
+                (2, 4, &[]),
+                (3, 3_600, &[]),
+                (30, 3_600, &[]),
+                (62, 3_600, &[]),
+                (63, 3_600, &[]),
+                (64, 0, &[]),
+            ],
+            &expect![[r#"
                 0 s: fine
                 1 s: fine
                 2 s: fine
@@ -143,7 +152,7 @@ mod tests {
                 (16, 0, &[1, 90]),
                 (17, 0, &[90, 90]),
             ],
-            expect![[r#"
+            &expect![[r#"
                 0 s: fine
                 1 s: the wall clock is 60.0 s ahead of those of the other controllers
                 2 s: the wall clock is 60.0 s ahead of those of the other controllers

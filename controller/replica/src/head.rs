@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use atlas_format::{ENTRY_BYTES_MAX, ENTRY_REQUESTS_MAX, EntryEncoder};
 use atlas_state::State;
-use atlas_types::{ClusterTime, Entry, EventRecord, Level, Outcome, Parent, Rejection, ReportDigest, Request, Timestamp};
+use atlas_types::{
+    ClusterTime, Entry, EventRecord, Level, Outcome, Parent, Rejection, ReportDigest, Request, Timestamp,
+};
 
 use crate::replica::digest_of;
 

@@ -64,7 +64,9 @@ impl Replica {
     pub fn apply(&mut self, entry_bytes: &[u8]) -> Result<AppliedEntry, Halt> {
         let entry = atlas_format::decode_entry(entry_bytes).map_err(|source| Halt::Unreadable { source })?;
         match self.state.apply_entry(&entry).map_err(|source| Halt::Refused { source })? {
-            Applied::Stale => Ok(AppliedEntry { stale: true, outcomes: Vec::new(), events: Arc::new([]), digests: Vec::new() }),
+            Applied::Stale => {
+                Ok(AppliedEntry { stale: true, outcomes: Vec::new(), events: Arc::new([]), digests: Vec::new() })
+            }
             Applied::Done { outcomes, events } => {
                 let outcome_bytes = atlas_format::encode_outcomes(&outcomes);
                 self.state.set_chain(atlas_format::chain(&entry.parent.chain, entry_bytes, &outcome_bytes));

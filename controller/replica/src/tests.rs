@@ -7,9 +7,9 @@ use atlas_duty::{Strategy, expire, schedule};
 use atlas_state::State;
 use atlas_types::{
     AgentKind, AgentPin, BootId, CancelJob, ClusterConfig, ClusterTime, Command, ConfigureCluster, Demand, Digest,
-    Door, Effects, Event, Inventory, JobId, JobStatus, Micros, Namespace, Origin, Outcome, Payload, Principal,
-    Level, RegisterAgent, RegisterNode, Rejection, ReportDigest, Request, RequestId, RetryRule, RunSpec, SubmitJob, Timeouts, Timestamp,
-    Verdict, Version,
+    Door, Effects, Event, Inventory, JobId, JobStatus, Level, Micros, Namespace, Origin, Outcome, Payload, Principal,
+    RegisterAgent, RegisterNode, Rejection, ReportDigest, Request, RequestId, RetryRule, RunSpec, SubmitJob, Timeouts,
+    Timestamp, Verdict, Version,
 };
 
 use crate::{Halt, Head, Planned, Replica};

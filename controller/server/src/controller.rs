@@ -16,8 +16,8 @@ use serde_json::json;
 use tokio::sync::{Mutex, watch};
 
 use crate::backup::Backups;
-use crate::http::{HttpDoor, serve};
 use crate::cluster::{self, Cluster};
+use crate::http::{HttpDoor, serve};
 use crate::join::{self, JoinError};
 use crate::peer_door::store::Members;
 use crate::{Mode, Options, peer_door, worker_door};
@@ -62,6 +62,17 @@ pub enum StartError {
     /// A thread ended before its work was done.
     #[error("could not start: a thread ended early")]
     Thread,
+}
+
+impl StartError {
+    /// Whether files of the data directory do not read back as they were written.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Raft(error) => error.is_damage(),
+            Self::History(error) => matches!(error, HistoryError::Damaged { .. }),
+            _ => false,
+        }
+    }
 }
 
 /// A running controller.
@@ -141,10 +152,9 @@ impl Controller {
         if who.cluster_id.is_none() {
             let identity =
                 Identity::Member { cluster_id: handle.cluster_id(), member: who.member, name: who.name.clone() };
-            identity.write(&*env.files, &options.data_dir).map_err(|source| StartError::DataDir {
-                path: options.data_dir.clone(),
-                source,
-            })?;
+            identity
+                .write(&*env.files, &options.data_dir)
+                .map_err(|source| StartError::DataDir { path: options.data_dir.clone(), source })?;
         }
         history.bind(handle.cluster_id()).map_err(StartError::History)?;
         let history: Arc<dyn History> = Arc::new(history);
@@ -176,11 +186,8 @@ impl Controller {
             backups: Backups::new(&options.data_dir, env.clone()),
             about: about(&options, &handle),
         });
-        let worker_parts = worker_door::Parts {
-            service: service.clone(),
-            env: env.clone(),
-            session_ttl: options.session_ttl,
-        };
+        let worker_parts =
+            worker_door::Parts { service: service.clone(), env: env.clone(), session_ttl: options.session_ttl };
         let (peer_stop, peer_stopped) = watch::channel(false);
         let peers = peer.map(|listener| {
             let parts = peer_door::Parts {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use atlas_controller::{Controller, command, load};
+use atlas_controller::{Controller, StartError, command, load};
 use atlas_env::Env;
 
 #[global_allocator]
@@ -17,11 +17,24 @@ fn main() -> ExitCode {
             tracing::error!("{error:#}");
             #[expect(clippy::print_stderr, reason = "the log may not be set up yet, and a filter may hide errors")]
             {
-                eprintln!("error: {error:#}");
+                eprintln!("error{}: {error:#}", code(&error));
+                if !code(&error).is_empty() {
+                    eprintln!("{DAMAGED}");
+                }
             }
             ExitCode::FAILURE
         }
     }
+}
+
+/// What to do about damaged files; the page of the code says more.
+const DAMAGED: &str = "stop using this data directory: with other controllers, remove this member, empty the directory and let it join \
+                       again; alone, restore a backup (atlasctl explain-error E0120)";
+
+/// The code of an error that has one, in brackets.
+fn code(error: &anyhow::Error) -> &'static str {
+    let damaged = error.downcast_ref::<StartError>().is_some_and(StartError::is_damage);
+    if damaged { "[E0120]" } else { "" }
 }
 
 fn run() -> anyhow::Result<()> {

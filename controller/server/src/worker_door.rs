@@ -113,7 +113,9 @@ impl Door {
     /// Where the leader's worker door is, if another member leads and that is known.
     fn leader_address(&self) -> Option<String> {
         match &*self.service.handle().leadership().borrow() {
-            Leadership::Follower { leader: Some(peer) } => Some(peer.worker.clone()).filter(|address| !address.is_empty()),
+            Leadership::Follower { leader: Some(peer) } => {
+                Some(peer.worker.clone()).filter(|address| !address.is_empty())
+            }
             _ => None,
         }
     }

@@ -60,6 +60,7 @@ catalogue! {
     MEMBERSHIP_REFUSED = "E6002" Conflict "the membership cannot change so";
     MEMBER_BEHIND = "E6003" Unavailable "the member has not caught up";
     NAME_TAKEN = "E6004" Conflict "another member has this name";
+    TOO_OLD = "E6005" Conflict "the program is too old for the cluster";
     INTERNAL = "E9001" Internal "internal error";
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use atlas_contract::Violation;
 use atlas_raft::{ChangeError, ProposeError, ReadError};
-use atlas_types::{AgentName, ErrorKind, EventSeq, IdError, JobId, JobStatus, Rejection, Version};
+use atlas_types::{AgentName, ErrorKind, EventSeq, IdError, JobId, JobStatus, Level, Rejection, Version};
 
 use crate::artifacts::ArtifactError;
 use crate::catalogue::{self, Entry};
@@ -177,6 +177,14 @@ pub enum Error {
     /// The group of controllers cannot change so, or not now.
     #[error("{0}")]
     Membership(ChangeError),
+    /// A controller that would join does not know the cluster's feature level.
+    #[error("the cluster is at feature level {}, this program knows {}", needed.0, known.0)]
+    TooOld {
+        /// The cluster's.
+        needed: Level,
+        /// The program's.
+        known: Level,
+    },
     /// Another member has the name.
     #[error("another member is called \"{0}\"")]
     NameTaken(String),
@@ -238,6 +246,7 @@ impl Error {
             Self::UnknownMember(_) => catalogue::UNKNOWN_MEMBER,
             Self::Membership(ChangeError::Behind { .. } | ChangeError::NotVoter { .. }) => catalogue::MEMBER_BEHIND,
             Self::Membership(_) => catalogue::MEMBERSHIP_REFUSED,
+            Self::TooOld { .. } => catalogue::TOO_OLD,
             Self::NameTaken(_) => catalogue::NAME_TAKEN,
             Self::Relayed { entry, .. } => *entry,
             Self::NoBackup(_) => catalogue::NO_BACKUP,
@@ -255,7 +264,9 @@ impl Error {
         match self {
             Self::UnknownAgent { suggestion: Some(name), .. } => format!("did you mean {name}?"),
             Self::UnknownAgent { .. } => "list what there is: atlasctl agent list".to_owned(),
-            Self::InputRefused { agent, .. } | Self::OutputRefused { agent, .. } => format!("show the contract: atlasctl agent schema {agent}"),
+            Self::InputRefused { agent, .. } | Self::OutputRefused { agent, .. } => {
+                format!("show the contract: atlasctl agent schema {agent}")
+            }
             Self::DependencyMissing { .. } => "deploy them first: atlasctl deploy DIR".to_owned(),
             Self::AmbiguousJob { .. } => "give more digits of the id".to_owned(),
             Self::NoSpace => "make room on its disk; it goes on by itself".to_owned(),

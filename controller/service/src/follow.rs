@@ -6,7 +6,7 @@ use std::time::Duration;
 use atlas_history::{Ended, HistoryError};
 use atlas_raft::{AppliedBatch, Leadership};
 use atlas_state::State;
-use atlas_types::{Command, Event, EventSeq, Job, Reason, Namespace, Origin, Request, SinkAck};
+use atlas_types::{Command, Event, EventSeq, Job, Namespace, Origin, Reason, Request, SinkAck};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::observe;

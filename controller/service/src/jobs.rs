@@ -202,7 +202,11 @@ impl Service {
             Ok(_) => Ok(new),
             Err(Error::UnknownJob) => {
                 // It has left the state: the same again, as a job of its own.
-                let job = self.shared.archived(&self.shared.read().await?, id).await?.filter(|job| job.namespace == caller.namespace);
+                let job = self
+                    .shared
+                    .archived(&self.shared.read().await?, id)
+                    .await?
+                    .filter(|job| job.namespace == caller.namespace);
                 let job = job.ok_or(Error::UnknownJob)?;
                 let submission = Submission {
                     version: job.pin.as_ref().map(|pin| pin.version.to_string()),

@@ -10,8 +10,8 @@ mod archive;
 mod artifacts;
 mod backup;
 mod catalogue;
-mod cluster;
 mod catch_up;
+mod cluster;
 mod collect;
 mod contracts;
 mod dependencies;
@@ -49,7 +49,9 @@ pub use fill::Completeness;
 pub use jobs::JobQuery;
 pub use lines::{LeadsNoMore, LiveLines, LogReader, ToldLine};
 pub use nodes::NodeAction;
-pub use peers::{Arriving, ArrivingLines, Found, Group, LineCursor, NoPeers, Outgoing, PeerAnswer, PeerError, Peers, Query};
+pub use peers::{
+    Arriving, ArrivingLines, Found, Group, LineCursor, NoPeers, Outgoing, PeerAnswer, PeerError, Peers, Query,
+};
 pub use resolve::Decision;
 pub use service::{Caller, Consistency, Followers, Limits, Parts, Service};
 pub use streams::{Line, Streams};

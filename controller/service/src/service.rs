@@ -77,7 +77,13 @@ pub struct Caller {
 impl Caller {
     /// The caller of a door while authentication is off.
     pub fn local(door: Door) -> Self {
-        Self { namespace: Namespace::default_namespace(), principal: Principal::local(), door, trace: None, request_id: None }
+        Self {
+            namespace: Namespace::default_namespace(),
+            principal: Principal::local(),
+            door,
+            trace: None,
+            request_id: None,
+        }
     }
 
     pub(crate) fn origin(&self) -> Origin {
@@ -94,7 +100,8 @@ impl Caller {
     /// A request that says nothing but its command: a repeat has the same bytes.
     pub(crate) fn request(&self, command: Command) -> Request {
         let mut request = Request { origin: Origin::duty(self.namespace.clone()), command };
-        let body_hash = self.request_id.as_ref().map_or(0, |_| hash(&atlas_format::encode_requests(&[request.clone()])));
+        let body_hash =
+            self.request_id.as_ref().map_or(0, |_| hash(&atlas_format::encode_requests(&[request.clone()])));
         request.origin = Origin { body_hash, ..self.origin() };
         request
     }

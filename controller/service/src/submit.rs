@@ -14,8 +14,8 @@ use atlas_types::{
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::service::hash;
 use crate::contracts::Known;
+use crate::service::hash;
 use crate::view::{Shown, View};
 use crate::{Caller, Consistency, Error, Service, dependencies, json};
 

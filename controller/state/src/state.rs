@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, AgentVersion, ClusterConfig, ClusterTime, Digest, Entry, EventRecord, EventSeq, FencingToken, JobId, JoinToken, Level,
-    MemberId, Namespace, NodeId, Outcome, Rejection, Request, Seq, Timestamp, Version,
+    AgentName, AgentVersion, ClusterConfig, ClusterTime, Digest, Entry, EventRecord, EventSeq, FencingToken, JobId,
+    JoinToken, Level, MemberId, Namespace, NodeId, Outcome, Rejection, Request, Seq, Timestamp, Version,
 };
 
 use crate::change::Change;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    AgentVersion, ClusterConfig, ClusterTime, EventSeq, FencingToken, Job, JobId, JoinToken, Level, MemberId, Namespace, Node,
-    Outcome, Principal, RequestId, Seq, Timestamp,
+    AgentVersion, ClusterConfig, ClusterTime, EventSeq, FencingToken, Job, JobId, JoinToken, Level, MemberId,
+    Namespace, Node, Outcome, Principal, RequestId, Seq, Timestamp,
 };
 
 /// A whole state without its indexes, which are rebuilt at load. Equal states have equal images: every list has its order.

@@ -23,6 +23,12 @@ mod api;
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod damage;
+#[cfg(test)]
+mod disk_full;
+#[cfg(test)]
+mod in_doubt;
+#[cfg(test)]
 mod kill;
 #[cfg(test)]
 mod members;
@@ -34,6 +40,8 @@ mod pair;
 mod reload;
 #[cfg(test)]
 mod store;
+#[cfg(test)]
+mod upgrade;
 
 pub use agents::{Agent, write as write_agent};
 pub use dev::Dev;

@@ -122,20 +122,21 @@ fn client() -> reqwest::Client {
 
 /// Asks one controller; an error says why it gave no answer.
 pub(crate) async fn get(member: &Member, path: &str) -> Result<Value, String> {
-    let answer =
-        client().get(format!("http://{}{path}", member.http)).send().await.map_err(|error| error.to_string())?;
-    let status = answer.status();
-    let text = answer.text().await.map_err(|error| error.to_string())?;
-    if !status.is_success() {
-        return Err(format!("{status}: {text}"));
-    }
-    serde_json::from_str(&text).map_err(|error| format!("{error}: {text}"))
+    get_by(&client(), member, path).await
+}
+
+async fn get_by(client: &reqwest::Client, member: &Member, path: &str) -> Result<Value, String> {
+    let answer = client.get(format!("http://{}{path}", member.http)).send().await.map_err(|error| error.to_string())?;
+    read(answer).await
 }
 
 /// Asks one controller to do something; an error says why it did not.
 pub(crate) async fn ask(member: &Member, method: reqwest::Method, path: &str, body: Value) -> Result<Value, String> {
     let request = client().request(method, format!("http://{}{path}", member.http)).json(&body);
-    let answer = request.send().await.map_err(|error| error.to_string())?;
+    read(request.send().await.map_err(|error| error.to_string())?).await
+}
+
+async fn read(answer: reqwest::Response) -> Result<Value, String> {
     let status = answer.status();
     let text = answer.text().await.map_err(|error| error.to_string())?;
     if !status.is_success() {
@@ -229,9 +230,11 @@ impl Load {
         }
         let journal = std::mem::take(&mut *self.journal.lock().expect("not poisoned"));
         for member in members {
+            // One connection for all: they are many.
+            let client = reqwest::Client::builder().no_proxy().timeout(ANSWER_MAX).build().expect("a client");
             for (key, id) in &journal.acknowledged {
                 let job = eventually_async("an acknowledged job is there", async || {
-                    let found = get(member, &format!("/api/jobs/{id}")).await;
+                    let found = get_by(&client, member, &format!("/api/jobs/{id}")).await;
                     found.map_err(|error| format!("{id} of {key} at {}: {error}\n{}", member.name, member.text()))
                 });
                 assert_eq!(job.await["id"], json!(id));

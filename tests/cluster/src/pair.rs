@@ -18,22 +18,32 @@ pub(crate) struct Controller {
 impl Controller {
     /// Starts one on free ports with its data under `folder`.
     pub(crate) fn start(folder: &Path) -> Self {
+        Self::start_with(folder, &[])
+    }
+
+    /// The same with more options.
+    pub(crate) fn start_with(folder: &Path, options: &[&str]) -> Self {
         let free = SocketAddr::from(([127, 0, 0, 1], 0));
-        Self::start_at(folder, free, free)
+        Self::start_at(folder, free, free, options)
+    }
+
+    /// Asks it to end and waits until it has; its exit code.
+    pub(crate) fn end(self) -> Option<i32> {
+        self.process.end(nix::sys::signal::Signal::SIGTERM)
     }
 
     /// Kills it with -9 and starts another with the same data and ports.
     pub(crate) fn kill_and_restart(self, folder: &Path) -> Self {
         let (http, workers) = (self.http, self.workers);
         self.process.kill();
-        Self::start_at(folder, http, workers)
+        Self::start_at(folder, http, workers, &[])
     }
 
-    fn start_at(folder: &Path, http: SocketAddr, workers: SocketAddr) -> Self {
+    fn start_at(folder: &Path, http: SocketAddr, workers: SocketAddr, options: &[&str]) -> Self {
         let mut command = Command::new(program("atlas-controller"));
         command.arg("--data-dir").arg(folder.join("controller")).args(["--log", "info"]);
         command.args(["--http-listen", &http.to_string(), "--worker-listen", &workers.to_string()]);
-        command.args(["--peer-listen", "127.0.0.1:0"]);
+        command.args(["--peer-listen", "127.0.0.1:0"]).args(options);
         let mut process = Process::start(&mut command);
         let (http, workers) = process.says("the controller has started", |text| {
             let line = text.lines().find(|line| line.contains("controller started"))?;

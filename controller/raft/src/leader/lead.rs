@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_duty::{DownNodes, Sessions};
 use atlas_duty::sessions::Round;
+use atlas_duty::{DownNodes, Sessions};
 use atlas_replica::{Head, Planned};
 use atlas_state::State;
 use atlas_types::{EventSeq, Level, MemberId, NodeEpoch, NodeHealth, NodeId};

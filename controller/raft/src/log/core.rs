@@ -204,7 +204,8 @@ impl Core {
     pub fn next_segment(&self, records: &[Record]) -> Option<(u64, Sizes)> {
         let len: usize = records.iter().map(Record::encoded_len).sum();
         let padded = (GROUP_HEADER_BYTES + len).next_multiple_of(BLOCK_BYTES) as u64;
-        let kept = |size| if records.iter().any(|record| matches!(record, Record::Entry { .. })) { kept(size) } else { 0 };
+        let kept =
+            |size| if records.iter().any(|record| matches!(record, Record::Entry { .. })) { kept(size) } else { 0 };
         if self.active.as_ref().is_some_and(|active| active.position + padded + kept(active.size) <= active.size) {
             return None;
         }

@@ -51,6 +51,10 @@ pub fn recover(
         }
         let failed = |source| LogError::Io { what: "read", file: file.clone(), source };
         let segment = driver.open(sequence).map_err(failed)?;
+        if !segment.size().is_multiple_of(BLOCK_BYTES as u64) {
+            // No crash leaves that: segments get their size before their name.
+            return Err(LogError::Damaged { file, offset: segment.size(), what: "the file is cut short" });
+        }
         let mut bytes = vec![0; usize::try_from(segment.size()).unwrap_or(usize::MAX)];
         segment.read_at(0, &mut bytes).map_err(failed)?;
         let before = at.checked_sub(1).map(|before| driver.name(sequences[before]));

@@ -16,6 +16,7 @@ use atlas_env::{Clock, Env};
 use bytes::Bytes;
 use tokio::sync::Notify;
 
+use self::write::{Closer, Running, cut, write_in_time};
 use super::block::Block;
 use super::core::{Core, Marks, Place};
 use super::driver::{Driver, Segment, Space};
@@ -24,7 +25,6 @@ use super::index::{Found, Index};
 use super::record::{FRAME_BYTES, LogId, Record, Vote};
 use super::recover::{Recovered, recover};
 use super::sync_times::SyncTimes;
-use self::write::{Closer, Running, cut, write_in_time};
 
 /// Sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]

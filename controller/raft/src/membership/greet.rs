@@ -27,7 +27,8 @@ const GREET_MAX: Duration = Duration::from_secs(1);
 /// A comparison of clocks holds for so long.
 const AHEAD_MAX: Duration = Duration::from_secs(5);
 /// Why a removed member stops.
-const REMOVED: &str = "this member was removed from its cluster; to come back it needs an empty data directory and a token";
+const REMOVED: &str =
+    "this member was removed from its cluster; to come back it needs an empty data directory and a token";
 
 /// What another member told.
 #[derive(Debug, Clone)]
@@ -193,7 +194,9 @@ impl Group {
         let view = self.view();
         let moved: BTreeMap<u64, Member> = {
             let met = self.met();
-            let told = |member| if member == self.id() { Some(&*self.own) } else { met.get(&member)?.own.as_ref() };
+            // One that does not know where it is reached says nothing about it.
+            let own = Some(&*self.own).filter(|own| !own.peer.is_empty());
+            let told = |member| if member == self.id() { own } else { met.get(&member)?.own.as_ref() };
             let moved = view.members.iter().filter_map(|view| {
                 let told = told(view.peer.member)?;
                 (Peer::new(view.peer.member, told.clone()) != view.peer).then(|| (view.peer.member.0, told.clone()))
@@ -235,7 +238,8 @@ impl From<Status> for wire::MemberStatus {
 
 impl Status {
     fn told(level: Level, status: wire::MemberStatus) -> Self {
-        let wire::MemberStatus { version, term, last_index, applied_index, sync_p99_us, wall_us, short_of_space } = status;
+        let wire::MemberStatus { version, term, last_index, applied_index, sync_p99_us, wall_us, short_of_space } =
+            status;
         let wall = (wall_us != 0).then_some(Timestamp(wall_us));
         let sync_p99 = (sync_p99_us > 0).then(|| Duration::from_micros(sync_p99_us));
         Self { level, version, term, last_index, applied_index, sync_p99, wall, short_of_space }

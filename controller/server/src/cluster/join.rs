@@ -2,7 +2,7 @@
 
 use atlas_raft::{Leadership, Member};
 use atlas_service::{Caller, Error};
-use atlas_types::{Door, MemberId, Principal, RequestId};
+use atlas_types::{Door, Level, MemberId, Principal, RequestId};
 use atlas_wire::proto::peer::v1 as wire;
 use tonic::Status;
 
@@ -38,9 +38,7 @@ impl Cluster {
         let handle = self.handle();
         let level = handle.applied().level();
         if request.feature_level < level.0 {
-            let text =
-                format!("the cluster is at feature level {}, this program knows {}", level.0, request.feature_level);
-            return Err(Status::failed_precondition(text));
+            return Err(status_of(&Error::TooOld { needed: level, known: Level(request.feature_level) }));
         }
         let view = handle.members();
         let known = |label: &str| view.members.iter().find(|member| member.peer.label() == label);

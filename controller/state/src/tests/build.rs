@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentKind, AgentPin, Allocation, Architecture, BootId, CancelJob, ClusterConfig, Command, CompleteJob,
-    ConfigureCluster, Cordon, CreateJoinToken, Demand, Digest, DrainNode, Effects, EventSeq, FailJob, FailPending, Failure, FailureKind,
-    FencingToken, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember, LoseLease, LoseNode, MemberId, Micros, NodeEpoch,
-    NodeId, Payload, PayloadBody, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob,
-    RetireAgent, RetryJob, RetryRule, RevokeJoinToken, RunSpec, SinkAck, StartJob, SubmitJob, Timeouts, Usage, Verdict, Version,
-    WakeJob, WarmChanged,
+    ConfigureCluster, Cordon, CreateJoinToken, Demand, Digest, DrainNode, Effects, EventSeq, FailJob, FailPending,
+    Failure, FailureKind, FencingToken, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember, LoseLease,
+    LoseNode, MemberId, Micros, NodeEpoch, NodeId, Payload, PayloadBody, PruneJobs, RegisterAgent, RegisterNode,
+    RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule, RevokeJoinToken, RunSpec, SinkAck, StartJob,
+    SubmitJob, Timeouts, Usage, Verdict, Version, WakeJob, WarmChanged,
 };
 
 use super::script::{Run, Words, agent};
@@ -59,7 +59,8 @@ pub(crate) fn command(run: &Run, words: &Words<'_>) -> Command {
 /// `t7` stands for a hash that ends with 7.
 fn token_hash(words: &Words<'_>) -> Digest {
     let mut hash = [0; 32];
-    hash[24..].copy_from_slice(&words.word(1).trim_start_matches('t').parse::<u64>().expect("t and a number").to_be_bytes());
+    hash[24..]
+        .copy_from_slice(&words.word(1).trim_start_matches('t').parse::<u64>().expect("t and a number").to_be_bytes());
     Digest(hash)
 }
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DrainNode, EventSeq,
-    FailJob, FailPending, Failure, FencingToken, GrantLease, JobId, JoinKind, JoinMember, LoseLease, LoseNode, MemberId, Micros, NodeEpoch,
-    NodeId, Payload, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob,
-    RetireAgent, RetryJob, RevokeJoinToken, Seq, SinkAck, StartJob, SubmitJob, Verdict, WakeJob, WarmChanged,
+    AgentKind, AgentName, AgentPin, CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken,
+    DrainNode, EventSeq, FailJob, FailPending, Failure, FencingToken, GrantLease, JobId, JoinKind, JoinMember,
+    LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId, Payload, PruneJobs, RegisterAgent, RegisterNode,
+    RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, Seq, SinkAck,
+    StartJob, SubmitJob, Verdict, WakeJob, WarmChanged,
 };
 
 use super::node::boot_id;

@@ -44,7 +44,10 @@ impl Shared {
     }
 
     /// Makes everything staged durable, however long that has to wait for room.
-    pub(super) fn flushed<'s>(&'s self, mut writer: MutexGuard<'s, Writer>) -> Result<MutexGuard<'s, Writer>, LogError> {
+    pub(super) fn flushed<'s>(
+        &'s self,
+        mut writer: MutexGuard<'s, Writer>,
+    ) -> Result<MutexGuard<'s, Writer>, LogError> {
         loop {
             match self.flush(&mut writer) {
                 Ok(()) => return Ok(writer),

@@ -1,0 +1,62 @@
+//! A controller on damaged files refuses to serve, names the file and says what to do (B.37). Every byte class of log and snapshot is
+//! tried offline (`atlas-raft`, `tests::damage`); here the whole program is.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::api::Api;
+use crate::pair::Controller;
+use crate::{LONG, eventually, program};
+
+/// Flips one bit of a file.
+fn flip(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).expect("readable");
+    bytes[at] ^= 0x10;
+    fs::write(path, bytes).expect("written");
+}
+
+/// Starts a controller that must give up; what it says.
+fn refused(folder: &Path) -> String {
+    let mut command = Command::new(program("atlas-controller"));
+    command.arg("--data-dir").arg(folder.join("controller")).args(["--http-listen", "127.0.0.1:0"]);
+    command.args(["--worker-listen", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0"]);
+    let mut process = crate::Process::start(&mut command);
+    let code = eventually("it gives up", LONG, || process.ended());
+    let text = process.text();
+    assert_eq!(code, Some(1), "{text}");
+    text
+}
+
+#[tokio::test]
+async fn a_damaged_log_is_refused_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let controller = Controller::start(folder.path());
+    let api = Api::new(&controller.http.to_string());
+    let (status, ..) = api.try_post("/api/jobs", json!({"agent": "nobody", "input": {}})).await;
+    assert_eq!(status, 201);
+    assert_eq!(controller.end(), Some(0));
+    let segment = folder.path().join("controller/raft/log/log-0000000000000001.seg");
+    flip(&segment, 4096 + 100);
+    let told = refused(folder.path());
+    assert!(told.contains("error[E0120]"), "{told}");
+    assert!(told.contains("log-0000000000000001.seg"), "{told}");
+    assert!(told.contains("join"), "it says what to do: {told}");
+}
+
+#[tokio::test]
+async fn a_damaged_history_is_refused_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let controller = Controller::start(folder.path());
+    assert_eq!(controller.end(), Some(0));
+    let history = folder.path().join("controller/history.sqlite");
+    for companion in ["history.sqlite-wal", "history.sqlite-shm"] {
+        // It may be gone after an orderly end.
+        let _ = fs::remove_file(folder.path().join("controller").join(companion));
+    }
+    flip(&history, 3);
+    let told = refused(folder.path());
+    assert!(told.contains("error[E0120]") && told.contains("history.sqlite"), "{told}");
+}
