@@ -86,7 +86,7 @@ pub(crate) fn conclude(context: &Context, job: &Job) -> Result<Exit, Failure> {
 
 /// How a person decides on a job in doubt.
 pub(crate) fn decide(id: &str) -> String {
-    format!("atlasctl job resolve {id} --run-again | --output JSON | --error TEXT")
+    format!("atlasctl job resolve {id} --run-again | --result JSON | --error TEXT")
 }
 
 /// Status and reason of a job that has not ended.

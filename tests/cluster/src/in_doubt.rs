@@ -23,7 +23,7 @@ printf '{"sent": true}'"#;
 const ONCE: Agent<'static> = Agent {
     name: "once",
     version: "1.0.0",
-    contract: "  effects: once\n  retry: { max_retries: 2, backoff_base: 0 }\n  output_schema: { type: object, required: [sent] }",
+    contract: "  effects: once\n  retry: { max_retries: 2, backoff_base: 0 }\n  output: { schema: { type: object, required: [sent] } }",
     script: SCRIPT,
 };
 

@@ -20,15 +20,15 @@ pub(crate) struct Options {
     run_again: bool,
     /// It did its work: the job is completed with this output, as JSON, as @FILE or as - for stdin.
     #[arg(long, value_name = "JSON|@FILE|-", group = "decision", allow_hyphen_values = true)]
-    output: Option<String>,
+    result: Option<String>,
     /// The job is failed for this reason; no retry follows.
     #[arg(long, value_name = "TEXT", group = "decision")]
     error: Option<String>,
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let body = match (&options.output, &options.error) {
-        (Some(text), _) => json!({"output": input::whole(text, "--output")?}),
+    let body = match (&options.result, &options.error) {
+        (Some(text), _) => json!({"output": input::whole(text, "--result")?}),
         (None, Some(error)) => json!({"error": error}),
         (None, None) => json!({"run_again": true}),
     };
