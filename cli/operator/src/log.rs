@@ -166,6 +166,8 @@ mod tests {
         let command = Command::ConfigureCluster(ConfigureCluster { config: ClusterConfig::default() });
         let request = Request { origin: Origin::duty(Namespace::default_namespace()), command };
         handle.propose(vec![request.clone(), request]).await.expect("proposed");
+        // The log is closed when nobody can ask about it any more.
+        drop(handle);
         service.shutdown().await;
 
         let page = read(dir.path(), Range::From(0), 100).expect("readable");

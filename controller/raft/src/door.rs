@@ -1,13 +1,14 @@
 //! The peer door: what this member offers the others of its group. Mounted by the controller's gRPC server.
 
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use atlas_env::Env;
 use atlas_state::State;
 use atlas_wire::limits::PEER_FRAME_BYTES_MAX;
 use atlas_wire::proto::peer::v1 as wire;
 use atlas_wire::proto::peer::v1::peer_service_server::{PeerService, PeerServiceServer};
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, stream};
 use openraft::raft::AppendEntriesRequest;
 use prost::Message;
 use tokio::sync::watch;
@@ -55,8 +56,8 @@ impl PeerService for PeerDoor {
     type AppendStream = Pin<Box<dyn Stream<Item = Result<wire::AppendResponse, Status>> + Send>>;
 
     async fn vote(&self, request: Request<wire::VoteRequest>) -> Result<Response<wire::VoteResponse>, Status> {
-        let wire::VoteRequest { cluster_id, body } = request.into_inner();
-        same_cluster(self.cluster_id, &cluster_id)?;
+        let wire::VoteRequest { cluster_id, body, to } = request.into_inner();
+        self.meant(&cluster_id, to)?;
         let ask: VoteAsk = decode("a vote", body).map_err(refused)?;
         let (ask, pre) = ask.into_raft().map_err(refused)?;
         let answer = if pre { self.raft.pre_vote(ask).await } else { self.raft.vote(ask).await };
@@ -68,23 +69,30 @@ impl PeerService for PeerDoor {
         &self,
         request: Request<Streaming<wire::AppendRequest>>,
     ) -> Result<Response<Self::AppendStream>, Status> {
-        let cluster_id = self.cluster_id;
+        let door = self.clone();
         let requests = request.into_inner().map(move |request| {
-            let wire::AppendRequest { cluster_id: found, body } = request?;
-            same_cluster(cluster_id, &found)?;
+            let wire::AppendRequest { cluster_id, body, to } = request?;
+            door.meant(&cluster_id, to)?;
             let append: AppendBody = decode("an append", body).map_err(refused)?;
             AppendEntriesRequest::<Types>::try_from(append).map_err(refused)
         });
-        // A message that cannot be read ends the stream: to skip it would leave a hole in the log.
-        let requests = requests.scan((), |(), append| {
-            let append = append.inspect_err(|error| tracing::warn!(%error, "a peer's append stream ends")).ok();
-            std::future::ready(append)
+        // A message that cannot be read ends the stream, and the peer is told why: to skip it would leave a hole in the log.
+        let refusal = Arc::new(Mutex::new(None));
+        let refused = Arc::clone(&refusal);
+        let requests = requests.scan((), move |(), append| {
+            let append = append.map_err(|status: Status| {
+                tracing::debug!(%status, "a peer's append stream ends");
+                *refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(status);
+            });
+            std::future::ready(append.ok())
         });
         let answers = self.raft.stream_append(requests).map(|answer| {
             let body = AppendAnswer::from(answer.map_err(stopped)?).encode_to_vec().into();
             Ok(wire::AppendResponse { body })
         });
-        Ok(Response::new(Box::pin(answers)))
+        let last = stream::once(async move { refusal.lock().unwrap_or_else(PoisonError::into_inner).take() });
+        let last = last.filter_map(|refusal| std::future::ready(refusal.map(Err)));
+        Ok(Response::new(Box::pin(answers.chain(last))))
     }
 
     async fn snapshot(
@@ -94,7 +102,7 @@ impl PeerService for PeerDoor {
         let mut parts = request.into_inner();
         let first = parts.message().await?.and_then(|part| part.head);
         let head = first.ok_or_else(|| Status::invalid_argument("a snapshot begins with its head"))?;
-        same_cluster(self.cluster_id, &head.cluster_id)?;
+        self.meant(&head.cluster_id, head.to)?;
         let head: SnapshotHead = decode("a snapshot's head", head.body).map_err(refused)?;
         let (vote, meta) = head.into_raft().map_err(refused)?;
         let snapshot = self.receive(&meta, parts).await?;
@@ -111,8 +119,8 @@ impl PeerService for PeerDoor {
         &self,
         request: Request<wire::TransferRequest>,
     ) -> Result<Response<wire::TransferResponse>, Status> {
-        let wire::TransferRequest { cluster_id, body } = request.into_inner();
-        same_cluster(self.cluster_id, &cluster_id)?;
+        let wire::TransferRequest { cluster_id, body, to } = request.into_inner();
+        self.meant(&cluster_id, to)?;
         let transfer: TransferBody = decode("a transfer", body).map_err(refused)?;
         let transfer = transfer.try_into().map_err(refused)?;
         let answer = self.raft.handle_transfer_leader(transfer).await;
@@ -141,6 +149,16 @@ impl PeerService for PeerDoor {
 }
 
 impl PeerDoor {
+    /// Refuses what was sent to another cluster, or to the member that was at this address before: to answer in its stead would
+    /// tell the leader that a log it counts on is gone.
+    fn meant(&self, cluster_id: &[u8], to: u64) -> Result<(), Status> {
+        same_cluster(self.cluster_id, cluster_id)?;
+        if to == *self.raft.node_id() {
+            return Ok(());
+        }
+        Err(Status::failed_precondition("another member is at this address now"))
+    }
+
     /// Puts the parts of a snapshot into a file, synced. Raft checks the whole before it is used.
     async fn receive(
         &self,

@@ -17,9 +17,10 @@ fn main() -> ExitCode {
             tracing::error!("{error:#}");
             #[expect(clippy::print_stderr, reason = "the log may not be set up yet, and a filter may hide errors")]
             {
-                eprintln!("error{}: {error:#}", code(&error));
-                if !code(&error).is_empty() {
-                    eprintln!("{DAMAGED}");
+                if is_damage(&error) {
+                    eprintln!("error[{DAMAGED}]: {error:#}\n{REPLACE}");
+                } else {
+                    eprintln!("error: {error:#}");
                 }
             }
             ExitCode::FAILURE
@@ -27,14 +28,15 @@ fn main() -> ExitCode {
     }
 }
 
-/// What to do about damaged files; the page of the code says more.
-const DAMAGED: &str = "stop using this data directory: with other controllers, remove this member, empty the directory and let it join \
+/// The code of files that cannot be trusted.
+const DAMAGED: &str = "E0120";
+
+/// What to do about them; the page of the code says more.
+const REPLACE: &str = "stop using this data directory: with other controllers, remove this member, empty the directory and let it join \
                        again; alone, restore a backup (atlasctl explain-error E0120)";
 
-/// The code of an error that has one, in brackets.
-fn code(error: &anyhow::Error) -> &'static str {
-    let damaged = error.downcast_ref::<StartError>().is_some_and(StartError::is_damage);
-    if damaged { "[E0120]" } else { "" }
+fn is_damage(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<StartError>().is_some_and(StartError::is_damage)
 }
 
 fn run() -> anyhow::Result<()> {

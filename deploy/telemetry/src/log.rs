@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn openraft_is_quiet_unless_it_is_named() {
-        assert_eq!(complete("info"), "info,openraft=warn");
+        assert_eq!(complete("info"), "info,openraft=warn,openraft::core::heartbeat=error");
         assert_eq!(complete("openraft=debug"), "openraft=debug");
     }
 

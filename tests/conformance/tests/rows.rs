@@ -41,7 +41,7 @@ fn pure_rules() {
 
 #[test]
 fn what_is_not_covered_is_skipped() {
-    let covered = ["contracts", "skills", "schema", "semver", "hardware", "retry", "jobs", "rest", "ws"];
+    let covered = ["contracts", "skills", "schema", "semver", "hardware", "retry", "jobs", "rest", "ws", "cli"];
     let all = std::fs::read_dir(folder().join("rows")).expect("the sample files").flatten();
     let names = all.map(|file| file.file_name().into_string().expect("UTF-8"));
     let names: Vec<_> =
@@ -59,8 +59,9 @@ fn processes() {
         return;
     }
     // Those that differ most in what they need; the command runs all of them.
-    let wanted = ["jobs-001", "jobs-008", "jobs-012", "jobs-038", "rest-005", "rest-046", "ws-002"];
-    let mut rows = rows(&["jobs.jsonl", "rest.jsonl", "ws.jsonl"]);
+    let wanted =
+        ["jobs-001", "jobs-008", "jobs-012", "jobs-038", "rest-005", "rest-046", "ws-002", "cli-001", "cli-005"];
+    let mut rows = rows(&["jobs.jsonl", "rest.jsonl", "ws.jsonl", "cli.jsonl"]);
     rows.retain(|row| wanted.contains(&row.id.as_str()));
     assert_eq!(check(&rows, 4), Tally { passed: wanted.len(), ..Tally::default() });
 }

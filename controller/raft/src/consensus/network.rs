@@ -114,7 +114,11 @@ impl Peer {
         option: RPCOption,
     ) -> Result<VoteResponse<Types>, RpcError> {
         let body = VoteAsk::of(&ask, pre).encode_to_vec().into();
-        let mut request = tonic::Request::new(wire::VoteRequest { cluster_id: self.cluster_id.clone().into(), body });
+        let mut request = tonic::Request::new(wire::VoteRequest {
+            cluster_id: self.cluster_id.clone().into(),
+            body,
+            to: self.member,
+        });
         request.set_timeout(option.hard_ttl());
         let answer = self.client()?.vote(request).await.map_err(failed)?.into_inner();
         let answer: VoteAnswer = message::decode("a vote", answer.body).map_err(garbled)?;
@@ -152,6 +156,7 @@ impl RaftNetworkV2<Types> for Peer {
         // The stream lives as long as the leadership; each answer has a deadline.
         Box::pin(async move {
             let cluster_id: bytes::Bytes = self.cluster_id.clone().into();
+            let to = self.member;
             let sent = Sent::default();
             let counted = sent.clone();
             // Before a stream is opened: openraft waits in here after a failure. A peer that refuses connections would else be asked
@@ -160,7 +165,7 @@ impl RaftNetworkV2<Types> for Peer {
             let requests = stream::once(std::future::ready(first)).chain(input).map(move |append| {
                 counted.count();
                 let body = AppendBody::of(&append).encode_to_vec().into();
-                wire::AppendRequest { cluster_id: cluster_id.clone(), body }
+                wire::AppendRequest { cluster_id: cluster_id.clone(), body, to }
             });
             let answers = self.client()?.append(requests).await.map_err(failed)?.into_inner();
             let answers = answers.map(|answer| {
@@ -191,6 +196,7 @@ impl RaftNetworkV2<Types> for Peer {
         let head = wire::SnapshotHead {
             cluster_id: self.cluster_id.clone().into(),
             body: message::SnapshotHead::of(vote, &snapshot.meta).encode_to_vec().into(),
+            to: self.member,
         };
         let head = wire::SnapshotRequest { head: Some(head), chunk: bytes::Bytes::new() };
         let chunks = stream::iter(snapshot.snapshot.chunks(CHUNK_BYTES))
@@ -215,8 +221,11 @@ impl RaftNetworkV2<Types> for Peer {
         option: RPCOption,
     ) -> Result<TransferLeaderResponse<Types>, RpcError> {
         let body = TransferBody::of(&req).encode_to_vec().into();
-        let mut request =
-            tonic::Request::new(wire::TransferRequest { cluster_id: self.cluster_id.clone().into(), body });
+        let mut request = tonic::Request::new(wire::TransferRequest {
+            cluster_id: self.cluster_id.clone().into(),
+            body,
+            to: self.member,
+        });
         request.set_timeout(option.hard_ttl());
         let answer = self.client()?.transfer(request).await.map_err(failed)?.into_inner();
         let answer: TransferAnswer = message::decode("an answer to a transfer", answer.body).map_err(garbled)?;

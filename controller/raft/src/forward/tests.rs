@@ -7,7 +7,7 @@ use std::time::Duration;
 use atlas_env::Env;
 use atlas_types::{JobId, Outcome, Request, RequestId};
 use atlas_wire::proto::peer::v1::peer_service_server::PeerService;
-use atlas_wire::proto::peer::v1::{ProposeRequest, ReadIndexRequest};
+use atlas_wire::proto::peer::v1::{ProposeRequest, ReadIndexRequest, VoteRequest};
 use tonic::Code;
 
 use self::trio::Trio;
@@ -164,6 +164,10 @@ async fn frames_of_strangers_are_refused() {
     assert_eq!(propose(&own, b"\x0a\x00").await, Code::InvalidArgument);
     let read = ReadIndexRequest { cluster_id: bytes::Bytes::new() };
     let refused = door.read_index(tonic::Request::new(read)).await.expect_err("refused");
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    // A member that took over the address of one whose disk is gone must not answer in its stead.
+    let vote = VoteRequest { cluster_id: own.clone(), body: bytes::Bytes::new(), to: 9 };
+    let refused = door.vote(tonic::Request::new(vote)).await.expect_err("another member is meant");
     assert_eq!(refused.code(), Code::FailedPrecondition);
     trio.stop().await;
 }

@@ -52,8 +52,3 @@ fn the_leader_is_isolated_with_clients_inside() {
 fn workers_are_isolated_for_longer_than_their_sessions_live() {
     short("worker-isolated");
 }
-
-#[test]
-fn members_are_replaced_with_empty_disks() {
-    short("member-replaced");
-}
