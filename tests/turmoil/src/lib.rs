@@ -5,8 +5,8 @@
 //! delay, each fault, openraft's own timeouts. The fast layer beside it, `atlas-sim`, models Raft and runs fifty times as many
 //! seeds; what this layer adds is that nothing between a proposal and the disk is modelled.
 //!
-//! A run has two phases. With faults, an [`oracle`](mod@oracle) sees every entry that a member applies, every answer, every execution, and
-//! each [`invariant`](mod@invariant) looks at it. Then the faults end: within 30 seconds one member leads, all are equal, and every job has
+//! A run has two phases. With faults, an `oracle` sees every entry that a member applies, every answer, every execution, and
+//! each `invariant` looks at it. Then the faults end: within 30 seconds one member leads, all are equal, and every job has
 //! ended or waits for a person. A run that did too little is void, which is a failure as well.
 //!
 //! A checker that has never failed is not trusted: [`Bug`] lists mistakes made on purpose, in the disk, the clock, the network or a
