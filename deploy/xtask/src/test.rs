@@ -21,7 +21,8 @@ pub(crate) struct Options {
 pub(crate) fn run_all(options: &Options) -> Result<()> {
     require_python()?;
     tools::want("ip", "iproute2");
-    run(&mut cargo(&["build", "--workspace", "--bins", "--locked"]))?;
+    // With the tests, so that programs and tests share one set of features, and each crate is compiled once.
+    run(&mut cargo(&["build", "--workspace", "--bins", "--tests", "--locked"]))?;
     if options.filter.is_empty() {
         run(&mut cargo(&["test", "--workspace", "--locked", "--doc"]))?;
     }
