@@ -2,7 +2,9 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{agent, agent_exec, cluster, deploy, dev, dev_member, explain_error, job, node, operator, run};
+use crate::command::{
+    agent, agent_exec, cluster, deploy, dev, dev_member, explain_error, init, job, node, operator, run, test,
+};
 use crate::exit;
 use crate::output::Form;
 
@@ -31,8 +33,12 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Starts a controller and a worker in one process, for development on this machine.
     Dev(dev::Options),
-    /// Checks, packs and registers the agents in some folders.
+    /// Makes a folder with an agent that works: contract, program and one test.
+    Init(init::Options),
+    /// Checks, tests, packs and registers the agents in some folders.
     Deploy(deploy::Options),
+    /// Runs the tests that lie beside agents, without a cluster.
+    Test(test::Options),
     /// Runs an agent on one input and prints its output.
     Run(run::Options),
     /// Jobs: requests to run one agent on one input.

@@ -7,10 +7,12 @@ pub(crate) mod deploy;
 pub(crate) mod dev;
 pub(crate) mod dev_member;
 pub(crate) mod explain_error;
+pub(crate) mod init;
 pub(crate) mod job;
 pub(crate) mod node;
 pub(crate) mod operator;
 pub(crate) mod run;
+pub(crate) mod test;
 pub(crate) mod version;
 
 use crate::arguments::Command;
@@ -25,7 +27,9 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Dev(options) => dev::run(context, &options),
         Command::DevMember(options) => dev_member::run(context, options),
         Command::AgentExec(options) => agent_exec::run(context, &options),
-        Command::Deploy(options) => block_on(deploy::run(context, &options)),
+        Command::Init(options) => init::run(context, &options),
+        Command::Deploy(options) => beside_a_trial(deploy::run(context, &options)),
+        Command::Test(options) => beside_a_trial(test::run(context, &options)),
         Command::ExplainError(options) => explain_error::run(context, &options),
         Command::Run(options) => block_on(run::run(context, &options)),
         Command::Job(verb) => block_on(job::run(context, &verb)),
@@ -40,7 +44,14 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
 /// A client needs one thread.
 fn block_on<F: Future<Output = Result<Exit, Failure>>>(command: F) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let refused =
-        |error| Failure::new("E0104", Exit::Short, format!("the async runtime could not be started: {error}"));
-    runtime.map_err(refused)?.block_on(command)
+    runtime.map_err(|error| no_runtime(&error))?.block_on(command)
+}
+
+/// A command that may start a cluster for a moment; Ctrl-C ends it together with this process.
+fn beside_a_trial<F: Future<Output = Result<Exit, Failure>>>(command: F) -> Result<Exit, Failure> {
+    atlas_dev::runtime().map_err(|error| no_runtime(&error))?.block_on(command)
+}
+
+fn no_runtime(error: &std::io::Error) -> Failure {
+    Failure::new("E0104", Exit::Short, format!("the async runtime could not be started: {error}"))
 }

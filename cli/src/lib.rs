@@ -17,6 +17,7 @@ mod output;
 mod reference;
 mod source;
 mod sse;
+mod trial;
 mod words;
 
 use std::process::ExitCode;

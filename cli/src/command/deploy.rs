@@ -1,15 +1,19 @@
 //! `atlasctl deploy`: from a folder with an agent to a registered version.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use atlas_contract::fixture::Expected;
 use atlas_contract::{ContractError, Violation};
 use atlas_package::{PackError, Package, Skipped};
 use serde_json::{Value, json};
 
+use crate::command::test::before_deploy;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
+use crate::trial::{self, Case, Trial};
 use crate::words;
 
 /// What to deploy.
@@ -18,31 +22,47 @@ pub(crate) struct Options {
     /// Folders that hold an agent.yaml, or folders of such folders.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Checks and packs, and sends nothing.
+    /// Checks, tests and packs, and sends nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Leaves the tests beside the agents alone.
+    #[arg(long)]
+    no_test: bool,
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let client = context.client()?;
-    let mut answers = Vec::new();
-    let mut names = Vec::new();
-    // All are packed before the first is sent: a mistake in the last one leaves nothing half done.
-    let mut packages = Vec::new();
+    // All are packed and tested before the first is sent: a mistake in the last one leaves nothing half done.
+    let mut found = Vec::new();
     for path in &options.paths {
         for folder in folders(path)? {
-            packages.push(pack(&folder)?);
+            found.push((pack(&folder)?, trial::cases(&folder)?));
         }
     }
+    let tested = if options.no_test { vec![None; found.len()] } else { tested(&found).await? };
+    let mut answers = Vec::new();
+    let mut names = Vec::new();
     let mut next = None;
-    for package in packages {
+    for ((package, cases), tested) in found.into_iter().zip(tested) {
         let agent = format!("{} {}", package.contract.name, package.contract.version);
         let digest = package.digest.to_string();
         let (files, size) = (words::count(package.files as u64, "file"), words::bytes(package.bytes.len() as u64));
-        context.note(&format!("{agent}   checked    contract valid"));
+        let tests = match tested {
+            Some((count, took)) => {
+                let took = words::milliseconds(took.as_secs_f64() * 1000.0);
+                format!("{} passed in {took}", words::count(count as u64, "test"))
+            }
+            None if cases.is_empty() => "no tests".to_owned(),
+            None => "not tested".to_owned(),
+        };
+        context.note(&format!("{agent}   checked    contract valid, {tests}"));
+        for warning in &package.contract.warnings {
+            context.note(&format!("{agent}   warning    {warning}"));
+        }
         context.note(&format!("{agent}   packed     {files}, {size}, {}", digest.get(..15).unwrap_or(&digest)));
         names.push(format!("agent/{}", package.contract.name));
-        let input = example(&package.contract.input_schema);
+        let input = example(&cases, &package.contract.input_schema);
+        let input = input.to_string().replace('\'', r"'\''");
         next = Some(format!("next: atlasctl run {} --input '{input}'", package.contract.name));
         if options.dry_run {
             let (name, version) = (package.contract.name.to_string(), package.contract.version.to_string());
@@ -59,8 +79,29 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     Ok(Exit::Done)
 }
 
+/// How many tests of each agent passed and in what time; one that fails ends it. Nothing is started if there is none.
+async fn tested(found: &[(Package, Vec<Case>)]) -> Result<Vec<Option<(usize, Duration)>>, Failure> {
+    if found.iter().all(|(_, cases)| cases.is_empty()) {
+        return Ok(vec![None; found.len()]);
+    }
+    let trial = Trial::start().await?;
+    let ran = async {
+        for (package, _) in found {
+            trial.register(package).await?;
+        }
+        let mut all = Vec::new();
+        for (package, cases) in found {
+            all.push(before_deploy(&trial, package, cases).await?);
+        }
+        Ok(all)
+    };
+    let ran = ran.await;
+    trial.end().await;
+    ran
+}
+
 /// The folder itself if it is an agent, else every agent below it.
-fn folders(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+pub(crate) fn folders(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if path.join(atlas_package::CONTRACT_FILE).is_file() {
         return Ok(vec![path.to_owned()]);
     }
@@ -78,7 +119,7 @@ fn folders(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(discovery.found.into_iter().map(|found| found.dir).collect())
 }
 
-fn pack(path: &Path) -> Result<Package, Failure> {
+pub(crate) fn pack(path: &Path) -> Result<Package, Failure> {
     atlas_package::pack(path).map_err(|error| match &error {
         PackError::Contract(contract) => refused(path, contract),
         _ => {
@@ -100,8 +141,12 @@ fn refused(path: &Path, error: &ContractError) -> Failure {
     Failure { places, ..Failure::new("E1103", Exit::Invalid, message) }
 }
 
-/// An input to begin with: each required member with a value of its type.
-fn example(schema: &Value) -> Value {
+/// An input to begin with: that of the first test which completes, else each required member with a value of its type.
+fn example(cases: &[Case], schema: &Value) -> Value {
+    let completes = |case: &&Case| matches!(case.fixture.expected, Expected::Output(_));
+    if let Some(case) = cases.iter().find(completes) {
+        return case.fixture.input.clone();
+    }
     let value = |name: &str| {
         let property = &schema["properties"][name];
         match property["enum"].get(0) {
@@ -150,8 +195,8 @@ mod tests {
             "properties": {"name": {"type": "string"}, "n": {"type": "integer"}, "style": {"enum": ["a", "b"]}, "x": {}},
             "required": ["name", "n", "style"],
         });
-        assert_eq!(example(&schema), json!({"name": "…", "n": 1, "style": "a"}));
-        assert_eq!(example(&json!({})), json!({}));
+        assert_eq!(example(&[], &schema), json!({"name": "…", "n": 1, "style": "a"}));
+        assert_eq!(example(&[], &json!({})), json!({}));
     }
 
     #[test]

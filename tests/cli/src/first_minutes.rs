@@ -49,6 +49,29 @@ fn a_taken_port_is_told_with_its_owner() {
 }
 
 #[test]
+fn an_agent_in_a_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dev = Dev::start(folder.path(), ["--ephemeral"]);
+    let mut session = Session::new("An agent in a file", folder.path(), Some(dev.server()));
+    session.run("atlasctl init hello");
+    session.run("cat hello/agent.yaml");
+    session.run("atlasctl deploy ./hello");
+    session.run(r#"atlasctl run hello --input '{"name":"Ada"}'"#);
+    session.run("atlasctl run hello name=Ada");
+    session.run(r#"atlasctl run hello --input '{"nme":"Ada"}'"#);
+    session.run("atlasctl init hello");
+    session.run("atlasctl init --template python agents/polite && atlasctl test .");
+    session.run("sed -i s/Hello/Goodbye/ hello/agent.sh && atlasctl test . --junit results.xml");
+    session.run("grep -c testcase results.xml");
+    session.run("atlasctl deploy hello");
+    session.run("atlasctl deploy hello --no-test -o name");
+    session.run("echo 'inptu: {}' > hello/tests/wrong.yaml; atlasctl test hello");
+    session.run("atlasctl test agents/polite/tests");
+    session.run("atlasctl init --template rust x");
+    expect_file!["../transcripts/init.txt"].assert_eq(&session.page());
+}
+
+#[test]
 fn run_it_and_get_it_wrong_once() {
     let folder = tempfile::tempdir().expect("a folder");
     write_agent(&folder.path().join("agents"), &HELLO);

@@ -25,7 +25,8 @@ pub(super) fn print(
     let data = data(options, cluster.data_dir());
     let known = if agents == 0 { "none yet".to_owned() } else { agents.to_string() };
     let api = format!("{http}/api");
-    let server = if http == SERVER_DEFAULT { String::new() } else { format!(" --server {http}") };
+    let first = if agents == 0 { "init hello" } else { "agent list" };
+    let server = if http == SERVER_DEFAULT { String::new() } else { format!("export ATLAS_SERVER={http}; ") };
     context.note(&format!(
         "Atlas {} · DEVELOPMENT MODE — no authentication, loopback only\n\n\
          \x20 API         {api:<35} workers {}\n\
@@ -33,7 +34,7 @@ pub(super) fn print(
          \x20 Data        {data}\n\
          \x20 Node        {}\n\
          \x20 Agents      {known}; watching {}\n\n\
-         Ready in {:.1} s.  Next, in another terminal:  atlasctl{server} agent list",
+         Ready in {:.1} s.  Next, in another terminal:  {server}atlasctl {first}",
         env!("CARGO_PKG_VERSION"),
         cluster.workers(),
         describe(node),

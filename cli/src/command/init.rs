@@ -1,0 +1,164 @@
+//! `atlasctl init`: a folder with an agent that works: contract, program and one test.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use atlas_types::AgentName;
+use serde_json::json;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Shown;
+use crate::words::could_not;
+
+/// What to begin with.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The folder to make; its last part is the agent's name.
+    #[arg(value_name = "NAME", default_value = "hello")]
+    folder: PathBuf,
+    /// What the program is written in.
+    #[arg(long, value_enum, default_value_t = Template::Exec)]
+    template: Template,
+}
+
+/// A start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Template {
+    /// Any program: JSON on stdin, JSON on stdout.
+    Exec,
+    /// A class in Python.
+    Python,
+}
+
+/// A file of a template: its path, what it is, its text, and whether it can be started.
+struct File {
+    path: &'static str,
+    what: &'static str,
+    text: &'static str,
+    program: bool,
+}
+
+const fn file(path: &'static str, what: &'static str, text: &'static str) -> File {
+    File { path, what, text, program: false }
+}
+
+/// What stands for the agent's name in a template.
+const NAME: &str = "name: NAME\n";
+
+const CONTRACT: &str = "contract: in {name}, out {greeting}";
+const TEST: File = file("tests/ok.yaml", "one test", include_str!("../../templates/ok.yaml"));
+const EXEC: [File; 3] = [
+    file("agent.yaml", CONTRACT, include_str!("../../templates/exec/agent.yaml")),
+    File {
+        program: true,
+        ..file("agent.sh", "the program: JSON on stdin, JSON on stdout", include_str!("../../templates/exec/agent.sh"))
+    },
+    TEST,
+];
+const PYTHON: [File; 3] = [
+    file("agent.yaml", CONTRACT, include_str!("../../templates/python/agent.yaml")),
+    file("agent.py", "the program: a class with execute", include_str!("../../templates/python/agent.py")),
+    TEST,
+];
+
+pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let folder = &options.folder;
+    let name = name(folder)?;
+    match fs::read_dir(folder).map(|entries| entries.take(1).count()) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Ok(0) => {}
+        Ok(_) => {
+            let message = format!("\"{}\" is there already and not empty", folder.display());
+            return Err(Failure::new("E0121", Exit::Conflict, message)
+                .with_next("take another name: atlasctl init NAME   or deploy what is there: atlasctl deploy DIR"));
+        }
+        Err(error) => return Err(could_not("make", folder, &error)),
+    }
+    let files = match options.template {
+        Template::Exec => &EXEC,
+        Template::Python => &PYTHON,
+    };
+    for file in files {
+        write(folder, file, name.as_str())?;
+    }
+    let path = |file: &File| folder.join(file.path).display().to_string();
+    let width = files.iter().map(|file| path(file).chars().count()).max().unwrap_or(0);
+    let text = files.iter().map(|file| format!("{:width$}   {}\n", path(file), file.what)).collect();
+    let value = files.iter().map(|file| json!({"path": path(file), "what": file.what})).collect();
+    context.show(&Shown { value, text, names: files.iter().map(path).collect() })?;
+    context.next(&format!("next: atlasctl deploy {}", as_path(folder)));
+    Ok(Exit::Done)
+}
+
+/// The agent's name: the last part of the folder's path.
+fn name(folder: &Path) -> Result<AgentName, Failure> {
+    let last = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    AgentName::new(last).map_err(|error| {
+        let message = format!("\"{}\" cannot be an agent's name: {}", folder.display(), atlas_dev::chain(&error));
+        Failure::usage(message).with_next("write: atlasctl init NAME")
+    })
+}
+
+/// Writes one file; one that came to be there meanwhile is not overwritten.
+fn write(folder: &Path, file: &File, name: &str) -> Result<(), Failure> {
+    let path = folder.join(file.path);
+    let failed = |error: std::io::Error| could_not("write", &path, &error);
+    fs::create_dir_all(path.parent().unwrap_or(folder)).map_err(failed)?;
+    let text = file.text.replace(NAME, &format!("name: {}\n", quoted(name)));
+    let mut opened = fs::File::create_new(&path).map_err(failed)?;
+    std::io::Write::write_all(&mut opened, text.as_bytes()).map_err(failed)?;
+    if file.program {
+        opened.set_permissions(fs::Permissions::from_mode(0o755)).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// A name as YAML; most need no quotes.
+fn quoted(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+        && !["y", "n", "yes", "no", "on", "off", "true", "false", "null"].contains(&name.to_lowercase().as_str());
+    if plain { name.to_owned() } else { json!(name).to_string() }
+}
+
+/// A folder as it is told to `deploy`, which must not take it for anything else.
+fn as_path(folder: &Path) -> String {
+    if folder.is_absolute() || folder.starts_with(".") || folder.starts_with("..") {
+        return folder.display().to_string();
+    }
+    format!("./{}", folder.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_template_keeps_its_contract_whatever_its_name() {
+        for template in [&EXEC, &PYTHON] {
+            for name in ["hello", "no", "1", "a: b", "größe"] {
+                let dir = tempfile::tempdir().expect("a folder");
+                for file in template {
+                    write(dir.path(), file, name).expect("written");
+                }
+                let package = atlas_package::pack(dir.path()).unwrap_or_else(|error| panic!("{name}: {error:?}"));
+                assert_eq!(package.contract.name.as_str(), name);
+                assert_eq!(package.contract.warnings, []);
+                assert_eq!(package.files, 3);
+                assert!(write(dir.path(), &template[0], name).is_err(), "nothing is overwritten");
+            }
+        }
+    }
+
+    #[test]
+    fn folders_name_agents() {
+        assert_eq!(name(Path::new("agents/hello")).expect("a name").as_str(), "hello");
+        assert!(name(Path::new("..")).is_err());
+        assert_eq!(as_path(Path::new("hello")), "./hello");
+        assert_eq!(as_path(Path::new("../hello")), "../hello");
+    }
+}

@@ -1,0 +1,231 @@
+//! `atlasctl test`: the tests that lie beside agents, each run as a job.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_package::Package;
+use serde_json::json;
+
+use crate::command::deploy::{folders, pack};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Form, Shown};
+use crate::trial::{self, Case, Trial, Verdict};
+use crate::words::{self, could_not};
+
+/// What to test.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The folder of an agent, or a folder of such folders.
+    #[arg(default_value = ".")]
+    path: PathBuf,
+    /// Also writes the results to this file, as JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+}
+
+/// One test that ran.
+struct Row {
+    agent: String,
+    path: String,
+    name: String,
+    took: Duration,
+    /// What was expected and what came instead.
+    wrong: Option<(String, String)>,
+}
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let mut agents = Vec::new();
+    for folder in folders(&options.path)? {
+        agents.push((pack(&folder)?, trial::cases(&folder)?));
+    }
+    let clock = Env::system().clock;
+    let trial = Trial::start().await?;
+    let since = clock.monotonic();
+    let ran = all(context, &trial, &agents).await;
+    let took = clock.monotonic().saturating_sub(since);
+    trial.end().await;
+    let rows = ran?;
+    if let Some(file) = &options.junit {
+        std::fs::write(file, junit(&rows, took)).map_err(|error| could_not("write", file, &error))?;
+    }
+    let value = |row: &Row| {
+        let wrong = row.wrong.as_ref();
+        json!({
+            "agent": row.agent, "file": row.path, "name": row.name, "passed": wrong.is_none(), "took_ms": row.took.as_millis() as u64,
+            "expected": wrong.map(|(expected, _)| expected), "actual": wrong.map(|(_, actual)| actual),
+        })
+    };
+    let names = rows.iter().map(|row| format!("test/{}", row.path)).collect();
+    if context.form != Form::Table {
+        context.show(&Shown { value: rows.iter().map(value).collect(), text: String::new(), names })?;
+    }
+    let failed = rows.iter().filter(|row| row.wrong.is_some()).count() as u64;
+    let passed = words::count(rows.len() as u64 - failed, "test");
+    let took = words::milliseconds(took.as_secs_f64() * 1000.0);
+    match failed {
+        0 if rows.is_empty() => context.note("there are no tests: put some beside agent.yaml, as tests/NAME.yaml"),
+        0 => context.note(&format!("{passed} passed in {took}")),
+        failed => context.note(&format!("{passed} passed, {failed} failed in {took}")),
+    }
+    Ok(if failed == 0 && !rows.is_empty() { Exit::Done } else { Exit::Short })
+}
+
+/// Every agent is registered before the first test runs: they may need each other.
+async fn all(context: &Context, trial: &Trial, agents: &[(Package, Vec<Case>)]) -> Result<Vec<Row>, Failure> {
+    for (package, _) in agents {
+        trial.register(package).await?;
+    }
+    let width = agents.iter().flat_map(|(_, cases)| cases).map(|case| shown(&case.path).chars().count()).max();
+    let mut rows = Vec::new();
+    for (package, cases) in agents {
+        for case in cases {
+            let verdict = trial.check(package, case).await?;
+            let row = row(package, case, verdict);
+            if context.form == Form::Table {
+                context.print(&line(&row, width.unwrap_or(0)))?;
+            }
+            rows.push(row);
+        }
+    }
+    Ok(rows)
+}
+
+fn row(package: &Package, case: &Case, verdict: Verdict) -> Row {
+    Row {
+        agent: format!("{} {}", package.contract.name, package.contract.version),
+        path: shown(&case.path),
+        name: case.fixture.name.clone(),
+        took: verdict.took,
+        wrong: verdict.mismatch.map(|mismatch| (mismatch.expected, mismatch.actual)),
+    }
+}
+
+/// A path as it would be typed.
+fn shown(path: &Path) -> String {
+    path.strip_prefix(".").unwrap_or(path).display().to_string()
+}
+
+/// `ok    hello/tests/ok.yaml   9 ms   a greeting has the name in it`, and what was wrong below it.
+fn line(row: &Row, width: usize) -> String {
+    let word = if row.wrong.is_none() { "ok" } else { "FAIL" };
+    let took = words::milliseconds(row.took.as_secs_f64() * 1000.0);
+    let mut line = format!("{word:<4}  {:width$}  {took:>7}  {}", row.path, row.name).trim_end().to_owned() + "\n";
+    if let Some((expected, actual)) = &row.wrong {
+        line += &format!("      expected  {expected}\n      got       {actual}\n");
+    }
+    line
+}
+
+/// The results in the form that build servers read.
+fn junit(rows: &[Row], took: Duration) -> String {
+    let failures = rows.iter().filter(|row| row.wrong.is_some()).count();
+    let mut page = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let seconds = |took: Duration| format!("{:.3}", took.as_secs_f64());
+    let _ = writeln!(
+        page,
+        "<testsuite name=\"atlas\" tests=\"{}\" failures=\"{failures}\" time=\"{}\">",
+        rows.len(),
+        seconds(took)
+    );
+    for row in rows {
+        let (agent, path, time) = (escaped(&row.agent), escaped(&row.path), seconds(row.took));
+        let _ = write!(page, "  <testcase classname=\"{agent}\" name=\"{path}\" time=\"{time}\"");
+        let _ = match &row.wrong {
+            None => writeln!(page, "/>"),
+            Some((expected, actual)) => {
+                let told = escaped(&format!("expected {expected}, got {actual}"));
+                writeln!(page, "><failure message=\"{told}\"/></testcase>")
+            }
+        };
+    }
+    page + "</testsuite>\n"
+}
+
+/// A text as an attribute of XML, which has no way to write most control characters.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\n' | '\t' | '\r' => out += &format!("&#{};", u32::from(c)),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The tests of one agent before it is deployed: how many passed, and in what time. None if it has none.
+pub(crate) async fn before_deploy(
+    trial: &Trial,
+    package: &Package,
+    cases: &[Case],
+) -> Result<Option<(usize, Duration)>, Failure> {
+    let clock = Env::system().clock;
+    let since = clock.monotonic();
+    let mut places = Vec::new();
+    for case in cases {
+        let verdict = trial.check(package, case).await?;
+        if let Some(mismatch) = verdict.mismatch {
+            places.push((shown(&case.path), mismatch.to_string()));
+        }
+    }
+    if places.is_empty() {
+        return Ok((!cases.is_empty()).then(|| (cases.len(), clock.monotonic().saturating_sub(since))));
+    }
+    let (name, version) = (&package.contract.name, package.contract.version);
+    let message =
+        format!("{} of {} of {name} {version} failed", places.len(), words::count(cases.len() as u64, "test"));
+    let failure = Failure::new("E1121", Exit::Invalid, message);
+    Err(Failure { places, ..failure.with_next("run them: atlasctl test DIR   or deploy all the same: --no-test") })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn rows() -> [Row; 2] {
+        let row = |path: &str, wrong| Row {
+            agent: "hello 0.1.0".to_owned(),
+            path: path.to_owned(),
+            name: "a greeting".to_owned(),
+            took: Duration::from_millis(9),
+            wrong,
+        };
+        [row("a.yaml", None), row("longer.yaml", Some(("{\"a\":1}".to_owned(), "the error \"<\u{1}>\"".to_owned())))]
+    }
+
+    #[test]
+    fn a_test_is_a_line_and_a_failure_says_what_came_instead() {
+        let all: String = rows().iter().map(|row| line(row, 11)).collect();
+        expect![[r#"
+            ok    a.yaml          9 ms  a greeting
+            FAIL  longer.yaml     9 ms  a greeting
+                  expected  {"a":1}
+                  got       the error "<>"
+        "#]]
+        .assert_eq(&all.replace('\u{1}', ""));
+    }
+
+    #[test]
+    fn build_servers_read_the_results() {
+        let page = junit(&rows(), Duration::from_millis(20));
+        expect![[r#"
+            <?xml version="1.0" encoding="UTF-8"?>
+            <testsuite name="atlas" tests="2" failures="1" time="0.020">
+              <testcase classname="hello 0.1.0" name="a.yaml" time="0.009"/>
+              <testcase classname="hello 0.1.0" name="longer.yaml" time="0.009"><failure message="expected {&quot;a&quot;:1}, got the error &quot;&lt;�&gt;&quot;"/></testcase>
+            </testsuite>
+        "#]]
+        .assert_eq(&page);
+    }
+}

@@ -1,0 +1,145 @@
+//! A cluster for a moment, in this process and on this machine, on which agents are tried before anybody depends on them.
+//!
+//! It is the cluster of `atlasctl dev` with data that is thrown away: what passes here meets the same contract checks, the same
+//! providers and the same limits as a deployed agent. Only the demands for hardware are not checked.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use atlas_contract::fixture::{Fixture, Mismatch};
+use atlas_dev::{Cluster, Ports};
+use atlas_env::Env;
+use atlas_package::Package;
+use serde_json::{Value, json};
+
+use crate::api::{self, Job};
+use crate::client::Client;
+use crate::ending;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::words::could_not;
+
+/// Largest fixture that is read.
+const FIXTURE_BYTES_MAX: u64 = 16 << 20;
+
+/// A test beside an agent, with the file it stands in.
+pub(crate) struct Case {
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// What it says.
+    pub(crate) fixture: Fixture,
+}
+
+/// What became of a test.
+pub(crate) struct Verdict {
+    /// How long the job took, from submission to its end.
+    pub(crate) took: Duration,
+    /// How it ended otherwise than it should have.
+    pub(crate) mismatch: Option<Mismatch>,
+}
+
+/// The tests beside the agent in `folder`: `tests/*.yaml`, by name.
+pub(crate) fn cases(folder: &Path) -> Result<Vec<Case>, Failure> {
+    let dir = folder.join("tests");
+    let entries = match std::fs::read_dir(&dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(could_not("read", &dir, &error)),
+    };
+    let files = entries.flatten().map(|entry| entry.path());
+    let is_fixture = |path: &PathBuf| {
+        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        !hidden && path.extension().is_some_and(|end| end == "yaml") && path.is_file()
+    };
+    let mut files: Vec<PathBuf> = files.filter(is_fixture).collect();
+    files.sort();
+    files.into_iter().map(read).collect()
+}
+
+fn read(path: PathBuf) -> Result<Case, Failure> {
+    let file = std::fs::File::open(&path).map_err(|error| could_not("read", &path, &error))?;
+    let mut text = Vec::new();
+    std::io::Read::read_to_end(&mut std::io::Read::take(file, FIXTURE_BYTES_MAX), &mut text)
+        .map_err(|error| could_not("read", &path, &error))?;
+    match Fixture::parse(&text) {
+        Ok(fixture) => Ok(Case { path, fixture }),
+        Err(error) => {
+            let message = format!("the fixture \"{}\" cannot be used: {}", path.display(), atlas_dev::chain(&error));
+            let failure = Failure::new("E1122", Exit::Invalid, message);
+            Err(failure.with_next("what a fixture looks like: atlasctl docs fixtures"))
+        }
+    }
+}
+
+/// A running one.
+pub(crate) struct Trial {
+    cluster: Cluster,
+    client: Client,
+    env: Env,
+}
+
+impl Trial {
+    /// Starts one on free ports; needs the runtime of `atlas_dev`.
+    pub(crate) async fn start() -> Result<Self, Failure> {
+        let env = Env::system();
+        let failed = |error: &(dyn std::error::Error + 'static)| {
+            Failure::new("E0109", Exit::Short, format!("agents cannot be tried here: {}", atlas_dev::chain(error)))
+                .with_next("deploy without their tests: atlasctl deploy --no-test DIR")
+        };
+        let ports = Ports::choose(0).map_err(|error| failed(&error))?;
+        let options = atlas_dev::Options {
+            node: Some("trial".to_owned()),
+            hardware_checks: false,
+            ..atlas_dev::Options::new(ports)
+        };
+        let cluster = Cluster::start(options, env.clone()).await.map_err(|error| failed(&error))?;
+        let client = Client::new(&format!("http://{}", cluster.http()))?;
+        Ok(Self { cluster, client, env })
+    }
+
+    /// Makes an agent known, so that it can be tried, or so that others find it.
+    pub(crate) async fn register(&self, package: &Package) -> Result<(), Failure> {
+        self.client.upload(&["api", "agents"], package.bytes.clone()).await.map(|_| ())
+    }
+
+    /// Runs one test of an agent.
+    pub(crate) async fn check(&self, package: &Package, case: &Case) -> Result<Verdict, Failure> {
+        let (name, version) = (package.contract.name.as_str(), package.contract.version.to_string());
+        let body = json!({"agent": name, "version": version, "input": case.fixture.input});
+        let since = self.env.clock.monotonic();
+        let answer = self.client.post(&["api", "jobs"], &[], &body).await?;
+        let id = answer["id"].as_str().ok_or_else(|| Failure::answer("a submission is answered with an id"))?;
+        let job: Job = api::read(&ending::wait(&self.client, id, None).await?)?;
+        let took = self.env.clock.monotonic().saturating_sub(since);
+        let output = job.output_data.unwrap_or(Value::Null);
+        let ended = if job.status == "completed" { Ok(&output) } else { Err(job.error.as_str()) };
+        Ok(Verdict { took, mismatch: case.fixture.check(ended).err() })
+    }
+
+    /// Ends it in order.
+    pub(crate) async fn end(self) {
+        self.cluster.shutdown().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fixtures_are_read_in_order_and_a_wrong_one_is_named() {
+        let dir = tempfile::tempdir().expect("a folder");
+        assert!(cases(dir.path()).expect("none").is_empty());
+        let tests = dir.path().join("tests");
+        std::fs::create_dir(&tests).expect("made");
+        for name in ["b.yaml", "a.yaml", ".hidden.yaml", "notes.md"] {
+            std::fs::write(tests.join(name), "output: {}").expect("written");
+        }
+        let names: Vec<PathBuf> = cases(dir.path()).expect("two").into_iter().map(|case| case.path).collect();
+        assert_eq!(names, [tests.join("a.yaml"), tests.join("b.yaml")]);
+        std::fs::write(tests.join("c.yaml"), "inptu: {}").expect("written");
+        let failure = cases(dir.path()).err().expect("a wrong one");
+        assert_eq!(failure.code.as_deref(), Some("E1122"));
+        assert!(failure.message.contains("c.yaml"), "{failure}");
+    }
+}
