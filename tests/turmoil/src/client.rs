@@ -27,7 +27,7 @@ struct Client {
 
 /// Runs until the client has done what its options say.
 pub(crate) async fn run(cluster: Cluster, index: usize) -> turmoil::Result {
-    let env = cluster.env("client");
+    let env = cluster.env(&format!("u{}", index + 1));
     let rng = Rng::new(cluster.draw());
     let options = cluster.options();
     let mut client = Client { cluster, index, env, rng, jobs: Vec::new(), seen: Seq(0) };

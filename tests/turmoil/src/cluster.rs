@@ -16,7 +16,7 @@ use atlas_types::{Assignment, Inventory, JobId, MemberId};
 use tokio::sync::broadcast;
 
 use crate::frames::Frame;
-use crate::machine::{self, Liar, Lie, SimFiles, Skew};
+use crate::machine::{self, Liar, Lie, SimFiles, Skew, Sockets};
 use crate::seen::Seen;
 use crate::wire::{Answer, Ask};
 use crate::{Bug, Options};
@@ -37,6 +37,7 @@ struct Shared {
     rng: Rng,
     members: Vec<Machine>,
     skews: BTreeMap<String, Skew>,
+    sockets: BTreeMap<String, Sockets>,
     questions: BTreeMap<u64, Ask>,
     answers: BTreeMap<u64, Answer>,
     frames: BTreeMap<u64, Frame>,
@@ -55,6 +56,15 @@ struct Machine {
     handle: Option<Handle>,
     batches: Option<broadcast::Receiver<Arc<AppliedBatch>>>,
     transfer: Option<MemberId>,
+}
+
+impl Shared {
+    /// A program starts on this host.
+    fn connect(&mut self, host: &str) -> Sockets {
+        let sockets = Sockets::default();
+        self.sockets.insert(host.to_owned(), sockets.clone());
+        sockets
+    }
 }
 
 impl Cluster {
@@ -84,6 +94,7 @@ impl Cluster {
             rng,
             members,
             skews,
+            sockets: BTreeMap::new(),
             questions: BTreeMap::new(),
             answers: BTreeMap::new(),
             frames: BTreeMap::new(),
@@ -115,7 +126,14 @@ impl Cluster {
         let mut shared = self.shared();
         let skew = shared.skews.get(host).cloned().unwrap_or_default();
         let seed = shared.rng.next();
-        machine::env(seed, skew, SimFiles::default())
+        machine::env(seed, skew, SimFiles::default(), shared.connect(host))
+    }
+
+    /// The program on this host is about to be killed.
+    pub(crate) fn going_down(&self, host: &str) {
+        if let Some(sockets) = self.shared().sockets.get(host) {
+            sockets.end();
+        }
     }
 
     /// How a host's clocks are wrong.
@@ -136,11 +154,12 @@ impl Cluster {
         let mut shared = self.shared();
         let seed = shared.rng.next();
         let skew = shared.skews.get(&format!("c{}", member + 1)).cloned().unwrap_or_default();
+        let sockets = shared.connect(&format!("c{}", member + 1));
         let Shared { options, members, .. } = &mut *shared;
         let bug = options.bug;
         let machine = &mut members[member];
         machine.files = machine.files.again();
-        let env = machine::env(seed, skew, machine.files.clone());
+        let env = machine::env(seed, skew, machine.files.clone(), sockets);
         let all = (0..options.members).map(|n| (id(n), at(n))).collect();
         let driver = machine.disk.slow_driver();
         let options = atlas_raft::Options {

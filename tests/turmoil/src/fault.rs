@@ -109,6 +109,7 @@ impl World {
             // The first has been there for long.
             disk.sequences().into_iter().skip(1).next_back().into_iter().for_each(|newest| disk.remove(newest));
         }
+        self.cluster.going_down(&host(member));
         sim.crash(host(member));
         self.cluster.see(Seen::Down { member });
     }
@@ -236,6 +237,7 @@ impl World {
             return false;
         }
         self.look();
+        self.cluster.going_down(&worker(node));
         sim.crash(worker(node));
         self.cluster.see(Seen::WorkerDown { node: crate::worker::node(node) });
         self.cluster.count("workers killed");

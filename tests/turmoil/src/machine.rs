@@ -4,6 +4,7 @@ mod clock;
 mod files;
 mod liar;
 mod net;
+mod real;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +16,8 @@ pub(crate) use clock::{Skew, now};
 use clock::Clock;
 pub(crate) use files::SimFiles;
 pub(crate) use liar::{Liar, Lie};
-pub(crate) use net::{Accepted, Net};
+pub(crate) use net::{Accepted, Net, Sockets};
+pub(crate) use real::Simulated;
 
 /// Numbers that a seed decides.
 struct Numbers(Mutex<Rng>);
@@ -27,11 +29,11 @@ impl Entropy for Numbers {
 }
 
 /// The machine as a program sees it that starts now.
-pub(crate) fn env(seed: u64, skew: Skew, files: SimFiles) -> Env {
+pub(crate) fn env(seed: u64, skew: Skew, files: SimFiles, sockets: Sockets) -> Env {
     Env {
         clock: Arc::new(Clock::new(skew)),
         entropy: Arc::new(Numbers(Mutex::new(Rng::new(seed)))),
-        net: Arc::new(Net),
+        net: Arc::new(Net(sockets)),
         files: Arc::new(files),
         threads: Threads::None,
     }

@@ -12,6 +12,7 @@ use turmoil::{Builder, Sim};
 
 use crate::cluster::Cluster;
 use crate::fault::Due;
+use crate::machine::Simulated;
 use crate::oracle::Oracle;
 use crate::seen::Seen;
 use crate::{Bug, Options, client, member, worker};
@@ -162,6 +163,8 @@ pub(crate) struct World {
     due: BinaryHeap<Reverse<(Duration, u64, Due)>>,
     numbers: u64,
     terms: BTreeMap<usize, u64>,
+    /// Libraries read clocks past every seam.
+    clocks: Simulated,
 }
 
 impl World {
@@ -178,6 +181,7 @@ impl World {
             due: BinaryHeap::new(),
             numbers: 0,
             terms: BTreeMap::new(),
+            clocks: Simulated::begin(),
         }
     }
 
@@ -231,6 +235,7 @@ impl World {
         while self.now < until && self.oracle.violation().is_none() {
             sim.step()?;
             self.now = sim.elapsed();
+            self.clocks.at(self.now);
             self.look();
             self.revive(sim);
             while self.due.peek().is_some_and(|Reverse((at, ..))| *at <= self.now) {

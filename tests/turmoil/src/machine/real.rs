@@ -1,0 +1,97 @@
+//! The real machine's clock, as libraries under a simulated program read it past every seam: HTTP answers carry the date, whose text
+//! differs in its length on the wire, and HTTP/2 forgets one second later that a stream was reset. On a thread that simulates, the
+//! monotonic clock shows the simulation's time instead and the wall clock stands still, or the same seed would lead to another run now
+//! and then.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use nix::libc::{
+    CLOCK_BOOTTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_COARSE, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME,
+    CLOCK_REALTIME_COARSE, SYS_clock_gettime, c_int, c_long, clockid_t, syscall, timespec,
+};
+
+/// What the monotonic clock shows when a simulation begins: any time that leaves room before it.
+const ORIGIN: Duration = Duration::from_secs(1_000_000);
+/// What the wall clock shows all the time: the date of the last run of the thread, which hyper keeps, is that of the next.
+const EPOCH: Duration = Duration::from_secs(1_700_000_000);
+
+thread_local! {
+    /// The simulation's time, on a thread that simulates. Without a destructor, so that it can be read at any time.
+    static SIMULATED: Cell<Option<Duration>> = const { Cell::new(None) };
+}
+
+/// While this lives, the thread's clocks are the simulation's.
+pub(crate) struct Simulated(());
+
+impl Simulated {
+    /// Puts this thread's clocks to the beginning.
+    #[inline(never)]
+    pub(crate) fn begin() -> Self {
+        let simulated = Self(());
+        simulated.at(Duration::ZERO);
+        simulated
+    }
+
+    /// The simulation has come so far.
+    pub(crate) fn at(&self, now: Duration) {
+        SIMULATED.set(Some(now));
+    }
+}
+
+impl Drop for Simulated {
+    fn drop(&mut self) {
+        SIMULATED.set(None);
+    }
+}
+
+/// Stands before the C library's function of this name, which the standard library calls.
+///
+/// # Safety
+///
+/// As the function that it stands for: `time` is a place for the answer.
+#[expect(unsafe_code, reason = "the standard library's clocks have no other seam")]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
+    let shown = SIMULATED.get().and_then(|now| match clock {
+        CLOCK_REALTIME | CLOCK_REALTIME_COARSE => Some(EPOCH),
+        CLOCK_MONOTONIC | CLOCK_MONOTONIC_COARSE | CLOCK_MONOTONIC_RAW | CLOCK_BOOTTIME => Some(ORIGIN + now),
+        _ => None,
+    });
+    match shown {
+        Some(shown) => {
+            let seconds = shown.as_secs().cast_signed();
+            let shown = timespec { tv_sec: seconds, tv_nsec: c_long::from(shown.subsec_nanos().cast_signed()) };
+            // SAFETY: the caller gave a place for it.
+            unsafe { time.write(shown) };
+            0
+        }
+        // SAFETY: the kernel takes what the caller gave.
+        None => c_int::try_from(unsafe { syscall(SYS_clock_gettime, clock, time) }).unwrap_or(-1),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "that the real clock is not real is the point")]
+mod tests {
+    use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+    use super::*;
+
+    #[test]
+    fn the_clocks_of_a_thread_that_simulates_are_simulated() {
+        let (before, minute) = (Instant::now(), Duration::from_secs(60));
+        {
+            let simulated = Simulated::begin();
+            let begun = Instant::now();
+            assert_eq!(begun.elapsed(), Duration::ZERO);
+            simulated.at(minute);
+            assert_eq!(begun.elapsed(), minute);
+            assert_eq!(SystemTime::now().duration_since(UNIX_EPOCH).ok(), Some(EPOCH));
+            let elsewhere = std::thread::scope(|scope| scope.spawn(SystemTime::now).join());
+            let elsewhere = elsewhere.ok().and_then(|now| now.duration_since(UNIX_EPOCH).ok());
+            assert!(elsewhere.is_some_and(|now| now > EPOCH + minute), "another thread has real clocks");
+        }
+        assert!(before.elapsed() < minute, "they are real again");
+    }
+}
