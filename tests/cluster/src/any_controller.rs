@@ -21,8 +21,9 @@ use crate::{Agent, write_agent};
 
 /// Answers its input.
 const ECHO: Agent<'static> = Agent { name: "echo", version: "1.0.0", contract: "", script: "cat" };
-/// Longest that any client may wait for one answer while a leader dies: an election on a machine that builds at the same time.
-const GAP_MAX: Duration = Duration::from_secs(5);
+/// Longest that any client may wait for one answer while a leader dies. Elections are measured by the benchmark; here it is enough that nobody
+/// waits for a time-out of a client, on a machine that builds at the same time.
+const GAP_MAX: Duration = Duration::from_secs(20);
 /// Leaders that are killed.
 const ROUNDS: usize = 3;
 

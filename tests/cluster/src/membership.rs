@@ -17,8 +17,9 @@ const WAITING: Agent<'static> = Agent { name: "waiting", version: "1.0.0", contr
 const CLIENTS: usize = 4;
 /// Jobs that tell that clients are served.
 const SOME: usize = 40;
-/// Longest that a client may wait while leadership is handed over in order: less than an election takes to begin.
-const HAND_OVER_MAX: Duration = Duration::from_secs(3);
+/// Longest that a client may wait while leadership is handed over in order, on a machine that builds at the same time. That no
+/// election was waited for shows in the term.
+const HAND_OVER_MAX: Duration = Duration::from_secs(15);
 
 /// The first controller of a cluster, and clients that submit to it.
 async fn begin(folder: &std::path::Path) -> (Member, Load) {

@@ -18,7 +18,7 @@ use super::hub::Stored;
 use super::outbox;
 use fake::{Cluster, completed, hello, identity, line, report, soon};
 
-const WELCOME: &str = "welcome epoch 1 ttl 10s leases []";
+const WELCOME: &str = "welcome epoch 1 ttl 600s leases []";
 
 #[tokio::test]
 async fn a_job_is_granted_completed_and_acknowledged_with_its_lines() {
@@ -47,12 +47,12 @@ async fn a_reconnect_is_no_entry_and_brings_the_leases_again() {
     worker.hears().await;
     cluster.cancel(7).await;
     assert_eq!(worker.hears().await, "cancel job 7 token 1");
-    let entries = cluster.entries();
+    let events = cluster.events();
     drop(worker);
     let mut worker = cluster.worker("n1", 1).await;
-    assert_eq!(worker.hears().await, "welcome epoch 1 ttl 10s leases [(7, 1)]");
+    assert_eq!(worker.hears().await, "welcome epoch 1 ttl 600s leases [(7, 1)]");
     assert_eq!(worker.hears().await, "cancel job 7 token 1");
-    assert_eq!(cluster.entries(), entries);
+    assert_eq!(cluster.events(), events);
     worker.say(report(1, 7, 1, completed("1"))).await;
     assert_eq!(worker.hears().await, "report 1 Applied");
     assert_eq!(cluster.job(7), "cancelled None None");
@@ -68,10 +68,10 @@ async fn a_restart_fences_what_the_older_process_held() {
     let mut new = cluster.worker("n1", 2).await;
     let welcome = new.hears().await;
     // The lost job comes to the node again, with the welcome or right after it.
-    if welcome == "welcome epoch 2 ttl 10s leases []" {
+    if welcome == "welcome epoch 2 ttl 600s leases []" {
         assert_eq!(new.hears().await, "grant job 7 token 2 attempt 2 of plain 1.0.0 needs_start false");
     } else {
-        assert_eq!(welcome, "welcome epoch 2 ttl 10s leases [(7, 2)]");
+        assert_eq!(welcome, "welcome epoch 2 ttl 600s leases [(7, 2)]");
     }
     let mut reason = old.hears().await;
     if reason == "revoke job 7 token 1" {
@@ -149,7 +149,7 @@ async fn malformed_frames_end_the_session_and_change_nothing() {
     let mut worker = cluster.worker("n1", 1).await;
     worker.hears().await;
     cluster.submit(7, "plain").await;
-    let entries = cluster.entries();
+    let events = cluster.events();
     let frames: [(SessionRequest, &str); 3] = [
         (SessionRequest { kind: None }, "InvalidArgument: field \"session_request.kind\" is missing"),
         (hello("n1", 1).into(), "InvalidArgument: a stream has one hello"),
@@ -160,14 +160,14 @@ async fn malformed_frames_end_the_session_and_change_nothing() {
     ];
     for (frame, reason) in frames {
         let mut worker = cluster.worker("n1", 1).await;
-        assert_eq!(worker.hears().await, "welcome epoch 1 ttl 10s leases [(7, 1)]");
+        assert_eq!(worker.hears().await, "welcome epoch 1 ttl 600s leases [(7, 1)]");
         worker.say_frame(frame).await;
         assert_eq!(worker.hears().await, reason);
     }
     let mut stranger = cluster.stranger().await;
     stranger.say(ToLeader::Renew { number: 1 }).await;
     assert_eq!(stranger.hears().await, "InvalidArgument: the first frame is not a hello");
-    assert_eq!(cluster.entries(), entries);
+    assert_eq!(cluster.events(), events);
     assert_eq!(cluster.job(7), "running None None");
 }
 
@@ -176,10 +176,10 @@ async fn a_report_of_a_lease_that_was_never_granted_is_fenced() {
     let cluster = Cluster::start().await;
     let mut worker = cluster.worker("n1", 1).await;
     worker.hears().await;
-    let entries = cluster.entries();
+    let events = cluster.events();
     worker.say(report(1, 99, 5, completed("1"))).await;
     assert_eq!(worker.hears().await, "report 1 Fenced");
-    assert_eq!(cluster.entries(), entries);
+    assert_eq!(cluster.events(), events);
 }
 
 #[tokio::test]

@@ -10,7 +10,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// No test waits longer for anything.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// After this a server gives a request up that never ends: short, since tests wait for it, and long enough for a busy client.
+const HALF_SENT_MAX: Duration = Duration::from_secs(5);
 
 pub(crate) struct Server {
     pub(crate) controller: Controller,
@@ -44,8 +47,8 @@ impl Server {
         let mut options = Options::new(dir.path().to_owned());
         options.http.set_port(0);
         options.grpc.set_port(0);
-        options.http_limits.header_timeout = Duration::from_secs(1);
-        options.http_limits.body_timeout = Duration::from_secs(1);
+        options.http_limits.header_timeout = HALF_SENT_MAX;
+        options.http_limits.body_timeout = HALF_SENT_MAX;
         let controller = Controller::start(options, Env::system()).await.expect("the controller starts");
         Self { controller, dir }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::Server;
+use crate::client::{PATIENCE, Server};
 
 const GREETER: &str = "agent:\n  name: greeter\n  version: 1.2.0\n  description: Greets\n  capabilities: [greeting]\n  input:\n    schema:\n      type: object\n      properties: {name: {type: string}}\n      required: [name]\n      additionalProperties: false\n";
 
@@ -36,7 +36,7 @@ async fn health_and_version() {
 async fn a_job_of_an_unknown_agent_is_accepted_and_fails() {
     let server = Server::start().await;
     let id = server.submit(r#"{"agent": "ghöst", "input": {"ä": 1}, "priority": "7"}"#).await;
-    let reply = server.get(&format!("/api/jobs/{id}/wait?timeout=10")).await;
+    let reply = server.get(&format!("/api/jobs/{id}/wait?timeout=60")).await;
     assert!(reply.body.contains("gh\\u00f6st"), "{reply:?}");
     let expected = json!({
         "id": "…", "agent_name": "ghöst", "status": "failed", "input_data": {"ä": 1}, "output_data": null,
@@ -171,7 +171,7 @@ async fn jobs_that_left_the_state_are_still_listed_and_found() {
         ids.push(server.submit(r#"{"agent": "ghost"}"#).await);
     }
     // The state keeps the last thousand once history has confirmed the others.
-    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(20);
+    let deadline = tokio::time::Instant::now() + PATIENCE;
     while server.controller.service().handle().applied().jobs_total() > 1_100 {
         assert!(tokio::time::Instant::now() < deadline, "the state was not pruned");
         server.submit(r#"{"agent": "ghost"}"#).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::session::processes;
-use crate::support::{Controller, Node, Session, python, shell, until, without_python};
+use crate::support::{Controller, Node, PATIENCE, Session, python, shell, until, without_python};
 
 /// Runs a hostile agent, then a decent one on the same worker.
 async fn contained(files: Vec<(&'static str, String)>) -> (String, Session) {
@@ -93,7 +93,7 @@ async fn a_process_that_ignores_the_polite_signal() {
     let agent = controller.publish_owned(&shell("trap '' TERM; sleep 86324; sleep 86324", ""));
     let assignment = controller.assignment(&agent, "{}");
     session.grant(&assignment).await;
-    until("the agent runs", Duration::from_secs(10), || processes("86324") == 1).await;
+    until("the agent runs", PATIENCE, || processes("86324") == 1).await;
     let (job, token) = (assignment.job, assignment.token);
     let grace = Duration::from_millis(200).into();
     session.say(atlas_wire::session::ToWorker::Cancel { job, token, grace }).await;

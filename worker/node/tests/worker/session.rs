@@ -6,7 +6,7 @@ use std::time::Duration;
 use atlas_types::{ReportKind, ReportResult};
 use atlas_wire::session::{ToLeader, ToWorker};
 
-use crate::support::{Controller, End, Node, shell, until};
+use crate::support::{Controller, End, Node, PATIENCE, shell, until};
 
 #[tokio::test]
 async fn a_reconnect_resumes_with_the_same_boot_and_its_leases() {
@@ -22,7 +22,7 @@ async fn a_reconnect_resumes_with_the_same_boot_and_its_leases() {
     session.grant(&assignment).await;
     // A second message comes after the grant, so that the worker has surely seen it.
     session.say(ToWorker::RenewAck { number: 999 }).await;
-    until("the agent runs", Duration::from_secs(10), || running("run.sh", &gate)).await;
+    until("the agent runs", PATIENCE, || running("run.sh", &gate)).await;
     drop(session);
     let mut session = controller.session().await;
     let second = session.hello().await;
@@ -130,7 +130,8 @@ async fn without_acknowledged_renewals_the_attempt_dies_before_its_time() {
     let agent = controller.publish_owned(&shell("echo up >&2; exec sleep 86311", ""));
     let assignment = controller.assignment(&agent, "{}");
     session.renewals = false;
-    let ttl = Duration::from_secs(6);
+    // Two thirds of it must be enough to start a process on a busy machine.
+    let ttl = Duration::from_secs(18);
     session.welcome_for(ttl, vec![assignment.clone()]).await;
     until("the agent runs", ttl * 2 / 3, || processes("86311") == 1).await;
     until("the agent is dead", ttl, || processes("86311") == 0).await;
@@ -165,7 +166,7 @@ async fn what_a_drain_cannot_wait_for_is_given_back() {
     let agent = controller.publish_owned(&shell("exec sleep 86312", ""));
     let assignment = controller.assignment(&agent, "{}");
     session.grant(&assignment).await;
-    until("the agent runs", Duration::from_secs(10), || processes("86312") == 1).await;
+    until("the agent runs", PATIENCE, || processes("86312") == 1).await;
     let ((_, end), ()) = tokio::join!(session.end(), node.shutdown());
     assert!(matches!(end, End::NotHeld), "{end:?}");
     assert_eq!(processes("86312"), 0);

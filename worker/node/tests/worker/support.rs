@@ -27,7 +27,7 @@ use tokio_stream::{Stream, StreamExt};
 use tonic::{Request, Response, Status, Streaming};
 
 /// No test waits longer for one thing.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 type Chunks<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::session::processes;
-use crate::support::{Controller, End, Node, in_time, keeper, shell, until};
+use crate::support::{Controller, End, Node, PATIENCE, in_time, keeper, shell, until};
 
 /// Kills a worker with -9 while an agent has children of every kind, each of them a `sleep` with the argument `mark`.
 async fn nothing_outlives(confinement: &str, mark: &str) {
@@ -31,14 +31,14 @@ async fn nothing_outlives(confinement: &str, mark: &str) {
     let agent = controller.publish_owned(&shell(&script, ""));
     let assignment = controller.assignment(&agent, "{}");
     session.grant(&assignment).await;
-    until("all four run", Duration::from_secs(10), || processes(mark) == 4).await;
+    until("all four run", PATIENCE, || processes(mark) == 4).await;
     worker.kill().expect("kill -9");
     until("all four are dead", Duration::from_secs(2), || processes(mark) == 0).await;
     worker.wait().expect("it was a child");
 }
 
 async fn ended(worker: &mut std::process::Child) {
-    until("the worker ends", Duration::from_secs(20), || matches!(worker.try_wait(), Ok(Some(_)))).await;
+    until("the worker ends", PATIENCE, || matches!(worker.try_wait(), Ok(Some(_)))).await;
 }
 
 #[tokio::test]

@@ -21,7 +21,11 @@ use tonic::transport::Channel;
 use crate::{Controller, Options};
 
 /// Longest that anything here may take on a busy machine.
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
+/// The workers here renew nothing: their sessions outlive every test.
+const SESSION_TTL: Duration = Duration::from_secs(600);
+/// Requests of large submissions that travel together, so that a test waits for one sync and not for each.
+const TOGETHER: usize = 12;
 
 pub(super) async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(SOON, what).await.expect("it happens soon")
@@ -74,7 +78,7 @@ impl Cluster {
     pub(super) async fn start() -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let any = "127.0.0.1:0".parse().expect("an address");
-        let options = Options { http: any, grpc: any, ..Options::new(dir.path().to_owned()) };
+        let options = Options { http: any, grpc: any, session_ttl: SESSION_TTL, ..Options::new(dir.path().to_owned()) };
         let controller = soon(Controller::start(options, Env::system())).await.expect("starts");
         let cluster = Self { controller, _dir: dir };
         cluster.does(agent("plain", Effects::Idempotent)).await;
@@ -84,6 +88,11 @@ impl Cluster {
 
     /// Proposes a command that must be accepted.
     pub(super) async fn does(&self, command: Command) {
+        self.does_all(vec![command]).await;
+    }
+
+    /// Proposes commands that must be accepted.
+    async fn does_all(&self, commands: Vec<Command>) {
         let origin = Origin {
             namespace: Namespace::default_namespace(),
             principal: Principal::local(),
@@ -92,7 +101,9 @@ impl Cluster {
             body_hash: 0,
             trace: None,
         };
-        let answers = soon(self.controller.service().handle().propose(vec![Request { origin, command }])).await;
+        let requests =
+            commands.into_iter().map(|command| Request { origin: origin.clone(), command }).collect::<Vec<_>>();
+        let answers = soon(self.controller.service().handle().propose(requests)).await;
         assert!(answers.as_ref().is_ok_and(|answers| answers.iter().all(Result::is_ok)), "{answers:?}");
     }
 
@@ -102,9 +113,10 @@ impl Cluster {
 
     /// Submits jobs of `plain` with inputs as large as a frame of the log takes.
     pub(super) async fn submit_large(&self, jobs: std::ops::RangeInclusive<u64>) {
-        for job in jobs {
-            let input = Payload::inline(format!("\"{:0>64998}\"", job).as_bytes());
-            self.does(submission(job, "plain", input)).await;
+        let jobs: Vec<_> = jobs.collect();
+        for together in jobs.chunks(TOGETHER) {
+            let input = |job: u64| Payload::inline(format!("\"{job:0>64998}\"").as_bytes());
+            self.does_all(together.iter().map(|&job| submission(job, "plain", input(job))).collect()).await;
         }
     }
 
@@ -133,6 +145,11 @@ impl Cluster {
             env: Env::system(),
             session_ttl: Duration::from_secs(1),
         })
+    }
+
+    /// How many events there were. Entries that tell none come at any time: history says how far it is.
+    pub(super) fn events(&self) -> u64 {
+        self.controller.service().handle().applied().event_seq().0
     }
 
     pub(super) fn entries(&self) -> u64 {
