@@ -120,6 +120,8 @@ impl Environments {
                 stdout: log.try_clone()?.into(),
                 stderr: log.into(),
                 passed: Vec::new(),
+                // It serves whichever attempt comes next.
+                leased: false,
             })
         });
         let started = started.join().await.map_err(|_| EnvironmentError::CutShort)?;

@@ -91,6 +91,13 @@ impl Program {
         self.tree().is_some_and(|tree| tree.poll_changed(cx))
     }
 
+    /// An attempt begins in it, or has ended.
+    pub(crate) fn set_busy(&self, busy: bool) {
+        if let Some(tree) = self.tree() {
+            tree.set_busy(busy);
+        }
+    }
+
     /// Ends the program, politely first.
     pub(crate) async fn stop(mut self, env: &Env) {
         match &mut self {

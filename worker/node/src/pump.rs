@@ -98,6 +98,8 @@ pub(crate) struct Pump {
     caused: VecDeque<Input>,
     /// Stream events wait for the stream to keep up.
     held_back: bool,
+    /// The leases' end that the keepers were told.
+    lease_end: Option<Duration>,
     drained: bool,
 }
 
@@ -144,6 +146,7 @@ impl Pump {
             slots_alive: 0,
             caused: VecDeque::new(),
             held_back: false,
+            lease_end: None,
             drained: false,
         }
     }
@@ -313,9 +316,23 @@ impl Pump {
     fn settle(&mut self) {
         while let Some(input) = self.caused.pop_front() {
             let now = self.env.clock.monotonic();
-            for effect in self.slots.step(input, now) {
+            let effects = self.slots.step(input, now);
+            // Before anything is started under it.
+            self.tell_keepers();
+            for effect in effects {
                 self.perform(effect);
             }
+        }
+    }
+
+    fn tell_keepers(&mut self) {
+        let end = self.slots.lease_end();
+        if std::mem::replace(&mut self.lease_end, end) == end {
+            return;
+        }
+        match end {
+            Some(end) => self.shared.keeper.leash().extend(end, &*self.env.clock),
+            None => self.shared.keeper.leash().lift(),
         }
     }
 

@@ -171,7 +171,10 @@ async fn idle(mailbox: &Mailbox, program: Option<&Program>) -> bool {
 async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, control: &mut Control<'_>) -> Ended {
     let mut usage = Usage { warm: program.is_some(), ..Usage::default() };
     let program = match program {
-        Some(program) => program,
+        Some(program) => {
+            program.set_busy(true);
+            program
+        }
         None => {
             let began = control.now();
             match provider::start(work, shared, control).await {
@@ -186,6 +189,10 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
     let began = control.now();
     let execution = program.execute(work, control).await;
     usage.execution = Micros::from(control.now().saturating_sub(began));
+    // What shall not serve again is about to be killed, and stays on the leash until it is.
+    if let Execution::Output { usable: true, .. } | Execution::Failed { usable: true, .. } = &execution {
+        program.set_busy(false);
+    }
     let declared = shared.settings.declared;
     let bytes = match &execution {
         Execution::Output { output, .. } => output.get().len(),

@@ -29,6 +29,11 @@ impl LeaseClock {
         self.confirmed_at + self.ttl - self.ttl / 5
     }
 
+    /// The instant at which processes die that this clock's owner did not come to kill. Most of what is kept is left for it.
+    pub(crate) fn last_moment(&self) -> Duration {
+        self.confirmed_at + self.ttl - self.ttl * 3 / 20
+    }
+
     pub(crate) fn renew_at(&self) -> Duration {
         self.renew_at
     }

@@ -114,6 +114,12 @@ impl Slots {
         [clock.map(LeaseClock::deadline), renew, greeting, self.pool.next_expiry()].into_iter().flatten().min()
     }
 
+    /// The instant by which whoever holds a process of an attempt must have killed it, if this machine was not asked in time; none
+    /// without a session.
+    pub fn lease_end(&self) -> Option<Duration> {
+        self.clock.as_ref().map(LeaseClock::last_moment)
+    }
+
     /// The leases this process believes to hold.
     pub fn held(&self) -> Vec<HeldLease> {
         self.attempts.leases()

@@ -79,11 +79,6 @@ impl Fault {
         }
     }
 
-    /// Whether it stops a worker, whose children then run on a clock that nobody bounds.
-    pub(crate) fn unbounds_clocks(self) -> bool {
-        self == Self::PauseWorker
-    }
-
     /// Sets it up, holds it and takes it back.
     pub(crate) fn inject(self, rig: &mut Rig, rng: &mut Rng) -> Became {
         let ttl = rig.session_ttl;

@@ -88,7 +88,6 @@ fn on_host(options: &Options, network: Arc<Network>, folder: &Path) -> Result<Ve
     };
     let clients = start_clients(&shared, options.clients, &mut rng);
     let mut verdict = Verdict::default();
-    let mut unbounded = false;
     let until = rig.env.clock.monotonic() + options.faults_for;
     while rig.env.clock.monotonic() < until && !options.stop.load(Ordering::Relaxed) {
         // On a cluster that has not recovered from the last fault the next one shows little.
@@ -96,7 +95,6 @@ fn on_host(options: &Options, network: Arc<Network>, folder: &Path) -> Result<Ve
             .until("somebody leads and serves", RECOVERY, |rig| rig.leader().is_some_and(|leader| rig.serves(leader)));
         thread::sleep(Duration::from_millis(rng.range(300, 1_500)));
         let fault = rng.pick(options.scenario.faults);
-        unbounded |= fault.unbounds_clocks();
         let count = verdict.faults.entry(fault.name()).or_default();
         match fault.inject(&mut rig, &mut rng) {
             Became::Installed => count.installed += 1,
@@ -111,8 +109,7 @@ fn on_host(options: &Options, network: Arc<Network>, folder: &Path) -> Result<Ve
     rig.write_logs(folder);
     // A controller that does not serve has nothing to tell, and that is the finding.
     let surveys = if calm.is_ok() { survey(&rig)? } else { Vec::new() };
-    let evidence =
-        Evidence { entries: shared.journal.entries(), deeds: deeds(&read(&rig.effects)), surveys, unbounded };
+    let evidence = Evidence { entries: shared.journal.entries(), deeds: deeds(&read(&rig.effects)), surveys };
     verdict.violations = check(&evidence);
     verdict.violations.extend(calm.err().map(|text| Violation { rule: "liveness", text }));
     count(&mut verdict, &evidence);

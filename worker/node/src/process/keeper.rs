@@ -1,6 +1,6 @@
 //! The keeper's side: a small single-threaded process between the worker and one agent's process tree.
 //!
-//! On the control socket the worker writes [`TERMINATE`] and [`KILL`]; the keeper writes one [`super::Change`] and ends.
+//! On the control socket the worker writes [`TERMINATE`], [`KILL`] and [`UNTIL`]; the keeper writes one [`super::Change`] and ends.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,6 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -17,9 +18,12 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal, kill, killpg};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getgid, getpid, getuid};
 
+use super::leash::UNTIL;
 use super::tree::Change;
 use super::{Confinement, pre_exec};
 
@@ -63,6 +67,8 @@ enum Orders {
 struct Keep {
     confinement: Confinement,
     control: OwnedFd,
+    /// When the tree dies at the latest, as [`UNTIL`] tells it.
+    until: u64,
     /// Passed on to the agent and to nobody else.
     passed: Vec<RawFd>,
     program: OsString,
@@ -70,7 +76,7 @@ struct Keep {
 }
 
 impl Orders {
-    /// `probe MODE`, or `keep MODE CONTROL FD,FD… PROGRAM ARGUMENT…`.
+    /// `probe MODE`, or `keep MODE CONTROL UNTIL FD,FD… PROGRAM ARGUMENT…`.
     fn parse(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let mut word = || arguments.next()?.into_string().ok();
         let verb = word()?;
@@ -79,10 +85,11 @@ impl Orders {
             return Some(Self::Probe(confinement));
         }
         let control = pre_exec::adopt(word()?.parse().ok()?).ok()?;
+        let until = word()?.parse().ok()?;
         let passed = word()?;
         let passed = passed.split(',').filter(|fd| !fd.is_empty()).map(str::parse).collect::<Result<_, _>>().ok()?;
         let program = arguments.next()?;
-        Some(Self::Keep(Keep { confinement, control, passed, program, arguments: arguments.collect() }))
+        Some(Self::Keep(Keep { confinement, control, until, passed, program, arguments: arguments.collect() }))
     }
 }
 
@@ -157,6 +164,7 @@ impl Keep {
         children.add(Signal::SIGCHLD);
         children.thread_block()?;
         let signals = SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+        let end = End::new(self.until)?;
         let mut agent = Command::new(&self.program);
         agent.args(&self.arguments).process_group(0);
         let spawned = agent.spawn();
@@ -172,12 +180,32 @@ impl Keep {
             }
         };
         let tree = Held { confinement: self.confinement, agent };
-        let ended = tree.wait(&mut control, &signals)?;
+        let ended = tree.wait(&mut control, &signals, &end)?;
         tree.end();
         if let Some(status) = ended {
             let _ = control.write_all(&Change::Exited(status).to_bytes());
         }
         Ok(())
+    }
+}
+
+/// The clock of the tree's end, by which the worker's leases end as well.
+struct End(TimerFd);
+
+impl End {
+    fn new(until: u64) -> nix::Result<Self> {
+        let end = Self(TimerFd::new(ClockId::CLOCK_BOOTTIME, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?);
+        end.set(until)?;
+        Ok(end)
+    }
+
+    /// At a nanosecond since boot; 0: never.
+    fn set(&self, until: u64) -> nix::Result<()> {
+        if until == 0 {
+            return self.0.unset();
+        }
+        let until = Expiration::OneShot(TimeSpec::from_duration(Duration::from_nanos(until)));
+        self.0.set(until, TimerSetTimeFlags::TFD_TIMER_ABSTIME)
     }
 }
 
@@ -188,18 +216,18 @@ struct Held {
 
 impl Held {
     /// Waits for the agent's end; none if the tree shall be killed.
-    fn wait(&self, control: &mut UnixStream, signals: &SignalFd) -> nix::Result<Option<ExitStatus>> {
+    fn wait(&self, control: &mut UnixStream, signals: &SignalFd, end: &End) -> nix::Result<Option<ExitStatus>> {
         loop {
             if let Some(status) = self.reap() {
                 return Ok(Some(status));
             }
             let mut fds =
-                [PollFd::new(signals.as_fd(), PollFlags::POLLIN), PollFd::new(control.as_fd(), PollFlags::POLLIN)];
+                [signals.as_fd(), control.as_fd(), end.0.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
             match poll(&mut fds, PollTimeout::NONE) {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(error) => return Err(error),
             }
-            let asked = fds[1].any().unwrap_or(false);
+            let [_, asked, over] = fds.map(|fd| fd.any().unwrap_or(false));
             while let Ok(Some(_)) = signals.read_signal() {}
             if asked {
                 let mut order = [0];
@@ -208,8 +236,16 @@ impl Held {
                         // The group may be gone already; its end is reaped above.
                         let _ = killpg(self.agent, Signal::SIGTERM);
                     }
+                    Ok(1) if order[0] == UNTIL => {
+                        let mut until = [0; 8];
+                        control.read_exact(&mut until).map_err(|_| Errno::EIO)?;
+                        end.set(u64::from_be_bytes(until))?;
+                    }
                     _ => return Ok(None),
                 }
+            } else if over {
+                // Only now: a later end that was told in time counts.
+                return Ok(None);
             }
         }
     }

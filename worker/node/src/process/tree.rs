@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::keeper::{self, ARGUMENT, KILL, TERMINATE};
-use super::{Confinement, pre_exec};
+use super::leash::Hold;
+use super::{Confinement, Leash, pre_exec};
 use crate::readiness::{at_once, watch};
 
 /// Starts trees: which program keeps them, and how firmly.
@@ -26,6 +28,7 @@ pub(crate) struct Keeper {
     env: Env,
     program: PathBuf,
     confinement: Confinement,
+    leash: Leash,
 }
 
 /// Why no keeper could be set up.
@@ -52,6 +55,8 @@ pub(crate) struct Spawn<'a> {
     pub(crate) stderr: Stdio,
     /// Passed on under their numbers, and closed here.
     pub(crate) passed: Vec<OwnedFd>,
+    /// It runs an attempt, and dies when the leases end.
+    pub(crate) leased: bool,
 }
 
 /// What a keeper tells.
@@ -105,7 +110,7 @@ impl Keeper {
         let tried =
             Confinement::ALL.into_iter().filter(|&confinement| wanted.is_none_or(|wanted| wanted == confinement));
         let confinement = tried.into_iter().find(works).ok_or(KeeperError::NoConfinement)?;
-        Ok(Self { env, program, confinement })
+        Ok(Self { env, program, confinement, leash: Leash::default() })
     }
 
     /// How firmly trees are held.
@@ -113,13 +118,24 @@ impl Keeper {
         self.confinement
     }
 
+    /// What its trees know of the leases' end.
+    pub(crate) fn leash(&self) -> &Leash {
+        &self.leash
+    }
+
     /// Starts a tree. Blocks for as long as a fork takes; needs the process's async runtime.
     pub(crate) fn spawn(&self, spawn: Spawn<'_>) -> io::Result<Tree> {
         let (control, theirs) = UnixStream::pair()?;
+        control.set_nonblocking(true)?;
+        let hold = match spawn.leased {
+            true => Some(self.leash.hold(Arc::new(control.try_clone()?))),
+            false => None,
+        };
+        let (hold, until) = hold.map_or((None, 0), |(hold, until)| (Some(hold), until));
         let passed: Vec<String> = spawn.passed.iter().map(|fd| fd.as_raw_fd().to_string()).collect();
         let mut command = Command::new(&self.program);
         command.args([ARGUMENT, "keep", self.confinement.as_str()]);
-        command.arg(theirs.as_raw_fd().to_string()).arg(passed.join(","));
+        command.args([theirs.as_raw_fd().to_string(), until.to_string(), passed.join(",")]);
         command.arg(spawn.program).args(spawn.arguments);
         command.current_dir(spawn.directory).env_clear().envs(spawn.environment);
         command.stdin(spawn.stdin).stdout(spawn.stdout).stderr(spawn.stderr).process_group(0);
@@ -128,7 +144,7 @@ impl Keeper {
         pre_exec::inherit(&mut command, inherited);
         let keeper = command.spawn()?;
         let control = watch(control, Interest::READABLE)?;
-        Ok(Tree { env: self.env.clone(), keeper, control, heard: Vec::new(), ended: false })
+        Ok(Tree { env: self.env.clone(), keeper, control, hold, heard: Vec::new(), ended: false })
     }
 }
 
@@ -137,6 +153,8 @@ pub(crate) struct Tree {
     env: Env,
     keeper: Child,
     control: AsyncFd<UnixStream>,
+    /// Its place among those that die when the leases end.
+    hold: Option<Hold>,
     heard: Vec<u8>,
     /// Nothing of it is left.
     ended: bool,
@@ -155,6 +173,13 @@ impl Tree {
     pub(crate) fn has_changed(&self) -> bool {
         let mut fds = [PollFd::new(self.control.get_ref().as_fd(), PollFlags::POLLIN)];
         !self.heard.is_empty() || matches!(poll(&mut fds, PollTimeout::ZERO), Ok(1))
+    }
+
+    /// An attempt begins in it, or has ended: between attempts it may live without a lease.
+    pub(crate) fn set_busy(&self, busy: bool) {
+        if let Some(hold) = &self.hold {
+            hold.set_busy(busy);
+        }
     }
 
     /// Asks the agent's process group to stop.

@@ -113,6 +113,7 @@ impl Process {
             stdout: stdout.into(),
             stderr: stderr.into(),
             passed: Vec::new(),
+            leased: true,
         })?;
         Ok(Self {
             tree,

@@ -242,6 +242,7 @@ impl Host {
             stdout: host_stdout.into(),
             stderr: host_stderr.into(),
             passed: vec![OwnedFd::from(host_reads), OwnedFd::from(host_writes)],
+            leased: true,
         })?;
         Ok(Self {
             tree,

@@ -6,5 +6,6 @@ mod exec;
 mod hostile;
 mod python;
 mod session;
+mod stopped;
 mod support;
 mod tree;

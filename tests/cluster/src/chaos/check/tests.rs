@@ -61,7 +61,6 @@ fn good() -> Evidence {
         entries: vec![submit("job-0a"), reading(1, saw(Status::Running, 1)), reading(2, saw(Status::Pending, 1))],
         deeds: BTreeMap::from([("job-0a".to_owned(), deeds)]),
         surveys: vec![survey("c1"), survey("c2")],
-        unbounded: false,
     }
 }
 
