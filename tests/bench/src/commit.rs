@@ -1,10 +1,11 @@
 //! Committed writes of one member: proposed, planned, logged, synced, applied, answered.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use atlas_env::Env;
-use atlas_raft::{Handle, Options};
+use atlas_raft::{Handle, Options, Service};
 use atlas_types::{
     BootId, Command, Cordon, Door, Inventory, Namespace, NodeId, Origin, Principal, RegisterNode, Request,
 };
@@ -23,12 +24,8 @@ pub(crate) fn run(env: &Env, rows: &[Row]) -> Result<Vec<Row>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let fsync = median(rows, "limit_fsync", 1);
     runtime.block_on(async {
-        let mut options = Options::new(folder.path().to_owned());
-        options.history = false;
-        let (handle, service) = atlas_raft::start(options, env.clone()).await.context("could not start Raft")?;
-        let node = NodeId::new("bench")?;
-        let hello = RegisterNode { node: node.clone(), boot_id: BootId(1), inventory: Inventory::default() };
-        propose(&handle, Command::RegisterNode(hello)).await?;
+        let (handle, service) = start(env, folder.path()).await?;
+        let node = register(&handle).await?;
         let mut measured = Vec::new();
         for concurrency in CONCURRENCIES {
             let row = load(env, &handle, &node, concurrency).await?;
@@ -51,7 +48,7 @@ async fn load(env: &Env, handle: &Handle, node: &NodeId, concurrency: usize) -> 
             if begun > until {
                 return anyhow::Ok(latencies);
             }
-            propose(handle, Command::Cordon(Cordon { node: node.clone(), cordoned })).await?;
+            cordon(handle, node, cordoned).await?;
             cordoned = !cordoned;
             if begun >= warm {
                 latencies.push(env.clock.monotonic() - begun);
@@ -60,6 +57,24 @@ async fn load(env: &Env, handle: &Handle, node: &NodeId, concurrency: usize) -> 
     };
     let all = try_join_all((0..concurrency).map(one)).await?;
     Ok(Row::rate("commit", concurrency, all.concat(), MEASURED))
+}
+
+/// One member alone, without a history.
+pub(crate) async fn start(env: &Env, folder: &Path) -> Result<(Handle, Service)> {
+    let options = Options { history: false, ..Options::new(folder.to_owned()) };
+    atlas_raft::start(options, env.clone()).await.context("could not start Raft")
+}
+
+/// Makes a node known that can be cordoned.
+pub(crate) async fn register(handle: &Handle) -> Result<NodeId> {
+    let node = NodeId::new("bench")?;
+    let hello = RegisterNode { node: node.clone(), boot_id: BootId(1), inventory: Inventory::default() };
+    propose(handle, Command::RegisterNode(hello)).await?;
+    Ok(node)
+}
+
+pub(crate) async fn cordon(handle: &Handle, node: &NodeId, cordoned: bool) -> Result<()> {
+    propose(handle, Command::Cordon(Cordon { node: node.clone(), cordoned })).await
 }
 
 async fn propose(handle: &Handle, command: Command) -> Result<()> {

@@ -77,7 +77,10 @@ fn gap(env: &Env, rig: &mut Rig) -> Result<Duration> {
         longest = longest.max(*at - last);
         last = *at;
     }
-    ensure!(killed_at + LOOKED_FOR - last < LOOKED_FOR / 2, "nobody was answered for long after the kill");
+    ensure!(
+        (killed_at + LOOKED_FOR).saturating_sub(last) < LOOKED_FOR / 2,
+        "nobody was answered for long after the kill"
+    );
     Ok(longest)
 }
 

@@ -14,8 +14,15 @@ use crate::cluster;
 use crate::figures::{Row, median};
 use crate::http::{Connection, request};
 
-/// How many jobs are in flight at once.
-const CONCURRENCIES: [usize; 4] = [1, 16, 64, 256];
+/// How many jobs are in flight at once, beside those one at a time.
+const CONCURRENCIES: [usize; 3] = [16, 64, 256];
+
+/// How often each kind has its turn when there is one job at a time, and what precedes that.
+const TURNS: usize = 50;
+const TURNS_NOT_COUNTED: usize = 5;
+
+/// Jobs of one kind before the next has its turn.
+const JOBS_A_TURN: usize = 100;
 
 /// Not counted: connections, warm slots and the log's segments come into being.
 const WARM_UP: Duration = Duration::from_millis(1500);
@@ -58,25 +65,55 @@ pub(crate) fn run(env: &Env, rows: &[Row]) -> Result<Vec<Row>> {
     let places = CONCURRENCIES.into_iter().max().unwrap_or(1) as u32;
     let cluster = runtime.block_on(cluster::start(env, places))?;
     let http = cluster.http();
-    let mut measured = Vec::new();
-    runtime.block_on(cluster::register(http, "noop", "{ type: exec, command: [\"@noop\"] }", Vec::new()))?;
-    for concurrency in CONCURRENCIES {
-        let row = load(env, http, "jobs_noop", "noop", concurrency)?;
-        measured.push(if concurrency == 1 { row.median_against("its limit", limit(rows)) } else { row });
-    }
-    let noop = median(&measured, "jobs_noop", 1);
-    let pipe = median(rows, "limit_pipe", 1);
     let warm_exec = format!("{{ type: exec, command: [\"@atlas\", \"{AGENT_VERB}\"], mode: warm }}");
-    runtime.block_on(cluster::register(http, "warm-exec", &warm_exec, Vec::new()))?;
     let python = PackFile { path: "agent.py".to_owned(), bytes: PYTHON_AGENT.as_bytes().to_vec(), executable: false };
-    runtime.block_on(cluster::register(http, "warm-python", "{ type: python }", vec![python]))?;
-    for (name, agent, trips) in [("jobs_exec_warm", "warm-exec", 2.0), ("jobs_python_warm", "warm-python", 4.0)] {
-        let peer = format!("no-op + {trips} pipe round trips");
-        let limit = noop.zip(pipe).map(|(noop, pipe)| noop + trips * pipe);
-        measured.push(load(env, http, name, agent, 1)?.median_against(&peer, limit));
+    runtime.block_on(async {
+        cluster::register(http, "noop", "{ type: exec, command: [\"@noop\"] }", Vec::new()).await?;
+        cluster::register(http, "warm-exec", &warm_exec, Vec::new()).await?;
+        cluster::register(http, "warm-python", "{ type: python }", vec![python]).await
+    })?;
+    let kinds = [("jobs_noop", "noop"), ("jobs_exec_warm", "warm-exec"), ("jobs_python_warm", "warm-python")];
+    let [noop, exec, python] = in_turn(env, http, kinds)?;
+    let no_op = noop.p50_us.zip(median(rows, "limit_pipe", 1));
+    let mut measured = vec![noop.median_against("its limit", limit(rows))];
+    for concurrency in CONCURRENCIES {
+        measured.push(load(env, http, "jobs_noop", "noop", concurrency)?);
+    }
+    for (row, trips) in [(exec, 2.0), (python, 4.0)] {
+        let limit = no_op.map(|(no_op, pipe)| no_op + trips * pipe);
+        measured.push(row.median_against(&format!("no-op + {trips} pipe round trips"), limit));
     }
     runtime.block_on(cluster.shutdown());
     Ok(measured)
+}
+
+/// One job at a time, the kinds in turn: what the machine does besides meets all of them, and their difference is their own.
+fn in_turn<const N: usize>(env: &Env, http: SocketAddr, kinds: [(&str, &str); N]) -> Result<[Row; N]> {
+    let client = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let submits = kinds.map(|(_, agent)| submit(agent));
+    let mut latencies = [const { Vec::new() }; N];
+    client.block_on(async {
+        let mut connection = Connection::open(http).await?;
+        for turn in 0..TURNS_NOT_COUNTED + TURNS {
+            for (submit, latencies) in submits.iter().zip(&mut latencies) {
+                for number in 0..JOBS_A_TURN {
+                    let begun = env.clock.monotonic();
+                    completed(connection.send(submit).await?)?;
+                    // The first ones of a turn find their program asleep for longer than the others do.
+                    if turn >= TURNS_NOT_COUNTED && number >= JOBS_A_TURN / 10 {
+                        latencies.push(env.clock.monotonic() - begun);
+                    }
+                }
+            }
+        }
+        anyhow::Ok(())
+    })?;
+    let mut latencies = latencies.into_iter();
+    Ok(kinds.map(|(name, _)| {
+        let latencies: Vec<Duration> = latencies.next().unwrap_or_default();
+        let took = latencies.iter().sum();
+        Row::rate(name, 1, latencies, took)
+    }))
 }
 
 /// What a sequential job cannot be faster than, with 0.2 ms of our own: two commits, one HTTP and one stream round trip.
@@ -86,9 +123,8 @@ fn limit(rows: &[Row]) -> Option<f64> {
 }
 
 /// Keeps `concurrency` jobs in flight, each on a connection of its own, from a thread of its own.
-pub(crate) fn load(env: &Env, http: SocketAddr, name: &str, agent: &str, concurrency: usize) -> Result<Row> {
-    let body = json!({"agent": agent, "input": {}}).to_string();
-    let submit = request("POST", "/api/jobs?wait=30", body.as_bytes());
+fn load(env: &Env, http: SocketAddr, name: &str, agent: &str, concurrency: usize) -> Result<Row> {
+    let submit = submit(agent);
     let client = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let warm = env.clock.monotonic() + WARM_UP;
     let until = warm + MEASURED;
@@ -100,9 +136,7 @@ pub(crate) fn load(env: &Env, http: SocketAddr, name: &str, agent: &str, concurr
             if begun > until {
                 return anyhow::Ok(latencies);
             }
-            let answer = connection.send(&submit).await?;
-            let completed = answer.windows(COMPLETED.len()).any(|window| window == COMPLETED);
-            ensure!(completed, "a job did not complete: {}", String::from_utf8_lossy(answer));
+            completed(connection.send(&submit).await?)?;
             if begun >= warm {
                 latencies.push(env.clock.monotonic() - begun);
             }
@@ -110,4 +144,15 @@ pub(crate) fn load(env: &Env, http: SocketAddr, name: &str, agent: &str, concurr
     };
     let all = client.block_on(try_join_all((0..concurrency).map(|_| one())))?;
     Ok(Row::rate(name, concurrency, all.concat(), MEASURED))
+}
+
+/// Submits a job and waits for its end.
+fn submit(agent: &str) -> Vec<u8> {
+    request("POST", "/api/jobs?wait=30", json!({"agent": agent, "input": {}}).to_string().as_bytes())
+}
+
+fn completed(answer: &[u8]) -> Result<()> {
+    let completed = answer.windows(COMPLETED.len()).any(|window| window == COMPLETED);
+    ensure!(completed, "a job did not complete: {}", String::from_utf8_lossy(answer));
+    Ok(())
 }

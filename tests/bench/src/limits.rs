@@ -20,8 +20,17 @@ use crate::http::{Connection, request};
 /// How often each is done.
 const TIMES: usize = 2000;
 
+/// As long as a job takes.
+const ASLEEP: Duration = Duration::from_micros(500);
+
 pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
-    Ok(vec![fsync(env)?, pipe(env)?, http(env)?, stream(env)?])
+    Ok(vec![
+        fsync(env)?,
+        pipe(env, "limit_pipe", None)?,
+        pipe(env, "limit_pipe_asleep", Some(ASLEEP))?,
+        http(env)?,
+        stream(env)?,
+    ])
 }
 
 /// Overwrites one block of a file whose blocks exist, and syncs it.
@@ -39,21 +48,28 @@ fn fsync(env: &Env) -> Result<Row> {
     })
 }
 
-/// One line through `cat` and back: what a warm agent in another process costs at least.
-fn pipe(env: &Env) -> Result<Row> {
+/// One line through `cat` and back: what a warm agent in another process costs at least. With a pause before each the other process
+/// and its core have gone to sleep, as they have when one job at a time comes by.
+fn pipe(env: &Env, name: &str, pause: Option<Duration>) -> Result<Row> {
     let mut cat = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("cat starts")?;
     let mut input = cat.stdin.take().context("piped")?;
     let mut output = BufReader::new(cat.stdout.take().context("piped")?);
     let mut line = String::new();
-    let row = times("limit_pipe", env, |_| {
+    let mut latencies = Vec::with_capacity(TIMES);
+    let begun = env.clock.monotonic();
+    for _ in 0..TIMES {
+        if let Some(pause) = pause {
+            std::thread::sleep(pause);
+        }
+        let started = env.clock.monotonic();
         input.write_all(b"{}\n")?;
         line.clear();
         output.read_line(&mut line)?;
-        Ok(())
-    });
+        latencies.push(env.clock.monotonic() - started);
+    }
     drop(input);
     cat.wait()?;
-    row
+    Ok(Row::rate(name, 1, latencies, env.clock.monotonic() - begun))
 }
 
 /// A request that decides nothing, at the doors of a running controller.

@@ -75,23 +75,30 @@ fn main() -> Result<()> {
     }
     let env = Env::system();
     let mut rows = Vec::new();
+    let measured = measure(&env, &arguments, &mut rows);
+    if !arguments.json {
+        print!("{}", figures::table(&rows));
+    }
+    // What was measured before one of them failed is shown; written down is only a whole run.
+    measured?;
+    if arguments.record {
+        record::write(&rows)?;
+    }
+    Ok(())
+}
+
+fn measure(env: &Env, arguments: &Arguments, rows: &mut Vec<Row>) -> Result<()> {
     for (name, benchmark) in BENCHMARKS {
         if !arguments.names.is_empty() && !arguments.names.iter().any(|wanted| wanted == name) {
             continue;
         }
         eprintln!("measuring {name}");
-        for row in benchmark(&env, &rows)? {
+        for row in benchmark(env, rows)? {
             if arguments.json {
                 println!("{}", row.json());
             }
             rows.push(row);
         }
-    }
-    if !arguments.json {
-        print!("{}", figures::table(&rows));
-    }
-    if arguments.record {
-        record::write(&rows)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! How long a controller takes to be back with a log of 100,000 jobs.
+//! How long a controller takes to be back: with a log of 100,000 jobs, and a member with one of 1,000,000 commands.
 
 use anyhow::Result;
 use atlas_dev::{Options, Ports};
@@ -6,14 +6,23 @@ use atlas_env::Env;
 use futures::future::try_join_all;
 use serde_json::json;
 
-use crate::cluster;
 use crate::figures::Row;
 use crate::http::{Connection, request};
+use crate::{cluster, commit};
 
 const JOBS: usize = 100_000;
 const CONNECTIONS: usize = 200;
 
+/// Commands of a log, and how many are proposed at once: an entry takes what has gathered.
+const COMMANDS: usize = 1_000_000;
+const PROPOSERS: usize = 250;
+
 pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
+    Ok(vec![jobs(env)?, commands(env)?])
+}
+
+/// From the start of a cluster with the data to a node that is ready.
+fn jobs(env: &Env) -> Result<Row> {
     let folder = tempfile::tempdir_in(".")?;
     let runtime = atlas_dev::runtime()?;
     let options = |noop| -> Result<Options> {
@@ -38,6 +47,32 @@ pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
         let cluster = cluster::start_with(env, options(true)?).await?;
         let took = (env.clock.monotonic() - begun).as_secs_f64();
         cluster.shutdown().await;
-        Ok(vec![Row::amount("recovery_100k_jobs", took, "s").value_against("3 s", 3.0)])
+        Ok(Row::amount("recovery_100k_jobs", took, "s").value_against("3 s", 3.0))
+    })
+}
+
+/// From the start of a member to its first commit: it has applied all of its log by then.
+fn commands(env: &Env) -> Result<Row> {
+    let folder = tempfile::tempdir_in(".")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let (handle, service) = commit::start(env, folder.path()).await?;
+        let node = commit::register(&handle).await?;
+        let one = || async {
+            for number in 0..COMMANDS / PROPOSERS {
+                commit::cordon(&handle, &node, number.is_multiple_of(2)).await?;
+            }
+            anyhow::Ok(())
+        };
+        try_join_all((0..PROPOSERS).map(|_| one())).await?;
+        // The log is closed when nobody can ask for it any more.
+        drop(handle);
+        service.shutdown().await;
+        let begun = env.clock.monotonic();
+        let (handle, service) = commit::start(env, folder.path()).await?;
+        commit::cordon(&handle, &node, true).await?;
+        let took = (env.clock.monotonic() - begun).as_secs_f64();
+        service.shutdown().await;
+        Ok(Row::amount("recovery_1m_commands", took, "s").value_against("10 s", 10.0))
     })
 }
