@@ -156,9 +156,11 @@ fn epoch(controller: &Controller, node: &NodeId) -> Option<NodeEpoch> {
     controller.service().handle().applied().node(node).map(|known| known.node.epoch)
 }
 
-/// The async runtime of a development cluster: doors and worker; the log has a thread of its own.
+/// The async runtime of a development cluster: doors and worker. The leader loop and the log have a thread of their own, and with it
+/// a core: two threads on the other one would do nothing but wake each other.
 pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    tokio::runtime::Builder::new_multi_thread().worker_threads((cores - 1).clamp(1, 2)).enable_all().build()
 }
 
 /// An error with all its causes, in one line.

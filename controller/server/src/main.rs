@@ -53,7 +53,11 @@ fn run() -> anyhow::Result<()> {
         return Ok(());
     }
     atlas_telemetry::start_log(&loaded.options.log)?;
+    // The leader loop and the log have a thread of their own, and with it a core: with a thread too many here, two of them on one core
+    // would wake each other for every frame.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads((cores - 1).max(1))
         .enable_all()
         .build()
         .context("could not start the async runtime")?;

@@ -33,8 +33,9 @@ fn run() -> anyhow::Result<()> {
     if configuration.check_config {
         return Ok(());
     }
+    // What is passed on between the stream, the pump and the slots stays on one thread; what takes long has the pool for blocking work.
     tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(1)
         .enable_all()
         .build()
         .context("could not start the async runtime")?
