@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::record::split_event;
 use crate::writer::column;
-use crate::{HistoryError, schema};
+use crate::{HistoryError, schema, sum};
 
 /// Writes a copy to `to`, which must not exist, without anything behind `through`: it fits a state that has come so far.
 pub(crate) fn copy(connection: &Connection, to: &Path, through: EventSeq) -> Result<(), HistoryError> {
@@ -29,13 +29,17 @@ pub(crate) fn copy(connection: &Connection, to: &Path, through: EventSeq) -> Res
         transaction.execute(statement, [last]).map_err(sql())?;
     }
     // One blob may lie across the cut.
-    let across = "SELECT last_seq, body FROM events WHERE last_seq > ?1";
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-    let found: Option<(i64, Vec<u8>)> = transaction.query_row(across, [last], read).optional().map_err(sql())?;
-    if let Some((before, body)) = found {
+    let across = "SELECT last_seq, body, sum FROM events WHERE last_seq > ?1";
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let found: Option<(i64, Vec<u8>, i64)> = transaction.query_row(across, [last], read).optional().map_err(sql())?;
+    if let Some((before, body, sum)) = found {
+        sum::check(connection, sum::Row::Events, before, &body, sum)?;
         let kept = kept(&body, through)?;
         transaction
-            .execute("UPDATE events SET last_seq = ?1, body = ?2 WHERE last_seq = ?3", params![last, kept, before])
+            .execute(
+                "UPDATE events SET last_seq = ?1, body = ?2, sum = ?3 WHERE last_seq = ?4",
+                params![last, kept, sum::of(last, &kept), before],
+            )
             .map_err(sql())?;
     }
     transaction.commit().map_err(sql())

@@ -2,10 +2,10 @@
 
 use atlas_format::decode_job;
 use atlas_types::{EventSeq, Job};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension};
 
 use crate::record::{decode_event, split_event};
-use crate::writer::{BLOB_BYTES_MAX, BLOB_EVENTS_MAX, column, insert_job, raise_floor};
+use crate::writer::{BLOB_BYTES_MAX, BLOB_EVENTS_MAX, column, insert_events, insert_job, raise_floor};
 use crate::{Gap, HistoryError, Part};
 
 /// A part that was checked.
@@ -84,7 +84,6 @@ impl Filling {
 
     /// Writes it, unless the gap is not there any more.
     pub(crate) fn write(&self, connection: &Connection) -> Result<(), HistoryError> {
-        let sql = || HistoryError::sql("fill");
         if !is_open(connection, self.gap)? {
             return Ok(());
         }
@@ -92,10 +91,7 @@ impl Filling {
             insert_job(connection, *event, job)?;
         }
         for Blob { first, last, body } in &self.blobs {
-            connection
-                .prepare_cached("INSERT OR IGNORE INTO events VALUES (?1, ?2, ?3)")
-                .and_then(|mut insert| insert.execute(params![column(*last), column(*first), body]))
-                .map_err(sql())?;
+            insert_events(connection, *first, *last, body)?;
         }
         if self.floor > self.gap.after {
             raise_floor(connection, self.floor)?;

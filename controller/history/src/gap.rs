@@ -1,11 +1,12 @@
 //! What a history lacks, and the parts of another one that fill it.
 
 use atlas_types::EventSeq;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Row};
 
+use crate::reader::blob_of;
 use crate::record::split_event;
 use crate::writer::column;
-use crate::{HistoryError, StoredEvent};
+use crate::{HistoryError, StoredEvent, sum};
 
 /// Events that were not seen here: those behind `after` up to `through`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +83,14 @@ pub(crate) fn load(connection: &Connection) -> Result<Vec<Gap>, HistoryError> {
     read().map_err(sql)
 }
 
+/// The bytes of a job in a row of `event_seq, job, sum`, which are not decoded here.
+fn job_bytes(connection: &Connection, row: &Row<'_>) -> Result<Vec<u8>, HistoryError> {
+    let columns = || -> rusqlite::Result<(i64, Vec<u8>, i64)> { Ok((row.get(0)?, row.get(1)?, row.get(2)?)) };
+    let (event, job, sum) = columns().map_err(HistoryError::sql("read"))?;
+    sum::check(connection, sum::Row::Job, event, &job, sum)?;
+    Ok(job)
+}
+
 /// What this history has of a gap of another one. At least one record, if it has any.
 pub(crate) fn part(connection: &Connection, gap: Gap, bytes_max: usize) -> Result<Part, HistoryError> {
     let sql = || HistoryError::sql("read");
@@ -100,12 +109,15 @@ pub(crate) fn part(connection: &Connection, gap: Gap, bytes_max: usize) -> Resul
     let mut bytes = 0;
     // Where events were dropped only the jobs are left.
     let mut jobs = view
-        .prepare_cached("SELECT event_seq, job FROM jobs WHERE event_seq > ?1 AND event_seq <= ?2 ORDER BY event_seq")
+        .prepare_cached(
+            "SELECT event_seq, job, sum FROM jobs WHERE event_seq > ?1 AND event_seq <= ?2 ORDER BY event_seq",
+        )
         .map_err(sql())?;
     let mut rows = jobs.query([column(gap.after), column(end.min(floor))]).map_err(sql())?;
     while let Some(row) = rows.next().map_err(sql())? {
         let seq: i64 = row.get(0).map_err(sql())?;
-        let record = Record { seq: EventSeq(seq.unsigned_abs()), event: Vec::new(), job: row.get(1).map_err(sql())? };
+        let job = job_bytes(&view, row)?;
+        let record = Record { seq: EventSeq(seq.unsigned_abs()), event: Vec::new(), job };
         (bytes, part.reached) = (bytes + record.len(), record.seq);
         part.records.push(record);
         if bytes >= bytes_max {
@@ -113,12 +125,13 @@ pub(crate) fn part(connection: &Connection, gap: Gap, bytes_max: usize) -> Resul
         }
     }
     part.reached = part.reached.max(end.min(floor));
-    let mut job = view.prepare_cached("SELECT job FROM jobs WHERE event_seq = ?1").map_err(sql())?;
-    let mut blobs =
-        view.prepare_cached("SELECT body FROM events WHERE last_seq > ?1 ORDER BY last_seq").map_err(sql())?;
+    let mut job = view.prepare_cached("SELECT event_seq, job, sum FROM jobs WHERE event_seq = ?1").map_err(sql())?;
+    let mut blobs = view
+        .prepare_cached("SELECT last_seq, body, sum FROM events WHERE last_seq > ?1 ORDER BY last_seq")
+        .map_err(sql())?;
     let mut rows = blobs.query([column(part.reached)]).map_err(sql())?;
     while let Some(row) = rows.next().map_err(sql())? {
-        let mut blob = row.get_ref(0).map_err(sql())?.as_bytes().map_err(|_| HistoryError::Field("events"))?;
+        let mut blob = blob_of(&view, row)?;
         while !blob.is_empty() {
             let raw = split_event(&mut blob)?;
             if raw.seq <= part.reached {
@@ -127,8 +140,9 @@ pub(crate) fn part(connection: &Connection, gap: Gap, bytes_max: usize) -> Resul
             if raw.seq > end || bytes >= bytes_max {
                 return Ok(part);
             }
-            let ended = raw.ended.then(|| job.query_row([column(raw.seq)], |row| row.get(0)).optional());
-            let ended: Option<Vec<u8>> = ended.transpose().map_err(sql())?.flatten();
+            let bytes_of = |row: &Row<'_>| Ok(job_bytes(&view, row));
+            let ended = raw.ended.then(|| job.query_row([column(raw.seq)], bytes_of).optional());
+            let ended = ended.transpose().map_err(sql())?.flatten().transpose()?;
             let record = Record { seq: raw.seq, event: raw.bytes.to_vec(), job: ended.unwrap_or_default() };
             (bytes, part.reached) = (bytes + record.len(), record.seq);
             part.records.push(record);

@@ -18,6 +18,7 @@ mod reader;
 mod record;
 mod schema;
 mod sqlite;
+mod sum;
 mod writer;
 
 use std::path::PathBuf;

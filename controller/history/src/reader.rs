@@ -7,19 +7,24 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::record::{decode_event, id_column, id_of};
 use crate::writer::column;
-use crate::{HistoryError, JobFilter, Listed, StoredEvent};
+use crate::{HistoryError, JobFilter, Listed, StoredEvent, sum};
 
 fn read<T>(result: rusqlite::Result<T>) -> Result<T, HistoryError> {
     result.map_err(HistoryError::sql("read"))
 }
 
-fn job_of(row: &Row<'_>) -> rusqlite::Result<Result<Job, HistoryError>> {
-    Ok(decode_job(row.get_ref(0)?.as_bytes()?).map_err(HistoryError::Record))
+/// The job of a row of `event_seq, job, sum`.
+fn job_of(connection: &Connection) -> impl Fn(&Row<'_>) -> rusqlite::Result<Result<Job, HistoryError>> {
+    move |row| {
+        let (event, body, sum) = (row.get(0)?, row.get_ref(1)?.as_bytes()?, row.get(2)?);
+        let checked = sum::check(connection, sum::Row::Job, event, body, sum);
+        Ok(checked.and_then(|()| decode_job(body).map_err(HistoryError::Record)))
+    }
 }
 
 pub(crate) fn job(connection: &Connection, id: JobId) -> Result<Option<Job>, HistoryError> {
-    let mut query = read(connection.prepare_cached("SELECT job FROM jobs WHERE id = ?1 LIMIT 1"))?;
-    read(query.query_row([id_column(id)], job_of).optional())?.transpose()
+    let mut query = read(connection.prepare_cached("SELECT event_seq, job, sum FROM jobs WHERE id = ?1 LIMIT 1"))?;
+    read(query.query_row([id_column(id)], job_of(connection)).optional())?.transpose()
 }
 
 pub(crate) fn jobs_between(
@@ -70,10 +75,10 @@ pub(crate) fn list(connection: &Connection, filter: &JobFilter) -> Result<Vec<Li
 }
 
 pub(crate) fn ended_by(connection: &Connection, events: &[EventSeq]) -> Result<Vec<Job>, HistoryError> {
-    let mut query = read(connection.prepare_cached("SELECT job FROM jobs WHERE event_seq = ?1"))?;
+    let mut query = read(connection.prepare_cached("SELECT event_seq, job, sum FROM jobs WHERE event_seq = ?1"))?;
     let mut jobs = Vec::with_capacity(events.len());
     for event in events {
-        jobs.extend(read(query.query_row([column(*event)], job_of).optional())?.transpose()?);
+        jobs.extend(read(query.query_row([column(*event)], job_of(connection)).optional())?.transpose()?);
     }
     Ok(jobs)
 }
@@ -92,14 +97,15 @@ pub(crate) fn events(connection: &Connection, after: EventSeq, limit: usize) -> 
         return Err(HistoryError::Gone { earliest: EventSeq(floor as u64).next() });
     }
     let mut ended = |seq: EventSeq| {
-        let mut query = read(view.prepare_cached("SELECT job FROM jobs WHERE event_seq = ?1"))?;
-        read(query.query_row([column(seq)], job_of).optional())?.transpose()
+        let mut query = read(view.prepare_cached("SELECT event_seq, job, sum FROM jobs WHERE event_seq = ?1"))?;
+        read(query.query_row([column(seq)], job_of(&view)).optional())?.transpose()
     };
-    let mut blobs = read(view.prepare_cached("SELECT body FROM events WHERE last_seq > ?1 ORDER BY last_seq"))?;
+    let mut blobs =
+        read(view.prepare_cached("SELECT last_seq, body, sum FROM events WHERE last_seq > ?1 ORDER BY last_seq"))?;
     let mut rows = read(blobs.query([column(after)]))?;
     let mut found = Vec::new();
     while let Some(row) = read(rows.next())? {
-        let mut blob = read(row.get_ref(0))?.as_bytes().map_err(|_| HistoryError::Field("events"))?;
+        let mut blob = blob_of(&view, row)?;
         while !blob.is_empty() && found.len() < limit {
             let event = decode_event(&mut blob, &mut ended)?;
             if event.seq > after {
@@ -111,6 +117,13 @@ pub(crate) fn events(connection: &Connection, after: EventSeq, limit: usize) -> 
         }
     }
     Ok(found)
+}
+
+/// The events of a row of `last_seq, body, sum`.
+pub(crate) fn blob_of<'r>(connection: &Connection, row: &'r Row<'_>) -> Result<&'r [u8], HistoryError> {
+    let blob = read(row.get_ref(1))?.as_bytes().map_err(|_| HistoryError::Field("events"))?;
+    sum::check(connection, sum::Row::Events, read(row.get(0))?, blob, read(row.get(2))?)?;
+    Ok(blob)
 }
 
 pub(crate) fn artifacts(

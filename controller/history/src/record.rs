@@ -25,14 +25,14 @@ const CHANGES: [JobChange; 8] = [
     JobChange::Resolved,
 ];
 
-/// Appends an event. The job of one that ended it is in its row, and a submission is told again by the event that follows it.
+/// Appends an event. The job of one that ended it is in its row; every other event has its own, so that a stream read from here is
+/// the one that was told when it happened.
 pub(crate) fn encode_event(event: &EventRecord, blob: &mut Vec<u8>) -> Result<(), HistoryError> {
     let (change, old_status, job) = match &event.event {
         Event::Job { change, old_status, job } => {
             let position = CHANGES.iter().position(|known| known == change).unwrap_or(CHANGES.len());
             let status = JobStatus::ALL.iter().position(|known| known == old_status).unwrap_or(0);
-            let kept = !job.status.is_terminal() && *change != JobChange::Submitted;
-            let bytes = if kept { encode_job(job) } else { Vec::new() };
+            let bytes = if job.status.is_terminal() { Vec::new() } else { encode_job(job) };
             (u8::try_from(position + 1).unwrap_or(u8::MAX), u8::try_from(status).unwrap_or(u8::MAX), bytes)
         }
         Event::Agent { .. } | Event::Node { .. } | Event::NodeRemoved { .. } | Event::Configured => {
@@ -49,7 +49,7 @@ pub(crate) fn encode_event(event: &EventRecord, blob: &mut Vec<u8>) -> Result<()
     Ok(())
 }
 
-/// Reads the next event of a blob. `ended` looks up the job that an event ended; a submission has no job to show.
+/// Reads the next event of a blob. `ended` looks up the job that an event ended.
 pub(crate) fn decode_event(
     blob: &mut &[u8],
     ended: &mut dyn FnMut(EventSeq) -> Result<Option<Job>, HistoryError>,
@@ -67,6 +67,7 @@ pub(crate) fn decode_event(
     let old_status =
         JobStatus::ALL.get(usize::from(old_status)).copied().ok_or(HistoryError::Field("an unknown status"))?;
     let job = match (bytes, change) {
+        // As this file had it before submissions were kept: only its number.
         ([], JobChange::Submitted) => None,
         ([], _) => ended(seq)?,
         (bytes, _) => Some(decode_job(bytes).map_err(HistoryError::Record)?),

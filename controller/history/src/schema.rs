@@ -13,7 +13,7 @@ use crate::HistoryError;
 use crate::writer::refer;
 
 /// The version that this program writes, in `PRAGMA user_version`.
-pub(crate) const VERSION: i64 = 2;
+pub(crate) const VERSION: i64 = 3;
 
 const TABLES: &str = "
 CREATE TABLE jobs (
@@ -58,6 +58,12 @@ CREATE TABLE gaps (
     after   INTEGER PRIMARY KEY, -- events behind this one
     through INTEGER NOT NULL     -- up to this one were not seen here
 );
+";
+
+/// What version 3 added: the checksum of key and body; -1 in rows that are older.
+const TABLES_3: &str = "
+ALTER TABLE jobs ADD COLUMN sum INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE events ADD COLUMN sum INTEGER NOT NULL DEFAULT -1;
 ";
 
 /// Files up to this size are checked as a whole when they are opened; a larger one only where it is read.
@@ -114,11 +120,16 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<(), HistoryError>
     match version {
         0 => upgrade(connection, |transaction| {
             transaction.execute_batch(TABLES).map_err(HistoryError::sql("create"))?;
-            transaction.execute_batch(TABLES_2).map_err(HistoryError::sql("create"))
+            transaction.execute_batch(TABLES_2).map_err(HistoryError::sql("create"))?;
+            from_2(transaction)
         })?,
         1 => {
             check(connection, path)?;
             upgrade(connection, from_1)?;
+        }
+        2 => {
+            check(connection, path)?;
+            upgrade(connection, from_2)?;
         }
         VERSION => check(connection, path)?,
         found => return Err(HistoryError::TooNew { path: path.to_owned(), found, known: VERSION }),
@@ -148,7 +159,14 @@ fn from_1(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
         let bytes = row.get_ref(1).map_err(sql())?.as_bytes().map_err(|_| HistoryError::Field("a job"))?;
         refer(transaction, event, &decode_job(bytes).map_err(HistoryError::Record)?)?;
     }
-    Ok(())
+    drop(rows);
+    drop(jobs);
+    from_2(transaction)
+}
+
+/// Version 2 had no checksums; its rows stay without.
+fn from_2(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
+    transaction.execute_batch(TABLES_3).map_err(HistoryError::sql("upgrade"))
 }
 
 fn check(connection: &Connection, path: &Path) -> Result<(), HistoryError> {

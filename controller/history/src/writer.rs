@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::fill::{self, Filling};
 use crate::record::{encode_event, id_column};
-use crate::{Ended, Gap, HistoryError, Options, gap};
+use crate::{Ended, Gap, HistoryError, Options, gap, sum};
 
 /// What the writer is asked to do.
 pub(crate) enum Input {
@@ -301,16 +301,28 @@ impl Batch {
     /// Writes the blob, if there is one.
     fn flush(&mut self, connection: &Connection) -> Result<(), HistoryError> {
         let Some(first) = self.first.take() else { return Ok(()) };
-        connection
-            .prepare_cached("INSERT OR IGNORE INTO events VALUES (?1, ?2, ?3)")
-            .and_then(|mut insert| insert.execute(params![column(self.through), column(first), self.blob]))
-            .map_err(HistoryError::sql("write"))?;
+        insert_events(connection, first, self.through, &self.blob)?;
         self.blob.clear();
         Ok(())
     }
 }
 
-const INSERT_JOB: &str = "INSERT OR IGNORE INTO jobs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+/// Writes events in one blob.
+pub(crate) fn insert_events(
+    connection: &Connection,
+    first: EventSeq,
+    last: EventSeq,
+    body: &[u8],
+) -> Result<(), HistoryError> {
+    let key = column(last);
+    connection
+        .prepare_cached("INSERT OR IGNORE INTO events VALUES (?1, ?2, ?3, ?4)")
+        .and_then(|mut insert| insert.execute(params![key, column(first), body, sum::of(key, body)]))
+        .map(|_| ())
+        .map_err(HistoryError::sql("write"))
+}
+
+const INSERT_JOB: &str = "INSERT OR IGNORE INTO jobs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
 
 /// Writes the row of an ended job, and what it refers to.
 pub(crate) fn insert_job(connection: &Connection, seq: EventSeq, job: &Job) -> Result<(), HistoryError> {
@@ -324,6 +336,7 @@ fn insert_with(
     seq: EventSeq,
     job: &Job,
 ) -> Result<(), HistoryError> {
+    let body = encode_job(job);
     insert
         .execute(params![
             column(seq),
@@ -334,7 +347,8 @@ fn insert_with(
             i64::try_from(job.queue_seq).unwrap_or(i64::MAX),
             job.created_at.0,
             job.completed_at.0,
-            encode_job(job),
+            body,
+            sum::of(column(seq), &body),
         ])
         .map_err(HistoryError::sql("write"))?;
     refer(connection, column(seq), job)

@@ -128,6 +128,21 @@ async fn an_ended_job_reads_back_whole() {
 }
 
 #[tokio::test]
+async fn a_stream_is_told_again_whole() {
+    let (_dir, path) = file();
+    let history = open(&path).expect("opens");
+    let told = [life(1, 2), [event(4, 3, JobStatus::Pending, JobStatus::Pending)].into()].concat();
+    history.append(told.clone().into()).await.expect("queued");
+    synced(&history, 4).await;
+    let again = history.events(EventSeq(0), 10).await.expect("reads");
+    let again = again.into_iter().map(|StoredEvent { seq, at, job }| {
+        let crate::JobEvent { change, old_status, job } = job.expect("a job's event");
+        EventRecord { seq, at, event: Event::Job { change, old_status, job } }
+    });
+    assert_eq!(again.collect::<Vec<_>>(), told);
+}
+
+#[tokio::test]
 async fn events_come_once_and_in_order_over_a_restart() {
     let (_dir, path) = file();
     let history = open(&path).expect("opens");
@@ -142,10 +157,10 @@ async fn events_come_once_and_in_order_over_a_restart() {
     synced(&history, 6).await;
     let events = history.events(EventSeq(0), 100).await.expect("reads");
     expect![[r#"
-        1 -
+        1 2 pending → pending
         2 2 pending → running
         3 2 running → completed
-        4 -
+        4 3 pending → pending
         5 3 pending → running
         6 3 running → completed
     "#]]
@@ -154,7 +169,7 @@ async fn events_come_once_and_in_order_over_a_restart() {
     expect![[r#"
         2 2 pending → running
         3 2 running → completed
-        4 -
+        4 3 pending → pending
     "#]]
     .assert_eq(&describe(&part));
 }
@@ -210,7 +225,7 @@ async fn damage_and_newer_files_are_named() {
     connection.pragma_update(None, "user_version", 99).expect("writable");
     drop(connection);
     let error = open(&path).err().expect("too new");
-    assert!(error.to_string().contains("has schema 99, this program knows up to 2"), "{error}");
+    assert!(error.to_string().contains("has schema 99, this program knows up to 3"), "{error}");
 }
 
 #[tokio::test]
@@ -221,13 +236,44 @@ async fn a_file_of_version_1_learns_what_its_jobs_refer_to() {
     history.close().await.expect("closes");
     let connection = Connection::open(&path).expect("opens");
     connection
-        .execute_batch("DROP TABLE artifacts; DROP TABLE gaps; PRAGMA user_version = 1")
+        .execute_batch("DROP TABLE artifacts; DROP TABLE gaps; ALTER TABLE jobs DROP COLUMN sum; ALTER TABLE events DROP COLUMN sum;
+             PRAGMA user_version = 1")
         .expect("as version 1 left it");
     drop(connection);
     let history = open(&path).expect("opens");
     let found = history.refers(vec![Digest([1; 32]), Digest([2; 32])]).await.expect("reads");
     assert_eq!(found, [true, false]);
     assert_eq!(*history.gaps().borrow(), [].into());
+}
+
+#[tokio::test]
+async fn a_row_that_is_not_what_was_written_is_refused_by_name() {
+    let (_dir, path) = file();
+    let history = open(&path).expect("opens");
+    history.append(life(1, 2)).await.expect("queued");
+    history.append(life(4, 3)).await.expect("queued");
+    history.close().await.expect("closes");
+    // A bit of a text inside a job, which SQLite's check of its pages does not see.
+    let connection = Connection::open(&path).expect("opens");
+    let read = "SELECT job FROM jobs WHERE event_seq = 3";
+    let mut body: Vec<u8> = connection.query_row(read, [], |row| row.get(0)).expect("it ended");
+    let at = body.windows(4).position(|text| text == b"blue").expect("its label");
+    body[at] ^= 1;
+    connection.execute("UPDATE jobs SET job = ?1 WHERE event_seq = 3", [&body]).expect("writable");
+    drop(connection);
+    let history = open(&path).expect("its pages are whole");
+    let refused = "is damaged: the job that event 3 ended has another checksum than when it was written";
+    let error = history.job(JobId(2)).await.expect_err("damaged");
+    assert!(error.to_string().contains(refused), "{error}");
+    let error = history.events(EventSeq(0), 10).await.expect_err("damaged");
+    assert!(error.to_string().contains(refused), "{error}");
+    let gap = Gap { after: EventSeq(0), through: EventSeq(6) };
+    assert!(matches!(history.part(gap, 1 << 20).await, Err(HistoryError::Damaged { .. })));
+    assert!(history.job(JobId(3)).await.expect("reads").is_some(), "the others are there");
+    let connection = Connection::open(&path).expect("opens");
+    connection.execute("UPDATE events SET body = zeroblob(length(body))", []).expect("writable");
+    let error = history.events(EventSeq(0), 10).await.expect_err("damaged");
+    assert!(error.to_string().contains("have another checksum than when they were written"), "{error}");
 }
 
 #[tokio::test]
@@ -283,10 +329,10 @@ async fn a_copy_ends_at_one_event_and_can_go_to_another_cluster() {
     assert_eq!(copy.job(JobId(3)).await.expect("reads"), None, "it ended behind the cut");
     let events = copy.events(EventSeq(0), 100).await.expect("reads");
     expect![[r#"
-        1 -
+        1 2 pending → pending
         2 2 pending → running
         3 2 running → completed
-        4 -
+        4 3 pending → pending
         5 3 pending → running
     "#]]
     .assert_eq(&describe(&events));

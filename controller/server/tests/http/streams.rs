@@ -3,7 +3,7 @@
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::client::{Server, parse};
+use crate::client::{PATIENCE, Server, parse};
 
 const HANDSHAKE: &str = "host: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
@@ -18,7 +18,7 @@ async fn until(stream: &mut TcpStream, text: &str) -> String {
             read.extend_from_slice(&part[..count]);
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(10), reading).await.expect("in time");
+    tokio::time::timeout(PATIENCE, reading).await.expect("in time");
     String::from_utf8_lossy(&read).into_owned()
 }
 
@@ -63,10 +63,13 @@ async fn events_are_read_again_over_a_restart() {
     let server = Server::start_in(dir).await;
     let mut stream = TcpStream::connect(server.addr()).await.expect("connects");
     let request =
-        b"GET /api/events HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nlast-event-id: 0\r\n\r\n";
+        b"GET /api/events?view=full HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nlast-event-id: 0\r\n\r\n";
     stream.write_all(request).await.expect("sent");
     let events = until(&mut stream, "\"new_status\":\"failed\"").await;
-    assert!(events.contains(&id) && events.contains("\"new_status\":\"running\""), "{events}");
+    assert!(events.contains(&id), "{events}");
+    for change in ["submitted", "granted", "ended"] {
+        assert!(events.contains(&format!("\"change\":\"{change}\"")), "{events}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

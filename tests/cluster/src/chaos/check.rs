@@ -20,8 +20,6 @@ pub(crate) struct Evidence {
     pub(crate) entries: Vec<Entry>,
     pub(crate) deeds: BTreeMap<String, Deeds>,
     pub(crate) surveys: Vec<Survey>,
-    /// Whether a stopped process may have let a child of its own outlive a lease: then clock rates were not bounded.
-    pub(crate) unbounded: bool,
 }
 
 /// Something that must not be.
@@ -186,13 +184,9 @@ fn controllers_agree(evidence: &Evidence, found: &mut Vec<Violation>) {
                 report(found, "B.40", text);
             }
         }
-        // A submission is told by those who still have it in memory: histories keep a job with its next change only.
-        let told = |survey: &'_ Survey| -> Vec<Change> {
-            survey.events.iter().filter(|change| change.change != "submitted").cloned().collect()
-        };
-        let (here, there) = (told(first), told(other));
+        let (here, there) = (&first.events, &other.events);
         if here != there {
-            let differ = here.iter().zip(&there).find(|(here, there)| here != there);
+            let differ = here.iter().zip(there).find(|(here, there)| here != there);
             let text = format!(
                 "{} tells {} events and {} tells {}; they differ first at {differ:?}",
                 first.name,
@@ -284,7 +278,7 @@ fn attempts_started_as_often_as_they_may(evidence: &Evidence, found: &mut Vec<Vi
         if kind.is_some_and(|kind| deeds.starts() > kind.starts_max) {
             report(found, "B.7", format!("{id} of agent {agent:?} started {} times: {deeds:?}", deeds.starts()));
         }
-        if !evidence.unbounded && !deeds.overlaps.is_empty() {
+        if !deeds.overlaps.is_empty() {
             report(found, "B.18", format!("attempts of {id} lived at the same time: {:?}", deeds.overlaps));
         }
     }

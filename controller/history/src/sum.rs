@@ -1,0 +1,34 @@
+//! A checksum a row: SQLite's own check sees whether its pages hang together, not whether a job in them still says what was written.
+
+use rusqlite::Connection;
+
+use crate::HistoryError;
+
+/// The sum of a row that was written before rows had one.
+const NONE: i64 = -1;
+
+/// What a row is for: words for its reader.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Row {
+    /// The job that an event ended.
+    Job,
+    /// The events up to one.
+    Events,
+}
+
+/// The sum of a row's body under its key.
+pub(crate) fn of(key: i64, body: &[u8]) -> i64 {
+    i64::from(crc32c::crc32c_append(crc32c::crc32c(&key.to_le_bytes()), body))
+}
+
+/// Refuses a row that is not the one that was written.
+pub(crate) fn check(connection: &Connection, row: Row, key: i64, body: &[u8], sum: i64) -> Result<(), HistoryError> {
+    if sum == NONE || sum == of(key, body) {
+        return Ok(());
+    }
+    let detail = match row {
+        Row::Job => format!("the job that event {key} ended has another checksum than when it was written"),
+        Row::Events => format!("the events up to {key} have another checksum than when they were written"),
+    };
+    Err(HistoryError::Damaged { path: connection.path().unwrap_or_default().into(), detail })
+}
