@@ -11,6 +11,7 @@ mod multiple;
 mod order;
 mod pattern;
 mod reference;
+mod weight;
 
 use jsonschema::{Draft, PatternOptions, ValidationError};
 use serde_json::Value;

@@ -3,7 +3,7 @@
 //! The engine below has no step counter, and a small schema can ask for a lot: references that double at each step,
 //! recursion that goes two ways, `unevaluatedProperties` in `unevaluatedProperties`. So the visits, a pair of a subschema
 //! and a value each, are counted first: at compile time for a schema that does not recurse, and with each distinct pair
-//! looked at once for the rest.
+//! looked at once for the rest. A text is a visit for so many of its bytes and of the places of a pattern that looks at it.
 
 use std::collections::HashMap;
 
@@ -11,9 +11,13 @@ use serde_json::{Map, Value};
 
 use super::SchemaError;
 use super::reference::Root;
+use super::weight;
 
 /// Most visits that one check may take, below a second on a slow machine.
 pub(super) const VISITS_MAX: u64 = 5_000_000;
+
+/// Bytes of text times places of a pattern that cost as much as a visit.
+const STEPS_PER_VISIT: u64 = 16;
 
 /// Most distinct pairs that are counted for one value.
 const PAIRS_MAX: usize = 500_000;
@@ -24,8 +28,13 @@ const DEPTH_MAX: usize = 256;
 /// What a schema costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cost {
-    /// At most this many visits for each value in the input.
-    PerValue(u64),
+    /// Bounded by the input's size.
+    Bounded {
+        /// At most this many visits for each value in the input.
+        per_value: u64,
+        /// Places of all patterns, references written out.
+        places: u64,
+    },
     /// It refers to itself: depends on the input.
     Recursive,
 }
@@ -88,17 +97,51 @@ fn own(schema: &Map<String, Value>) -> u64 {
 pub(super) fn of(root: Root<'_>) -> Result<Cost, SchemaError> {
     let mut sizes = Sizes { root, known: HashMap::new() };
     let size = sizes.of(root.schema, 0)?;
-    Ok(size.map_or(Cost::Recursive, Cost::PerValue))
+    Ok(size.map_or(Cost::Recursive, |Size { visits, places }| Cost::Bounded { per_value: visits, places }))
 }
 
-/// Sizes of subschemas with all references written out; none while a schema is being measured, or if it recurses.
+/// The patterns of one schema without its subschemas: of texts, and of names of members.
+fn patterns(schema: &Map<String, Value>) -> (u64, u64) {
+    let texts = schema.get("pattern").and_then(Value::as_str).map_or(0, weight::of);
+    let named = schema.get("patternProperties").and_then(Value::as_object);
+    let named = named.into_iter().flatten().map(|(pattern, _)| weight::of(pattern));
+    let names = schema.get("propertyNames").map_or(0, all_patterns);
+    (texts, named.fold(names, u64::saturating_add))
+}
+
+/// All patterns written below a schema.
+fn all_patterns(schema: &Value) -> u64 {
+    let below = |values: &mut dyn Iterator<Item = &Value>| values.map(all_patterns).fold(0, u64::saturating_add);
+    match schema {
+        Value::Object(members) => {
+            let own = members.get("pattern").and_then(Value::as_str).map_or(0, weight::of);
+            own.saturating_add(below(&mut members.values()))
+        }
+        Value::Array(items) => below(&mut items.iter()),
+        _ => 0,
+    }
+}
+
+/// Visits that `places` of patterns cost on so many bytes.
+fn reading(places: u64, bytes: u64) -> u64 {
+    places.saturating_mul(bytes) / STEPS_PER_VISIT
+}
+
+/// A subschema with all references written out.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    visits: u64,
+    places: u64,
+}
+
+/// Sizes of subschemas; none while a schema is being measured, or if it recurses.
 struct Sizes<'a> {
     root: Root<'a>,
-    known: HashMap<*const Value, Option<u64>>,
+    known: HashMap<*const Value, Option<Size>>,
 }
 
 impl<'a> Sizes<'a> {
-    fn of(&mut self, schema: &'a Value, depth: usize) -> Result<Option<u64>, SchemaError> {
+    fn of(&mut self, schema: &'a Value, depth: usize) -> Result<Option<Size>, SchemaError> {
         if depth > DEPTH_MAX {
             return Err(SchemaError::Limit { what: "subschemas inside each other", max: DEPTH_MAX });
         }
@@ -107,9 +150,10 @@ impl<'a> Sizes<'a> {
             return Ok(known);
         }
         self.known.insert(key, None);
-        let mut size = Some(1u64);
+        let mut size = Some(Size { visits: 1, places: 0 });
         if let Value::Object(members) = schema {
-            size = Some(own(members));
+            let (texts, names) = patterns(members);
+            size = Some(Size { visits: own(members), places: texts.saturating_add(names) });
             let (parts, times) = parts(self.root, members);
             for part in parts {
                 let (below, times) = match part {
@@ -118,7 +162,10 @@ impl<'a> Sizes<'a> {
                 };
                 // Measured even if the sum is lost already, for the depth.
                 let below = self.of(below, depth + 1)?;
-                size = size.zip(below).map(|(size, below)| size.saturating_add(below.saturating_mul(times)));
+                size = size.zip(below).map(|(size, below)| Size {
+                    visits: size.visits.saturating_add(below.visits.saturating_mul(times)),
+                    places: size.places.saturating_add(below.places.saturating_mul(times)),
+                });
             }
         }
         self.known.insert(key, size);
@@ -128,13 +175,14 @@ impl<'a> Sizes<'a> {
 
 /// How many visits checking `value` can take, or more than [`VISITS_MAX`].
 pub(super) fn visits(cost: Cost, root: Root<'_>, value: &Value) -> u64 {
-    if let Cost::PerValue(size) = cost {
-        let bound = size.saturating_mul(values(value));
+    if let Cost::Bounded { per_value, places } = cost {
+        let texts = if places == 0 { 0 } else { reading(places, bytes(value)) };
+        let bound = per_value.saturating_mul(values(value)).saturating_add(texts);
         if bound <= VISITS_MAX {
             return bound;
         }
     }
-    let mut visits = Visits { root, known: HashMap::new() };
+    let mut visits = Visits { root, known: HashMap::new(), patterns: HashMap::new() };
     visits.of(root.schema, value, 0).unwrap_or(u64::MAX)
 }
 
@@ -146,10 +194,25 @@ fn values(value: &Value) -> u64 {
     }
 }
 
+/// Bytes of all texts and names in a value.
+fn bytes(value: &Value) -> u64 {
+    match value {
+        Value::String(text) => text.len() as u64,
+        Value::Array(items) => items.iter().map(bytes).sum(),
+        Value::Object(members) => names(members) + members.values().map(bytes).sum::<u64>(),
+        _ => 0,
+    }
+}
+
+fn names(members: &Map<String, Value>) -> u64 {
+    members.keys().map(|name| name.len() as u64).sum()
+}
+
 /// Visits of each pair seen so far; a pair that is being counted is in the table with zero, as the engine stops there.
 struct Visits<'a> {
     root: Root<'a>,
     known: HashMap<(*const Value, *const Value), u64>,
+    patterns: HashMap<*const Value, (u64, u64)>,
 }
 
 impl<'a> Visits<'a> {
@@ -165,7 +228,13 @@ impl<'a> Visits<'a> {
         }
         self.known.insert(key, 0);
         let (parts, times) = parts(self.root, members);
-        let mut sum = own(members);
+        let patterns = *self.patterns.entry(key.0).or_insert_with(|| patterns(members));
+        let read = match (value, patterns) {
+            (Value::String(text), (places, _)) => reading(places, text.len() as u64),
+            (Value::Object(found), (_, places)) if places > 0 => reading(places, names(found)),
+            _ => 0,
+        };
+        let mut sum = own(members).saturating_add(read);
         for part in parts {
             match part {
                 Applies::Here(schema) => {
@@ -224,7 +293,7 @@ mod tests {
     fn references_that_double_are_counted_written_out() {
         // The last is one; each before is itself and, twice, a reference with what it names.
         let steps = |n: u32| (0..n).fold(1, |below, _| 1 + 2 * (1 + below));
-        assert_eq!(cost_of(&doubling(3)), Ok(Cost::PerValue(1 + steps(3))));
+        assert_eq!(cost_of(&doubling(3)), Ok(Cost::Bounded { per_value: 1 + steps(3), places: 0 }));
         let deep = doubling(60);
         let cost = cost_of(&deep).expect("it is not too deep");
         assert!(visits_of(cost, &deep, &json!(1)) > VISITS_MAX);
@@ -254,6 +323,27 @@ mod tests {
         let schema = (0..28).fold(json!({}), |below, _| json!({"unevaluatedProperties": false, "allOf": [below]}));
         let cost = cost_of(&schema).expect("it is not too deep");
         assert!(visits_of(cost, &schema, &json!({"a": 1})) > VISITS_MAX);
+    }
+
+    #[test]
+    fn texts_cost_by_the_patterns_that_read_them() {
+        let text = "ab".repeat(500_000);
+        let bearable = |schema: &Value, value: &Value| {
+            let cost = cost_of(schema).expect("it is small");
+            visits_of(cost, schema, value) <= VISITS_MAX
+        };
+        let heavy = "(a|b)*a(a|b){2000}c";
+        assert!(bearable(&json!({"pattern": r"^\S+$"}), &json!(text)));
+        assert!(bearable(&json!({"pattern": heavy}), &json!("ab")));
+        assert!(!bearable(&json!({"pattern": heavy}), &json!(text)));
+        // Only texts that the pattern reads count.
+        let member = json!({"properties": {"name": {"pattern": heavy}}});
+        assert!(bearable(&member, &json!({"name": "ab", "text": text})));
+        assert!(!bearable(&member, &json!({"name": text})));
+        let names = Value::Object(Map::from_iter([(text.clone(), json!(1))]));
+        assert!(!bearable(&json!({"patternProperties": {heavy: {}}}), &names));
+        assert!(!bearable(&json!({"propertyNames": {"pattern": heavy}}), &names));
+        assert!(bearable(&json!({"patternProperties": {heavy: {}}}), &json!({"a": text})));
     }
 
     #[test]

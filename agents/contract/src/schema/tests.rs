@@ -209,6 +209,7 @@ fn hostile_patterns_and_schemas_end_soon() {
         (json!({"pattern": r"^(([a-z])+.)+[A-Z]([a-z])+$"}), json!(long)),
         (doubling, deep),
         (json!({"uniqueItems": true, "maxItems": 1}), json!((0..50_000).collect::<Vec<_>>())),
+        (json!({"pattern": "(a|b)*a(a|b){5000}c"}), json!("ab".repeat(1_000_000))),
     ];
     for (schema, value) in cases {
         #[expect(clippy::disallowed_methods, reason = "the time it takes is what is tested")]
