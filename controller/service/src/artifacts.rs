@@ -123,6 +123,8 @@ pub fn digest_of(bytes: &[u8]) -> Digest {
 const SENDS_MAX: usize = 16;
 /// Size of the parts in which an artifact is read to be sent.
 const CHUNK_BYTES: u64 = 256 << 10;
+/// The pause between two parts of one that is only checked: a few MiB a second, which no disk notices.
+const CHECK_PAUSE: Duration = Duration::from_millis(50);
 
 /// A directory of artifacts, one of several in the group. Cheap to clone.
 #[derive(Clone)]
@@ -275,6 +277,30 @@ impl Artifacts {
     pub async fn open(&self, digest: Digest) -> Result<Sender, ArtifactError> {
         let file = self.on_disk("artifact-read", move |disk| disk.open(digest)).await?;
         Ok(Sender { file, digest, hash: Sha256::new(), offset: 0, artifacts: self.clone() })
+    }
+
+    /// All artifacts that are here, those that are known to be damaged left out.
+    pub async fn all(&self) -> Result<Vec<Digest>, ArtifactError> {
+        self.on_disk("artifact-list", Disk::list).await
+    }
+
+    /// Reads an artifact that is here, slowly, and replaces it by another controller's copy if it is damaged; whether it was.
+    /// [`ArtifactError::Damaged`] if nobody has a whole one.
+    pub async fn check(&self, digest: Digest) -> Result<bool, ArtifactError> {
+        let mut sender = self.open(digest).await?;
+        loop {
+            match sender.next().await {
+                Ok(Some(_)) => self.inner.env.clock.sleep(CHECK_PAUSE).await,
+                Ok(None) => return Ok(false),
+                Err(ArtifactError::Damaged(_)) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        match self.fetch(digest).await {
+            Ok(()) => Ok(true),
+            Err(ArtifactError::Missing(_)) => Err(ArtifactError::Damaged(digest)),
+            Err(error) => Err(error),
+        }
     }
 
     /// Artifacts that nothing holds. Whether anything refers to them is for the caller to find out.

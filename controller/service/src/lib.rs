@@ -27,6 +27,7 @@ mod nodes;
 mod observe;
 mod peers;
 mod resolve;
+mod scrub;
 mod service;
 mod stats;
 mod streams;

@@ -22,7 +22,7 @@ use crate::peers::Peers;
 use crate::stats::Stats;
 use crate::streams::Streams;
 use crate::waiters::Waiters;
-use crate::{Error, catch_up, collect, fill, follow, health};
+use crate::{Error, catch_up, collect, fill, follow, health, scrub};
 
 /// Limits of the doors. Each is an option of the controller.
 #[derive(Debug, Clone)]
@@ -186,6 +186,7 @@ impl Service {
             env.spawn("catch-up", catch_up::catch_up(shared.clone())),
             env.spawn("fill-artifacts", fill::fill(shared.clone())),
             env.spawn("collect-artifacts", collect::collect(shared.clone())),
+            env.spawn("scrub-artifacts", scrub::scrub(shared.clone())),
         ];
         (Self { shared }, Followers(tasks))
     }

@@ -187,6 +187,26 @@ async fn a_damaged_copy_is_replaced_by_that_of_another_member() {
 }
 
 #[tokio::test]
+async fn damage_that_nobody_read_is_found_and_mended() {
+    let net = Net::new(3);
+    let one = net.artifacts(1);
+    let digest = one.store(bytes("abc")).await.expect("stored");
+    net.artifacts(2).pin(digest).await.expect("everywhere");
+    assert_eq!(one.all().await.expect("listed"), [digest]);
+    assert!(!one.check(digest).await.expect("whole"));
+    std::fs::write(net.path(1, digest), b"abd").expect("writable");
+    assert!(one.check(digest).await.expect("mended"));
+    assert_eq!(std::fs::read(net.path(1, digest)).expect("there"), b"abc");
+    // Nobody has another copy: it stays where it is, and is said to be damaged.
+    net.cut(&[2, 3]);
+    let alone = one.keep(bytes("abcd")).await.expect("kept");
+    net.cut(&[]);
+    std::fs::write(net.path(1, alone), b"abcc").expect("writable");
+    let error = one.check(alone).await.expect_err("the only copy");
+    assert!(matches!(error, ArtifactError::Damaged(_)), "{error}");
+}
+
+#[tokio::test]
 async fn what_is_pinned_is_fetched_copied_and_held() {
     let net = Net::new(3);
     net.cut(&[2]);

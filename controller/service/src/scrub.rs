@@ -1,0 +1,45 @@
+//! The scrub: every artifact here is read again once a day, so that damage is found while another controller still has a whole copy,
+//! and not when the last reader wants it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::artifacts::ArtifactError;
+use crate::service::Shared;
+
+/// How long one round over all artifacts takes, whatever there is.
+const ROUND: Duration = Duration::from_secs(24 * 3_600);
+/// The longest pause between two artifacts: what comes is looked at soon, in a directory of few.
+const PAUSE_MAX: Duration = Duration::from_secs(3_600);
+/// The shortest one: a directory of very many takes longer than a round.
+const PAUSE_MIN: Duration = Duration::from_millis(20);
+
+/// Looks at one artifact after the other as long as the controller runs.
+pub(crate) async fn scrub(shared: Arc<Shared>) {
+    loop {
+        let here = match shared.artifacts.all().await {
+            Ok(here) => here,
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "the artifacts were not checked");
+                Vec::new()
+            }
+        };
+        let pause = ROUND / u32::try_from(here.len()).unwrap_or(u32::MAX).max(1);
+        let pause = pause.clamp(PAUSE_MIN, PAUSE_MAX);
+        if here.is_empty() {
+            shared.env.clock.sleep(pause).await;
+        }
+        for digest in here {
+            shared.env.clock.sleep(pause).await;
+            match shared.artifacts.check(digest).await {
+                Ok(false) => {}
+                Ok(true) => tracing::warn!(%digest, "a damaged artifact was replaced by another controller's copy"),
+                // It went meanwhile: nothing refers to it any more.
+                Err(ArtifactError::Missing(_)) => {}
+                Err(error) => {
+                    tracing::error!(error = &error as &dyn std::error::Error, "an artifact could not be checked");
+                }
+            }
+        }
+    }
+}
