@@ -11,7 +11,7 @@ use atlas_history::{History, HistoryError, Progress, SqliteHistory};
 use atlas_raft::{ChangeError, Handle, Identity, Leadership, Member};
 use atlas_service::{ArtifactOptions, Artifacts, Caller, Followers, Parts, Peers, Service};
 use atlas_telemetry::Metrics;
-use atlas_types::{ClusterConfig, Command, ConfigureCluster, Level, Namespace, Origin, Request};
+use atlas_types::{ClusterConfig, Command, ConfigureCluster, Level, Micros, Namespace, Origin, Request};
 use serde_json::json;
 use tokio::sync::{Mutex, watch};
 
@@ -203,8 +203,13 @@ impl Controller {
             env.spawn("http", serve(door, http, stopped.clone())),
             env.spawn("worker-door", worker_door::serve(worker_parts, grpc, stopped)),
         ];
+        let wanted = Wanted {
+            jobs_active_max: options.jobs_active_max,
+            dedupe_retention: options.idempotency_kept.map(Micros::from),
+            dedupe_max: options.idempotency_keys_max,
+        };
         let configuring =
-            options.jobs_active_max.map(|max| env.spawn("configure", configure(handle.clone(), max, env.clone())));
+            (!wanted.is_nothing()).then(|| env.spawn("configure", configure(handle.clone(), wanted, env.clone())));
         // A client that comes right after the start need not see an election that is over in a moment.
         let mut leadership = handle.leadership();
         let leads = leadership.wait_for(|leadership| !matches!(leadership, Leadership::Follower { leader: None }));
@@ -370,18 +375,41 @@ async fn open_history(options: &Options, env: &Env, metrics: &Metrics) -> Result
     open.join().await.map_err(|_| StartError::Thread)?.map_err(StartError::History)
 }
 
-/// Sets the queue's limit once there is a leader, if it is another one.
-async fn configure(handle: Handle, jobs_active_max: u64, env: Env) {
+/// What this controller's options say of the configuration that all share.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    jobs_active_max: Option<u64>,
+    dedupe_retention: Option<Micros>,
+    dedupe_max: Option<u64>,
+}
+
+impl Wanted {
+    fn is_nothing(self) -> bool {
+        self.jobs_active_max.is_none() && self.dedupe_retention.is_none() && self.dedupe_max.is_none()
+    }
+
+    fn over(self, config: &ClusterConfig) -> ClusterConfig {
+        ClusterConfig {
+            jobs_active_max: self.jobs_active_max.unwrap_or(config.jobs_active_max),
+            dedupe_retention: self.dedupe_retention.unwrap_or(config.dedupe_retention),
+            dedupe_max: self.dedupe_max.unwrap_or(config.dedupe_max),
+            ..config.clone()
+        }
+    }
+}
+
+/// Sets what the options say once there is a leader, if it is something else.
+async fn configure(handle: Handle, wanted: Wanted, env: Env) {
     let mut leadership = handle.leadership();
     while leadership.wait_for(|leadership| matches!(leadership, Leadership::Leader { .. })).await.is_ok() {
         let Ok(state) = handle.read().await else {
             env.clock.sleep(CONFIGURE_INTERVAL).await;
             continue;
         };
-        if state.config().jobs_active_max == jobs_active_max {
+        let config = wanted.over(state.config());
+        if config == *state.config() {
             return;
         }
-        let config = ClusterConfig { jobs_active_max, ..state.config().clone() };
         let command = Command::ConfigureCluster(ConfigureCluster { config });
         let request = Request { origin: Origin::duty(Namespace::default_namespace()), command };
         if handle.propose(vec![request]).await.is_ok() {

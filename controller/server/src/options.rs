@@ -60,6 +60,10 @@ pub struct Options {
     pub session_ttl: Duration,
     /// Most jobs that have not ended; none leaves what the cluster has.
     pub jobs_active_max: Option<u64>,
+    /// How long clients' names for requests are remembered; none leaves what the cluster has.
+    pub idempotency_kept: Option<Duration>,
+    /// Most of them; none leaves what the cluster has.
+    pub idempotency_keys_max: Option<u64>,
     /// How many events history keeps.
     pub events_kept: u64,
     /// Bounds of the HTTP door.
@@ -100,6 +104,8 @@ impl Options {
             mode: Mode::Production,
             session_ttl: Duration::from_secs(10),
             jobs_active_max: None,
+            idempotency_kept: None,
+            idempotency_keys_max: None,
             events_kept: 1_000_000,
             http_limits: HttpLimits {
                 body_bytes_max: 1 << 20,

@@ -270,7 +270,7 @@ impl Shared {
     /// Proposes one request. It gets a name if it has none: then it can be asked again what became of it when leadership changes.
     pub(crate) async fn propose(&self, mut request: Request) -> Result<Answers, Error> {
         if request.origin.request_id.is_none() && !self.handle.is_alone() {
-            request.origin.request_id = RequestId::new(&format!("{:032x}", self.env.entropy.u128())).ok();
+            request.origin.request_id = Some(RequestId::generated(self.env.entropy.u128()));
         }
         let proposed = tokio::time::timeout(MAJORITY_MAX, self.handle.propose(vec![request])).await;
         Ok(proposed.map_err(|_| Error::OutcomeUnknown)??)

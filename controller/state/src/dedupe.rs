@@ -1,16 +1,29 @@
 //! Remembered requests: a repeat within the retention gets the first answer again (design §2, rule 5).
+//!
+//! There are two classes. What a client named lives as long as was promised to it. What a controller named itself, to ask again
+//! when leadership changes while it waits, lives for as long as anybody can still wait: it must not push the others out.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use atlas_types::{
-    ClusterConfig, ClusterTime, Namespace, Origin, Outcome, Principal, Rejection, RequestId, RequestImage,
+    ClusterConfig, ClusterTime, Level, Micros, Namespace, Origin, Outcome, Principal, Rejection, RequestId,
+    RequestImage,
 };
 
 use crate::map::{Map, Set};
 
 /// Most expired requests that one entry forgets, so that no entry pays for a long silence.
 const FORGOTTEN_PER_ENTRY_MAX: usize = 64;
+
+/// The level from which generated names are a class of their own.
+const CLASSES_SINCE: Level = Level(3);
+
+/// How long a generated name is remembered: a caller waits for a leader for seconds.
+const GENERATED_RETENTION: Micros = Micros::from_secs(60);
+
+/// Most generated names.
+const GENERATED_MAX: u64 = 100_000;
 
 /// What names a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -41,8 +54,11 @@ struct Remembered {
 /// The table, bounded by time and count.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Dedupe {
-    /// Oldest first. The numbers are local to this table: only their order counts, so they are not in the image.
-    by_age: Map<u64, Arc<Remembered>>,
+    /// What clients named, oldest first. The numbers are local to this table and never the same in both classes: only their order
+    /// counts, so they are not in the image.
+    named: Map<u64, Arc<Remembered>>,
+    /// What controllers named themselves.
+    generated: Map<u64, Arc<Remembered>>,
     /// Fingerprint and number: what random keys lead through holds numbers only, which are cheap to copy.
     numbers: Set<(u64, u64)>,
     last: u64,
@@ -61,46 +77,69 @@ impl Dedupe {
         }))
     }
 
-    /// Remembers an accepted request; the oldest make room.
-    pub(crate) fn remember(&mut self, origin: &Origin, outcome: &Outcome, at: ClusterTime, config: &ClusterConfig) {
+    /// Remembers an accepted request; the oldest of its class make room.
+    pub(crate) fn remember(
+        &mut self,
+        origin: &Origin,
+        outcome: &Outcome,
+        at: ClusterTime,
+        config: &ClusterConfig,
+        level: Level,
+    ) {
         let Some(key) = key(origin) else { return };
-        self.trim(config.dedupe_max.saturating_sub(1));
-        if config.dedupe_max > 0 {
+        let class = Class::of(&key.request_id, level);
+        let max = class.max(config);
+        self.trim_class(class, max.saturating_sub(1));
+        if max > 0 {
             self.insert(key, origin.body_hash, at, outcome.clone());
         }
     }
 
-    /// Forgets the oldest until at most `count` are left.
-    pub(crate) fn trim(&mut self, count: u64) {
-        while self.len() > count {
-            self.forget_oldest();
+    /// Forgets the oldest of what clients named until at most `count` are left.
+    pub(crate) fn trim(&mut self, count: u64, level: Level) {
+        self.trim_class(Class::named(level), count);
+    }
+
+    fn trim_class(&mut self, class: Class, count: u64) {
+        while self.len_of(class) > count {
+            self.forget_oldest(class);
         }
     }
 
     /// Forgets some of those whose retention has passed.
-    pub(crate) fn expire(&mut self, now: ClusterTime, config: &ClusterConfig) {
-        for _ in 0..FORGOTTEN_PER_ENTRY_MAX {
-            let oldest = self.by_age.get_min();
-            if oldest.is_none_or(|(_, oldest)| now.since(oldest.at) <= config.dedupe_retention) {
-                return;
+    pub(crate) fn expire(&mut self, now: ClusterTime, config: &ClusterConfig, level: Level) {
+        for &class in Class::all(level) {
+            for _ in 0..FORGOTTEN_PER_ENTRY_MAX {
+                let oldest = self.oldest(class).map(|(_, oldest)| oldest.at);
+                if oldest.is_none_or(|at| now.since(at) <= class.retention(config)) {
+                    break;
+                }
+                self.forget_oldest(class);
             }
-            self.forget_oldest();
         }
     }
 
     pub(crate) fn len(&self) -> u64 {
-        self.by_age.len() as u64
+        (self.named.len() + self.generated.len()) as u64
     }
 
-    /// True if each request is found by its name, and none is younger than a later one.
+    /// Whether there are no more than may be.
+    pub(crate) fn is_bounded(&self, config: &ClusterConfig, level: Level) -> bool {
+        // What was remembered below the level of the classes was bounded as a whole.
+        Class::all(level).iter().all(|&class| self.len_of(class) <= class.max(config))
+    }
+
+    /// True if each request is found by its name in its class, and none is younger than a later one.
     pub(crate) fn is_consistent(&self) -> bool {
-        let mut at = ClusterTime::default();
-        let ordered = self.by_age.iter().all(|(number, found)| {
-            let ordered = self.numbers.contains(&(found.key.fingerprint(), *number)) && found.at >= at;
-            at = found.at;
-            ordered
-        });
-        ordered && self.by_age.len() == self.numbers.len()
+        let ordered = |table: &Map<u64, Arc<Remembered>>, generated: bool| {
+            let mut at = ClusterTime::default();
+            table.iter().all(|(number, found)| {
+                let ordered = self.numbers.contains(&(found.key.fingerprint(), *number)) && found.at >= at;
+                at = found.at;
+                ordered && found.key.request_id.is_generated() == generated
+            })
+        };
+        ordered(&self.named, false) && ordered(&self.generated, true) && self.len() == self.numbers.len() as u64
     }
 
     pub(crate) fn to_image(&self) -> Vec<RequestImage> {
@@ -112,7 +151,9 @@ impl Dedupe {
             at: found.at,
             outcome: found.outcome.clone(),
         };
-        self.by_age.values().map(image).collect()
+        let mut all: Vec<_> = self.named.iter().chain(self.generated.iter()).collect();
+        all.sort_unstable_by_key(|(number, _)| **number);
+        all.into_iter().map(|(_, found)| image(found)).collect()
     }
 
     /// Of requests that are there twice, the first alone.
@@ -130,19 +171,67 @@ impl Dedupe {
     fn find(&self, key: &Key) -> Option<&Arc<Remembered>> {
         let fingerprint = key.fingerprint();
         let same = self.numbers.range((fingerprint, 0)..=(fingerprint, u64::MAX));
-        same.filter_map(|(_, number)| self.by_age.get(number)).find(|found| found.key == *key)
+        let table = if key.request_id.is_generated() { &self.generated } else { &self.named };
+        same.filter_map(|(_, number)| table.get(number)).find(|found| found.key == *key)
     }
 
     fn insert(&mut self, key: Key, body_hash: u64, at: ClusterTime, outcome: Outcome) {
         self.last += 1;
         self.numbers.insert((key.fingerprint(), self.last));
-        self.by_age.insert(self.last, Arc::new(Remembered { key, body_hash, at, outcome }));
+        let table = if key.request_id.is_generated() { &mut self.generated } else { &mut self.named };
+        table.insert(self.last, Arc::new(Remembered { key, body_hash, at, outcome }));
     }
 
-    fn forget_oldest(&mut self) {
-        let Some((number, oldest)) = self.by_age.get_min().cloned() else { return };
-        self.by_age.remove(&number);
+    fn len_of(&self, class: Class) -> u64 {
+        match class {
+            Class::Any => self.len(),
+            Class::Named => self.named.len() as u64,
+            Class::Generated => self.generated.len() as u64,
+        }
+    }
+
+    fn oldest(&self, class: Class) -> Option<(u64, Arc<Remembered>)> {
+        let named = self.named.get_min().filter(|_| class != Class::Generated);
+        let generated = self.generated.get_min().filter(|_| class != Class::Named);
+        named.into_iter().chain(generated).min_by_key(|(number, _)| *number).cloned()
+    }
+
+    fn forget_oldest(&mut self, class: Class) {
+        let Some((number, oldest)) = self.oldest(class) else { return };
+        self.named.remove(&number);
+        self.generated.remove(&number);
         self.numbers.remove(&(oldest.key.fingerprint(), number));
+    }
+}
+
+/// Requests that are counted and kept together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// All of them, below the level of the classes.
+    Any,
+    Named,
+    Generated,
+}
+
+impl Class {
+    fn all(level: Level) -> &'static [Self] {
+        if level < CLASSES_SINCE { &[Self::Any] } else { &[Self::Named, Self::Generated] }
+    }
+
+    fn named(level: Level) -> Self {
+        if level < CLASSES_SINCE { Self::Any } else { Self::Named }
+    }
+
+    fn of(id: &RequestId, level: Level) -> Self {
+        if id.is_generated() && level >= CLASSES_SINCE { Self::Generated } else { Self::named(level) }
+    }
+
+    fn max(self, config: &ClusterConfig) -> u64 {
+        if self == Self::Generated { GENERATED_MAX } else { config.dedupe_max }
+    }
+
+    fn retention(self, config: &ClusterConfig) -> Micros {
+        if self == Self::Generated { GENERATED_RETENTION } else { config.dedupe_retention }
     }
 }
 

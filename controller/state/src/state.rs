@@ -163,7 +163,7 @@ impl State {
 
     /// Ends an entry: forgets remembered requests whose time has passed.
     pub fn end_entry(&mut self) {
-        self.dedupe.expire(self.clock, &self.config);
+        self.dedupe.expire(self.clock, &self.config, self.level);
     }
 
     /// Applies one request of an entry: answers it and tells what happened. A refusal changes nothing.
@@ -190,7 +190,7 @@ impl State {
         }
         let mut change = Change { state: self, origin: &request.origin, at, clock, events };
         let outcome = command::apply(&request.command, &mut change)?;
-        self.dedupe.remember(&request.origin, &outcome, clock, &self.config);
+        self.dedupe.remember(&request.origin, &outcome, clock, &self.config, self.level);
         Ok(outcome)
     }
 

@@ -115,6 +115,21 @@ impl Namespace {
     }
 }
 
+/// The first character of the names that controllers give requests.
+const GENERATED: char = '~';
+
+impl RequestId {
+    /// A name that a controller gives a request which came without one, so that it can ask again what became of it.
+    pub fn generated(random: u128) -> Self {
+        Self(format!("{GENERATED}{random:032x}").into())
+    }
+
+    /// Whether it has the form of [`Self::generated`]: remembered for as long as somebody may ask again, not for a client's sake.
+    pub fn is_generated(&self) -> bool {
+        self.0.starts_with(GENERATED)
+    }
+}
+
 impl Principal {
     /// The principal of everything that comes in while authentication is off (`dev` on loopback).
     pub fn local() -> Self {

@@ -106,7 +106,11 @@ impl Request {
         }
         let Some(key) = self.parts.headers.get("idempotency-key") else { return Ok(None) };
         let key = key.to_str().map_err(|_| Problem::malformed("'Idempotency-Key' must be text"))?;
-        Ok(Some(RequestId::new(key).map_err(atlas_service::Error::from)?))
+        let id = RequestId::new(key).map_err(atlas_service::Error::from)?;
+        if id.is_generated() {
+            return Err(Problem::malformed("'Idempotency-Key' must not begin with '~'"));
+        }
+        Ok(Some(id))
     }
 
     /// The entries that a state must have applied to answer this client, which has seen so many already (`X-Atlas-Index`).

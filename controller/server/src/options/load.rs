@@ -227,6 +227,8 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
         }
     }
     options.jobs_active_max = text("queue.max-size").parse().ok();
+    options.idempotency_kept = duration(text("idempotency.keep"));
+    options.idempotency_keys_max = text("idempotency.keys-max").parse().ok();
     if let Ok(count) = text("history.events-kept").parse() {
         options.events_kept = count;
     }
@@ -258,6 +260,8 @@ impl Loaded {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn loaded(arguments: &[&str]) -> Result<Loaded, OptionsError> {
@@ -277,10 +281,13 @@ mod tests {
     fn a_flag_goes_over_the_file_and_the_file_over_the_default() {
         let (_dir, path) =
             file("data-dir = \"/x\"\n[http]\nlisten = \"127.0.0.1:1\"\nwait-max = \"5m\"\n[queue]\nmax-size = 7\n");
-        let loaded = loaded(&["--config", &path, "--http-listen", "127.0.0.1:2"]).expect("holds");
+        let loaded = loaded(&["--config", &path, "--http-listen", "127.0.0.1:2", "--idempotency-keep", "2d"]);
+        let loaded = loaded.expect("holds");
         assert_eq!(loaded.options.http.port(), 2);
         assert_eq!(loaded.options.http_limits.wait_max.as_secs(), 300);
         assert_eq!(loaded.options.jobs_active_max, Some(7));
+        assert_eq!(loaded.options.idempotency_kept, Some(Duration::from_secs(2 * 24 * 3_600)));
+        assert_eq!(loaded.options.idempotency_keys_max, None);
         let printed = loaded.print();
         assert!(printed.contains("http.listen = \"127.0.0.1:2\" # flag\n"), "{printed}");
         assert!(printed.contains("http.wait-max = \"5m\" # file\n"), "{printed}");

@@ -190,6 +190,23 @@ pub const OPTIONS: &[OptionRow] = &[
         "How many jobs may wait or run; more are refused. Unset leaves what the cluster has, at first 1000.",
     ),
     row(
+        "idempotency.keep",
+        "idempotency-keep",
+        "ATLAS_IDEMPOTENCY_KEEP",
+        Form::Duration,
+        "",
+        "How long a repeat with the same Idempotency-Key gets the first answer. Unset leaves what the cluster has, at first 24h.",
+    ),
+    row(
+        "idempotency.keys-max",
+        "idempotency-keys-max",
+        "ATLAS_IDEMPOTENCY_KEYS_MAX",
+        Form::Count,
+        "",
+        "How many keys are remembered; beyond it the oldest are forgotten early. Unset leaves what the cluster has, at first \
+         100000.",
+    ),
+    row(
         "history.events-kept",
         "history-events-kept",
         "ATLAS_HISTORY_EVENTS_KEPT",

@@ -8,7 +8,8 @@ use crate::change::Change;
 
 pub(super) fn apply(command: &ConfigureCluster, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     change.state.config = Arc::new(command.config.clone());
-    change.state.dedupe.trim(command.config.dedupe_max);
+    let level = change.state.level;
+    change.state.dedupe.trim(command.config.dedupe_max, level);
     change.emit(Event::Configured);
     Ok(Outcome::Done)
 }

@@ -5,6 +5,7 @@ use crate::state::State;
 
 pub(super) fn check(state: &State) -> Result<(), String> {
     ensure(state.dedupe.is_consistent(), || format!("the two orders differ: {:?}", state.dedupe))?;
-    let (count, allowed) = (state.dedupe.len(), state.config.dedupe_max);
-    ensure(count <= allowed, || format!("{count} requests are remembered, {allowed} may be"))
+    ensure(state.dedupe.is_bounded(&state.config, state.level), || {
+        format!("{} requests are remembered, {} of clients may be", state.dedupe.len(), state.config.dedupe_max)
+    })
 }

@@ -110,6 +110,29 @@ fn requests_are_forgotten_by_age() {
 }
 
 #[test]
+fn names_that_controllers_give_push_no_name_of_a_client_out() {
+    check(
+        "level 3; agent a; config requests=1; job j1 key=k; job j2 key=~1; job j3 key=~2 -- \
+         job j4 key=k; job j4 key=~1; clock +60; job j4 key=~2; clock +1; job j4 key=x; job j5 key=~2; job j6 key=x",
+        expect![[r#"
+            = j1 again
+            = j2 again
+            = j3 again
+            j4 Submitted pending→pending Queued
+            j5 Submitted pending→pending Queued
+            = j4 again
+        "#]],
+    );
+    // Below the level of the classes all make room for each other.
+    check(
+        "agent a; config requests=1; job j1 key=k; job j2 key=~1 -- job j3 key=k",
+        expect![[r#"
+        j3 Submitted pending→pending Queued
+    "#]],
+    );
+}
+
+#[test]
 fn the_oldest_requests_make_room() {
     check(
         "agent a; config requests=1; job j1 key=k; job j2 key=l -- job j3 key=l; job j3 key=k",
