@@ -40,6 +40,11 @@ pub(crate) struct Job {
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) principal: String,
     pub(crate) door: String,
+    pub(crate) input_data: Value,
+    pub(crate) log: u64,
+    pub(crate) epoch: u64,
+    pub(crate) fencing_token: u64,
+    pub(crate) request_id: String,
 }
 
 impl Job {
@@ -51,6 +56,14 @@ impl Job {
     /// `hello 0.1.0`; a job of an unknown agent has no version.
     pub(crate) fn agent(&self) -> String {
         format!("{} {}", self.agent_name, self.agent_version).trim_end().to_owned()
+    }
+
+    /// The status, and a word for why it is not further.
+    pub(crate) fn standing(&self) -> String {
+        if self.is_terminal() || self.reason.is_empty() || self.reason == self.status {
+            return self.status.clone();
+        }
+        format!("{}: {}", self.status, self.reason)
     }
 
     /// From submission to the latest grant.
@@ -76,6 +89,9 @@ pub(crate) struct Agent {
     pub(crate) provider: String,
     pub(crate) package_bytes: u64,
     pub(crate) retired: bool,
+    pub(crate) deprecated: String,
+    pub(crate) registered_at: f64,
+    pub(crate) labels: BTreeMap<String, String>,
     pub(crate) input_schema: Value,
     pub(crate) output_schema: Value,
 }
@@ -94,12 +110,21 @@ pub(crate) struct Node {
     pub(crate) places: u32,
     pub(crate) running: u32,
     pub(crate) warm: u32,
+    pub(crate) cores_free: u32,
+    pub(crate) memory_bytes_free: u64,
+    pub(crate) arch: String,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) registered_at: f64,
 }
 
 /// One device of a node.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Gpu {
+    pub(crate) index: u32,
+    pub(crate) uuid: String,
+    pub(crate) healthy: bool,
+    pub(crate) mig_profile: String,
     pub(crate) model: String,
     pub(crate) memory_bytes: u64,
     pub(crate) free_bytes: Option<u64>,

@@ -3,8 +3,10 @@
 use clap::{Parser, Subcommand};
 
 use crate::command::{
-    agent, agent_exec, cluster, deploy, dev, dev_member, explain_error, init, job, node, operator, run, test,
+    agent, agent_exec, apply, cluster, completion, config, context, deploy, dev, dev_member, diff, docs, event,
+    explain_error, generic, init, job, node, operator, run, test, top,
 };
+use crate::context::TimeForm;
 use crate::exit;
 use crate::output::Form;
 
@@ -15,15 +17,32 @@ pub(crate) const SERVER_DEFAULT: &str = "http://127.0.0.1:7400";
 #[derive(Debug, Parser)]
 #[command(name = "atlasctl", version, disable_help_subcommand = true, after_help = exit::TABLE, max_term_width = 100)]
 pub(crate) struct Arguments {
-    /// Address of a controller, or of several with commas between them: when one cannot answer the next one is asked.
-    #[arg(long, global = true, env = "ATLAS_SERVER", default_value = SERVER_DEFAULT, value_name = "URL")]
-    pub(crate) server: String,
-    /// How results are printed; JSON and YAML have the API's shape and are stable, tables are not.
-    #[arg(short, long, global = true, value_enum, default_value_t = Form::Table, value_name = "FORM")]
+    /// Address of a controller, or of several with commas between them: when one cannot answer the next one is asked. By
+    /// default that of the current context, else http://127.0.0.1:7400.
+    #[arg(long, global = true, env = "ATLAS_SERVER", hide_env_values = true, value_name = "URL")]
+    pub(crate) server: Option<String>,
+    /// The cluster of this name in the configuration file; see atlasctl context.
+    #[arg(long, global = true, env = "ATLAS_CONTEXT", hide_env_values = true, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    /// How results are printed; JSON and YAML have the API's shape and are stable, tables are not. One of table, wide, json,
+    /// jsonl, yaml, name, csv, template=TEXT and jsonpath=PATH.
+    #[arg(short, long, global = true, default_value = "table", value_name = "FORM")]
     pub(crate) output: Form,
+    /// How times are printed.
+    #[arg(long, global = true, value_enum, default_value_t = TimeForm::Relative, value_name = "FORM")]
+    pub(crate) time: TimeForm,
     /// No colour, also on a terminal; so does a NO_COLOR in the environment.
     #[arg(long, global = true)]
     pub(crate) no_color: bool,
+    /// Nothing beside results and errors.
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Says how far the controller was that answered.
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// Prints each request with its trace id.
+    #[arg(long, global = true)]
+    pub(crate) trace: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -41,6 +60,14 @@ pub(crate) enum Command {
     Test(test::Options),
     /// Runs an agent on one input and prints its output.
     Run(run::Options),
+    /// Prints what a job's agent logged; the same as job logs.
+    Logs(job::LogsOptions),
+    /// Says why a job waits; the same as job explain.
+    Explain(job::ExplainOptions),
+    /// Shows queue and nodes, again and again on a terminal.
+    Top(top::Options),
+    /// Looks for what is wrong with the cluster.
+    Doctor,
     /// Jobs: requests to run one agent on one input.
     #[command(subcommand)]
     Job(job::Verb),
@@ -53,9 +80,32 @@ pub(crate) enum Command {
     /// The controllers that are the cluster.
     #[command(subcommand)]
     Cluster(cluster::Verb),
+    /// What happens in the cluster.
+    #[command(subcommand)]
+    Event(event::Verb),
     /// Backups, and the files of a stopped controller.
     #[command(subcommand)]
     Operator(operator::Verb),
+    /// Lists the objects of a kind, or shows one.
+    Get(generic::GetOptions),
+    /// Shows one object of a kind.
+    Describe(generic::Options),
+    /// Makes the cluster be what folders of agents and documents say.
+    Apply(apply::Options),
+    /// Says in what the cluster differs from folders of agents and documents; exits 1 if it does.
+    Diff(diff::Options),
+    /// Removes one object of a kind: cancels a job, retires an agent version, forgets a node or controller.
+    Delete(generic::DeleteOptions),
+    /// Clusters by name, in the configuration file.
+    #[command(subcommand)]
+    Context(context::Verb),
+    /// Habits of this program, in the configuration file.
+    #[command(subcommand)]
+    Config(config::Verb),
+    /// Prints a script that completes commands in a shell.
+    Completion(completion::Options),
+    /// Prints a chapter of the documentation, without a network.
+    Docs(docs::Options),
     /// Prints what an error code means and what to try, without a network.
     ExplainError(explain_error::Options),
     /// Prints the versions of this program and of the cluster.

@@ -1,6 +1,7 @@
 //! The HTTP API as this program uses it: one method a kind of request, refusals as [`Failure`]s.
 
 use std::fmt;
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -13,7 +14,9 @@ use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::output::visible;
 use crate::sse::{Frame, Reader};
+use crate::words;
 
 /// How long a controller may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -33,6 +36,7 @@ pub(crate) struct Client {
     /// The place of the one that answered last.
     current: Arc<AtomicUsize>,
     env: Env,
+    talk: Talk,
 }
 
 /// `application/problem+json` (RFC 9457) with our members.
@@ -45,6 +49,16 @@ struct Problem {
     error: String,
     errors: Vec<ProblemPlace>,
     hint: String,
+    retry_after_s: Option<u64>,
+}
+
+/// What is told about requests on stderr.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Talk {
+    /// Each request, with its trace.
+    pub(crate) trace: bool,
+    /// How far the controller was that answered.
+    pub(crate) verbose: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -72,7 +86,13 @@ impl Client {
         if servers.is_empty() {
             return Err(Failure::usage(format!("\"{list}\" names no controller")));
         }
-        Ok(Self { http, servers, current: Arc::default(), env: Env::system() })
+        Ok(Self { http, servers, current: Arc::default(), env: Env::system(), talk: Talk::default() })
+    }
+
+    /// The same, telling about its requests.
+    #[must_use]
+    pub(crate) fn talking(self, talk: Talk) -> Self {
+        Self { talk, ..self }
     }
 
     /// The addresses, with their scheme.
@@ -208,15 +228,36 @@ impl Client {
         Err(refused.unwrap_or_else(|| Failure::usage("the request cannot be sent twice")))
     }
 
-    async fn send_once(&self, request: reqwest::Request) -> Result<Response, Failure> {
-        let response = self.http.execute(request).await.map_err(|error| self.unreachable(&error))?;
+    async fn send_once(&self, mut request: reqwest::Request) -> Result<Response, Failure> {
+        let (method, url) = (request.method().clone(), request.url().clone());
+        let trace = format!("{:032x}", self.env.entropy.u128().max(1));
+        if self.talk.trace {
+            let parent = format!("00-{trace}-{:016x}-01", self.env.entropy.u64().max(1));
+            let parent = parent.parse().map_err(|_| Failure::usage("a request could not be traced"))?;
+            request.headers_mut().insert("traceparent", parent);
+        }
+        let since = self.env.clock.monotonic();
+        let answer = self.http.execute(request).await;
+        let took = words::milliseconds((self.env.clock.monotonic() - since).as_secs_f64() * 1000.0);
+        if self.talk.trace {
+            let became = answer.as_ref().map_or_else(|_| "no answer".to_owned(), |answer| answer.status().to_string());
+            tell(&format!("{method} {url} → {became} in {took}   trace {trace}"));
+        }
+        let response = answer.map_err(|error| self.unreachable(&error))?;
+        let applied = response.headers().get("X-Atlas-Index").and_then(|index| index.to_str().ok());
+        if let (true, Some(applied)) = (self.talk.verbose, applied) {
+            tell(&format!("as of log {applied}"));
+        }
         if response.status().is_success() {
             return Ok(response);
         }
         let status = response.status();
-        let code = response.headers().get("Atlas-Error-Code").and_then(|code| code.to_str().ok()).map(str::to_owned);
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let (code, after) = (header("Atlas-Error-Code"), header("Retry-After"));
         let body = self.body(response).await?;
-        Err(refusal(status, code, &body))
+        let mut failure = refusal(status, code, &body);
+        failure.retry_after = failure.retry_after.or_else(|| after?.parse().ok());
+        Err(failure)
     }
 
     async fn body(&self, response: Response) -> Result<Vec<u8>, Failure> {
@@ -240,6 +281,12 @@ impl Client {
         Failure::new("E4002", Exit::Unreachable, format!("could not reach Atlas at {}: {cause}", self.base()))
             .with_next("start one: atlasctl dev   or name another: --server URL")
     }
+}
+
+/// A line on stderr.
+fn tell(line: &str) {
+    // A terminal that went away must not fail the request.
+    let _ = writeln!(std::io::stderr().lock(), "{}", visible(line));
 }
 
 /// The address of a controller.
@@ -276,6 +323,7 @@ fn refusal(status: StatusCode, code: Option<String>, body: &[u8]) -> Failure {
         code,
         message,
         places: problem.errors.into_iter().map(place).collect(),
+        retry_after: problem.retry_after_s,
         exit: Exit::of_http(status.as_u16()),
     }
 }

@@ -2,17 +2,27 @@
 
 pub(crate) mod agent;
 pub(crate) mod agent_exec;
+pub(crate) mod apply;
 pub(crate) mod cluster;
+pub(crate) mod completion;
+pub(crate) mod config;
+pub(crate) mod context;
 pub(crate) mod deploy;
 pub(crate) mod dev;
 pub(crate) mod dev_member;
+pub(crate) mod diff;
+pub(crate) mod docs;
+pub(crate) mod doctor;
+pub(crate) mod event;
 pub(crate) mod explain_error;
+pub(crate) mod generic;
 pub(crate) mod init;
 pub(crate) mod job;
 pub(crate) mod node;
 pub(crate) mod operator;
 pub(crate) mod run;
 pub(crate) mod test;
+pub(crate) mod top;
 pub(crate) mod version;
 
 use crate::arguments::Command;
@@ -32,11 +42,25 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Test(options) => beside_a_trial(test::run(context, &options)),
         Command::ExplainError(options) => explain_error::run(context, &options),
         Command::Run(options) => block_on(run::run(context, &options)),
+        Command::Logs(options) => block_on(job::logs(context, &options)),
+        Command::Explain(options) => block_on(job::explain(context, &options)),
+        Command::Top(options) => block_on(top::run(context, &options)),
+        Command::Doctor => block_on(doctor::run(context)),
         Command::Job(verb) => block_on(job::run(context, &verb)),
         Command::Agent(verb) => block_on(agent::run(context, &verb)),
         Command::Node(verb) => block_on(node::run(context, &verb)),
         Command::Cluster(verb) => block_on(cluster::run(context, &verb)),
+        Command::Event(verb) => block_on(event::run(context, &verb)),
         Command::Operator(verb) => block_on(operator::run(context, &verb)),
+        Command::Get(options) => block_on(generic::get(context, &options)),
+        Command::Describe(options) => block_on(generic::describe(context, &options)),
+        Command::Apply(options) => beside_a_trial(apply::run(context, &options)),
+        Command::Diff(options) => block_on(diff::run(context, &options)),
+        Command::Delete(options) => block_on(generic::delete(context, &options)),
+        Command::Context(verb) => context::run(context, &verb),
+        Command::Config(verb) => config::run(context, &verb),
+        Command::Completion(options) => completion::run(context, &options),
+        Command::Docs(options) => docs::run(context, &options),
         Command::Version => block_on(version::run(context)),
     }
 }

@@ -2,39 +2,126 @@
 
 use std::io::{IsTerminal, Write};
 
-use crate::arguments::Arguments;
-use crate::client::Client;
+use atlas_env::Env;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::arguments::{Arguments, SERVER_DEFAULT};
+use crate::client::{Client, Talk};
+use crate::config::Config;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Form, Shown, visible};
+use crate::output::{Form, List, ListOptions, Shown, visible};
+use crate::words;
 
 /// The surroundings of one command.
 pub(crate) struct Context {
-    /// The cluster.
-    pub(crate) server: String,
     /// How results are printed.
     pub(crate) form: Form,
+    /// How times are printed.
+    pub(crate) look: Look,
+    server: Option<String>,
+    context: Option<String>,
+    config: Result<Config, Failure>,
+    talk: Talk,
+    quiet: bool,
     colour: bool,
+}
+
+/// How times are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub(crate) enum TimeForm {
+    /// How long ago.
+    #[default]
+    Relative,
+    /// Date and time in UTC.
+    Utc,
+    /// As RFC 3339.
+    Rfc3339,
+}
+
+/// How what depends on the moment is told.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Look {
+    /// The form.
+    pub(crate) time: TimeForm,
+    /// This moment, in Unix seconds.
+    pub(crate) now: f64,
+}
+
+impl Look {
+    /// A time as it was asked for: an age unless it was asked otherwise.
+    pub(crate) fn when(&self, unix_seconds: f64) -> String {
+        match self.time {
+            _ if unix_seconds <= 0.0 => String::new(),
+            TimeForm::Relative => words::age(self.now - unix_seconds),
+            TimeForm::Utc => words::date_and_time(unix_seconds as u64),
+            TimeForm::Rfc3339 => words::rfc3339(unix_seconds),
+        }
+    }
 }
 
 impl Context {
     pub(crate) fn new(arguments: &Arguments) -> Self {
         let forbidden = arguments.no_color || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let now = Env::system().clock.wall().0 as f64 / 1e6;
         Self {
+            form: arguments.output.clone(),
+            look: Look { time: arguments.time, now },
             server: arguments.server.clone(),
-            form: arguments.output,
+            context: arguments.context.clone(),
+            config: Config::read(),
+            talk: Talk { trace: arguments.trace, verbose: arguments.verbose },
+            quiet: arguments.quiet,
             colour: !forbidden && std::io::stderr().is_terminal(),
+        }
+    }
+
+    /// What the configuration file says.
+    pub(crate) fn config(&self) -> Result<&Config, Failure> {
+        self.config.as_ref().map_err(Clone::clone)
+    }
+
+    /// The addresses that the command line or the environment names.
+    pub(crate) fn named_server(&self) -> Option<String> {
+        self.server.clone()
+    }
+
+    /// The addresses of the cluster: those of `--server`, else of the context that was named, else of the current one.
+    pub(crate) fn server(&self) -> Result<String, Failure> {
+        // What was typed beats the environment, and an address beats a name.
+        let typed = |given: &Option<String>, name: &str| given.is_some() && *given != std::env::var(name).ok();
+        let by_name = typed(&self.context, "ATLAS_CONTEXT") && !typed(&self.server, "ATLAS_SERVER");
+        if let (Some(server), false) = (&self.server, by_name) {
+            return Ok(server.clone());
+        }
+        let config = self.config()?;
+        match self.context.as_ref().or(config.current.as_ref()) {
+            Some(name) => Ok(config.context(name)?.server.clone()),
+            None => Ok(SERVER_DEFAULT.to_owned()),
         }
     }
 
     /// The HTTP client of the cluster.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
-        Client::new(&self.server)
+        Ok(Client::new(&self.server()?)?.talking(self.talk))
     }
 
     /// Prints a result to stdout in the wanted form.
     pub(crate) fn show(&self, shown: &Shown) -> Result<(), Failure> {
-        self.print(&self.form.render(shown))
+        self.print(&self.form.render(shown)?)
+    }
+
+    /// Prints a list in the wanted form; returns how many objects it has.
+    pub(crate) fn list<T: DeserializeOwned>(
+        &self,
+        value: Value,
+        options: &ListOptions,
+        list: &List<'_, T>,
+    ) -> Result<usize, Failure> {
+        let (text, count) = list.render(value, options, &self.form, &self.look)?;
+        self.print(&text)?;
+        Ok(count)
     }
 
     /// Prints text to stdout; a reader that went away (`| head`) ends the program in silence.
@@ -51,19 +138,41 @@ impl Context {
 
     /// Tells people something beside the result.
     pub(crate) fn note(&self, line: &str) {
-        self.tell("", line, "");
+        if !self.quiet {
+            self.tell("", line, "");
+        }
     }
 
-    /// A command to try next, dimmed on a terminal.
+    /// A command to try next, dimmed on a terminal; none if hints are switched off.
     pub(crate) fn next(&self, line: &str) {
-        self.tell("\u{1b}[2m", line, "");
+        let hints = self.config.as_ref().ok().and_then(|config| config.hints).unwrap_or(true);
+        if hints && !self.quiet {
+            self.tell("\u{1b}[2m", line, "");
+        }
     }
 
-    /// Prints an error, its head in colour.
+    /// Prints an error, its head in colour; as data where the result would have been data.
     pub(crate) fn report(&self, failure: &Failure) {
+        if self.form.is_data() {
+            self.tell("", &failure.value().to_string(), "");
+            return;
+        }
         let text = failure.to_string();
         let (head, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
         self.tell("\u{1b}[1;31m", head, rest);
+    }
+
+    /// Whether there is a line on a terminal that can be written again and again.
+    pub(crate) fn has_status_line(&self) -> bool {
+        !self.quiet && std::io::stderr().is_terminal()
+    }
+
+    /// Replaces the line on the terminal that says how things stand; empty text removes it.
+    pub(crate) fn status_line(&self, text: &str) {
+        let mut stderr = std::io::stderr().lock();
+        // It must not wrap: what is wrapped cannot be replaced.
+        let text: String = visible(text).chars().take(79).collect();
+        let _ = write!(stderr, "\r\u{1b}[K{text}").and_then(|()| stderr.flush());
     }
 
     /// One or more lines on stderr: `head` in colour where there is any, `rest` not.

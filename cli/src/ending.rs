@@ -14,21 +14,49 @@ use crate::words;
 
 /// Longest single wait asked of the server; the wait is then asked again, so that proxies do not cut it.
 const WAIT_STEP: Duration = Duration::from_secs(30);
+/// The same while somebody at a terminal sees how things stand.
+const WATCHED_STEP: Duration = Duration::from_secs(1);
 
-/// Waits until the job ended, is in doubt, or the time is up, and returns it as it then stands.
-pub(crate) async fn wait(client: &Client, id: &str, timeout: Option<Duration>) -> Result<Value, Failure> {
+/// Waits until the job ended, is in doubt, or the time is up, and returns it as it then stands. Tells a context meanwhile how
+/// things stand: in a line that changes on a terminal, now and then elsewhere.
+pub(crate) async fn wait(
+    client: &Client,
+    id: &str,
+    timeout: Option<Duration>,
+    tell: Option<&Context>,
+) -> Result<Value, Failure> {
     let clock = Env::system().clock;
-    let deadline = timeout.map(|timeout| clock.monotonic() + timeout);
-    loop {
+    let since = clock.monotonic();
+    let deadline = timeout.map(|timeout| since + timeout);
+    let watched = tell.filter(|context| context.has_status_line());
+    let step_max = if watched.is_some() { WATCHED_STEP } else { WAIT_STEP };
+    let result = loop {
         let left = deadline.map(|deadline| deadline.saturating_sub(clock.monotonic()));
-        let step = left.unwrap_or(WAIT_STEP).min(WAIT_STEP);
+        let step = left.unwrap_or(step_max).min(step_max);
         let step = format!("{:.3}", step.as_secs_f64());
-        let value = client.get(&["api", "jobs", id, "wait"], &[("timeout", &step), ("view", "full")]).await?;
-        let job: Job = api::read(&value)?;
-        if job.is_terminal() || job.reason == "in_doubt" || left.is_some_and(|left| left <= WAIT_STEP) {
-            return Ok(value);
+        let path = ["api", "jobs", id, "wait"];
+        let value = match client.get(&path, &[("timeout", &step), ("view", "full")]).await {
+            Ok(value) => value,
+            Err(failure) => break Err(failure),
+        };
+        let job: Job = match api::read(&value) {
+            Ok(job) => job,
+            Err(failure) => break Err(failure),
+        };
+        if job.is_terminal() || job.reason == "in_doubt" || left.is_some_and(|left| left <= step_max) {
+            break Ok(value);
         }
+        let waited = words::age((clock.monotonic() - since).as_secs_f64());
+        match (watched, tell) {
+            (Some(context), _) => context.status_line(&format!("{}  {waited}  {}", job.id, waits(&job))),
+            (None, Some(context)) => context.note(&format!("{}  {waited}  {}", job.id, waits(&job))),
+            (None, None) => {}
+        }
+    };
+    if let Some(context) = watched {
+        context.status_line("");
     }
+    result
 }
 
 /// `job-…  hello 0.1.0  queued 1 ms → laptop, cold start 38 ms → completed in 61 ms`

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde_json::{Value, json};
+
 use crate::exit::Exit;
 
 /// An error that ends a command.
@@ -15,24 +17,49 @@ pub(crate) struct Failure {
     pub(crate) places: Vec<(String, String)>,
     /// One line with a command to try.
     pub(crate) next: Option<String>,
+    /// After how many seconds the same may work.
+    pub(crate) retry_after: Option<u64>,
     /// What the program exits with.
     pub(crate) exit: Exit,
 }
 
 impl Failure {
     pub(crate) fn new(code: &str, exit: Exit, message: impl Into<String>) -> Self {
-        Self { code: Some(code.to_owned()), message: message.into(), places: Vec::new(), next: None, exit }
+        Self {
+            code: Some(code.to_owned()),
+            message: message.into(),
+            places: Vec::new(),
+            next: None,
+            retry_after: None,
+            exit,
+        }
     }
 
     /// The command line itself is wrong.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { code: None, message: message.into(), places: Vec::new(), next: None, exit: Exit::Usage }
+        Self {
+            code: None,
+            message: message.into(),
+            places: Vec::new(),
+            next: None,
+            retry_after: None,
+            exit: Exit::Usage,
+        }
     }
 
     /// An answer that does not have the API's shape: another program, or another version of ours.
     pub(crate) fn answer(what: impl fmt::Display) -> Self {
         let message = format!("the server's answer could not be read: {what}");
         Self::new("E4005", Exit::Unreachable, message).with_next("compare versions: atlasctl version")
+    }
+
+    /// The same as data.
+    pub(crate) fn value(&self) -> Value {
+        let places = self.places.iter().map(|(place, message)| json!({"pointer": place, "message": message}));
+        json!({"error": {
+            "code": self.code, "message": self.message, "errors": places.collect::<Vec<_>>(), "hint": self.next,
+            "retry_after_s": self.retry_after, "exit": self.exit as u8,
+        }})
     }
 
     #[must_use]
@@ -51,6 +78,9 @@ impl fmt::Display for Failure {
         let width = self.places.iter().map(|(place, _)| place.chars().count()).max().unwrap_or(0);
         for (place, sentence) in &self.places {
             write!(f, "\n  at {place:width$}    {sentence}")?;
+        }
+        if let Some(after) = self.retry_after {
+            write!(f, "\nit may work again in {after} s")?;
         }
         if let Some(next) = &self.next {
             write!(f, "\n{next}")?;

@@ -82,12 +82,12 @@ fn json(text: &str, what: &str) -> Result<Value, Failure> {
     serde_json::from_str(text).map_err(|error| Failure::usage(format!("{what} is not JSON: {error}")))
 }
 
-fn read_file(path: &Path) -> Result<String, Failure> {
+pub(crate) fn read_file(path: &Path) -> Result<String, Failure> {
     let file = std::fs::File::open(path).map_err(|error| could_not("read", path, &error))?;
     bounded(file, path)
 }
 
-fn read_stdin() -> Result<String, Failure> {
+pub(crate) fn read_stdin() -> Result<String, Failure> {
     bounded(std::io::stdin().lock(), Path::new("stdin"))
 }
 

@@ -7,10 +7,13 @@ mod api;
 mod arguments;
 mod client;
 mod command;
+mod config;
 mod context;
+mod difference;
 mod ending;
 mod exit;
 mod failure;
+mod filter;
 mod input;
 mod output;
 #[cfg(test)]

@@ -36,6 +36,11 @@ fn describe(command: &Command, path: &str, page: &mut String) {
     }
 }
 
+#[test]
+fn no_verb_contradicts_itself() {
+    Arguments::command().debug_assert();
+}
+
 fn row(argument: &clap::Arg) -> String {
     let meaning = argument.get_help().map(ToString::to_string).unwrap_or_default();
     let default: Vec<_> = argument.get_default_values().iter().map(|value| value.to_string_lossy()).collect();

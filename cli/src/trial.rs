@@ -109,7 +109,7 @@ impl Trial {
         let since = self.env.clock.monotonic();
         let answer = self.client.post(&["api", "jobs"], &[], &body).await?;
         let id = answer["id"].as_str().ok_or_else(|| Failure::answer("a submission is answered with an id"))?;
-        let job: Job = api::read(&ending::wait(&self.client, id, None).await?)?;
+        let job: Job = api::read(&ending::wait(&self.client, id, None, None).await?)?;
         let took = self.env.clock.monotonic().saturating_sub(since);
         let output = job.output_data.unwrap_or(Value::Null);
         let ended = if job.status == "completed" { Ok(&output) } else { Err(job.error.as_str()) };

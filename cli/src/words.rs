@@ -75,6 +75,73 @@ pub(crate) fn date_and_time(unix_seconds: u64) -> String {
     format!("{year}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
+/// How long ago something was: `3 s`, `12 min`, `5 h`, `3 d`.
+pub(crate) fn age(seconds: f64) -> String {
+    let seconds = seconds.max(0.0) as u64;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// A Unix time as RFC 3339: `2026-11-22T12:01:07.204Z`.
+pub(crate) fn rfc3339(unix_seconds: f64) -> String {
+    let ms = (unix_seconds.max(0.0) * 1000.0).round() as u64;
+    let text = date_and_time(ms / 1000);
+    let (date, time) = text.trim_end_matches(" UTC").split_once(' ').unwrap_or_default();
+    format!("{date}T{time}.{:03}Z", ms % 1000)
+}
+
+/// A moment as arguments say it: `in 5m` or `+5m` from now, `@1795348867` or `2026-11-22T12:01:07Z`; as Unix seconds.
+pub(crate) fn parse_moment(text: &str, now: f64) -> Result<f64, String> {
+    let later = text.strip_prefix('+').or_else(|| text.strip_prefix("in "));
+    if let Some(later) = later {
+        return parse_duration(later.trim()).map(|later| now + later.as_secs_f64());
+    }
+    let wrong = || format!("\"{text}\" is not a time; write +5m, @1795348867 or 2026-11-22T12:01:07Z");
+    if let Some(unix) = text.strip_prefix('@') {
+        return unix.parse().ok().filter(|unix: &f64| unix.is_finite() && *unix >= 0.0).ok_or_else(wrong);
+    }
+    unix_of(text).ok_or_else(wrong)
+}
+
+/// Reads RFC 3339: date, time, and `Z` or an offset.
+fn unix_of(text: &str) -> Option<f64> {
+    let (date, rest) = text.split_at_checked(10)?;
+    let rest = rest.strip_prefix(['T', 't', ' '])?;
+    let at = rest.find(['Z', 'z', '+', '-'])?;
+    let (time, offset) = rest.split_at_checked(at)?;
+    let whole = |part: &str, digits: usize| {
+        let fits = part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit());
+        if fits { part.parse::<i64>().ok() } else { None }
+    };
+    let mut parts = date.split('-');
+    let (year, month, day) = (whole(parts.next()?, 4)?, whole(parts.next()?, 2)?, whole(parts.next()?, 2)?);
+    let mut parts = time.split(':');
+    let (hour, minute, second) = (whole(parts.next()?, 2)?, whole(parts.next()?, 2)?, parts.next()?);
+    let seconds = second.parse::<f64>().ok().filter(|_| second.starts_with(|c: char| c.is_ascii_digit()))?;
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days_in = [31, if leap { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let last = *days_in.get(usize::try_from(month - 1).ok()?)?;
+    if !(1..=last).contains(&day) || hour > 23 || minute > 59 || seconds >= 60.0 || parts.next().is_some() {
+        return None;
+    }
+    let east = match offset {
+        "Z" | "z" => 0,
+        offset => {
+            let (hours, minutes) = offset.get(1..)?.split_once(':')?;
+            let east = whole(hours, 2)? * 3600 + whole(minutes, 2)? * 60;
+            if offset.starts_with('-') { -east } else { east }
+        }
+    };
+    // Days from the civil date, counted in years that begin on the first of March.
+    let (years, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = years * 365 + years / 4 - years / 100 + years / 400 + (month * 153 + 2) / 5 + day - 1 - 719_468;
+    Some((days * 86_400 + hour * 3600 + minute * 60 - east) as f64 + seconds)
+}
+
 /// `90`, `500ms`, `30s`, `5m`, `2h`: how arguments say durations; a bare number is seconds.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -97,6 +164,20 @@ pub(crate) fn parse_label(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err(format!("\"{text}\" is not of the form key=value")),
     }
+}
+
+/// Labels in a cell.
+pub(crate) fn labels(labels: &std::collections::BTreeMap<String, String>) -> String {
+    labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
+}
+
+/// The first line of a text, and no more than `max` characters of it.
+pub(crate) fn short(text: &str, max: usize) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    if line.chars().count() <= max && line.len() == text.trim_end().len() {
+        return line.to_owned();
+    }
+    line.chars().take(max - 1).collect::<String>() + "…"
 }
 
 /// Wraps an I/O error with what was being done.
@@ -139,6 +220,41 @@ mod tests {
         assert_eq!(ms("2h"), Ok(7_200_000));
         for wrong in ["", "s", "5d", "-3s", "1e400s", "99999999999999999999999h"] {
             assert!(ms(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn ages_read_well() {
+        let all = [-1.0, 3.9, 60.0, 3_600.0, 100_000.0, 180_000.0].map(age);
+        expect!["0 s, 3 s, 1 min, 1 h, 27 h, 2 d"].assert_eq(&all.join(", "));
+    }
+
+    #[test]
+    fn arguments_say_moments() {
+        let moment = |text| parse_moment(text, 1000.0);
+        assert_eq!(moment("+5m"), Ok(1300.0));
+        assert_eq!(moment("in 1h"), Ok(4600.0));
+        assert_eq!(moment("@12.5"), Ok(12.5));
+        for unix in [0.0, 951_782_399.0, 951_782_400.0, 1_795_348_867.204, 4_107_542_400.0] {
+            let text = rfc3339(unix);
+            assert_eq!(parse_moment(&text, 1000.0), Ok(unix));
+        }
+        assert_eq!(moment("2026-11-22T13:01:07+01:00"), moment("2026-11-22 12:01:07Z"));
+        for wrong in [
+            "",
+            "soon",
+            "+",
+            "@x",
+            "@-1",
+            "2026-11-22",
+            "2026-13-01T00:00:00Z",
+            "2026-02-29T00:00:00Z",
+            "2026-11-22T24:00:00Z",
+            "2026-11-22T12:01:07",
+            "2026-11-22T12:01:61Z",
+            "äää2026-11-22T12:01:07Z",
+        ] {
+            assert!(moment(wrong).is_err(), "{wrong:?}");
         }
     }
 

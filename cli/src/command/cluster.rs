@@ -6,6 +6,9 @@ mod remove;
 mod status;
 mod transfer;
 
+pub(crate) use members::{member, members};
+pub(crate) use remove::remove;
+
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -16,7 +19,7 @@ pub(crate) enum Verb {
     /// Shows who leads, who follows, how far each is and how fast its disk is.
     Status,
     /// Lists the controllers with their addresses.
-    Members,
+    Members(members::Options),
     /// Makes a token with which one controller or worker joins.
     JoinToken(join_token::Options),
     /// Hands leadership to another controller.
@@ -28,7 +31,7 @@ pub(crate) enum Verb {
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
     match verb {
         Verb::Status => status::run(context).await,
-        Verb::Members => members::run(context).await,
+        Verb::Members(options) => members::run(context, options).await,
         Verb::JoinToken(options) => join_token::run(context, options).await,
         Verb::TransferLeader(options) => transfer::run(context, options).await,
         Verb::Remove(options) => remove::run(context, options).await,

@@ -114,7 +114,7 @@ pub(crate) fn folders(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     }
     if discovery.found.is_empty() {
         let message = format!("\"{}\" holds no agent: there is no agent.yaml in it or below it", path.display());
-        return Err(Failure::new("E1105", Exit::Invalid, message));
+        return Err(Failure::new("E1105", Exit::Invalid, message).with_next("make one: atlasctl init NAME"));
     }
     Ok(discovery.found.into_iter().map(|found| found.dir).collect())
 }
@@ -138,7 +138,7 @@ fn refused(path: &Path, error: &ContractError) -> Failure {
     let places: Vec<_> = error.violations().iter().map(place).collect();
     let why = if places.is_empty() { format!(": {error}") } else { String::new() };
     let message = format!("the contract of \"{}\" does not hold{why}", path.display());
-    Failure { places, ..Failure::new("E1103", Exit::Invalid, message) }
+    Failure { places, ..Failure::new("E1103", Exit::Invalid, message).with_next("the rules: atlasctl docs contract") }
 }
 
 /// An input to begin with: that of the first test which completes, else each required member with a value of its type.

@@ -1,9 +1,13 @@
 //! `atlasctl node`: one file a verb.
 
 mod change;
+mod gpus;
 mod list;
+mod show;
 
-pub(crate) use list::describe;
+pub(crate) use change::{change, remove};
+pub(crate) use list::{Options as ListOptions, describe, gpus as gpu_words, list, state};
+pub(crate) use show::show;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -13,22 +17,31 @@ use crate::failure::Failure;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
     /// Lists nodes.
-    List,
+    List(list::Options),
+    /// Shows one node: its hardware, what of it is free, and its labels.
+    Show(change::Options),
+    /// Lists the GPUs of all nodes.
+    Gpus(gpus::Options),
     /// Lets a node finish what it runs and gives it nothing new.
     Drain(change::Options),
     /// Gives a node nothing new.
     Cordon(change::Options),
     /// Gives a node new jobs again.
     Uncordon(change::Options),
+    /// Forgets a node that runs nothing.
+    Remove(change::Options),
 }
 
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
     match verb {
-        Verb::List => list::run(context).await,
+        Verb::List(options) => list(context, options).await,
+        Verb::Show(options) => show(context, &options.name).await,
+        Verb::Gpus(options) => gpus::run(context, options).await,
         Verb::Drain(options) => {
-            change::run(context, options, "drain", "finishes what it runs and takes nothing new").await
+            change(context, &options.name, "drain", "finishes what it runs and takes nothing new").await
         }
-        Verb::Cordon(options) => change::run(context, options, "cordon", "takes no new jobs").await,
-        Verb::Uncordon(options) => change::run(context, options, "uncordon", "takes new jobs again").await,
+        Verb::Cordon(options) => change(context, &options.name, "cordon", "takes no new jobs").await,
+        Verb::Uncordon(options) => change(context, &options.name, "uncordon", "takes new jobs again").await,
+        Verb::Remove(options) => remove(context, &options.name).await,
     }
 }

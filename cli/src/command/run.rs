@@ -2,17 +2,22 @@
 
 use std::time::Duration;
 
+use atlas_env::Env;
 use serde_json::{Value, json};
 
-use crate::api::{self, Agent, Job};
+use crate::api::{self, Agent, Job, LogLine};
 use crate::client::Client;
+use crate::command::job;
 use crate::context::Context;
 use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::{self, Source};
-use crate::output::{Form, Shown};
+use crate::output::Shown;
 use crate::words;
+
+/// How long the last lines of an agent may take after its end.
+const LAST_LINES: Duration = Duration::from_millis(500);
 
 /// What to run, on what, and how.
 #[derive(Debug, clap::Args)]
@@ -26,10 +31,19 @@ pub(crate) struct Options {
     /// The input as JSON, as @FILE or as - for stdin.
     #[arg(short, long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     input: Option<String>,
-    /// Prints only the job's id and returns at once.
-    #[arg(short, long)]
+    /// Prints only the job's id and returns at once; so does --at.
+    #[arg(short, long, conflicts_with_all = ["follow", "wait"])]
     detach: bool,
-    /// The version to run: a number such as 1.2.0 or a requirement such as ^1.2; the latest by default.
+    /// Waits for the end, as it does by default unless there is an --at.
+    #[arg(short, long)]
+    wait: bool,
+    /// Prints what the agent says to stderr, as it comes.
+    #[arg(short, long)]
+    follow: bool,
+    /// Not before this moment: +5m, @UNIXSECONDS or 2026-11-22T12:01:07Z.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    at: Option<String>,
+    /// The version to run: a number such as 1.2.0 or a requirement such as ^1.2.0; the latest by default.
     #[arg(long = "version", value_name = "REQUIREMENT")]
     requirement: Option<String>,
     /// Higher runs first.
@@ -51,14 +65,15 @@ pub(crate) struct Options {
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let client = context.client()?;
-    let id = submit(&client, options).await?;
-    if options.detach {
+    let id = submit(context, &client, options).await?;
+    let later = options.at.is_some() && !options.wait && !options.follow;
+    if options.detach || later {
         let shown = Shown { value: json!({"id": id}), text: format!("{id}\n"), names: vec![format!("job/{id}")] };
         context.show(&shown)?;
         return Ok(Exit::Done);
     }
     let waited = tokio::select! {
-        waited = ending::wait(&client, &id, options.timeout) => waited?,
+        waited = attend(context, &client, &id, options) => waited?,
         // Ctrl-C ends this program, not the job.
         _ = tokio::signal::ctrl_c() => {
             context.note(&format!("{id} goes on"));
@@ -70,7 +85,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     if job.is_terminal() {
         context.note(&ending::summary(&job));
     }
-    if context.form == Form::Table {
+    if context.form.is_text() {
         return ending::conclude(context, &job);
     }
     let names = vec![format!("job/{id}")];
@@ -78,12 +93,49 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     Ok(ending::exit(&job))
 }
 
-async fn submit(client: &Client, options: &Options) -> Result<String, Failure> {
+/// Waits for the end, and meanwhile tells what the agent says if somebody wants to hear it.
+async fn attend(context: &Context, client: &Client, id: &str, options: &Options) -> Result<Value, Failure> {
+    if !options.follow {
+        return ending::wait(client, id, options.timeout, Some(context)).await;
+    }
+    let tell = |line: &LogLine, _| {
+        context.note(job::log_line(line).trim_end());
+        Ok(())
+    };
+    let follow = async {
+        // What the agent says is beside the point if only its output can be had.
+        if let Err(failure) = job::follow_logs(client, id, tell).await {
+            context.note(&format!("its lines cannot be followed: {}", failure.message));
+        }
+    };
+    let wait = ending::wait(client, id, options.timeout, None);
+    tokio::pin!(follow, wait);
+    let mut told = false;
+    let waited = loop {
+        tokio::select! {
+            () = &mut follow, if !told => told = true,
+            waited = &mut wait => break waited,
+        }
+    };
+    // The last lines may still be on their way.
+    if !told {
+        tokio::select! {
+            () = &mut follow => {}
+            () = Env::system().clock.sleep(LAST_LINES) => {}
+        }
+    }
+    waited
+}
+
+async fn submit(context: &Context, client: &Client, options: &Options) -> Result<String, Failure> {
     let input = match input::source(&options.words, options.input.as_deref())? {
         Source::Whole(value) => value,
         Source::Pairs(pairs) => input::object(pairs, &input_schema(client, options).await?)?,
     };
     let mut body = json!({"agent": options.agent, "input": input, "priority": options.priority});
+    if let Some(at) = &options.at {
+        body["at"] = json!(words::parse_moment(at, context.look.now).map_err(Failure::usage)?);
+    }
     if let Some(requirement) = &options.requirement {
         body["version"] = json!(requirement);
     }

@@ -12,7 +12,7 @@ use crate::command::deploy::{folders, pack};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Form, Shown};
+use crate::output::Shown;
 use crate::trial::{self, Case, Trial, Verdict};
 use crate::words::{self, could_not};
 
@@ -60,7 +60,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         })
     };
     let names = rows.iter().map(|row| format!("test/{}", row.path)).collect();
-    if context.form != Form::Table {
+    if !context.form.is_text() {
         context.show(&Shown { value: rows.iter().map(value).collect(), text: String::new(), names })?;
     }
     let failed = rows.iter().filter(|row| row.wrong.is_some()).count() as u64;
@@ -85,7 +85,7 @@ async fn all(context: &Context, trial: &Trial, agents: &[(Package, Vec<Case>)]) 
         for case in cases {
             let verdict = trial.check(package, case).await?;
             let row = row(package, case, verdict);
-            if context.form == Form::Table {
+            if context.form.is_text() {
                 context.print(&line(&row, width.unwrap_or(0)))?;
             }
             rows.push(row);

@@ -7,8 +7,13 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    pub(crate) fn new(head: &[&str]) -> Self {
-        Self { rows: vec![head.iter().map(|cell| (*cell).to_owned()).collect()] }
+    pub(crate) fn new<S: AsRef<str>>(head: &[S]) -> Self {
+        Self { rows: vec![head.iter().map(|cell| cell.as_ref().to_owned()).collect()] }
+    }
+
+    /// Without a head.
+    pub(crate) fn bare() -> Self {
+        Self { rows: Vec::new() }
     }
 
     /// Adds a row; an empty cell is printed as `-`.

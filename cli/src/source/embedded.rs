@@ -62,7 +62,7 @@ async fn submit(plan: &Plan<'_>, cluster: &Cluster) -> Result<Value, Failure> {
     let body = json!({"agent": plan.agent, "input": plan.input, "priority": plan.priority});
     let answer = client.post(&["api", "jobs"], &[], &body).await?;
     let id = answer["id"].as_str().ok_or_else(|| Failure::answer("a submission is answered with an id"))?;
-    ending::wait(&client, id, plan.patience).await?;
+    ending::wait(&client, id, plan.patience, None).await?;
     client.get(&["api", "jobs", id], &[]).await
 }
 

@@ -105,6 +105,7 @@ impl Shown {
         text(out, ",\"namespace\":", job.namespace.as_str());
         text(out, ",\"agent_version\":", &job.pin.as_ref().map(|pin| pin.version.to_string()).unwrap_or_default());
         text(out, ",\"digest\":", &job.pin.as_ref().map(|pin| pin.digest.to_string()).unwrap_or_default());
+        number(out, ",\"log\":", job.submitted_seq.0);
         number(out, ",\"attempt\":", u64::from(job.attempt.0));
         number(out, ",\"max_attempts\":", job.spec.as_ref().map_or(0, |spec| u64::from(spec.max_attempts)));
         text(out, ",\"node\":", job.node.as_ref().map_or("", |node| node.as_str()));

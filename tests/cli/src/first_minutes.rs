@@ -98,7 +98,11 @@ fn watch_it() {
     let id = session.run("atlasctl run hello name=Ada --label demo=1 --detach");
     let id = id.trim();
     session.run(&format!("atlasctl job wait {id}"));
-    session.run(&format!("atlasctl job show {id}"));
+    session.run(&format!("atlasctl job show {}", id.get(..12).unwrap_or(id)));
+    session.run("atlasctl top");
+    session.run(&format!("atlasctl job explain {id}"));
+    session.run(&format!("atlasctl job result {id}"));
+    session.run(&format!("atlasctl job watch {id}"));
     session.run(&format!("atlasctl job events {id}"));
     session.run(&format!("atlasctl job logs {id}"));
     session.run(&format!("atlasctl job cancel {id}"));

@@ -5,7 +5,11 @@
 #[cfg(test)]
 mod first_minutes;
 #[cfg(test)]
+mod forms;
+#[cfg(test)]
 mod mask;
+#[cfg(test)]
+mod operate;
 #[cfg(test)]
 mod session;
 #[cfg(test)]

@@ -3,9 +3,16 @@
 use regex::Regex;
 
 /// What is masked, in this order: longer forms first.
-const MASKS: [(&str, &str); 16] = [
+const MASKS: [(&str, &str); 23] = [
     (r"(?m)^(c\d +(?:leader|follower) +)\d.*$", "$1<term>  <applied>  <heartbeat>  <fsync>"),
+    (r"(?m)^(laptop +ready +)\d+/.*$", "$1<cores>  <memory>  <gpus>  <slots>"),
+    (r"(leased +\w+), (?:epoch \d+, token \d+|attempt \d+)", "$1, <lease>"),
     (r"job-[0-9a-f]{16}", "job-<id>"),
+    (r"job-[0-9a-f]{8}\b", "job-<id>"),
+    (r"\b(log|token) \d+", "$1 <n>"),
+    (r"\d+ of \d+ free", "<n> of <n> free"),
+    (r"\d+ places", "<n> places"),
+    (r"trace [0-9a-f]{32}", "trace <trace>"),
     (r"sha256:[0-9a-f]{8,64}", "sha256:<digest>"),
     (r"\d\d:\d\d:\d\d\.\d{3}", "<clock>"),
     (r"http://127\.0\.0\.1:\d+", "http://127.0.0.1:<port>"),
@@ -18,7 +25,7 @@ const MASKS: [(&str, &str); 16] = [
     (r"\d+ cores?, [0-9.]+ GiB, (no GPU|\d+ × [^\n]*)", "<hardware>"),
     (r"(<1|\d+(\.\d+)?) (ms|s)\b", "<time>"),
     (r"/tmp/[A-Za-z0-9._/-]+", "<folder>"),
-    (r"\d+(\.\d+)? (KiB|MiB|B)\b", "<size>"),
+    (r"\d+(\.\d+)? (KiB|MiB|GiB|B)\b", "<size>"),
     (r#""[A-Za-z0-9_.-]+" \(pid"#, "\"<program>\" (pid"),
 ];
 

@@ -65,6 +65,7 @@ impl<'a> Session<'a> {
         let mut shell = Command::new("sh");
         shell.args(["-c", line]).current_dir(self.folder).stdin(Stdio::null());
         shell.env("PATH", format!("{}:{path}", programs.display())).env("NO_COLOR", "1").env_remove("ATLAS_SERVER");
+        shell.env("ATLAS_CONFIG", self.folder.join("no-config.toml")).env_remove("ATLAS_CONTEXT");
         if let Some(server) = self.server {
             shell.env("ATLAS_SERVER", server);
         }

@@ -1,7 +1,9 @@
 //! What `atlasctl` says when it is used wrongly or nothing answers.
 
+use atlas_cluster_tests::write_agent;
 use expect_test::expect_file;
 
+use crate::first_minutes::HELLO;
 use crate::session::Session;
 
 #[test]
@@ -13,6 +15,97 @@ fn nothing_answers() {
     session.run("atlasctl run hello name=Ada");
     session.run("atlasctl version");
     expect_file!["../transcripts/no-server.txt"].assert_eq(&session.page());
+}
+
+#[test]
+fn every_verb_says_that_nothing_answers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write_agent(folder.path(), &HELLO);
+    let mut session = Session::new("Nothing answers", folder.path(), Some("http://127.0.0.1:1"));
+    let verbs = [
+        "deploy hello",
+        "run x",
+        "run x a=b",
+        "run x --follow --wait",
+        "logs x",
+        "logs x -f",
+        "explain x",
+        "top",
+        "doctor",
+        "job list",
+        "job show x",
+        "job watch x",
+        "job logs x",
+        "job events x",
+        "job explain x",
+        "job result x",
+        "job wait x",
+        "job cancel x",
+        "job retry x",
+        "job resolve x --run-again",
+        "job batch retry --yes",
+        "agent list",
+        "agent search x",
+        "agent show x",
+        "agent schema x",
+        "agent versions x",
+        "agent diff x y",
+        "agent deprecate x 1.0.0",
+        "agent retire x 1.0.0",
+        "node list",
+        "node show x",
+        "node gpus",
+        "node drain x",
+        "node cordon x",
+        "node uncordon x",
+        "node remove x",
+        "cluster status",
+        "cluster members",
+        "cluster join-token",
+        "cluster transfer-leader",
+        "cluster remove x --yes",
+        "event tail",
+        "get job",
+        "get job x",
+        "describe agent x",
+        "apply -f hello",
+        "diff -f hello",
+        "delete node x",
+    ];
+    for verb in verbs {
+        let told = session.quiet(&format!("atlasctl {verb} 2>&1; echo exit $?"));
+        assert!(told.contains("error[E4002]: could not reach Atlas at http://127.0.0.1:1: "), "{verb}: {told}");
+        assert!(told.contains("\nstart one: atlasctl dev"), "{verb}: {told}");
+        assert!(told.ends_with("exit 3\n"), "{verb}: {told}");
+    }
+}
+
+#[test]
+fn bad_input_is_told_where_and_what_to_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("broken.json"), "{\"a\": }").expect("written");
+    std::fs::create_dir_all(folder.path().join("wrong/tests")).expect("made");
+    std::fs::write(folder.path().join("wrong/agent.yaml"), "agent:\n  nmae: x\n  version: 1.0\n").expect("written");
+    let mut session = Session::new("Bad input", folder.path(), Some("http://127.0.0.1:1"));
+    session.run("atlasctl run x --input @broken.json");
+    session.run("atlasctl run x --input @missing.json");
+    session.run("echo nonsense | atlasctl run x --input -");
+    session.run("atlasctl run x --at yesterday");
+    session.run("atlasctl run x --label demo");
+    session.run("atlasctl run x --detach --follow");
+    session.run("atlasctl deploy wrong");
+    session.run("atlasctl test wrong");
+    session.run("atlasctl deploy .");
+    session.run("atlasctl deploy nowhere");
+    session.run("atlasctl apply -f broken.json");
+    session.run("atlasctl apply -f missing.yaml");
+    session.run("atlasctl init ..");
+    session.run("atlasctl job list -o template={");
+    session.run("atlasctl job list --limit 0");
+    session.run("atlasctl --server ftp://x job list");
+    session.run("atlasctl docs nothing");
+    session.run("atlasctl explain-error e1121 | head -n 1");
+    expect_file!["../transcripts/bad-input.txt"].assert_eq(&session.page());
 }
 
 #[test]

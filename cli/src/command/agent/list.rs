@@ -1,34 +1,90 @@
-//! `atlasctl agent list`.
+//! `atlasctl agent list` and `atlasctl agent versions`.
 
-use crate::api::{self, Agent};
+use crate::api::Agent;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Shown, Table};
+use crate::output::{self, Column, List, column, wide};
+use crate::words;
 
 /// Which agents.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
     /// Every version, also retired ones, not only the latest of each.
     #[arg(long)]
-    all: bool,
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) list: output::ListOptions,
 }
 
-pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+/// Which agent.
+#[derive(Debug, clap::Args)]
+pub(crate) struct VersionsOptions {
+    /// The agent's name.
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    name: String,
+    #[command(flatten)]
+    list: output::ListOptions,
+}
+
+const COLUMNS: [Column<Agent>; 8] = [
+    column("AGENT", "name", |agent, _| agent.name.clone()),
+    column("VERSION", "version", version),
+    column("PROGRAM", "provider", |agent, _| agent.provider.clone()),
+    column("DESCRIPTION", "description", |agent, _| words::short(&agent.description, 50)),
+    wide("CAPABILITIES", "capabilities", |agent, _| agent.capabilities.join(" ")),
+    wide("PACKAGE", "digest", |agent, _| agent.digest.get(..15).unwrap_or(&agent.digest).to_owned()),
+    wide("AGE", "registered_at", |agent, look| look.when(agent.registered_at)),
+    wide("LABELS", "labels", |agent, _| words::labels(&agent.labels)),
+];
+
+const VERSIONS: [Column<Agent>; 5] = [
+    column("AGENT", "name", |agent, _| agent.name.clone()),
+    column("VERSION", "version", version),
+    column("AGE", "registered_at", |agent, look| look.when(agent.registered_at)),
+    column("PACKAGE", "digest", |agent, _| agent.digest.get(..15).unwrap_or(&agent.digest).to_owned()),
+    wide("SIZE", "package_bytes", |agent, _| words::bytes(agent.package_bytes)),
+];
+
+fn version(agent: &Agent, _: &crate::context::Look) -> String {
+    match (agent.retired, agent.deprecated.is_empty()) {
+        (true, _) => format!("{} (retired)", agent.version),
+        (false, false) => format!("{} (deprecated)", agent.version),
+        (false, true) => agent.version.clone(),
+    }
+}
+
+pub(crate) async fn list(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let all = if options.all { "true" } else { "false" };
     let value = context.client()?.get(&["api", "agents"], &[("all", all)]).await?;
-    let agents: Vec<Agent> = api::read(&value)?;
-    let mut table = Table::new(&["AGENT", "VERSION", "PROGRAM", "DESCRIPTION"]);
-    for agent in &agents {
-        let version = if agent.retired { format!("{} (retired)", agent.version) } else { agent.version.clone() };
-        table.row([agent.name.clone(), version, agent.provider.clone(), agent.description.clone()]);
-    }
-    let text = if agents.is_empty() { String::new() } else { table.text() };
-    if agents.is_empty() {
+    if shown(context, value, &options.list)? == 0 {
         context.note("no agents");
-        context.next("next: atlasctl dev --agents DIR");
+        context.next("next: atlasctl init hello");
     }
-    let names = agents.iter().map(|agent| format!("agent/{}", agent.name)).collect();
-    context.show(&Shown { value, text, names })?;
+    Ok(Exit::Done)
+}
+
+/// Prints a list of agents; returns how many there are.
+pub(super) fn shown(
+    context: &Context,
+    value: serde_json::Value,
+    options: &output::ListOptions,
+) -> Result<usize, Failure> {
+    context.list(value, options, &List { columns: &COLUMNS, name: |agent: &Agent| format!("agent/{}", agent.name) })
+}
+
+pub(super) async fn versions(context: &Context, options: &VersionsOptions) -> Result<Exit, Failure> {
+    let client = context.client()?;
+    let name = &options.name;
+    let mut value = client.get(&["api", "agents"], &[("all", "true"), ("name", name)]).await?;
+    if let Some(agents) = value.as_array_mut() {
+        agents.retain(|agent| agent["name"] == name.as_str());
+        if agents.is_empty() {
+            // The server knows a name that is near.
+            client.get(&["api", "agents", name], &[]).await?;
+        }
+    }
+    let name = |agent: &Agent| format!("agent/{}@{}", agent.name, agent.version);
+    context.list(value, &options.list, &List { columns: &VERSIONS, name })?;
     Ok(Exit::Done)
 }

@@ -19,8 +19,13 @@ pub(crate) struct Options {
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let query: Vec<(&str, &str)> = options.requirement.iter().map(|text| ("version", text.as_str())).collect();
-    let value = context.client()?.get(&["api", "agents", &options.name], &query).await?;
+    show(context, &options.name, options.requirement.as_deref()).await
+}
+
+/// Shows one agent.
+pub(crate) async fn show(context: &Context, name: &str, requirement: Option<&str>) -> Result<Exit, Failure> {
+    let query: Vec<(&str, &str)> = requirement.iter().map(|text| ("version", *text)).collect();
+    let value = context.client()?.get(&["api", "agents", name], &query).await?;
     let agent: Agent = api::read(&value)?;
     let shown = Shown { text: text(&agent), value, names: vec![format!("agent/{}", agent.name)] };
     context.show(&shown)?;
@@ -34,6 +39,11 @@ fn text(agent: &Agent) -> String {
     text += &format!("  program        {}\n", agent.provider);
     if !agent.capabilities.is_empty() {
         text += &format!("  capabilities   {}\n", agent.capabilities.join(", "));
+    }
+    if agent.retired {
+        text += "  retired        takes no new jobs\n";
+    } else if !agent.deprecated.is_empty() {
+        text += &format!("  deprecated     {}\n", agent.deprecated);
     }
     text += &format!("  package        {}, {digest}\n", words::bytes(agent.package_bytes));
     text += &format!("  input          {}\n", fields(&agent.input_schema));

@@ -4,17 +4,48 @@ use crate::api::{self, Controller};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Shown, Table};
+use crate::output::{Column, List, ListOptions, Shown, column, yaml};
 
-pub(crate) async fn run(context: &Context) -> Result<Exit, Failure> {
+/// Which of them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    list: ListOptions,
+}
+
+const COLUMNS: [Column<Controller>; 7] = [
+    column("CONTROLLER", "name", |member, _| member.name.clone()),
+    column("NUMBER", "id", |member, _| member.id.to_string()),
+    column("ROLE", "role", |member, _| member.role.clone()),
+    column("PEERS", "peer", |member, _| member.peer.clone()),
+    column("WORKERS", "worker", |member, _| member.worker.clone()),
+    column("HTTP", "http", |member, _| member.http.clone()),
+    column("VERSION", "version", |member, _| member.version.clone().unwrap_or_default()),
+];
+
+pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    members(context, &options.list).await
+}
+
+/// Lists the controllers.
+pub(crate) async fn members(context: &Context, options: &ListOptions) -> Result<Exit, Failure> {
     let value = context.client()?.get(&["api", "cluster", "members"], &[]).await?;
-    let members: Vec<Controller> = api::read(&value)?;
-    let mut table = Table::new(&["CONTROLLER", "NUMBER", "ROLE", "PEERS", "WORKERS", "HTTP", "VERSION"]);
-    for member in &members {
-        let Controller { name, id, role, peer, worker, http, version, .. } = member.clone();
-        table.row([name, id.to_string(), role, peer, worker, http, version.unwrap_or_default()]);
-    }
-    let names = members.iter().map(|member| format!("controller/{}", member.name)).collect();
-    context.show(&Shown { value, text: table.text(), names })?;
+    let name = |member: &Controller| format!("controller/{}", member.name);
+    context.list(value, options, &List { columns: &COLUMNS, name })?;
     Ok(Exit::Done)
+}
+
+/// Shows one controller, by its name or number.
+pub(crate) async fn member(context: &Context, wanted: &str) -> Result<Exit, Failure> {
+    let members = context.client()?.get(&["api", "cluster", "members"], &[]).await?;
+    for value in members.as_array().into_iter().flatten() {
+        let member: Controller = api::read(value)?;
+        if member.name == wanted || member.id.to_string() == wanted {
+            let names = vec![format!("controller/{}", member.name)];
+            context.show(&Shown { value: value.clone(), text: yaml(value), names })?;
+            return Ok(Exit::Done);
+        }
+    }
+    let failure = Failure::new("E6001", Exit::NotFound, format!("no such member: {wanted}"));
+    Err(failure.with_next("list them: atlasctl cluster members"))
 }

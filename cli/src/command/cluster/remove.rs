@@ -20,12 +20,16 @@ pub(crate) struct Options {
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    remove(context, &options.name, options.yes).await
+}
+
+/// Removes a controller; asks first unless `yes`.
+pub(crate) async fn remove(context: &Context, name: &str, yes: bool) -> Result<Exit, Failure> {
     let client = context.client()?;
-    let name = &options.name;
     let cluster: Cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
-    let left = cluster.members.iter().filter(|member| member.role != "learner" && member.name != *name).count();
+    let left = cluster.members.iter().filter(|member| member.role != "learner" && member.name != name).count();
     context.note(&format!("{name} leaves for good; {left} of {} voters stay", cluster.quorum.voters));
-    if !options.yes && !confirmed(name)? {
+    if !yes && !confirmed(name)? {
         return Err(Failure::new("E0113", Exit::Usage, "nothing was changed: this needs a confirmation")
             .with_next(format!("atlasctl cluster remove {name} --yes")));
     }

@@ -129,7 +129,7 @@ impl Demo<'_> {
         self.context.note(&format!("$ {command}"));
         let ran = async {
             let id = self.submit(agent, &input).await?;
-            api::read::<Job>(&ending::wait(self.client, &id, None).await?)
+            api::read::<Job>(&ending::wait(self.client, &id, None, None).await?)
         };
         match ran.await {
             Ok(job) => {

@@ -16,7 +16,11 @@ pub(crate) struct Options {
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let id = &options.id;
+    cancel(context, &options.id).await
+}
+
+/// Cancels a job.
+pub(crate) async fn cancel(context: &Context, id: &str) -> Result<Exit, Failure> {
     let value = context.client()?.post(&["api", "jobs", id, "cancel"], &[], &json!({})).await?;
     if value["cancelled"] != json!(true) {
         let failure = Failure::new("E3005", Exit::Conflict, format!("{id} has already ended"));

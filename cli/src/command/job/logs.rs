@@ -1,15 +1,19 @@
-//! `atlasctl job logs`.
+//! `atlasctl job logs`, and `atlasctl logs`.
 
 use serde_json::Value;
 
 use crate::api::{self, LogLine};
+use crate::client::Client;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
 use crate::words;
 
-/// Which job.
+/// Levels from the most to the least talkative.
+const LEVELS: [&str; 4] = ["debug", "info", "warning", "error"];
+
+/// Which job, and which lines.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// The job's id, or a unique beginning of it.
@@ -18,33 +22,74 @@ pub(crate) struct Options {
     /// Goes on until the job has ended.
     #[arg(short, long)]
     follow: bool,
+    /// Only lines of this level and above it.
+    #[arg(long, value_parser = LEVELS)]
+    level: Option<String>,
+    /// Only lines of so long ago at most.
+    #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
+    since: Option<std::time::Duration>,
+}
+
+impl Options {
+    fn admits(&self, line: &LogLine, now: f64) -> bool {
+        let rank = |level: &str| {
+            let level = if level.starts_with("warn") { "warning" } else { level };
+            LEVELS.iter().position(|known| known.eq_ignore_ascii_case(level))
+        };
+        let loud = match &self.level {
+            None => true,
+            // A line without a level, or with one of its own, says at least something.
+            Some(least) => rank(&line.level).unwrap_or(1) >= rank(least).unwrap_or(0),
+        };
+        loud && self.since.is_none_or(|since| line.at >= now - since.as_secs_f64())
+    }
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let client = context.client()?;
-    let path = ["api", "jobs", options.id.as_str(), "logs"];
+    let now = context.look.now;
     if options.follow {
-        client
-            .events(&path, &[], |frame| {
-                let value: Value = serde_json::from_str(&frame.data).map_err(Failure::answer)?;
-                let text = line(&api::read(&value)?);
-                context.show(&Shown { value, text, names: Vec::new() })?;
-                Ok(true)
-            })
-            .await?;
+        let each = |said: &LogLine, value: Value| match options.admits(said, now) {
+            true => context.show(&Shown { value, text: line(said), names: Vec::new() }),
+            false => Ok(()),
+        };
+        follow(&client, &options.id, each).await?;
         return Ok(Exit::Done);
     }
-    let value = client.get(&path, &[]).await?;
-    let lines: Vec<LogLine> = api::read(&value)?;
-    if lines.is_empty() {
+    let value = client.get(&["api", "jobs", options.id.as_str(), "logs"], &[]).await?;
+    let Value::Array(values) = value else { return Err(Failure::answer("log lines are a list")) };
+    let (mut kept, mut text) = (Vec::new(), String::new());
+    for value in values {
+        let said: LogLine = api::read(&value)?;
+        if options.admits(&said, now) {
+            text += &line(&said);
+            kept.push(value);
+        }
+    }
+    if kept.is_empty() {
         context.note(&format!("{} logged nothing", options.id));
     }
-    context.show(&Shown { value, text: lines.iter().map(line).collect(), names: Vec::new() })?;
+    context.show(&Shown { value: Value::Array(kept), text, names: Vec::new() })?;
     Ok(Exit::Done)
 }
 
+/// Gives each line to `each` as it comes, until the job has ended.
+pub(crate) async fn follow(
+    client: &Client,
+    id: &str,
+    mut each: impl FnMut(&LogLine, Value) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    client
+        .events(&["api", "jobs", id, "logs"], &[], |frame| {
+            let value: Value = serde_json::from_str(&frame.data).map_err(Failure::answer)?;
+            each(&api::read(&value)?, value)?;
+            Ok(true)
+        })
+        .await
+}
+
 /// `12:01:07.214  info  half way`
-fn line(line: &LogLine) -> String {
+pub(crate) fn line(line: &LogLine) -> String {
     let kind = if line.level.is_empty() { &line.kind } else { &line.level };
     format!("{}  {kind:<5}  {}\n", words::time_of_day(line.at), line.text.trim_end())
 }

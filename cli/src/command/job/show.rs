@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::ending::{self, waits};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Form, Shown};
+use crate::output::Shown;
 use crate::words;
 
 /// Which job.
@@ -20,17 +20,22 @@ pub(crate) struct Options {
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    show(context, &options.id).await
+}
+
+/// Shows one job.
+pub(crate) async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
     let client = context.client()?;
-    let value = client.get(&["api", "jobs", &options.id], &[("view", "full")]).await?;
+    let value = client.get(&["api", "jobs", id], &[("view", "full")]).await?;
     let job: Job = api::read(&value)?;
     let mut text = head(&job);
-    if context.form == Form::Table {
+    if context.form.is_text() {
         text.push('\n');
         client
             .events(&["api", "jobs", &job.id, "events"], &[("view", "full"), ("follow", "false")], |frame| {
                 let event: Value = serde_json::from_str(&frame.data).map_err(Failure::answer)?;
                 let event: JobEvent = api::read(&event)?;
-                text += &format!("  {}", events::line(&event));
+                text += &events::line(&event).lines().map(|line| format!("  {line}\n")).collect::<String>();
                 Ok(true)
             })
             .await?;
@@ -48,8 +53,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 fn head(job: &Job) -> String {
     let took = if job.is_terminal() { words::milliseconds(job.total_ms()) } else { String::new() };
     let status = if job.is_terminal() { job.status.clone() } else { waits(job) };
-    let labels: Vec<String> = job.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let cells = [job.id.clone(), job.agent(), status, took, labels.join(" ")];
+    let cells = [job.id.clone(), job.agent(), status, took, words::labels(&job.labels)];
     let mut text = cells.into_iter().filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join("   ") + "\n";
     text += &format!("  asked by   {}  via  {}\n", job.principal, job.door);
     if !job.node.is_empty() {

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Form, Shown};
+use crate::output::Shown;
 use crate::words;
 
 /// Which job, and how long.
@@ -22,12 +22,12 @@ pub(crate) struct Options {
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let value = ending::wait(&context.client()?, &options.id, options.timeout).await?;
+    let value = ending::wait(&context.client()?, &options.id, options.timeout, Some(context)).await?;
     let job: Job = api::read(&value)?;
     if job.is_terminal() {
         context.note(&ending::summary(&job));
     }
-    if context.form == Form::Table {
+    if context.form.is_text() {
         return ending::conclude(context, &job);
     }
     context.show(&Shown { value, text: String::new(), names: vec![format!("job/{}", job.id)] })?;

@@ -1,4 +1,4 @@
-//! `atlasctl node drain`, `cordon` and `uncordon`: whether a node takes new jobs.
+//! `atlasctl node drain`, `cordon`, `uncordon` and `remove`: whether a node takes new jobs.
 
 use serde_json::json;
 
@@ -12,14 +12,21 @@ use crate::output::Shown;
 pub(crate) struct Options {
     /// The node's name.
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    name: String,
+    pub(super) name: String,
 }
 
-/// Does one of the three; `verb` is the last part of the path, `told` what it means from now on.
-pub(crate) async fn run(context: &Context, options: &Options, verb: &str, told: &str) -> Result<Exit, Failure> {
-    let name = &options.name;
+/// Does one of the first three; `verb` is the last part of the path, `told` what it means from now on.
+pub(crate) async fn change(context: &Context, name: &str, verb: &str, told: &str) -> Result<Exit, Failure> {
     let value = context.client()?.post(&["api", "nodes", name, verb], &[], &json!({})).await?;
     context.note(&format!("{name} {told}"));
+    context.show(&Shown { value, text: String::new(), names: vec![format!("node/{name}")] })?;
+    Ok(Exit::Done)
+}
+
+/// Forgets a node.
+pub(crate) async fn remove(context: &Context, name: &str) -> Result<Exit, Failure> {
+    let value = context.client()?.delete(&["api", "nodes", name]).await?;
+    context.note(&format!("{name} is forgotten; it comes back if its worker does"));
     context.show(&Shown { value, text: String::new(), names: vec![format!("node/{name}")] })?;
     Ok(Exit::Done)
 }

@@ -1,27 +1,38 @@
 //! `atlasctl node list`.
 
-use crate::api::{self, Gpu, Node};
+use crate::api::{Gpu, Node};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Shown, Table};
+use crate::output::{Column, List, ListOptions, column, wide};
 use crate::words;
 
-pub(crate) async fn run(context: &Context) -> Result<Exit, Failure> {
+/// Which nodes.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    pub(crate) list: ListOptions,
+}
+
+const COLUMNS: [Column<Node>; 9] = [
+    column("NODE", "id", |node, _| node.id.clone()),
+    column("STATE", "health", |node, _| state(node)),
+    column("CORES", "cores", |node, _| node.cores.to_string()),
+    column("MEMORY", "memory_bytes", |node, _| words::bytes(node.memory_bytes)),
+    column("GPUS", "gpus", |node, _| gpus(&node.gpus)),
+    column("RUNNING/WARM/PLACES", "running", |node, _| format!("{}/{}/{}", node.running, node.warm, node.places)),
+    wide("ARCH", "arch", |node, _| node.arch.clone()),
+    wide("AGE", "registered_at", |node, look| look.when(node.registered_at)),
+    wide("LABELS", "labels", |node, _| words::labels(&node.labels)),
+];
+
+/// Lists nodes.
+pub(crate) async fn list(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let value = context.client()?.get(&["api", "nodes"], &[]).await?;
-    let nodes: Vec<Node> = api::read(&value)?;
-    let mut table = Table::new(&["NODE", "STATE", "CORES", "MEMORY", "GPUS", "RUNNING/WARM/PLACES"]);
-    for node in &nodes {
-        let slots = format!("{}/{}/{}", node.running, node.warm, node.places);
-        let (cores, memory) = (node.cores.to_string(), words::bytes(node.memory_bytes));
-        table.row([node.id.clone(), state(node), cores, memory, gpus(&node.gpus), slots]);
-    }
-    let names = nodes.iter().map(|node| format!("node/{}", node.id)).collect();
-    let text = if nodes.is_empty() { String::new() } else { table.text() };
-    if nodes.is_empty() {
+    let list = List { columns: &COLUMNS, name: |node: &Node| format!("node/{}", node.id) };
+    if context.list(value, &options.list, &list)? == 0 {
         context.note("no nodes");
     }
-    context.show(&Shown { value, text, names })?;
     Ok(Exit::Done)
 }
 
@@ -35,7 +46,7 @@ pub(crate) fn describe(node: &Node) -> String {
 }
 
 /// Health, and apart from it whether new jobs may come.
-fn state(node: &Node) -> String {
+pub(crate) fn state(node: &Node) -> String {
     let eligible = match (node.draining, node.cordoned) {
         (true, _) => ", draining",
         (_, true) => ", cordoned",
@@ -45,7 +56,7 @@ fn state(node: &Node) -> String {
 }
 
 /// `1 × RTX 4090 (24.0 GiB free of 24.0)`
-fn gpus(gpus: &[Gpu]) -> String {
+pub(crate) fn gpus(gpus: &[Gpu]) -> String {
     let Some(first) = gpus.first() else { return String::new() };
     let total: u64 = gpus.iter().map(|gpu| gpu.memory_bytes).sum();
     let free: u64 = gpus.iter().map(|gpu| gpu.free_bytes.unwrap_or(gpu.memory_bytes)).sum();
@@ -63,7 +74,7 @@ mod tests {
     fn nodes_are_described_in_a_line() {
         let laptop = Node { id: "laptop".to_owned(), cores: 12, memory_bytes: 32 << 30, ..Node::default() };
         expect!["laptop: 12 cores, 32.0 GiB, no GPU"].assert_eq(&describe(&laptop));
-        let gpu = Gpu { model: "RTX 4090".to_owned(), memory_bytes: 24 << 30, free_bytes: None };
+        let gpu = Gpu { model: "RTX 4090".to_owned(), memory_bytes: 24 << 30, free_bytes: None, ..Gpu::default() };
         let workstation = Node { id: "workstation".to_owned(), cores: 1, gpus: vec![gpu], ..laptop };
         expect!["workstation: 1 core, 32.0 GiB, 1 × RTX 4090 (24.0 GiB free of 24.0)"]
             .assert_eq(&describe(&workstation));

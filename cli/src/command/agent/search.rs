@@ -1,0 +1,32 @@
+//! `atlasctl agent search`.
+
+use crate::command::agent::list::shown;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::ListOptions;
+
+/// For what to look.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// A text in names, descriptions or capabilities.
+    #[arg(value_name = "TEXT", required_unless_present = "capability")]
+    text: Option<String>,
+    /// A capability that agents must have.
+    #[arg(short, long, value_name = "CAPABILITY")]
+    capability: Option<String>,
+    #[command(flatten)]
+    list: ListOptions,
+}
+
+pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let mut query = vec![("all", "false")];
+    query.extend(options.text.as_deref().map(|text| ("q", text)));
+    query.extend(options.capability.as_deref().map(|capability| ("capability", capability)));
+    let value = context.client()?.get(&["api", "agents"], &query).await?;
+    if shown(context, value, &options.list)? == 0 {
+        context.note("no agent is found");
+        context.next("next: atlasctl agent list -o wide");
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,132 @@
+//! `atlasctl context`: clusters by name. Names of controllers, not secrets; those come with the commands that need them.
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::config::{Config, Entry};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Shown, Table};
+
+/// What to do with contexts.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Verb {
+    /// Lists contexts; a star marks the current one.
+    List,
+    /// Shows one context, by default the current one.
+    Show(Name),
+    /// Makes a context the current one.
+    Use(OneName),
+    /// Adds a context for the cluster of --server; the first one becomes the current one.
+    Add(AddOptions),
+    /// Removes a context.
+    Remove(OneName),
+}
+
+/// Which context, or none.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Name {
+    /// Its name.
+    name: Option<String>,
+}
+
+/// Which context.
+#[derive(Debug, clap::Args)]
+pub(crate) struct OneName {
+    /// Its name.
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    name: String,
+}
+
+/// What to add.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AddOptions {
+    /// A name for it.
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    name: String,
+    /// Makes it the current one.
+    #[arg(long = "use")]
+    current: bool,
+}
+
+pub(crate) fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
+    let mut config = context.config()?.clone();
+    match verb {
+        Verb::List => list(context, &config),
+        Verb::Show(options) => show(context, &config, options.name.as_deref()),
+        Verb::Use(options) => {
+            config.context(&options.name)?;
+            config.current = Some(options.name.clone());
+            config.write()?;
+            told(context, &options.name, "is the current context")
+        }
+        Verb::Add(options) => add(context, config, options),
+        Verb::Remove(options) => {
+            config.context(&options.name)?;
+            config.contexts.remove(&options.name);
+            if config.current.as_ref() == Some(&options.name) {
+                config.current = None;
+            }
+            config.write()?;
+            told(context, &options.name, "is removed")
+        }
+    }
+}
+
+fn list(context: &Context, config: &Config) -> Result<Exit, Failure> {
+    let mut table = Table::new(&["", "CONTEXT", "SERVER"]);
+    let star = |name: &String| if config.current.as_ref() == Some(name) { "*" } else { " " };
+    for (name, entry) in &config.contexts {
+        table.row([star(name).to_owned(), name.clone(), entry.server.clone()]);
+    }
+    let value = config.contexts.iter().map(|(name, entry)| value(config, name, entry)).collect();
+    let names = config.contexts.keys().map(|name| format!("context/{name}")).collect();
+    let text = if config.contexts.is_empty() { String::new() } else { table.text() };
+    if config.contexts.is_empty() {
+        context.note("no contexts");
+        context.next("next: atlasctl context add NAME --server URL");
+    }
+    context.show(&Shown { value, text, names })?;
+    Ok(Exit::Done)
+}
+
+fn value(config: &Config, name: &String, entry: &Entry) -> Value {
+    json!({"name": name, "server": entry.server, "current": config.current.as_ref() == Some(name)})
+}
+
+fn show(context: &Context, config: &Config, name: Option<&str>) -> Result<Exit, Failure> {
+    let name = name.map(str::to_owned).or_else(|| config.current.clone()).ok_or_else(|| {
+        let failure = Failure::new("E0124", Exit::NotFound, "there is no current context");
+        failure.with_next("choose one: atlasctl context use NAME   or list them: atlasctl context list")
+    })?;
+    let entry = config.context(&name)?;
+    let text = format!("{name}   {}\n", entry.server);
+    context.show(&Shown { value: value(config, &name, entry), text, names: vec![format!("context/{name}")] })?;
+    Ok(Exit::Done)
+}
+
+fn add(context: &Context, mut config: Config, options: &AddOptions) -> Result<Exit, Failure> {
+    let name = &options.name;
+    let server = context.named_server().ok_or_else(|| {
+        Failure::usage("which cluster?").with_next(format!("write: atlasctl context add {name} --server URL"))
+    })?;
+    let server = Client::new(&server)?.base();
+    if let Some(known) = config.contexts.get(name).filter(|known| known.server != server) {
+        let failure = Failure::new("E0124", Exit::Conflict, format!("\"{name}\" is {} already", known.server));
+        return Err(failure.with_next(format!("remove it first: atlasctl context remove {name}")));
+    }
+    config.contexts.insert(name.clone(), Entry { server: server.clone() });
+    if options.current || config.current.is_none() {
+        config.current = Some(name.clone());
+    }
+    config.write()?;
+    told(context, name, &format!("is {server}"))
+}
+
+fn told(context: &Context, name: &str, what: &str) -> Result<Exit, Failure> {
+    context.note(&format!("{name} {what}"));
+    let shown = Shown { value: json!({"name": name}), text: String::new(), names: vec![format!("context/{name}")] };
+    context.show(&shown)?;
+    Ok(Exit::Done)
+}

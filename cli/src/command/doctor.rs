@@ -1,0 +1,240 @@
+//! `atlasctl doctor`: what is wrong with the cluster, one line a question.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::api::{self, Cluster, Job, Node};
+use crate::client::Client;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Shown;
+use crate::words;
+
+/// A sync that takes longer than this makes every job wait.
+const SYNC_SLOW_MS: f64 = 100.0;
+/// Less room than this is soon none.
+const ROOM_LOW: u64 = 2 << 30;
+/// A job that has waited longer than this has been forgotten.
+const WAIT_LONG_S: f64 = 600.0;
+/// How many waiting jobs are looked at.
+const JOBS_LOOKED_AT: &str = "1000";
+
+/// The answer to one question.
+struct Finding {
+    ok: bool,
+    about: &'static str,
+    text: String,
+}
+
+fn ok(about: &'static str, text: impl Into<String>) -> Finding {
+    Finding { ok: true, about, text: text.into() }
+}
+
+fn warn(about: &'static str, text: impl Into<String>) -> Finding {
+    Finding { ok: false, about, text: text.into() }
+}
+
+pub(crate) async fn run(context: &Context) -> Result<Exit, Failure> {
+    let client = context.client()?;
+    let cluster: Cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
+    let mut findings = vec![quorum(&cluster), versions(&cluster)];
+    findings.extend(measured(&client, &cluster).await?);
+    let nodes: Vec<Node> = api::read(&client.get(&["api", "nodes"], &[]).await?)?;
+    findings.push(workers(&nodes));
+    let query = [("status", "pending"), ("view", "full"), ("limit", JOBS_LOOKED_AT)];
+    let waiting: Vec<Job> = api::read(&client.get(&["api", "jobs"], &query).await?)?;
+    findings.push(queue(&waiting, context.look.now));
+    findings.push(doubts(&waiting));
+    if cluster.mode == "dev" {
+        findings.push(ok("mode", "development: no authentication, loopback only"));
+    }
+    let warnings = findings.iter().filter(|finding| !finding.ok).count() as u64;
+    let word = |finding: &Finding| if finding.ok { "ok" } else { "warn" };
+    let line = |finding: &Finding| format!("{:<4}  {:<10}  {}\n", word(finding), finding.about, finding.text);
+    let value =
+        findings.iter().map(|finding| json!({"state": word(finding), "about": finding.about, "text": finding.text}));
+    let value: Value = value.collect();
+    let names = findings.iter().filter(|finding| !finding.ok).map(|finding| format!("warning/{}", finding.about));
+    context.show(&Shown { value, names: names.collect(), text: findings.iter().map(line).collect() })?;
+    if warnings > 0 {
+        context.note(&words::count(warnings, "warning"));
+        return Ok(Exit::Short);
+    }
+    Ok(Exit::Done)
+}
+
+fn quorum(cluster: &Cluster) -> Finding {
+    let (voters, here) = (cluster.quorum.voters, cluster.quorum.reachable);
+    let Some(leader) = &cluster.leader else {
+        return warn("quorum", format!("no leader; {here} of {voters} controllers answer"));
+    };
+    let applied = cluster.members.iter().filter(|member| member.reachable).filter_map(|member| member.applied);
+    let lag = applied.map(|applied| cluster.commit.saturating_sub(applied)).max().unwrap_or(0);
+    let text = format!("{here} of {voters} controllers, leader {leader}, apply lag {}", words::grouped(lag));
+    let away: Vec<&str> =
+        cluster.members.iter().filter(|member| !member.reachable).map(|member| member.name.as_str()).collect();
+    if away.is_empty() { ok("quorum", text) } else { warn("quorum", format!("{text}; away: {}", away.join(", "))) }
+}
+
+fn versions(cluster: &Cluster) -> Finding {
+    let versions: BTreeSet<&str> = cluster.members.iter().filter_map(|member| member.version.as_deref()).collect();
+    let ours = env!("CARGO_PKG_VERSION");
+    let all = versions.iter().copied().collect::<Vec<_>>().join(", ");
+    match versions.len() {
+        0 | 1 if cluster.version == ours => ok("versions", format!("{ours} everywhere")),
+        0 | 1 => warn("versions", format!("the cluster has {}, this program {ours}", cluster.version)),
+        _ => warn("versions", format!("controllers differ: {all}; finish the upgrade")),
+    }
+}
+
+/// What the controller that answers measures of its disk and its clock.
+async fn measured(client: &Client, cluster: &Cluster) -> Result<Vec<Finding>, Failure> {
+    let mut page = Vec::new();
+    client
+        .download(&["metrics"], |piece| {
+            page.extend_from_slice(piece);
+            Ok(())
+        })
+        .await?;
+    let page = String::from_utf8_lossy(&page);
+    let gauge = |name: &str| gauge(&page, name);
+    let slowest = cluster.members.iter().filter_map(|member| member.fsync_p99_ms).max_by(f64::total_cmp);
+    let sync = slowest.map(|ms| format!("fsync p99 {}", words::fine_milliseconds(ms)));
+    let room = gauge("atlas_disk_free_bytes").map(|bytes| bytes as u64);
+    let free = room.map(|bytes| format!("{} free", words::bytes(bytes)));
+    let text = [sync, free].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let mut findings = Vec::new();
+    findings.push(match (slowest, room) {
+        (None, None) => ok("storage", "not measured yet"),
+        (_, Some(room)) if room < ROOM_LOW => warn("storage", format!("{text}: jobs are refused when it is used up")),
+        (Some(ms), _) if ms > SYNC_SLOW_MS => {
+            warn("storage", format!("{text}: the disk is slow, and every job waits for it"))
+        }
+        _ => ok("storage", text),
+    });
+    findings.push(match gauge("atlas_clock_doubt_count") {
+        Some(count) if count > 0.0 => {
+            warn("clocks", "the controllers' clocks disagree; what depends on the hour is suspended")
+        }
+        _ => ok("clocks", "agree"),
+    });
+    Ok(findings)
+}
+
+/// The value of an instrument without attributes in an OpenMetrics page.
+fn gauge(page: &str, name: &str) -> Option<f64> {
+    page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.split(' ').next()?.parse().ok())
+}
+
+fn workers(nodes: &[Node]) -> Finding {
+    let of = |fits: fn(&&Node) -> bool| nodes.iter().filter(fits).map(|node| node.id.as_str()).collect::<Vec<_>>();
+    let ready = of(|node| node.health == "ready");
+    let down = of(|node| node.health != "ready");
+    let closed = of(|node| node.health == "ready" && (node.cordoned || node.draining));
+    if ready.is_empty() {
+        return warn("workers", "none is ready: jobs wait");
+    }
+    let gpus: usize = nodes.iter().map(|node| node.gpus.len()).sum();
+    let mut text = format!("{} ready", ready.len());
+    if gpus > 0 {
+        text += &format!(", {}", words::count(gpus as u64, "GPU"));
+    }
+    if !closed.is_empty() {
+        text += &format!("; no new jobs: {}", closed.join(", "));
+    }
+    if !down.is_empty() {
+        return warn("workers", format!("{text}; down: {}", down.join(", ")));
+    }
+    if closed.len() == ready.len() { warn("workers", text) } else { ok("workers", text) }
+}
+
+fn queue(waiting: &[Job], now: f64) -> Finding {
+    let never: Vec<&Job> = waiting.iter().filter(|job| job.reason == "unsatisfiable").collect();
+    if let Some(job) = never.first() {
+        let count = words::count(never.len() as u64, "job");
+        return warn("queue", format!("{count} that no node could ever run: atlasctl job explain {}", job.id));
+    }
+    let asked = |job: &&Job| !["in_doubt", "delayed", "backoff"].contains(&job.reason.as_str());
+    let Some(oldest) = waiting.iter().filter(asked).min_by(|a, b| a.created_at.total_cmp(&b.created_at)) else {
+        return ok("queue", format!("{} waiting", waiting.len()));
+    };
+    let age = now - oldest.created_at;
+    let text = format!("{} waiting, the oldest for {}: {}", waiting.len(), words::age(age), oldest.reason);
+    if age > WAIT_LONG_S {
+        return warn("queue", format!("{text}; atlasctl job explain {}", oldest.id));
+    }
+    ok("queue", text)
+}
+
+fn doubts(waiting: &[Job]) -> Finding {
+    let doubts: Vec<&Job> = waiting.iter().filter(|job| job.reason == "in_doubt").collect();
+    match doubts.first() {
+        None => ok("doubts", "no job waits for a decision"),
+        Some(job) => {
+            let count = words::count(doubts.len() as u64, "job");
+            warn("doubts", format!("{count} in doubt: atlasctl job resolve {} …", job.id))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(finding: &Finding) -> String {
+        format!("{} {}", if finding.ok { "ok" } else { "warn" }, finding.text)
+    }
+
+    #[test]
+    fn controllers_that_are_away_are_named() {
+        let member =
+            |name: &str, here: bool| json!({"name": name, "reachable": here, "applied": 40, "version": "0.1.0"});
+        let mut cluster = json!({"leader": "c1", "commit": 42, "version": "0.1.0", "quorum": {"voters": 2, "reachable": 2},
+            "members": [member("c1", true), member("c2", true)]});
+        let read = |cluster: &Value| api::read::<Cluster>(cluster).expect("readable");
+        assert_eq!(told(&quorum(&read(&cluster))), "ok 2 of 2 controllers, leader c1, apply lag 2");
+        cluster["members"][1] = member("c2", false);
+        cluster["quorum"]["reachable"] = json!(1);
+        assert_eq!(told(&quorum(&read(&cluster))), "warn 1 of 2 controllers, leader c1, apply lag 2; away: c2");
+        cluster["leader"] = Value::Null;
+        assert!(!quorum(&read(&cluster)).ok);
+        cluster["members"][0]["version"] = json!("0.2.0");
+        assert!(!versions(&read(&cluster)).ok);
+    }
+
+    #[test]
+    fn what_waits_for_ever_is_told() {
+        let job = |reason: &str, created_at: f64| Job {
+            id: "job-1".to_owned(),
+            reason: reason.to_owned(),
+            created_at,
+            ..Job::default()
+        };
+        assert_eq!(told(&queue(&[], 0.0)), "ok 0 waiting");
+        assert_eq!(told(&queue(&[job("queued", 90.0)], 100.0)), "ok 1 waiting, the oldest for 10 s: queued");
+        assert!(!queue(&[job("no_room", 0.0)], 1000.0).ok);
+        assert!(!queue(&[job("unsatisfiable", 99.0)], 100.0).ok);
+        assert!(doubts(&[job("queued", 0.0)]).ok && !doubts(&[job("in_doubt", 0.0)]).ok);
+    }
+
+    #[test]
+    fn workers_and_gauges() {
+        let node = |id: &str, health: &str, cordoned| Node {
+            id: id.to_owned(),
+            health: health.to_owned(),
+            cordoned,
+            ..Node::default()
+        };
+        assert_eq!(told(&workers(&[])), "warn none is ready: jobs wait");
+        assert_eq!(
+            told(&workers(&[node("a", "ready", false), node("b", "ready", true)])),
+            "ok 2 ready; no new jobs: b"
+        );
+        assert_eq!(told(&workers(&[node("a", "ready", false), node("b", "down", false)])), "warn 1 ready; down: b");
+        let page = "# TYPE x gauge\natlas_disk_free_bytes_total 7\natlas_disk_free_bytes 12 1.0\n";
+        assert_eq!(gauge(page, "atlas_disk_free_bytes"), Some(12.0));
+        assert_eq!(gauge(page, "atlas_missing"), None);
+    }
+}

@@ -1,0 +1,144 @@
+//! `atlasctl get`, `describe` and `delete`: the same verbs for every kind of object.
+
+use std::str::FromStr;
+
+use crate::command::agent::{self, named};
+use crate::command::{cluster, job, node};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::ListOptions;
+
+/// A kind of object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Job,
+    Agent,
+    Node,
+    Controller,
+}
+
+/// `KIND`, or `KIND/NAME` as `-o name` prints it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Target {
+    kind: Kind,
+    name: Option<String>,
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, name) = text.split_once('/').map_or((text, None), |(kind, name)| (kind, Some(name.to_owned())));
+        let kind = match kind {
+            "job" | "jobs" => Kind::Job,
+            "agent" | "agents" => Kind::Agent,
+            "node" | "nodes" => Kind::Node,
+            "controller" | "controllers" => Kind::Controller,
+            _ => return Err("one of job, agent, node, controller, each with or without /NAME".to_owned()),
+        };
+        Ok(Self { kind, name: name.filter(|name| !name.is_empty()) })
+    }
+}
+
+/// What to get.
+#[derive(Debug, clap::Args)]
+pub(crate) struct GetOptions {
+    /// job, agent, node or controller; KIND/NAME is one of them.
+    #[arg(value_name = "KIND")]
+    target: Target,
+    /// The name of one.
+    name: Option<String>,
+    #[command(flatten)]
+    list: ListOptions,
+}
+
+/// What to describe.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// job, agent, node or controller; KIND/NAME is one of them.
+    #[arg(value_name = "KIND")]
+    target: Target,
+    /// Its name.
+    name: Option<String>,
+}
+
+/// What to remove.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DeleteOptions {
+    /// job, agent, node or controller; KIND/NAME is one of them.
+    #[arg(value_name = "KIND")]
+    target: Target,
+    /// Its name; of an agent NAME@VERSION.
+    name: Option<String>,
+    /// Does not ask, where a controller would leave for good.
+    #[arg(short, long)]
+    yes: bool,
+}
+
+pub(crate) async fn get(context: &Context, options: &GetOptions) -> Result<Exit, Failure> {
+    if let Some(name) = options.target.name.as_ref().or(options.name.as_ref()) {
+        return show(context, options.target.kind, name).await;
+    }
+    let list = options.list.clone();
+    match options.target.kind {
+        Kind::Job => job::list(context, &job::ListOptions { list, ..job::ListOptions::default() }).await,
+        Kind::Agent => agent::list(context, &agent::ListOptions { list, ..agent::ListOptions::default() }).await,
+        Kind::Node => node::list(context, &node::ListOptions { list }).await,
+        Kind::Controller => cluster::members(context, &list).await,
+    }
+}
+
+pub(crate) async fn describe(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let name = one(&options.target, options.name.as_deref(), "describe")?;
+    show(context, options.target.kind, name).await
+}
+
+async fn show(context: &Context, kind: Kind, name: &str) -> Result<Exit, Failure> {
+    match kind {
+        Kind::Job => job::show(context, name).await,
+        Kind::Agent => {
+            let (name, requirement) = named(name);
+            agent::show(context, name, requirement).await
+        }
+        Kind::Node => node::show(context, name).await,
+        Kind::Controller => cluster::member(context, name).await,
+    }
+}
+
+pub(crate) async fn delete(context: &Context, options: &DeleteOptions) -> Result<Exit, Failure> {
+    let name = one(&options.target, options.name.as_deref(), "delete")?;
+    match options.target.kind {
+        Kind::Job => job::cancel(context, name).await,
+        Kind::Agent => match named(name) {
+            (name, Some(version)) => agent::retire(context, name, version).await,
+            (name, None) => Err(Failure::usage(format!("which version of \"{name}\"?")).with_next(format!(
+                "write: atlasctl delete agent {name}@VERSION   or list them: atlasctl agent versions {name}"
+            ))),
+        },
+        Kind::Node => node::remove(context, name).await,
+        Kind::Controller => cluster::remove(context, name, options.yes).await,
+    }
+}
+
+fn one<'a>(target: &'a Target, name: Option<&'a str>, verb: &str) -> Result<&'a str, Failure> {
+    target
+        .name
+        .as_deref()
+        .or(name)
+        .ok_or_else(|| Failure::usage("no name is given").with_next(format!("write: atlasctl {verb} KIND NAME")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_kinds_with_or_without_a_name() {
+        let target = |text: &str| text.parse::<Target>().map(|target| (target.kind, target.name));
+        assert_eq!(target("jobs"), Ok((Kind::Job, None)));
+        assert_eq!(target("agent/hello@1.0.0"), Ok((Kind::Agent, Some("hello@1.0.0".to_owned()))));
+        assert_eq!(target("node/"), Ok((Kind::Node, None)));
+        assert!(target("pod").is_err());
+    }
+}

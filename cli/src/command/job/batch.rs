@@ -1,0 +1,92 @@
+//! `atlasctl job batch`: the same to many jobs, counted before it is done.
+
+use std::io::{BufRead, IsTerminal};
+
+use serde_json::{Value, json};
+
+use crate::api::{self, Job};
+use crate::command::job::list;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Shown;
+use crate::words;
+
+/// What to do.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Verb {
+    /// Cancels those that have not ended.
+    Cancel(Options),
+    /// Runs those again that failed or were cancelled, each as a new job.
+    Retry(Options),
+}
+
+/// To which jobs.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Counts and lists them, and changes nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Does not ask.
+    #[arg(short, long)]
+    yes: bool,
+    #[command(flatten)]
+    which: list::Options,
+}
+
+pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
+    let (options, word, path, fits): (_, _, _, &[&str]) = match verb {
+        Verb::Cancel(options) => (options, "cancel", "cancel", &["pending", "running"]),
+        Verb::Retry(options) => (options, "retry", "retry", &["failed", "cancelled"]),
+    };
+    let client = context.client()?;
+    let jobs = options.which.list.kept(list::fetch(&client, &options.which, context.look.now).await?)?;
+    let jobs: Vec<Job> = jobs.iter().map(api::read).collect::<Result<_, _>>()?;
+    let jobs: Vec<&Job> = jobs.iter().filter(|job| fits.contains(&job.status.as_str())).collect();
+    let count = words::count(jobs.len() as u64, "job");
+    let names = || jobs.iter().map(|job| format!("job/{}", job.id)).collect::<Vec<_>>();
+    if options.dry_run || jobs.is_empty() {
+        context.note(&format!("{count} to {word}"));
+        let text = jobs.iter().map(|job| format!("{}  {}  {}\n", job.id, job.agent(), job.standing())).collect();
+        let value = jobs.iter().map(|job| json!({"id": job.id})).collect();
+        context.show(&Shown { value, text, names: names() })?;
+        return Ok(Exit::Done);
+    }
+    if !options.yes && !confirmed(&format!("{word} {count}? [y/N] "))? {
+        let failure = Failure::new("E0113", Exit::Usage, format!("nothing was changed: {count} to {word}"));
+        return Err(failure.with_next("do it: --yes   or look first: --dry-run"));
+    }
+    let mut answers = Vec::new();
+    let mut exit = Exit::Done;
+    for job in &jobs {
+        match client.post(&["api", "jobs", &job.id, path], &[], &json!({})).await {
+            Ok(answer) => answers.push(json!({"job": job.id, "answer": answer})),
+            // One that changed meanwhile keeps no other from it.
+            Err(failure) if matches!(failure.exit, Exit::Conflict | Exit::NotFound) => {
+                context.note(&format!("{}  {}", job.id, failure.message));
+                exit = Exit::Short;
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    let new = |answer: &Value| answer["answer"]["id"].as_str().map(|id| format!("  → {id}")).unwrap_or_default();
+    let line = |answer: &Value| format!("{}{}\n", answer["job"].as_str().unwrap_or_default(), new(answer));
+    let text = answers.iter().map(line).collect();
+    context.show(&Shown { value: Value::Array(answers), text, names: names() })?;
+    Ok(exit)
+}
+
+/// Asks on a terminal; nobody is asked off one.
+fn confirmed(question: &str) -> Result<bool, Failure> {
+    if !std::io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    #[expect(clippy::print_stderr, reason = "a question to the person at the terminal")]
+    {
+        eprint!("{question}");
+    }
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line);
+    read.map_err(|error| Failure::usage(format!("could not read the answer: {error}")))?;
+    Ok(["y", "yes"].contains(&line.trim().to_lowercase().as_str()))
+}

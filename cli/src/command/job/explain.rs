@@ -1,0 +1,104 @@
+//! `atlasctl job explain`: for what a job waits, since when, and what to do about it.
+
+use serde_json::json;
+
+use crate::api::{self, Job};
+use crate::context::Context;
+use crate::ending;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Shown;
+use crate::words;
+
+/// Which job.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The job's id, or a unique beginning of it.
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    id: String,
+}
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let value = context.client()?.get(&["api", "jobs", &options.id], &[("view", "full")]).await?;
+    let job: Job = api::read(&value)?;
+    let (id, now) = (&job.id, context.look.now);
+    let value = json!({
+        "id": id, "status": job.status, "reason": job.reason, "waiting_for": job.waiting_for, "since": job.created_at,
+    });
+    context.show(&Shown { value, text: text(&job, now), names: vec![format!("job/{id}")] })?;
+    context.next(&match (job.status.as_str(), job.reason.as_str()) {
+        ("pending", "in_doubt") => format!("next: {}", ending::decide(id)),
+        ("pending", "no_node") => "next: atlasctl node list".to_owned(),
+        ("pending", "no_room" | "unsatisfiable") => {
+            format!("next: atlasctl top   or: atlasctl job cancel {id}")
+        }
+        ("pending" | "running", _) => format!("next: atlasctl job watch {id}"),
+        _ => format!("next: atlasctl job show {id}"),
+    });
+    Ok(Exit::Done)
+}
+
+fn text(job: &Job, now: f64) -> String {
+    let since = |from: f64| words::milliseconds((now - from) * 1000.0);
+    let head = |what: &str| format!("{}   {}   {what}\n", job.id, job.agent());
+    match job.status.as_str() {
+        "pending" => {
+            let why = if job.waiting_for.is_empty() { &job.reason } else { &job.waiting_for };
+            head(&format!("waiting {}", since(job.created_at))) + &format!("  blocked by   {why}\n")
+        }
+        "running" => {
+            let mut text = head(&format!("running {}", since(job.started_at)));
+            text += &format!("  where        {} · attempt {} of {}\n", job.node, job.attempt, job.max_attempts);
+            if job.reason != "running" && !job.reason.is_empty() {
+                text += &format!("  but          {}\n", job.reason);
+            }
+            text
+        }
+        status => {
+            let mut text = head(&format!("does not wait: {status} after {}", words::milliseconds(job.total_ms())));
+            if !job.error.is_empty() {
+                text += &format!("  error        {}\n", job.error);
+            }
+            text
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn each_status_is_explained() {
+        let job = |status: &str, reason: &str| Job {
+            id: "job-4f3a09c1d27be685".to_owned(),
+            agent_name: "vision".to_owned(),
+            agent_version: "1.4.0".to_owned(),
+            status: status.to_owned(),
+            reason: reason.to_owned(),
+            created_at: 100.0,
+            started_at: 200.0,
+            completed_at: 201.0,
+            node: "laptop".to_owned(),
+            attempt: 1,
+            max_attempts: 3,
+            ..Job::default()
+        };
+        let waits =
+            Job { waiting_for: "waits for a worker: none is registered".to_owned(), ..job("pending", "no_node") };
+        let all = [waits, job("running", "cancelling"), Job { error: "no".to_owned(), ..job("failed", "") }];
+        let all: String = all.iter().map(|job| text(job, 231.0)).collect();
+        expect![[r#"
+            job-4f3a09c1d27be685   vision 1.4.0   waiting 2 min 11 s
+              blocked by   waits for a worker: none is registered
+            job-4f3a09c1d27be685   vision 1.4.0   running 31.0 s
+              where        laptop · attempt 1 of 3
+              but          cancelling
+            job-4f3a09c1d27be685   vision 1.4.0   does not wait: failed after 1 min 41 s
+              error        no
+        "#]]
+        .assert_eq(&all);
+    }
+}

@@ -1,0 +1,32 @@
+//! `atlasctl job result`.
+
+use crate::api::{self, Job};
+use crate::context::Context;
+use crate::ending;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Shown;
+
+/// Which job.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The job's id, or a unique beginning of it.
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    id: String,
+}
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let value = context.client()?.get(&["api", "jobs", &options.id], &[("view", "full")]).await?;
+    let job: Job = api::read(&value)?;
+    if !job.is_terminal() && job.reason != "in_doubt" {
+        let message = format!("{} has not ended ({})", job.id, ending::waits(&job));
+        let next = format!("wait for it: atlasctl job wait {}", job.id);
+        return Err(Failure::new("E3104", Exit::WaitTimedOut, message).with_next(next));
+    }
+    if context.form.is_text() {
+        return ending::conclude(context, &job);
+    }
+    let output = value.get("output_data").cloned().unwrap_or_default();
+    context.show(&Shown { value: output, text: String::new(), names: vec![format!("job/{}", job.id)] })?;
+    Ok(ending::exit(&job))
+}

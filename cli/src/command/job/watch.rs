@@ -1,0 +1,41 @@
+//! `atlasctl job watch`: what happens to a job and what its agent says, as it comes.
+
+use serde_json::Value;
+
+use crate::api::{self, Job, JobEvent};
+use crate::command::job::{events, logs};
+use crate::context::Context;
+use crate::ending;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Shown;
+
+/// Which job.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The job's id, or a unique beginning of it.
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    id: String,
+}
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let client = context.client()?;
+    // The whole id first: what begins like it may be submitted meanwhile.
+    let job: Job = api::read(&client.get(&["api", "jobs", &options.id], &[("view", "full")]).await?)?;
+    let id = job.id.as_str();
+    let path = ["api", "jobs", id, "events"];
+    let happens = client.events(&path, &[("view", "full")], |frame| {
+        let value: Value = serde_json::from_str(&frame.data).map_err(Failure::answer)?;
+        let event: JobEvent = api::read(&value)?;
+        context.show(&Shown { text: events::line(&event), value, names: vec![format!("job/{id}")] })?;
+        Ok(true)
+    });
+    let says = logs::follow(&client, id, |line, value| {
+        context.show(&Shown { text: logs::line(line), value, names: Vec::new() })
+    });
+    let (happened, said) = tokio::join!(happens, says);
+    happened.and(said)?;
+    let job: Job = api::read(&client.get(&["api", "jobs", id], &[("view", "full")]).await?)?;
+    context.next(&format!("next: atlasctl job result {id}"));
+    Ok(ending::exit(&job))
+}

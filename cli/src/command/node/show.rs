@@ -1,0 +1,27 @@
+//! `atlasctl node show`.
+
+use crate::api::{self, Node};
+use crate::command::node::{gpu_words, state};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Shown;
+use crate::words;
+
+/// Shows one node.
+pub(crate) async fn show(context: &Context, name: &str) -> Result<Exit, Failure> {
+    let value = context.client()?.get(&["api", "nodes", name], &[]).await?;
+    let node: Node = api::read(&value)?;
+    let mut text = format!("{}   {}\n", node.id, state(&node));
+    text += &format!("  cores        {} of {} free\n", node.cores_free, node.cores);
+    let (free, all) = (words::bytes(node.memory_bytes_free), words::bytes(node.memory_bytes));
+    text += &format!("  memory       {free} of {all} free\n");
+    let gpus = gpu_words(&node.gpus);
+    text += &format!("  GPUs         {}\n", if gpus.is_empty() { "none" } else { &gpus });
+    text += &format!("  jobs         {} running, {} slots warm, {} places\n", node.running, node.warm, node.places);
+    if !node.labels.is_empty() {
+        text += &format!("  labels       {}\n", words::labels(&node.labels));
+    }
+    context.show(&Shown { value, text, names: vec![format!("node/{}", node.id)] })?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,186 @@
+//! `atlasctl top`: queue and nodes at a glance, again and again on a terminal.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use atlas_env::Env;
+use serde_json::{Value, json};
+
+use crate::api::{self, Job, Node};
+use crate::client::Client;
+use crate::command::node::state;
+use crate::context::{Context, Look};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Shown, Table};
+use crate::words;
+
+/// How to show it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Shows it once, as off a terminal.
+    #[arg(long)]
+    once: bool,
+    /// Only the queue.
+    #[arg(long, conflicts_with = "nodes")]
+    queues: bool,
+    /// Only the nodes.
+    #[arg(long)]
+    nodes: bool,
+    /// Figures of each agent as well.
+    #[arg(long)]
+    agents: bool,
+}
+
+/// How often it is shown anew.
+const EVERY: Duration = Duration::from_secs(1);
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let client = context.client()?;
+    let live = !options.once && context.form.is_text() && std::io::stdout().is_terminal();
+    if !live {
+        let seen = see(&client).await?;
+        let (text, names) = (text(&seen, options, &context.look)?, vec!["queue/default".to_owned()]);
+        context.show(&Shown { value: seen, text, names })?;
+        return Ok(Exit::Done);
+    }
+    let env = Env::system();
+    loop {
+        let seen = see(&client).await?;
+        let look = Look { now: env.clock.wall().0 as f64 / 1e6, ..context.look };
+        // Home, then what is there, then nothing below it: clearing first would flicker.
+        clear(&text(&seen, options, &look)?);
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => return Ok(Exit::Done),
+            () = env.clock.sleep(EVERY) => {}
+        }
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "a page on a terminal, written over the one before")]
+fn clear(text: &str) {
+    let lines = crate::output::visible(text).replace('\n', "\u{1b}[K\n");
+    print!("\u{1b}[H{lines}\u{1b}[J");
+}
+
+/// Everything that is shown, as the API has it.
+async fn see(client: &Client) -> Result<Value, Failure> {
+    let health = client.get(&["api", "health"], &[]).await?;
+    let figures = client.get(&["api", "metrics"], &[]).await?;
+    let nodes = client.get(&["api", "nodes"], &[]).await?;
+    let pending = health["pending"].as_u64().unwrap_or(0);
+    let mut oldest = Value::Null;
+    if pending > 0 {
+        // Newest first: the oldest is the last.
+        let last = (pending - 1).to_string();
+        let query = [("status", "pending"), ("view", "full"), ("limit", "1"), ("offset", last.as_str())];
+        let mut jobs = client.get(&["api", "jobs"], &query).await?;
+        oldest = jobs.get_mut(0).map(Value::take).unwrap_or_default();
+    }
+    let queue = json!({
+        "name": "default", "pending": pending, "running": health["running"], "oldest": oldest, "figures": figures["global"],
+    });
+    Ok(json!({"queues": [queue], "nodes": nodes, "agents": figures["agents"]}))
+}
+
+fn text(seen: &Value, options: &Options, look: &Look) -> Result<String, Failure> {
+    let ms = |value: &Value| value.as_f64().filter(|ms| *ms > 0.0).map(words::milliseconds).unwrap_or_default();
+    let number = |value: &Value| value.as_u64().unwrap_or(0).to_string();
+    let mut parts = Vec::new();
+    if !options.nodes {
+        let mut table = Table::new(&["QUEUE", "WAITING", "RUNNING", "OLDEST", "RATE/MIN", "P50", "P99"]);
+        for queue in seen["queues"].as_array().into_iter().flatten() {
+            let figures = &queue["figures"];
+            let oldest = match &queue["oldest"] {
+                Value::Null => String::new(),
+                job => words::age(look.now - api::read::<Job>(job)?.created_at),
+            };
+            table.row([
+                queue["name"].as_str().unwrap_or_default().to_owned(),
+                number(&queue["pending"]),
+                number(&queue["running"]),
+                oldest,
+                number(&figures["throughput_per_min"]),
+                ms(&figures["latency_p50_ms"]),
+                ms(&figures["latency_p99_ms"]),
+            ]);
+        }
+        parts.push(table.text());
+    }
+    if !options.queues {
+        let nodes: Vec<Node> = api::read(&seen["nodes"])?;
+        let mut table = Table::new(&["NODE", "STATE", "CORES", "MEM", "GPU", "SLOTS (busy/warm/max)"]);
+        for node in &nodes {
+            let gpus = node.gpus.iter().filter(|gpu| gpu.free_bytes.is_some_and(|free| free < gpu.memory_bytes));
+            let gpu =
+                if node.gpus.is_empty() { String::new() } else { format!("{}/{}", gpus.count(), node.gpus.len()) };
+            let memory = node.memory_bytes.saturating_sub(node.memory_bytes_free) as f64 / (1_u64 << 30) as f64;
+            table.row([
+                node.id.clone(),
+                state(node),
+                format!("{}/{}", node.cores.saturating_sub(node.cores_free), node.cores),
+                format!("{memory:.1}/{}", words::bytes(node.memory_bytes)),
+                gpu,
+                format!("{}/{}/{}", node.running, node.warm, node.places),
+            ]);
+        }
+        parts.push(if nodes.is_empty() { "no nodes\n".to_owned() } else { table.text() });
+    }
+    if options.agents {
+        let mut table = Table::new(&["AGENT", "WAITING", "RUNNING", "RATE/MIN", "P50", "P99", "ERRORS", "WARM"]);
+        let percent = |value: &Value| format!("{:.0} %", value.as_f64().unwrap_or(0.0) * 100.0);
+        for (name, figures) in seen["agents"].as_object().into_iter().flatten() {
+            table.row([
+                name.clone(),
+                number(&figures["jobs_by_status"]["pending"]),
+                number(&figures["jobs_by_status"]["running"]),
+                number(&figures["throughput_per_min"]),
+                ms(&figures["latency_p50_ms"]),
+                ms(&figures["latency_p99_ms"]),
+                percent(&figures["error_rate"]),
+                percent(&figures["warm_hit_rate"]),
+            ]);
+        }
+        parts.push(table.text());
+    }
+    Ok(parts.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn queue_nodes_and_agents_are_tables() {
+        let figures = json!({
+            "throughput_per_min": 3, "latency_p50_ms": 9.2, "latency_p99_ms": 61.0, "error_rate": 0.25, "warm_hit_rate": 0.5,
+            "jobs_by_status": {"pending": 2, "running": 1},
+        });
+        let gpus = json!([{"memory_bytes": 8, "free_bytes": 8}, {"memory_bytes": 8, "free_bytes": 2}]);
+        let seen = json!({
+            "queues": [{"name": "default", "pending": 2, "running": 1, "oldest": {"created_at": 10.0}, "figures": figures}],
+            "nodes": [
+                {"id": "laptop", "health": "ready", "cores": 12, "cores_free": 10, "memory_bytes": 34359738368_u64,
+                 "memory_bytes_free": 33285996544_u64, "places": 12, "running": 1, "warm": 1},
+                {"id": "gpu-a", "health": "down", "cordoned": true, "cores": 64, "cores_free": 64, "gpus": gpus, "places": 64},
+            ],
+            "agents": {"hello": figures},
+        });
+        let options = Options { once: true, queues: false, nodes: false, agents: true };
+        let look = Look { now: 145.0, ..Look::default() };
+        expect![[r#"
+            QUEUE    WAITING  RUNNING  OLDEST  RATE/MIN  P50   P99
+            default  2        1        2 min   3         9 ms  61 ms
+
+            NODE    STATE           CORES  MEM           GPU  SLOTS (busy/warm/max)
+            laptop  ready           2/12   1.0/32.0 GiB  -    1/1/12
+            gpu-a   down, cordoned  0/64   0.0/0 B       1/2  0/0/64
+
+            AGENT  WAITING  RUNNING  RATE/MIN  P50   P99    ERRORS  WARM
+            hello  2        1        3         9 ms  61 ms  25 %    50 %
+        "#]]
+        .assert_eq(&text(&seen, &options, &look).expect("readable"));
+    }
+}

@@ -1,0 +1,316 @@
+//! Lists: which objects, in which order, with which columns.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{Form, Path, Shown, Table, plain};
+use crate::api;
+use crate::context::Look;
+use crate::failure::Failure;
+use crate::filter::Filter;
+
+/// What every list can be asked for.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[group(skip)]
+pub(crate) struct ListOptions {
+    /// Only these columns, by their heads or as members of the object such as labels.demo.
+    #[arg(long, value_delimiter = ',', value_name = "A,B,…", help_heading = "Lists")]
+    columns: Vec<String>,
+    /// The order: a column, with a minus before it for the reverse.
+    #[arg(long, allow_hyphen_values = true, value_name = "[-]COLUMN", help_heading = "Lists")]
+    sort: Option<String>,
+    /// Only objects for which this holds, such as 'status == "failed" && attempt > 1'.
+    #[arg(long, value_name = "CEL", help_heading = "Lists")]
+    filter: Option<Filter>,
+    /// Most objects to list.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "Lists")]
+    limit: Option<u32>,
+    /// No heads over the columns.
+    #[arg(long, help_heading = "Lists")]
+    no_headers: bool,
+}
+
+impl ListOptions {
+    /// How many objects the server must be asked for, so that filter and order see enough; `default` if nobody says.
+    pub(crate) fn wanted(&self, default: u32) -> u32 {
+        if self.filter.is_some() || self.sort.is_some() { 1000 } else { self.limit.unwrap_or(default) }
+    }
+
+    /// The objects that the filter admits, as many as are wanted.
+    pub(crate) fn kept(&self, value: Value) -> Result<Vec<Value>, Failure> {
+        let Value::Array(mut items) = value else { return Err(Failure::answer("a list is expected")) };
+        if let Some(filter) = &self.filter {
+            let mut kept = Vec::new();
+            for item in items {
+                if filter.admits(&item)? {
+                    kept.push(item);
+                }
+            }
+            items = kept;
+        }
+        if let (Some(limit), None) = (self.limit, &self.sort) {
+            items.truncate(limit as usize);
+        }
+        Ok(items)
+    }
+}
+
+/// A column: its head, the member that it shows as data, and how people read it.
+pub(crate) struct Column<T> {
+    head: &'static str,
+    field: &'static str,
+    wide: bool,
+    cell: fn(&T, &Look) -> String,
+}
+
+/// A column that is always there.
+pub(crate) const fn column<T>(head: &'static str, field: &'static str, cell: fn(&T, &Look) -> String) -> Column<T> {
+    Column { head, field, wide: false, cell }
+}
+
+/// A column of `-o wide`.
+pub(crate) const fn wide<T>(head: &'static str, field: &'static str, cell: fn(&T, &Look) -> String) -> Column<T> {
+    Column { head, field, wide: true, cell }
+}
+
+/// How a kind of object is listed.
+pub(crate) struct List<'a, T> {
+    /// All its columns.
+    pub(crate) columns: &'a [Column<T>],
+    /// `job/job-4f3a09c1d27be685`.
+    pub(crate) name: fn(&T) -> String,
+}
+
+/// A column as it was asked for.
+enum Pick<'a, T> {
+    Known(&'a Column<T>),
+    Member(String, Path),
+}
+
+impl<T: DeserializeOwned> List<'_, T> {
+    /// The list as text in a form; empty text for people if there is nothing to list.
+    pub(crate) fn render(
+        &self,
+        value: Value,
+        options: &ListOptions,
+        form: &Form,
+        look: &Look,
+    ) -> Result<(String, usize), Failure> {
+        let mut items = options.kept(value)?;
+        if let Some(order) = &options.sort {
+            self.sort(&mut items, order)?;
+        }
+        if let Some(limit) = options.limit {
+            items.truncate(limit as usize);
+        }
+        let count = items.len();
+        let text = match form {
+            Form::Table | Form::Wide => self.table(&items, options, *form == Form::Wide, look)?,
+            Form::Csv => self.csv(&items, options)?,
+            form => {
+                let names = if *form == Form::Name { self.names(&items)? } else { Vec::new() };
+                form.render(&Shown { value: Value::Array(items), text: String::new(), names })?
+            }
+        };
+        Ok((text, count))
+    }
+
+    fn names(&self, items: &[Value]) -> Result<Vec<String>, Failure> {
+        items.iter().map(|item| api::read::<T>(item).map(|object| (self.name)(&object))).collect()
+    }
+
+    fn table(&self, items: &[Value], options: &ListOptions, wide: bool, look: &Look) -> Result<String, Failure> {
+        if items.is_empty() {
+            return Ok(String::new());
+        }
+        let picks = self.picks(options, |column| wide || !column.wide)?;
+        let mut table = if options.no_headers { Table::bare() } else { Table::new(&heads(&picks)) };
+        for item in items {
+            let object: T = api::read(item)?;
+            table.row(picks.iter().map(|pick| match pick {
+                Pick::Known(column) => (column.cell)(&object, look),
+                Pick::Member(_, path) => joined(path, item),
+            }));
+        }
+        Ok(table.text())
+    }
+
+    /// Data, not words: members as the API has them.
+    fn csv(&self, items: &[Value], options: &ListOptions) -> Result<String, Failure> {
+        let picks = self.picks(options, |_| true)?;
+        let mut paths = Vec::new();
+        let mut text = String::new();
+        for pick in &picks {
+            paths.push(match pick {
+                Pick::Known(column) => column.field.parse().map_err(Failure::usage)?,
+                Pick::Member(_, path) => path.clone(),
+            });
+        }
+        if !options.no_headers {
+            let head = picks.iter().map(|pick| match pick {
+                Pick::Known(column) => quoted(column.field),
+                Pick::Member(name, _) => quoted(name),
+            });
+            text += &(head.collect::<Vec<_>>().join(",") + "\r\n");
+        }
+        for item in items {
+            let cells = paths.iter().map(|path: &Path| quoted(&joined(path, item)));
+            text += &(cells.collect::<Vec<_>>().join(",") + "\r\n");
+        }
+        Ok(text)
+    }
+
+    fn picks(&self, options: &ListOptions, shown: impl Fn(&Column<T>) -> bool) -> Result<Vec<Pick<'_, T>>, Failure> {
+        if options.columns.is_empty() {
+            return Ok(self.columns.iter().filter(|column| shown(column)).map(Pick::Known).collect());
+        }
+        options.columns.iter().map(|name| self.pick(name)).collect()
+    }
+
+    /// A column by its head or the member that it shows; else a member of the object.
+    fn pick(&self, name: &str) -> Result<Pick<'_, T>, Failure> {
+        let known = self.columns.iter().find(|column| column.head.eq_ignore_ascii_case(name) || column.field == name);
+        match known {
+            Some(column) => Ok(Pick::Known(column)),
+            None => Ok(Pick::Member(name.to_owned(), name.parse().map_err(Failure::usage)?)),
+        }
+    }
+
+    fn sort(&self, items: &mut [Value], order: &str) -> Result<(), Failure> {
+        let (name, down) = match order.strip_prefix('-') {
+            Some(name) => (name, true),
+            None => (order, false),
+        };
+        let path = match self.pick(name)? {
+            Pick::Known(column) => column.field.parse().map_err(Failure::usage)?,
+            Pick::Member(_, path) => path,
+        };
+        if !items.is_empty() && items.iter().all(|item| path.all(item).is_empty()) {
+            let heads: Vec<String> = self.columns.iter().map(|column| column.head.to_lowercase()).collect();
+            let failure = Failure::usage(format!("no object has \"{name}\" to sort by"));
+            return Err(failure.with_next(format!("one of: {}", heads.join(", "))));
+        }
+        // What people read as an age grows while the time of creation falls.
+        let down = down != name.eq_ignore_ascii_case("age");
+        let key = |item: &Value| path.all(item).first().map(|value| (*value).clone()).unwrap_or_default();
+        items.sort_by(|left, right| {
+            let order = compare(&key(left), &key(right));
+            if down { order.reverse() } else { order }
+        });
+        Ok(())
+    }
+}
+
+fn heads<'a, T>(picks: &'a [Pick<'a, T>]) -> Vec<String> {
+    let head = |pick: &Pick<'_, T>| match pick {
+        Pick::Known(column) => column.head.to_owned(),
+        Pick::Member(name, _) => name.to_uppercase(),
+    };
+    picks.iter().map(head).collect()
+}
+
+fn joined(path: &Path, item: &Value) -> String {
+    path.all(item).into_iter().map(plain).collect::<Vec<_>>().join(",")
+}
+
+/// A cell as RFC 4180 wants it.
+fn quoted(cell: &str) -> String {
+    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
+}
+
+/// Numbers by value, everything else as text; what is not there comes first.
+fn compare(left: &Value, right: &Value) -> std::cmp::Ordering {
+    match (left.as_f64(), right.as_f64()) {
+        (Some(left), Some(right)) => left.total_cmp(&right),
+        _ => (left.is_null(), plain(left)).cmp(&(right.is_null(), plain(right))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Fruit {
+        name: String,
+        #[serde(default)]
+        grams: f64,
+    }
+
+    const COLUMNS: [Column<Fruit>; 3] = [
+        column("FRUIT", "name", |fruit, _| fruit.name.clone()),
+        column("WEIGHT", "grams", |fruit, _| format!("{} g", fruit.grams)),
+        wide("COLOUR", "more.colour", |_, _| "?".to_owned()),
+    ];
+
+    fn shown(form: &str, options: &ListOptions) -> String {
+        let list = List { columns: &COLUMNS, name: |fruit| format!("fruit/{}", fruit.name) };
+        let items = json!([
+            {"name": "pear", "grams": 150, "more": {"colour": "green, \"light\""}},
+            {"name": "cherry", "grams": 8},
+            {"name": "melon", "grams": 900.5},
+        ]);
+        match list.render(items, options, &form.parse().expect("a form"), &Look::default()) {
+            Ok((text, count)) => format!("{text}({count})\n"),
+            Err(failure) => format!("{failure}\n"),
+        }
+    }
+
+    #[test]
+    fn columns_order_and_filter() {
+        let sorted = |order: &str| ListOptions { sort: Some(order.to_owned()), ..ListOptions::default() };
+        let columns = |names: &[&str]| ListOptions {
+            columns: names.iter().map(|name| (*name).to_owned()).collect(),
+            no_headers: true,
+            ..ListOptions::default()
+        };
+        let filter = "grams > 100 && name != 'melon'".parse().ok();
+        let all = [
+            shown("table", &ListOptions::default()),
+            shown("wide", &ListOptions { limit: Some(1), ..ListOptions::default() }),
+            shown("table", &sorted("weight")),
+            shown("name", &sorted("-grams")),
+            shown("csv", &ListOptions::default()),
+            shown("table", &columns(&["more.colour", "weight"])),
+            shown("jsonl", &ListOptions { filter, ..ListOptions::default() }),
+            shown("table", &sorted("taste")),
+        ];
+        expect![[r#"
+            FRUIT   WEIGHT
+            pear    150 g
+            cherry  8 g
+            melon   900.5 g
+            (3)
+            FRUIT  WEIGHT  COLOUR
+            pear   150 g   ?
+            (1)
+            FRUIT   WEIGHT
+            cherry  8 g
+            pear    150 g
+            melon   900.5 g
+            (3)
+            fruit/melon
+            fruit/pear
+            fruit/cherry
+            (3)
+            name,grams,more.colour
+            pear,150,"green, ""light"""
+            cherry,8,
+            melon,900.5,
+            (3)
+            ?  150 g
+            ?  8 g
+            ?  900.5 g
+            (3)
+            {"name":"pear","grams":150,"more":{"colour":"green, \"light\""}}
+            (1)
+            error: no object has "taste" to sort by
+            one of: fruit, weight, colour
+        "#]]
+        .assert_eq(&all.concat().replace("\r\n", "\n"));
+    }
+}

@@ -1,0 +1,148 @@
+//! Paths into JSON values, and templates with paths in braces: `{id} {labels.demo}`, `$[*].contract.hardware.gpus[0]`.
+
+use std::str::FromStr;
+
+use serde_json::Value;
+
+use super::plain;
+
+/// Steps from a value to others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Path(Vec<Step>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    Member(String),
+    Index(usize),
+    Every,
+}
+
+impl Path {
+    /// All values at the path, in order; none where a step leads nowhere.
+    pub(crate) fn all<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
+        let mut found = vec![value];
+        for step in &self.0 {
+            let next = |value: &'a Value| -> Vec<&'a Value> {
+                match (step, value) {
+                    (Step::Member(name), value) => value.get(name).into_iter().collect(),
+                    (Step::Index(index), value) => value.get(*index).into_iter().collect(),
+                    (Step::Every, Value::Array(items)) => items.iter().collect(),
+                    (Step::Every, Value::Object(members)) => members.values().collect(),
+                    (Step::Every, _) => Vec::new(),
+                }
+            };
+            found = found.into_iter().flat_map(next).collect();
+        }
+        found
+    }
+}
+
+impl FromStr for Path {
+    type Err = String;
+
+    /// Reads a path; a `$` before it and braces around it, as other programs want them, are allowed.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("\"{text}\" is not a path such as name, labels.demo or $[*].id");
+        let inner = text.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or(text);
+        let mut rest = inner.strip_prefix('$').unwrap_or(inner);
+        let mut steps = Vec::new();
+        while !rest.is_empty() {
+            if let Some(after) = rest.strip_prefix('[') {
+                let (index, after) = after.split_once(']').ok_or_else(wrong)?;
+                let name = index.strip_prefix('\'').and_then(|name| name.strip_suffix('\''));
+                steps.push(match (index, name) {
+                    ("*", _) => Step::Every,
+                    (_, Some(name)) => Step::Member(name.to_owned()),
+                    (index, None) => Step::Index(index.parse().map_err(|_| wrong())?),
+                });
+                rest = after;
+                continue;
+            }
+            let after = rest.strip_prefix('.').unwrap_or(rest);
+            let end = after.find(['.', '[']).unwrap_or(after.len());
+            let (name, after) = after.split_at(end);
+            match name {
+                "" => return Err(wrong()),
+                "*" => steps.push(Step::Every),
+                name => steps.push(Step::Member(name.to_owned())),
+            }
+            rest = after;
+        }
+        Ok(Self(steps))
+    }
+}
+
+/// Text with paths in braces; `{{` stands for a brace, `\t` and `\n` for what they mean elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Template(Vec<Piece>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    At(Path),
+}
+
+impl Template {
+    /// The text for one value; several values at a path have commas between them.
+    pub(crate) fn fill(&self, value: &Value) -> String {
+        let piece = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::At(path) => path.all(value).into_iter().map(plain).collect::<Vec<_>>().join(","),
+        };
+        self.0.iter().map(piece).collect()
+    }
+}
+
+impl FromStr for Template {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.replace("\\t", "\t").replace("\\n", "\n");
+        let (mut pieces, mut rest) = (Vec::new(), text.as_str());
+        while let Some((before, after)) = rest.split_once('{') {
+            pieces.push(Piece::Text(before.to_owned()));
+            if let Some(after) = after.strip_prefix('{') {
+                pieces.push(Piece::Text("{".to_owned()));
+                rest = after;
+                continue;
+            }
+            let (path, after) = after.split_once('}').ok_or("a brace is not closed; write {{ for a brace")?;
+            pieces.push(Piece::At(path.parse()?));
+            rest = after;
+        }
+        pieces.push(Piece::Text(rest.to_owned()));
+        Ok(Self(pieces))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn paths_lead_to_values() {
+        let value = json!([{"id": "a", "l": {"x.y": 1, "z": [1, 2]}}, {"id": "b"}]);
+        let at = |path: &str| {
+            let path: Path = path.parse().unwrap_or_else(|error| panic!("{error}"));
+            json!(path.all(&value))
+        };
+        assert_eq!(at("$[*].id"), json!(["a", "b"]));
+        assert_eq!(at("{[0].l['x.y']}"), json!([1]));
+        assert_eq!(at("[0].l.z[1]"), json!([2]));
+        assert_eq!(at("[*].l.z.*"), json!([1, 2]));
+        assert_eq!(at("[7].id"), json!([]));
+        assert_eq!(at("$"), json!([value]));
+        for wrong in ["a..b", "[x]", "[0", "a."] {
+            assert!(wrong.parse::<Path>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn templates_are_filled() {
+        let template: Template = r"{{x} {id}\t{l.*}!".parse().expect("a template");
+        assert_eq!(template.fill(&json!({"id": "a", "l": [1, "b", null]})), "{x} a\t1,b,!");
+        assert!("{id".parse::<Template>().is_err());
+    }
+}
