@@ -3,7 +3,7 @@
 use regex::Regex;
 
 /// What is masked, in this order: longer forms first.
-const MASKS: [(&str, &str); 23] = [
+const MASKS: [(&str, &str); 24] = [
     (r"(?m)^(c\d +(?:leader|follower) +)\d.*$", "$1<term>  <applied>  <heartbeat>  <fsync>"),
     (r"(?m)^(laptop +ready +)\d+/.*$", "$1<cores>  <memory>  <gpus>  <slots>"),
     (r"(leased +\w+), (?:epoch \d+, token \d+|attempt \d+)", "$1, <lease>"),
@@ -15,6 +15,7 @@ const MASKS: [(&str, &str); 23] = [
     (r"trace [0-9a-f]{32}", "trace <trace>"),
     (r"sha256:[0-9a-f]{8,64}", "sha256:<digest>"),
     (r"\d\d:\d\d:\d\d\.\d{3}", "<clock>"),
+    (r"(<clock> +)\+0\b", "$1+<time>"),
     (r"http://127\.0\.0\.1:\d+", "http://127.0.0.1:<port>"),
     (r"127\.0\.0\.1:\d+", "127.0.0.1:<port>"),
     (r"\(pid \d+\)", "(pid <pid>)"),

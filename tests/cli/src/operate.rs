@@ -73,7 +73,7 @@ fn what_waits_is_explained() {
     session.run(&format!("atlasctl delete job/{first}"));
     session.run(&format!("atlasctl job wait {first}"));
     session.run(&format!("atlasctl job retry {first} -o 'template=again'"));
-    session.run("atlasctl job batch cancel --status running --yes -q");
+    session.quiet("atlasctl job batch cancel --yes");
     expect_file!["../transcripts/waits.txt"].assert_eq(&session.page());
 }
 

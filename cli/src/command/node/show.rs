@@ -18,7 +18,7 @@ pub(crate) async fn show(context: &Context, name: &str) -> Result<Exit, Failure>
     text += &format!("  memory       {free} of {all} free\n");
     let gpus = gpu_words(&node.gpus);
     text += &format!("  GPUs         {}\n", if gpus.is_empty() { "none" } else { &gpus });
-    text += &format!("  jobs         {} running, {} slots warm, {} places\n", node.running, node.warm, node.places);
+    text += &format!("  jobs         {} running, {} warm, {} places\n", node.running, node.warm, node.places);
     if !node.labels.is_empty() {
         text += &format!("  labels       {}\n", words::labels(&node.labels));
     }
