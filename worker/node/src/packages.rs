@@ -23,6 +23,8 @@ pub(crate) enum PackageError {
     Agent(#[from] AgentError),
     #[error(transparent)]
     Environment(#[from] EnvironmentError),
+    #[error("the package on this node was changed and could not be removed")]
+    Changed(#[source] std::io::Error),
     #[error("the work was cut short")]
     CutShort,
 }
@@ -103,7 +105,8 @@ impl Packages {
             return Ok(agent);
         }
         let directory = self.directory.join(digest.hex());
-        if !directory.is_dir() {
+        let left = directory.clone();
+        if !self.blocking(move || whole(&left, digest)).await? {
             let limits = Limits::default();
             let bytes_max = package_bytes.min(limits.archive_bytes_max);
             let archive = self.transfers.package(digest, bytes_max).await.map_err(PackageError::Fetch)?;
@@ -187,6 +190,40 @@ fn unpacked(directory: &Path) -> BTreeMap<PathBuf, u64> {
     // An environment is counted with its package; one that has lost it stands for itself, so that it goes some time.
     let stands = |path: &PathBuf| !whole.iter().any(|package| directory_of(package) == *path && package != path);
     whole.iter().filter(|path| stands(path)).map(|path| (path.clone(), size_with_environment(path))).collect()
+}
+
+/// Whether a package that an earlier process unpacked is here and still what was unpacked. One that is not is removed, with its
+/// environment: agents can write where they run, and only what the digest names may run.
+fn whole(directory: &Path, digest: Digest) -> Result<bool, PackageError> {
+    if !directory.is_dir() {
+        return Ok(false);
+    }
+    match atlas_package::pack(directory) {
+        // What Python compiled there was not packed, and Python would take it for the source.
+        Ok(package) if package.digest == digest && remove_compiled(directory).is_ok() => return Ok(true),
+        Ok(_) => warn!(package = %directory.display(), "a package was changed on this node, it is fetched again"),
+        Err(error) => {
+            let error: &dyn std::error::Error = &error;
+            warn!(error, package = %directory.display(), "a package on this node cannot be read, it is fetched again");
+        }
+    }
+    remove(directory).map_err(PackageError::Changed)?;
+    Ok(false)
+}
+
+fn remove_compiled(directory: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if !entry.file_type()?.is_dir() {
+            continue;
+        }
+        if entry.file_name() == "__pycache__" {
+            std::fs::remove_dir_all(entry.path())?;
+        } else {
+            remove_compiled(&entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Removes a package, and its environment first: without the package nobody would find that.

@@ -67,6 +67,27 @@ async fn a_missing_program_is_told_as_the_system_tells_it() {
 }
 
 #[tokio::test]
+async fn a_package_that_was_changed_on_disk_is_not_run() {
+    let mut controller = Controller::start().await;
+    let data = tempfile::tempdir().expect("temporary directory");
+    let agent = controller.publish_owned(&shell("echo '{\"said\":\"as packed\"}'", ""));
+    let package = data.path().join("packages").join(agent.digest.hex());
+    let changes: [&dyn Fn(); 3] = [
+        &|| {},
+        &|| std::fs::write(package.join("run.sh"), "echo '{\"said\":\"changed\"}'").expect("writable"),
+        &|| std::fs::remove_file(package.join("agent.yaml")).expect("there"),
+    ];
+    for change in changes {
+        change();
+        let node = Node::start_with(&controller, |options| options.data_dir = data.path().to_owned()).await;
+        let mut session = controller.welcomed(Vec::new()).await;
+        let end = session.run(&controller.assignment(&agent, "{}")).await;
+        assert_eq!(end.output(&controller), r#"{"said":"as packed"}"#);
+        node.shutdown().await;
+    }
+}
+
+#[tokio::test]
 async fn a_script_of_the_package_runs_in_the_packages_directory() {
     let mut controller = Controller::start().await;
     let node = Node::start(&controller).await;
