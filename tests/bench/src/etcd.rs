@@ -32,6 +32,9 @@ const FEW: usize = 4;
 /// Connections that the clients share.
 const CHANNELS_MAX: usize = 8;
 
+/// Until a new group has its leader.
+const SETTLED: Duration = Duration::from_secs(2);
+
 const WARM_UP: Duration = Duration::from_millis(500);
 const MEASURED: Duration = Duration::from_secs(4);
 
@@ -42,6 +45,8 @@ pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     let folder = tempfile::tempdir_in(".")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let rig = start(&folder.path().join("atlas"))?;
+    // A group that has just formed may still change its mind about who leads.
+    std::thread::sleep(SETTLED);
     let which = rig.leader().context("no leader")?;
     let (http, peers) = (rig.addresses()[which], rig.peers()[which]);
     let version = rig.get(which, "/api/version").context("no version")?;

@@ -23,6 +23,7 @@ use atlas_env::Env;
 use clap::Parser;
 
 use crate::figures::Row;
+use crate::record::Stolen;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -39,6 +40,9 @@ const BENCHMARKS: [(&str, Benchmark); 9] = [
     ("cluster", etcd::run),
     ("failover", failover::run),
 ];
+
+/// Percent of the time that a host may keep before the figures are doubtful.
+const STOLEN_MAX: f64 = 3.0;
 
 /// A benchmark: the machine and the rows so far in, its own rows out.
 type Benchmark = fn(&Env, &[Row]) -> Result<Vec<Row>>;
@@ -75,14 +79,22 @@ fn main() -> Result<()> {
     }
     let env = Env::system();
     let mut rows = Vec::new();
+    let stolen = Stolen::start();
     let measured = measure(&env, &arguments, &mut rows);
     if !arguments.json {
         print!("{}", figures::table(&rows));
     }
+    if let Some(percent) = stolen.percent()
+        && percent >= STOLEN_MAX
+    {
+        eprintln!(
+            "the host kept {percent:.0} % of the processor time that was asked for: measure again when it is calm"
+        );
+    }
     // What was measured before one of them failed is shown; written down is only a whole run.
     measured?;
     if arguments.record {
-        record::write(&rows)?;
+        record::write(&rows, &stolen)?;
     }
     Ok(())
 }
