@@ -17,8 +17,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run_all(options: &Options) -> Result<()> {
     let minutes = options.minutes.to_string();
-    let mut soak =
-        cargo(&["run", "--release", "--quiet", "--locked", "--package", "atlas-sim", "--", "--minutes", &minutes]);
+    let mut soak = cargo(&["run", "--release", "--locked", "--package", "atlas-sim", "--", "--minutes", &minutes]);
     if let Some(seed) = options.seed {
         soak.args(["--seed", &seed.to_string()]);
     }
