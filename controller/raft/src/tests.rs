@@ -14,8 +14,7 @@ use atlas_types::{
     Digest, Effects, Inventory, JobId, JobStatus, Level, MemberId, Micros, Namespace, NodeId, Origin, Outcome, Payload,
     RegisterAgent, RegisterNode, Rejection, Request, RetryRule, RunSpec, SubmitJob, Timeouts, Usage, Verdict, Version,
 };
-
-use openraft::async_runtime::WatchReceiver;
+use futures::StreamExt as _;
 use tokio::net::TcpListener;
 
 use crate::error::{Leadership, ReadError};
@@ -286,8 +285,20 @@ async fn many_callers_share_entries() {
 struct Third {
     handle: Handle,
     service: Service,
-    door: atlas_env::Task<()>,
+    door: Door,
     members: BTreeMap<MemberId, Member>,
+}
+
+/// What serves a peer door and all its connections. Those would else outlive it in this process, and the others would not come to the
+/// next door at its address.
+struct Door(Option<tokio::runtime::Runtime>);
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 async fn three(dir: &Path, disks: &[SimDisk; 3]) -> Vec<Third> {
@@ -320,19 +331,24 @@ async fn third(
     let options = options(&dir.join(member.to_string()));
     let options = Options { member, cluster_id: Some(7), members: members.clone(), digest_every: 8, ..options };
     let (handle, service) = soon(start_on(driver, options, Env::system())).await.expect("starts");
-    let incoming = futures::stream::unfold(listener, |listener| async move {
-        Some((listener.accept().await.map(|(stream, _)| stream), listener))
+    let door = Door(Some(
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime"),
+    ));
+    let listener = listener.into_std().expect("a listener");
+    let incoming = async move { TcpListener::from_std(listener).expect("a listener") };
+    let incoming = futures::stream::once(incoming).flat_map(|listener| {
+        futures::stream::unfold(listener, |listener| async move {
+            Some((listener.accept().await.map(|(stream, _)| stream), listener))
+        })
     });
     let server = tonic::transport::Server::builder().add_service(handle.peer_door().into_service());
-    let door = Env::system().spawn("peer-door", async move {
-        server.serve_with_incoming(incoming).await.expect("serves");
-    });
+    door.0.as_ref().expect("open").spawn(server.serve_with_incoming(incoming));
     Third { handle, service, door, members: members.clone() }
 }
 
 impl Third {
     async fn stop(self) {
-        self.door.abort();
+        drop(self.door);
         soon(self.service.shutdown()).await;
     }
 }
@@ -340,7 +356,9 @@ impl Third {
 /// Takes a snapshot of everything that is applied and purges the log up to it.
 async fn snapshot_and_purge(handle: &Handle) {
     let raft = handle.peer_door().raft;
-    let applied = raft.metrics().borrow_watched().last_applied.expect("something is applied");
+    // Metrics are told after the state.
+    let told = soon(raft.wait(None).metrics(|metrics| metrics.last_applied.is_some(), "something applied")).await;
+    let applied = told.expect("lives").last_applied.expect("something is applied");
     raft.trigger().snapshot().await.expect("lives");
     soon(raft.wait(None).metrics(|metrics| metrics.snapshot >= Some(applied), "the snapshot")).await.expect("lives");
     raft.trigger().purge_log(applied.index).await.expect("lives");

@@ -12,9 +12,9 @@ use tokio::sync::watch;
 use crate::handle::Handle;
 
 /// Wall and monotonic time may go apart by so much between two looks before it counts as a jump.
-const JUMP_MICROS: i64 = 5_000_000;
+const JUMP_MICROS: u64 = 5_000_000;
 /// How far the wall clock may be from the median of the peers.
-const APART_MICROS: i64 = 2_000_000;
+const APART_MICROS: u64 = 2_000_000;
 /// How long a clock that jumped is in doubt if no peer can confirm it, and if some can.
 const STEADY_ALONE: Duration = Duration::from_secs(60);
 const STEADY: Duration = Duration::from_secs(5);
@@ -71,13 +71,13 @@ impl WallWatch {
     pub(crate) fn look(&mut self, wall: Timestamp, now: Duration, ahead: &mut [i64]) -> Option<ClockDoubt> {
         if let Some((wall_before, before)) = self.last.replace((wall, now)) {
             let passed = i64::try_from(now.saturating_sub(before).as_micros()).unwrap_or(i64::MAX);
-            let by = (wall.0 - wall_before.0).saturating_sub(passed);
-            if by.abs() > JUMP_MICROS {
+            let by = wall.0.saturating_sub(wall_before.0).saturating_sub(passed);
+            if by.unsigned_abs() > JUMP_MICROS {
                 self.jumped = Some((now, by));
             }
         }
         let apart = median(ahead);
-        if let Some(by_micros) = apart.filter(|by| by.abs() > APART_MICROS) {
+        if let Some(by_micros) = apart.filter(|by| by.unsigned_abs() > APART_MICROS) {
             return Some(ClockDoubt::Apart { by_micros });
         }
         let steady = if apart.is_some() { STEADY } else { STEADY_ALONE };
@@ -91,7 +91,7 @@ fn median(ahead: &mut [i64]) -> Option<i64> {
     ahead.sort_unstable();
     let upper = *ahead.get(ahead.len() / 2)?;
     let lower = *ahead.get((ahead.len() - 1) / 2)?;
-    Some(if lower.abs() <= upper.abs() { lower } else { upper })
+    Some(if lower.unsigned_abs() <= upper.unsigned_abs() { lower } else { upper })
 }
 
 #[cfg(test)]

@@ -37,6 +37,11 @@ pub enum JoinError {
         "a controller that joins needs a peer address: set peer.listen, and advertise if it listens on all addresses"
     )]
     NoAddress,
+    /// It was told to join before, and is no member yet.
+    #[error(
+        "this directory belongs to a controller that was to join a cluster: start it with --join and --token, or with an empty directory"
+    )]
+    Unfinished,
     /// There is no token.
     #[error("a controller that joins needs a token: make one on a member with \"atlasctl cluster join-token\"")]
     NoToken,
@@ -70,6 +75,9 @@ pub(crate) async fn identify(options: &Options, own: &Member, env: &Env) -> Resu
         Some(Identity::Joining { request_id }) => Some(request_id),
         None => None,
     };
+    if options.join.is_empty() && request_id.is_some() {
+        return Err(JoinError::Unfinished.into());
+    }
     // A log without a name is that of a first member, from before directories had names.
     let has_log = options.data_dir.join("raft").exists();
     if options.join.is_empty() || (request_id.is_none() && has_log) {

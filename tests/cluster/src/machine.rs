@@ -27,8 +27,8 @@ pub enum Role {
         session_ttl: Duration,
         /// More arguments for every start.
         always: Vec<String>,
-        /// More arguments for the next start only.
-        once: Vec<String>,
+        /// How it joins: from then on arguments for every start, since one that has joined does not look at them.
+        join: Vec<String>,
     },
     /// A worker.
     Worker {
@@ -90,15 +90,12 @@ impl Machine {
         (self.host().address(), PEERS).into()
     }
 
-    /// Starts a controller with more arguments, which only this start gets.
-    pub fn start_with(&mut self, arguments: Vec<String>) {
-        if let Role::Controller { once, .. } = &mut self.role {
-            *once = arguments;
+    /// Starts a controller that joins a cluster by these arguments, now and whenever it is started again.
+    pub fn start_joining(&mut self, arguments: Vec<String>) {
+        if let Role::Controller { join, .. } = &mut self.role {
+            *join = arguments;
         }
         self.start();
-        if let Role::Controller { once, .. } = &mut self.role {
-            once.clear();
-        }
     }
 
     /// Starts its program on the data that is there. It may take a while until it serves.
@@ -117,13 +114,13 @@ impl Machine {
         let data = self.disk.data();
         let at = |host: &Host, port: u16| SocketAddr::from((host.address(), port)).to_string();
         match &self.role {
-            Role::Controller { session_ttl, always, once } => {
+            Role::Controller { session_ttl, always, join } => {
                 let mut command = Command::new(program("atlas-controller"));
                 command.arg("--data-dir").arg(data).args(["--log", "info"]);
                 command.args(["--http-listen", &at(self.host(), HTTP), "--worker-listen", &at(self.host(), WORKERS)]);
                 command.args(["--peer-listen", &at(self.host(), PEERS), "--name", &self.name]);
                 command.args(["--worker-session-ttl", &format!("{}ms", session_ttl.as_millis())]);
-                command.args(always).args(once);
+                command.args(always).args(join);
                 command
             }
             Role::Worker { controllers, places } => {

@@ -55,6 +55,17 @@ impl Member {
         Self::start_at(folder.join(name), name, [SocketAddr::from(([127, 0, 0, 1], 0)); 3], &more)
     }
 
+    /// Starts a controller that nobody takes in, and waits until it says so.
+    pub(crate) fn asking_in_vain(folder: &Path, name: &'static str, more: &[&str]) -> Self {
+        let (data, free) = (folder.join(name), [SocketAddr::from(([127, 0, 0, 1], 0)); 3]);
+        let more: Vec<String> = more.iter().map(|&word| word.to_owned()).collect();
+        let mut process = Process::start(&mut command(&data, name, free, &more));
+        let waits = "no member has taken this controller in yet";
+        process.says("nobody takes it in", |text| text.contains(waits).then_some(()));
+        let [http, workers, peers] = free;
+        Self { name, data, process: Some(process), http, workers, peers }
+    }
+
     fn start_at(data: PathBuf, name: &'static str, [http, workers, peers]: [SocketAddr; 3], more: &[String]) -> Self {
         let mut process = Process::start(&mut command(&data, name, [http, workers, peers], more));
         let [http, workers, peers] = process.says("the controller has started", |text| {
@@ -80,16 +91,34 @@ impl Member {
         self.process.take().expect("it runs").end(Signal::SIGTERM)
     }
 
+    /// Loses its data; it does not run.
+    pub(crate) fn wipe(&self) {
+        assert!(self.process.is_none(), "{} runs", self.name);
+        std::fs::remove_dir_all(&self.data).expect("removed");
+    }
+
     /// Starts it again on its ports and data.
     pub(crate) fn restart(&mut self) {
-        let again = Self::start_at(self.data.clone(), self.name, [self.http, self.workers, self.peers], &[]);
+        self.restart_with(&[]);
+    }
+
+    /// The same with more arguments, which it has in this life only.
+    pub(crate) fn restart_with(&mut self, more: &[&str]) {
+        let more: Vec<String> = more.iter().map(|&word| word.to_owned()).collect();
+        let again = Self::start_at(self.data.clone(), self.name, [self.http, self.workers, self.peers], &more);
         self.process = again.process;
     }
 
-    /// Starts it again on its data, which is no member's any more: it ends by itself. Returns what it said.
+    /// Starts it again on its data, with which it cannot go on: it ends by itself. Returns what it said.
     pub(crate) fn restart_to_its_end(&mut self) -> String {
+        self.restart_to_its_end_with(&[])
+    }
+
+    /// The same with more arguments.
+    pub(crate) fn restart_to_its_end_with(&mut self, more: &[&str]) -> String {
         let ports = [self.http, self.workers, self.peers];
-        let mut process = Process::start(&mut command(&self.data, self.name, ports, &[]));
+        let more: Vec<String> = more.iter().map(|&word| word.to_owned()).collect();
+        let mut process = Process::start(&mut command(&self.data, self.name, ports, &more));
         let code = crate::eventually("it ends by itself", crate::LONG, || process.ended());
         assert_eq!(code, Some(1), "{}", process.text());
         process.text()

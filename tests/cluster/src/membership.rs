@@ -17,6 +17,8 @@ const WAITING: Agent<'static> = Agent { name: "waiting", version: "1.0.0", contr
 const CLIENTS: usize = 4;
 /// Jobs that tell that clients are served.
 const SOME: usize = 40;
+/// Where no controller listens.
+const NOBODY: &str = "127.0.0.1:1";
 /// Longest that a client may wait while leadership is handed over in order, on a machine that builds at the same time. That no
 /// election was waited for shows in the term.
 const HAND_OVER_MAX: Duration = Duration::from_secs(15);
@@ -97,6 +99,33 @@ async fn a_controller_that_is_lost_for_good_is_replaced() {
     load.goes_on(SOME).await;
     second.restart();
     load.check(&[&first, &second, &fourth]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_controller_that_lost_its_disk_is_taken_in_once_the_one_it_was_is_removed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ([first, second, mut third], load) = three(folder.path()).await;
+    third.kill();
+    third.wipe();
+    let token = token(&first).await;
+    let text = third.restart_to_its_end_with(&["--join", &second.peers.to_string(), "--token", &token]);
+    assert!(text.contains("another member is called \"c3\""), "{text}");
+    let removed = ask(&first, Method::DELETE, "/api/cluster/members/c3", json!({})).await;
+    assert_eq!(removed.expect("two of three can do it"), json!({ "removed": true }));
+    third.restart_with(&["--join", &second.peers.to_string(), "--token", &token]);
+    voters(&third, &["c1", "c2", "c3"]).await;
+    load.goes_on(SOME).await;
+    load.check(&[&first, &second, &third]).await;
+}
+
+#[test]
+fn a_controller_that_was_to_join_does_not_begin_on_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let token = format!("join-{}", "0".repeat(32));
+    let mut joining = Member::asking_in_vain(folder.path(), "c2", &["--join", NOBODY, "--token", &token]);
+    joining.kill();
+    let text = joining.restart_to_its_end();
+    assert!(text.contains("this directory belongs to a controller that was to join a cluster"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -137,6 +137,9 @@ fn on_a_full_disk_entries_wait_and_votes_do_not() {
             log.append([(id(1, index), body(1, index))], done).expect("appended");
             next_index += 1;
             assert!(next_index < 2_000, "the disk never fills");
+            // The writer's thread may come to it late.
+            let done = || acknowledged.lock().expect("not poisoned").last() == Some(&index);
+            eventually("it is written, or waits for room", || done() || log.waits_for_space());
         }
         assert!(acknowledged.lock().expect("not poisoned").len() < next_index as usize - 1);
         assert_eq!(indexes(&log), (0..next_index).collect::<Vec<_>>(), "what waits is readable");

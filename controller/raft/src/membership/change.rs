@@ -10,7 +10,7 @@ use openraft::async_runtime::WatchReceiver;
 use openraft::errors::{ClientWriteError, RaftError};
 use tokio::sync::oneshot;
 
-use super::{Group, MembersView, Role};
+use super::{Group, MembersView, REACHED, Role};
 use crate::consensus::Types;
 use crate::handle::Handle;
 use crate::leader::leader_id;
@@ -21,6 +21,8 @@ use crate::member::{Member, Peer};
 const CHANGE_MAX: Duration = Duration::from_secs(10);
 /// A transfer that takes longer has failed.
 const TRANSFER_MAX: Duration = Duration::from_secs(5);
+/// What a change waits for is looked at so often: once a heartbeat.
+const PAUSE: Duration = Duration::from_millis(50);
 /// A learner whose log is no more than this behind keeps up: a few entries are always on their way.
 const LAG_MAX: u64 = 64;
 
@@ -181,7 +183,7 @@ impl Group {
             }
             voters.insert(member);
         }
-        view.check_quorum(&voters)?;
+        self.wait_for_quorum(&voters).await?;
         let ids = members.iter().map(|member| member.0).collect();
         self.change(ChangeMembers::AddVoterIds(ids)).await
     }
@@ -202,7 +204,7 @@ impl Group {
         if member == self.id() {
             return Err(ChangeError::Leads { member });
         }
-        view.check_quorum(&left)?;
+        self.wait_for_quorum(&left).await?;
         self.change(ChangeMembers::RemoveVoters(BTreeSet::from([member.0]))).await
     }
 
@@ -220,6 +222,19 @@ impl Group {
             return Ok(());
         }
         self.change(ChangeMembers::AddVoterIds(BTreeSet::new())).await
+    }
+
+    /// Refuses `voters` if no majority of them is reachable. A leader has heard of nobody when it begins, so it listens for as long as
+    /// an answer counts before it says that there is none.
+    async fn wait_for_quorum(&self, voters: &BTreeSet<MemberId>) -> Result<(), ChangeError> {
+        let until = self.env.clock.monotonic() + REACHED;
+        loop {
+            let checked = self.leading()?.check_quorum(voters);
+            if checked.is_ok() || self.env.clock.monotonic() >= until {
+                return checked;
+            }
+            self.env.clock.sleep(PAUSE).await;
+        }
     }
 
     /// The view of a leader.

@@ -98,7 +98,7 @@ impl Group {
         };
         let answered = self.env.clock.wall();
         let theirs = answer.status.as_ref().map_or(0, |status| status.wall_us);
-        let ahead = (theirs != 0).then(|| theirs - (asked.0 + (answered.0 - asked.0) / 2));
+        let ahead = (theirs != 0).then(|| ahead(theirs, asked, answered));
         Some((answer, ahead))
     }
 
@@ -215,6 +215,11 @@ impl Group {
     }
 }
 
+/// How far a clock that said `theirs` between two looks at the own one is ahead of it, microseconds. A peer may say anything.
+fn ahead(theirs: i64, asked: Timestamp, answered: Timestamp) -> i64 {
+    theirs.saturating_sub(asked.0.midpoint(answered.0))
+}
+
 impl From<Member> for wire::MemberInfo {
     fn from(Member { name, peer, worker, http }: Member) -> Self {
         Self { name, peer, worker, http }
@@ -243,5 +248,29 @@ impl Status {
         let wall = (wall_us != 0).then_some(Timestamp(wall_us));
         let sync_p99 = (sync_p99_us > 0).then(|| Duration::from_micros(sync_p99_us));
         Self { level, version, term, last_index, applied_index, sync_p99, wall, short_of_space }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_compared_with_the_middle_of_the_question() {
+        assert_eq!(ahead(1_500, Timestamp(1_000), Timestamp(1_200)), 400);
+        assert_eq!(ahead(1_000, Timestamp(1_000), Timestamp(1_200)), -100);
+    }
+
+    #[test]
+    fn a_peer_with_an_absurd_clock_is_far_away_and_nothing_else() {
+        let (asked, answered) = (Timestamp(1_700_000_000_000_000), Timestamp(1_700_000_000_000_200));
+        assert_eq!(ahead(i64::MIN, asked, answered), i64::MIN);
+        assert!(ahead(i64::MAX, asked, answered) > 0);
+        assert_eq!(ahead(i64::MAX, Timestamp(i64::MIN), Timestamp(i64::MAX)), i64::MAX);
+        let mut watch = WallWatch::default();
+        let look = |watch: &mut WallWatch, ahead: i64| watch.look(asked, Duration::from_secs(1), &mut [ahead]);
+        for ahead in [i64::MIN, i64::MAX] {
+            assert!(look(&mut watch, ahead).is_some());
+        }
     }
 }

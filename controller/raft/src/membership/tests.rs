@@ -200,6 +200,28 @@ async fn leadership_is_handed_over_while_it_works() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_of_a_moment_removes_the_one_before_it() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let members = group(&dir, 2).await;
+    let (before, next) = (members[0].handle.clone(), members[1].handle.clone());
+    let handing = before.transfer_leader(Some(MemberId(2)));
+    let removing = async {
+        loop {
+            match next.remove(MemberId(1)).await {
+                Err(ChangeError::NotLeader { .. } | ChangeError::Leads { .. }) => tokio::task::yield_now().await,
+                removed => return removed,
+            }
+        }
+    };
+    let (_, removed) = soon(futures::future::join(handing, removing)).await;
+    assert_eq!(removed, Ok(()), "the two that are left answer, as soon as they are asked");
+    assert_eq!(next.members().voters, [[2, 3].map(MemberId).into()]);
+    for member in members {
+        member.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_that_would_leave_no_quorum_is_refused() {
     let dir = tempfile::tempdir().expect("temporary directory");
     let mut members = group(&dir, 2).await;

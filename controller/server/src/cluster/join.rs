@@ -1,6 +1,6 @@
 //! Taking a controller in.
 
-use atlas_raft::{Leadership, Member};
+use atlas_raft::{Leadership, Member, MemberView, Role};
 use atlas_service::{Caller, Error};
 use atlas_types::{Door, Level, MemberId, Principal, RequestId};
 use atlas_wire::proto::peer::v1 as wire;
@@ -42,7 +42,9 @@ impl Cluster {
         }
         let view = handle.members();
         let known = |label: &str| view.members.iter().find(|member| member.peer.label() == label);
-        if let Some(other) = known(&request.name).filter(|other| other.peer.address != request.peer) {
+        // One that asks again is a learner still: whoever votes under this name is another one, also if it was at this address.
+        let another = |other: &&MemberView| other.role == Role::Voter || other.peer.address != request.peer;
+        if let Some(other) = known(&request.name).filter(another) {
             return Err(status_of(&Error::NameTaken(other.peer.label())));
         }
         let above = view.members.iter().map(|member| member.peer.member).max().unwrap_or(MemberId(0));

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::call::Request;
 use super::journal::Outcome;
 use super::rig::{CLIENTS, Rig};
 use crate::net::{Installed, Link};
@@ -227,29 +226,32 @@ fn other_than(which: usize, rig: &Rig, rng: &mut Rng) -> usize {
     (which + 1 + rng.below(count as u64 - 1) as usize) % count
 }
 
-/// Removes a controller, wipes its disk and lets it join again.
+/// Removes a controller, wipes its disk and lets it join again. Whoever is not certainly removed keeps its disk: a voter that lost
+/// what it acknowledged is more than a cluster promises to survive.
 fn replace(rig: &mut Rig, rng: &mut Rng) -> Became {
     let which = rng.below(rig.controllers.len() as u64) as usize;
     if rig.controllers.len() < 2 {
         return Became::Skipped;
     }
     let through = other_than(which, rig, rng);
+    let name = rig.controllers[which].name().to_owned();
+    let Some(number) = rig.number(through, &name, true) else { return Became::Skipped };
     // Killed first, or removed while it runs, in which case it ends by itself.
     if rng.chance(500) {
         rig.controllers[which].kill();
     }
-    let (at, name) = (rig.controllers[through].http(), rig.controllers[which].name().to_owned());
-    let path = format!("/api/cluster/members/{name}");
-    let removed =
-        rig.ask(async |http| http.call(at, Request { method: "DELETE", path: &path, ..Request::default() }).await);
+    let removed = rig.remove(number, through);
+    rig.note(&format!("member {number}, {name}, removed through {through}: {removed}"));
+    if !removed {
+        rig.controllers[which].start();
+        return Became::Indeterminate;
+    }
     rig.controllers[which].kill();
     let machine = &rig.controllers[which];
     machine.disk().wipe(machine.host());
     let joined = rig.join(which, through);
-    match (removed, joined) {
-        (Outcome::Done(_), Ok(())) => Became::Installed,
-        _ => Became::Indeterminate,
-    }
+    rig.note(&format!("{name} joined again: {joined:?}"));
+    installed(joined.is_ok())
 }
 
 fn installed(yes: bool) -> Became {

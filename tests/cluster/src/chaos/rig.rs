@@ -1,5 +1,6 @@
 //! The cluster of a run: controllers and workers on machines of their own, and one host for all clients.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,9 @@ use crate::shim::{self, Shim};
 
 /// The host of all clients.
 pub(crate) const CLIENTS: &str = "clients";
+
+/// Pause before a controller is asked again.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What a cluster is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +74,10 @@ pub struct Rig {
     pub(crate) session_ttl: Duration,
     /// Where children write what they do.
     pub(crate) effects: PathBuf,
+    /// Controllers with an empty disk that are no members yet, and through whom they join.
+    out: BTreeMap<usize, usize>,
+    /// What was done to the cluster and when, for whoever looks for a fault.
+    notes: Vec<String>,
     http: Http,
     runtime: Runtime,
 }
@@ -104,7 +112,7 @@ impl Rig {
             Ok(Machine::new(Arc::clone(&network), name, role, disk, shim))
         };
         let always = ["--queue-max-size".to_owned(), layout.queue_max.to_string()].to_vec();
-        let controller = Role::Controller { session_ttl: layout.session_ttl, always, once: Vec::new() };
+        let controller = Role::Controller { session_ttl: layout.session_ttl, always, join: Vec::new() };
         let worker = Role::Worker { controllers: controllers.to_vec(), places: layout.places };
         let mut rig = Self {
             env: Env::system(),
@@ -115,6 +123,8 @@ impl Rig {
             workers: workers.iter().map(|name| machine(name, worker.clone(), false)).collect::<Result<_, _>>()?,
             session_ttl: layout.session_ttl,
             effects: folder.join("effects"),
+            out: BTreeMap::new(),
+            notes: Vec::new(),
             http: Http::new(),
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime"),
             network,
@@ -156,25 +166,53 @@ impl Rig {
 
     /// Lets a controller with an empty disk join through another one, and waits until it votes.
     pub(crate) fn join(&mut self, which: usize, through: usize) -> Result<(), String> {
-        let host = &self.controllers[through];
-        let (at, peers) = (host.http(), host.peers());
-        let wanted = json!({"kind": "controller", "expires_s": 600});
-        let token = match self.runtime.block_on(self.http.post(at, "/api/cluster/join-tokens", wanted)) {
-            Outcome::Done(answer) => answer.body["token"].as_str().unwrap_or_default().to_owned(),
-            other => return Err(format!("no token to join with: {other:?}")),
-        };
-        let arguments = ["--join", &peers.to_string(), "--token", &token].map(str::to_owned).to_vec();
-        let machine = &mut self.controllers[which];
-        let name = machine.name().to_owned();
-        machine.start_with(arguments);
-        self.until(&format!("{name} votes"), LONG, |rig| {
-            let members = rig.get(through, "/api/cluster").map(|status| status["members"].clone());
-            let votes = |member: &Value| {
-                member["name"] == name && ["leader", "follower"].contains(&member["role"].as_str().unwrap_or_default())
-            };
-            members.is_some_and(|members| members.as_array().is_some_and(|members| members.iter().any(votes)))
-        })?;
+        // Until it has a token it is not to be started: it would form a cluster of its own.
+        self.out.insert(which, through);
+        let token = self.token(through)?;
+        let peers = self.controllers[through].peers().to_string();
+        self.out.remove(&which);
+        self.controllers[which].start_joining(["--join", &peers, "--token", &token].map(str::to_owned).to_vec());
+        let name = self.controllers[which].name().to_owned();
+        self.until(&format!("{name} votes"), LONG, |rig| rig.number(through, &name, true).is_some())?;
         self.until(&format!("{name} serves"), LONG, |rig| rig.serves(which))
+    }
+
+    fn token(&self, through: usize) -> Result<String, String> {
+        let at = self.controllers[through].http();
+        let wanted = json!({"kind": "controller", "expires_s": 600});
+        let mut refused = String::new();
+        let deadline = self.env.clock.monotonic() + LONG;
+        while self.env.clock.monotonic() < deadline {
+            match self.ask(async |http| http.post(at, "/api/cluster/join-tokens", wanted.clone()).await) {
+                Outcome::Done(answer) => return Ok(answer.body["token"].as_str().unwrap_or_default().to_owned()),
+                other => refused = format!("{other:?}"),
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Err(format!("no token to join with: {refused}"))
+    }
+
+    /// Removes a member by its number until that is certain; false if it is not within [`LONG`].
+    pub(crate) fn remove(&self, number: u64, through: usize) -> bool {
+        let (at, path) = (self.controllers[through].http(), format!("/api/cluster/members/{number}"));
+        let request = || Request { method: "DELETE", path: &path, ..Request::default() };
+        let removed = self.until("a member is removed", LONG, |rig| {
+            match rig.ask(async |http| http.call(at, request()).await) {
+                Outcome::Done(_) => true,
+                // No such member: an attempt of unknown outcome removed it.
+                Outcome::Refused(refusal) => refusal.code == "E6001",
+                Outcome::Unknown(_) => false,
+            }
+        });
+        removed.is_ok()
+    }
+
+    /// The number of a member by its name, as a controller sees it; only of a voter if `votes`, and while nothing changes.
+    pub(crate) fn number(&self, at: usize, name: &str, votes: bool) -> Option<u64> {
+        let status = self.get(at, "/api/cluster")?;
+        let found = status["members"].as_array()?.iter().find(|member| member["name"] == name)?;
+        let voter = ["leader", "follower"].contains(&found["role"].as_str()?) && status["changing"] == false;
+        found["id"].as_u64().filter(|_| voter || !votes)
     }
 
     /// Where controllers serve HTTP.
@@ -231,7 +269,7 @@ impl Rig {
     /// Everything runs, no link is broken, no disk is full and no sync is slow.
     pub(crate) fn heal(&mut self) {
         self.network.heal();
-        for machine in self.controllers.iter_mut().chain(&mut self.workers) {
+        for (which, machine) in self.controllers.iter_mut().chain(&mut self.workers).enumerate() {
             if let Some(shim) = machine.shim() {
                 shim.heal();
             }
@@ -239,10 +277,19 @@ impl Rig {
                 machine.disk().free(machine.host());
             }
             machine.resume();
-            if machine.ended().is_some() || !machine.runs() {
+            if (machine.ended().is_some() || !machine.runs()) && !self.out.contains_key(&which) {
                 machine.start();
             }
         }
+        for (which, through) in self.out.clone() {
+            let joined = self.join(which, through);
+            self.note(&format!("{} joins in the end: {joined:?}", self.controllers[which].name()));
+        }
+    }
+
+    /// Notes what was done, and when.
+    pub(crate) fn note(&mut self, what: &str) {
+        self.notes.push(format!("{:?} {what}", self.env.clock.monotonic()));
     }
 
     /// Asks again and again; an error says what was waited for.
@@ -257,8 +304,9 @@ impl Rig {
         Ok(())
     }
 
-    /// What all programs wrote, for whoever looks for a fault.
+    /// What was done and what all programs wrote, for whoever looks for a fault.
     pub(crate) fn write_logs(&self, folder: &Path) {
+        fs::write(folder.join("faults"), self.notes.join("\n") + "\n").expect("written");
         for machine in self.controllers.iter().chain(&self.workers) {
             fs::write(folder.join(format!("{}.log", machine.name())), machine.text()).expect("written");
         }

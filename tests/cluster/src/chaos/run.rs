@@ -96,7 +96,10 @@ fn on_host(options: &Options, network: Arc<Network>, folder: &Path) -> Result<Ve
         thread::sleep(Duration::from_millis(rng.range(300, 1_500)));
         let fault = rng.pick(options.scenario.faults);
         let count = verdict.faults.entry(fault.name()).or_default();
-        match fault.inject(&mut rig, &mut rng) {
+        rig.note(fault.name());
+        let became = fault.inject(&mut rig, &mut rng);
+        rig.note(&format!("{}: {became:?}", fault.name()));
+        match became {
             Became::Installed => count.installed += 1,
             Became::Skipped => count.skipped += 1,
             Became::Indeterminate => count.indeterminate += 1,

@@ -52,3 +52,8 @@ fn the_leader_is_isolated_with_clients_inside() {
 fn workers_are_isolated_for_longer_than_their_sessions_live() {
     short("worker-isolated");
 }
+
+#[test]
+fn members_are_replaced_one_after_the_other() {
+    short("member-replaced");
+}
