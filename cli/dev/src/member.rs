@@ -67,10 +67,10 @@ impl Member {
         }
     }
 
-    /// Stops it in order.
+    /// Stops it in order. The others of the group are stopped at the same time.
     pub async fn shutdown(self) {
         match self {
-            Self::Controller(controller) => controller.shutdown().await,
+            Self::Controller(controller) => controller.shutdown_with_all().await,
             Self::Worker(worker) => worker.shutdown().await,
         }
     }

@@ -273,6 +273,12 @@ impl Controller {
     pub async fn shutdown(self) {
         self.duty.abort();
         self.hand_over().await;
+        self.shutdown_with_all().await;
+    }
+
+    /// The same where all controllers of the cluster end at once: nobody is there to lead.
+    pub async fn shutdown_with_all(self) {
+        self.duty.abort();
         self.stop.send_replace(true);
         if let Some(configuring) = self.configuring {
             configuring.abort();

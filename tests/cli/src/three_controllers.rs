@@ -50,7 +50,10 @@ fn three_controllers_and_the_death_of_one() {
     session.run("atlasctl run hello name=Ada");
     session.run("atlasctl dev kill c9");
     expect_file!["../transcripts/three-controllers.txt"].assert_eq(&session.page());
-    assert_eq!(dev.interrupt(), Some(0));
+    let (code, words) = dev.interrupt_with_words();
+    assert_eq!(code, Some(0));
+    let last = words.rsplit_once("stopping\n").map_or(&*words, |(_, last)| last);
+    assert!(!last.contains("WARN") && !last.contains("ERROR"), "it ends without complaints: {last}");
 }
 
 #[test]

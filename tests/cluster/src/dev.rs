@@ -48,4 +48,9 @@ impl Dev {
     pub fn interrupt(self) -> Option<i32> {
         self.process.end(Signal::SIGINT)
     }
+
+    /// The same, also with all that it wrote to stderr.
+    pub fn interrupt_with_words(self) -> (Option<i32>, String) {
+        self.process.end_with_words(Signal::SIGINT)
+    }
 }

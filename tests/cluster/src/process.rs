@@ -15,6 +15,7 @@ use crate::patience::{LONG, eventually};
 pub struct Process {
     child: Child,
     lines: Arc<Mutex<Vec<String>>>,
+    reader: Option<thread::JoinHandle<()>>,
 }
 
 impl Process {
@@ -31,8 +32,8 @@ impl Process {
                 sink.lock().expect("not poisoned").push(line);
             }
         };
-        thread::Builder::new().name("stderr".to_owned()).spawn(read).expect("a thread");
-        Self { child, lines }
+        let reader = thread::Builder::new().name("stderr".to_owned()).spawn(read).expect("a thread");
+        Self { child, lines, reader: Some(reader) }
     }
 
     /// Waits until `find` finds what it looks for in what the program wrote to stderr.
@@ -62,6 +63,16 @@ impl Process {
     pub fn end(mut self, signal: Signal) -> Option<i32> {
         self.signal(signal);
         eventually("it ends after a signal", LONG, || self.child.try_wait().expect("waitable")).code()
+    }
+
+    /// The same, also with all that it and its children wrote to stderr.
+    pub fn end_with_words(mut self, signal: Signal) -> (Option<i32>, String) {
+        self.signal(signal);
+        let status = eventually("it ends after a signal", LONG, || self.child.try_wait().expect("waitable"));
+        eventually("its children end as well", LONG, || {
+            self.reader.as_ref().is_none_or(|reader| reader.is_finished()).then_some(())
+        });
+        (status.code(), self.text())
     }
 
     /// Sends a signal.
