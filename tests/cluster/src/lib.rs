@@ -21,6 +21,8 @@ mod any_controller;
 #[cfg(test)]
 mod api;
 #[cfg(test)]
+mod backup;
+#[cfg(test)]
 mod bad_input;
 #[cfg(test)]
 mod damage;

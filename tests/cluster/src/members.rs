@@ -241,6 +241,11 @@ impl Load {
         .await;
     }
 
+    /// The id of each job that was acknowledged so far, by the client's key.
+    pub(crate) fn acknowledged(&self) -> BTreeMap<String, String> {
+        self.journal.lock().expect("not poisoned").acknowledged.clone()
+    }
+
     /// Forgets how long clients had to wait so far.
     pub(crate) fn forget_waits(&self) {
         self.journal.lock().expect("not poisoned").longest = Duration::ZERO;
