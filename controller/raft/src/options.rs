@@ -47,6 +47,8 @@ pub struct Options {
     pub forget_nodes_after: Option<Duration>,
     /// A snapshot is due after so much log, or twice the last snapshot if that is more; as much log is kept.
     pub snapshot_log_bytes: u64,
+    /// How often it is looked whether a snapshot is due.
+    pub snapshot_look_every: Duration,
 }
 
 impl Options {
@@ -70,6 +72,7 @@ impl Options {
             digest_every: 1 << 16,
             forget_nodes_after: None,
             snapshot_log_bytes: 256 << 20,
+            snapshot_look_every: Duration::from_secs(5),
         }
     }
 }

@@ -9,8 +9,6 @@ use crate::consensus::snapshot::Snapshots;
 use crate::leader::Raft;
 use crate::log::Log;
 
-/// How often the log's size is looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Entries younger than this are kept for members that were away.
 const KEEP: Duration = Duration::from_secs(600);
 
@@ -21,6 +19,8 @@ pub(crate) struct SnapshotKeeper {
     pub(crate) snapshots: Snapshots,
     /// Least log between snapshots, and behind the purge mark.
     pub(crate) log_bytes: u64,
+    /// How often the log's size is looked at.
+    pub(crate) every: Duration,
     pub(crate) env: Env,
 }
 
@@ -30,7 +30,7 @@ impl SnapshotKeeper {
         // When which index was the last one, to know what is older than `KEEP`.
         let mut seen: VecDeque<(Duration, u64)> = VecDeque::new();
         loop {
-            self.env.clock.sleep(LOOK_EVERY).await;
+            self.env.clock.sleep(self.every).await;
             let now = self.env.clock.monotonic();
             let (_, last) = self.log.bounds();
             seen.extend(last.map(|last| (now, last.index)));

@@ -214,6 +214,7 @@ impl Running {
             log: log.clone(),
             snapshots,
             log_bytes: options.snapshot_log_bytes,
+            every: options.snapshot_look_every,
             env: env.clone(),
         };
         let leader_loop = LeaderLoop {

@@ -1,5 +1,9 @@
 //! Mistakes made on purpose, to see whether this layer notices.
 
+use std::time::Duration;
+
+use crate::Options;
+
 /// One mistake, made below or beside the product: its code has no switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bug {
@@ -42,6 +46,35 @@ pub enum Bug {
 }
 
 impl Bug {
+    /// The options under which its occasion comes often.
+    pub(crate) fn aim(self, options: &Options) -> Options {
+        let millis = Duration::from_millis;
+        let (kinds, faults): (&[u64], u64) = match self {
+            Self::SegmentNameNotSynced | Self::SnapshotNameNotSynced | Self::DiskReplaced => (&[0, 2, 3], 12),
+            Self::LogNotSynced => (&[3, 0, 3, 4], 8),
+            Self::FailedSyncIgnored => (&[12, 3, 12, 0], 10),
+            Self::StaleRead | Self::BackwardsRead => (&[5, 7, 15, 8], 8),
+            Self::AckBeforeCommit | Self::CancelAlwaysAccepted => (&[0, 5, 3], 8),
+            Self::NoDedupe => (&[10, 9, 0], 8),
+            Self::NoFencing | Self::ReportAckedEarly => (&[17, 0, 19, 5], 10),
+            Self::RenewalWithoutQuorum => (&[5, 5, 17], 8),
+            Self::LossByBrokenStream => (&[0, 13, 17], 8),
+            Self::DeafWorker | Self::SlowWorkerClock => (&[17, 17, 5], 8),
+            Self::StartUncommitted => (&[17, 16, 5, 0], 10),
+            Self::TimeoutsByWallClock => (&[14, 14, 0], 10),
+        };
+        let options =
+            Options { kinds, faults, faults_for: Duration::from_secs(12), jobs_per_client: 10, ..options.clone() };
+        match self {
+            Self::NoDedupe => Options { patience: millis(120), ..options },
+            Self::SnapshotNameNotSynced => Options { snapshot_log_bytes: 2 << 10, ..options },
+            Self::DeafWorker | Self::SlowWorkerClock | Self::StartUncommitted | Self::NoFencing => {
+                Options { nodes: 3, session_ttl: millis(1_000), ..options }
+            }
+            _ => options,
+        }
+    }
+
     /// All of them.
     pub const ALL: [Self; 18] = [
         Self::LogNotSynced,

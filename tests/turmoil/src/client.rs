@@ -12,14 +12,13 @@ use crate::machine;
 use crate::seen::Seen;
 use crate::wire::{Answer, Ask, ask};
 
-const PATIENCE: Duration = Duration::from_secs(6);
-
 /// One client.
 struct Client {
     cluster: Cluster,
     index: usize,
     env: Env,
     rng: Rng,
+    patience: Duration,
     jobs: Vec<JobId>,
     /// The newest state that it was shown.
     seen: Seq,
@@ -30,7 +29,7 @@ pub(crate) async fn run(cluster: Cluster, index: usize) -> turmoil::Result {
     let env = cluster.env(&format!("u{}", index + 1));
     let rng = Rng::new(cluster.draw());
     let options = cluster.options();
-    let mut client = Client { cluster, index, env, rng, jobs: Vec::new(), seen: Seq(0) };
+    let mut client = Client { cluster, index, env, rng, patience: options.patience, jobs: Vec::new(), seen: Seq(0) };
     client.set_up(options.jobs_ended_kept).await;
     let mut left = options.jobs_per_client;
     while left > 0 {
@@ -133,6 +132,6 @@ impl Client {
 
     async fn ask(&mut self, question: Ask) -> Option<Answer> {
         let member = self.rng.below(self.cluster.options().members as u64) as usize;
-        ask(&self.cluster, &self.env, member, question, PATIENCE).await
+        ask(&self.cluster, &self.env, member, question, self.patience).await
     }
 }

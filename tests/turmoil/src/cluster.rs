@@ -1,7 +1,7 @@
 //! What the simulated hosts and the loop outside of them share: the machines' disks, the questions that are under way, and what was
 //! seen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use atlas_raft::log::sim::SimDisk;
 use atlas_raft::{AppliedBatch, Handle, Leadership, Member};
 use atlas_sim::{Coverage, Rng, workload};
 use atlas_state::State;
-use atlas_types::{Assignment, Inventory, JobId, MemberId};
+use atlas_types::{Assignment, Command, Inventory, JobId, MemberId};
 use tokio::sync::broadcast;
 
 use crate::frames::Frame;
@@ -25,6 +25,8 @@ use crate::{Bug, Options};
 const CLUSTER_ID: u128 = 7;
 /// Where members talk to each other.
 pub(crate) const PEER_PORT: u16 = 7402;
+/// Often enough for a run of a few seconds.
+const SNAPSHOT_LOOK_EVERY: Duration = Duration::from_millis(700);
 /// Room for what a member applies between two looks at it.
 const BATCHES_MAX: usize = 4_096;
 
@@ -47,10 +49,27 @@ struct Shared {
     coverage: Coverage,
     set_up: bool,
     busy_clients: usize,
+    commands: VecDeque<Command>,
+    replacement: Option<Replacement>,
+    /// The highest number that a member ever had.
+    members_ever: u64,
+}
+
+/// A member that is gone for good, and the one that comes in its place on the same machine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Replacement {
+    /// Who is gone.
+    pub(crate) old: MemberId,
+    /// Who comes.
+    pub(crate) new: MemberId,
+    /// On which machine.
+    pub(crate) member: usize,
 }
 
 /// A member's machine, and the member on it while it is up.
 struct Machine {
+    /// The number in the group: a machine with a new disk gets a new one.
+    id: MemberId,
     disk: SimDisk,
     files: SimFiles,
     handle: Option<Handle>,
@@ -70,7 +89,8 @@ impl Shared {
 impl Cluster {
     pub(crate) fn new(options: &Options) -> Self {
         let mut rng = Rng::new(options.seed);
-        let machine = |_| Machine {
+        let machine = |member| Machine {
+            id: id(member),
             disk: SimDisk::default(),
             files: SimFiles::default(),
             handle: None,
@@ -104,6 +124,9 @@ impl Cluster {
             coverage: Coverage::default(),
             set_up: false,
             busy_clients: options.clients,
+            commands: VecDeque::new(),
+            replacement: None,
+            members_ever: options.members as u64,
         })))
     }
 
@@ -160,13 +183,15 @@ impl Cluster {
         let machine = &mut members[member];
         machine.files = machine.files.again();
         let env = machine::env(seed, skew, machine.files.clone(), sockets);
-        let all = (0..options.members).map(|n| (id(n), at(n))).collect();
+        let joins = machine.id != id(member);
+        let founders = (0..options.members).filter(|_| !joins).map(|n| (id(n), at(n, id(n)))).collect();
         let driver = machine.disk.slow_driver();
         let options = atlas_raft::Options {
-            member: id(member),
+            member: machine.id,
             cluster_id: Some(CLUSTER_ID),
-            own: at(member),
-            members: all,
+            own: at(member, machine.id),
+            joins,
+            members: founders,
             log: atlas_raft::log::Limits {
                 first_segment_bytes: 1 << 16,
                 segment_bytes: 1 << 16,
@@ -177,6 +202,7 @@ impl Cluster {
             session_ttl: options.session_ttl,
             history: false,
             snapshot_log_bytes: options.snapshot_log_bytes,
+            snapshot_look_every: SNAPSHOT_LOOK_EVERY,
             ..atlas_raft::Options::new(PathBuf::from("/data"))
         };
         let lie = match bug {
@@ -221,6 +247,46 @@ impl Cluster {
     /// To whom this member is to hand its leadership over, if it was asked to.
     pub(crate) fn take_transfer(&self, member: usize) -> Option<MemberId> {
         self.shared().members[member].transfer.take()
+    }
+
+    /// The number of a member in its group.
+    pub(crate) fn id(&self, member: usize) -> MemberId {
+        self.shared().members[member].id
+    }
+
+    /// The machine gets a new disk, and what runs on it a new number. False while another is being replaced.
+    pub(crate) fn replace(&self, member: usize) -> bool {
+        let mut shared = self.shared();
+        if shared.replacement.is_some() {
+            return false;
+        }
+        shared.members_ever += 1;
+        let (new, machine) = (MemberId(shared.members_ever), &mut shared.members[member]);
+        let old = std::mem::replace(&mut machine.id, new);
+        machine.disk.sequences().into_iter().for_each(|sequence| machine.disk.remove(sequence));
+        machine.files.wipe();
+        shared.replacement = Some(Replacement { old, new, member });
+        true
+    }
+
+    /// Who is to be replaced.
+    pub(crate) fn replacement(&self) -> Option<Replacement> {
+        self.shared().replacement
+    }
+
+    /// The new member votes.
+    pub(crate) fn replaced(&self) {
+        self.shared().replacement = None;
+    }
+
+    /// Asks whoever leads to propose something for an operator.
+    pub(crate) fn command(&self, command: Command) {
+        self.shared().commands.push_back(command);
+    }
+
+    /// What an operator wants next.
+    pub(crate) fn take_command(&self) -> Option<Command> {
+        self.shared().commands.pop_front()
     }
 
     /// Notes what was seen.
@@ -337,12 +403,12 @@ impl Cluster {
     }
 }
 
-/// The number of a member in its group.
-pub(crate) fn id(member: usize) -> MemberId {
+/// The number of a founder in its group.
+fn id(member: usize) -> MemberId {
     MemberId(member as u64 + 1)
 }
 
-/// Where a member is.
-fn at(member: usize) -> Member {
-    Member { name: format!("c{}", member + 1), ..Member::at(format!("c{}:{PEER_PORT}", member + 1)) }
+/// Who a member is, and where.
+pub(crate) fn at(member: usize, id: MemberId) -> Member {
+    Member { name: format!("m{id}"), ..Member::at(format!("c{}:{PEER_PORT}", member + 1)) }
 }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use atlas_types::{Command, Cordon, DrainNode};
 use turmoil::Sim;
 
 use crate::Bug;
-use crate::cluster::id;
 use crate::run::World;
 use crate::seen::Seen;
 
 /// The faults, by the names under which they are counted.
-pub const FAULTS: [&str; 18] = [
+pub const FAULTS: [&str; 21] = [
     "leader killed",
     "member killed",
     "all killed",
@@ -28,6 +28,9 @@ pub const FAULTS: [&str; 18] = [
     "workers killed",
     "workers cut off",
     "workers held up",
+    "disks full",
+    "workers drained",
+    "disks replaced",
     "restarts",
 ];
 
@@ -48,7 +51,14 @@ pub(crate) enum Due {
     Calm,
     /// A member's disk is as fast as the options say.
     DiskWell(usize),
+    /// A member's disk has room again.
+    Room(usize),
+    /// A worker may have leases again.
+    Uncordon(usize),
 }
+
+/// How many kinds there are; some come more than once.
+const KINDS: u64 = 23;
 
 fn host(member: usize) -> String {
     format!("c{}", member + 1)
@@ -67,7 +77,10 @@ impl World {
         let target = leader.unwrap_or(any);
         let other = (target + 1 + self.rng.below(members as u64 - 1) as usize) % members;
         let node = self.rng.below(self.options.nodes as u64) as usize;
-        let kind = (self.options.seed.wrapping_mul(3) + 7 * n) % 20;
+        let kind = match self.options.kinds {
+            [] => (self.options.seed.wrapping_mul(3) + 7 * n) % KINDS,
+            kinds => kinds[(self.options.seed.wrapping_add(n) % kinds.len() as u64) as usize],
+        };
         let installed = match kind {
             0 | 1 => self.crash(sim, target, "leader killed"),
             2 => self.crash(sim, any, "member killed"),
@@ -85,7 +98,10 @@ impl World {
             15 => self.away_for_long(sim, other),
             16 => self.crash_worker(sim, node),
             17 | 18 => self.cut_off_worker(sim, node),
-            _ => self.hold_up_worker(sim, node),
+            19 => self.hold_up_worker(sim, node),
+            20 => self.replace(sim, any),
+            21 => self.fill_disk(any),
+            _ => self.drain_worker(),
         };
         if installed {
             self.cluster.count("faults");
@@ -100,6 +116,7 @@ impl World {
     pub(crate) fn kill(&mut self, sim: &mut Sim<'_>, member: usize) {
         let (disk, files) = (self.rng.next(), self.rng.next());
         self.look();
+        self.failing.remove(&member);
         self.cluster.down(member);
         // The disk first: what the dying process still does must not reach it.
         self.cluster.disk(member).crash(disk);
@@ -143,8 +160,9 @@ impl World {
             return false;
         }
         let n = self.rng.below(4);
-        self.cluster.disk(member).lose_power_at_sync(n);
-        self.cluster.see(Seen::SyncFailed { member });
+        let disk = self.cluster.disk(member);
+        disk.lose_power_at_sync(n);
+        self.failing.insert(member, disk.syncs() + n);
         self.cluster.count("power lost in a sync");
         true
     }
@@ -154,8 +172,9 @@ impl World {
             return false;
         }
         let n = self.rng.below(4);
-        self.cluster.disk(member).fail_sync(n);
-        self.cluster.see(Seen::SyncFailed { member });
+        let disk = self.cluster.disk(member);
+        disk.fail_sync(n);
+        self.failing.insert(member, disk.syncs() + n);
         self.cluster.count("syncs failed");
         true
     }
@@ -207,7 +226,7 @@ impl World {
     }
 
     fn transfer(&mut self, leader: usize, to: usize) -> bool {
-        self.cluster.ask_transfer(leader, id(to));
+        self.cluster.ask_transfer(leader, self.cluster.id(to));
         self.cluster.count("leadership transfers");
         true
     }
@@ -270,6 +289,47 @@ impl World {
         true
     }
 
+    /// A machine's disk is beyond repair: another member comes in its place, which has nothing.
+    fn replace(&mut self, sim: &mut Sim<'_>, member: usize) -> bool {
+        let others_up = (0..self.options.members).all(|other| self.is_up(other));
+        if !others_up || self.cluster.replacement().is_some() {
+            return false;
+        }
+        self.kill(sim, member);
+        self.cluster.replace(member);
+        self.cluster.count("disks replaced");
+        let back = self.rng.range(50, 1_500);
+        self.after(Duration::from_millis(back), Due::Start(member));
+        true
+    }
+
+    /// Nothing more fits on a member's disk for a while.
+    fn fill_disk(&mut self, member: usize) -> bool {
+        if !self.is_up(member) {
+            return false;
+        }
+        self.cluster.disk(member).set_capacity(Some(0));
+        self.cluster.see(Seen::DiskFull { member });
+        self.cluster.count("disks full");
+        let long = Duration::from_millis(self.rng.range(500, 4_000));
+        self.after(long, Due::Room(member));
+        true
+    }
+
+    /// A worker gets no new leases for a while. The first has what no other has, and is spared.
+    fn drain_worker(&mut self) -> bool {
+        let nodes = self.options.nodes;
+        if nodes < 2 {
+            return false;
+        }
+        let node = 1 + self.rng.below(nodes as u64 - 1) as usize;
+        self.cluster.command(Command::DrainNode(DrainNode { node: crate::worker::node(node) }));
+        self.cluster.count("workers drained");
+        let long = Duration::from_millis(self.rng.range(500, 4_000));
+        self.after(long, Due::Uncordon(node));
+        true
+    }
+
     fn start_worker(&mut self, sim: &mut Sim<'_>, node: usize) {
         if !sim.is_host_running(worker(node)) {
             sim.bounce(worker(node));
@@ -286,6 +346,13 @@ impl World {
             Due::Release(a, b) => sim.release(a, b),
             Due::Calm => sim.set_max_message_latency(self.options.delay_max),
             Due::DiskWell(member) => self.cluster.disk(member).set_latency(Duration::ZERO, self.options.disk_max),
+            Due::Room(member) => {
+                self.cluster.disk(member).set_capacity(None);
+                self.cluster.see(Seen::DiskRoom { member });
+            }
+            Due::Uncordon(node) => {
+                self.cluster.command(Command::Cordon(Cordon { node: crate::worker::node(node), cordoned: false }));
+            }
         }
     }
 
@@ -313,10 +380,12 @@ impl World {
                 sim.repair(worker(node), host(member));
             }
             self.start_worker(sim, node);
+            self.perform(sim, Due::Uncordon(node));
         }
         self.perform(sim, Due::Calm);
         for member in 0..self.options.members {
             self.perform(sim, Due::DiskWell(member));
+            self.perform(sim, Due::Room(member));
             self.start(sim, member);
         }
     }

@@ -9,14 +9,19 @@ mod b07;
 mod b08;
 mod b09;
 mod b12;
+mod b17;
 mod b18;
 mod b19;
 mod b20;
+mod b22;
 mod b29;
 mod b30;
+mod b32;
 mod b36;
+mod b38;
 mod b39;
 mod b40;
+mod b42;
 mod leaders;
 
 use crate::Options;
@@ -52,11 +57,16 @@ pub(crate) fn all(options: &Options) -> Vec<Box<dyn Invariant>> {
         Box::<b08::OneAttemptCounts>::default(),
         Box::<b09::CancelWinsOrLoses>::default(),
         Box::<b12::FirstComeFirstServed>::default(),
+        Box::new(b17::ASessionLivesItsTime::of(options)),
         Box::<b18::NeverTwoAtATime>::default(),
         Box::<b19::OneProcessANode>::default(),
         Box::new(b20::NothingIsOversubscribed::of(options)),
+        Box::<b22::NothingForTheDrained>::default(),
         Box::new(b29::Linearizable::of(options)),
         Box::<b30::NeverBack>::default(),
+        Box::<b32::StreamsHaveNoGaps>::default(),
         Box::<b36::AFailedSyncIsTheEnd>::default(),
+        Box::<b38::AFullDiskIsNoEnd>::default(),
+        Box::<b42::TheRightOnesVote>::default(),
     ]
 }

@@ -2,17 +2,17 @@
 //! catches each.
 
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use atlas_sim::Coverage;
 use atlas_turmoil::{Bug, Options, first_caught, run_checked};
 
-const USAGE: &str = "usage: atlas-turmoil FROM..TO [THREADS] | bugs";
+const USAGE: &str = "usage: atlas-turmoil FROM..TO|bugs [THREADS]";
 
 /// A mistake must be caught within so many seeds.
-const BUG_SEEDS: u64 = 100;
+const BUG_SEEDS: u64 = 40;
 
 /// What a range of seeds came to.
 #[derive(Default)]
@@ -28,10 +28,16 @@ struct Sum {
 fn main() -> ExitCode {
     // What panics is told with its seed; the rest of the words would drown that.
     std::panic::set_hook(Box::new(|_| {}));
-    if std::env::args().nth(1).as_deref() == Some("bugs") {
-        return bugs();
+    let words: Vec<_> = std::env::args().skip(1).collect();
+    let threads = words.get(1).map_or(Some(2), |threads| threads.parse::<u64>().ok());
+    let (what, Some(threads)) = (words.first().map(String::as_str), threads) else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    if what == Some("bugs") {
+        return bugs(threads);
     }
-    let Some((from, to, threads)) = arguments(std::env::args().skip(1)) else {
+    let Some((from, to)) = what.and_then(range) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
@@ -66,18 +72,26 @@ fn main() -> ExitCode {
 }
 
 #[expect(clippy::print_stdout, reason = "what catches a mistake is the output")]
-fn bugs() -> ExitCode {
-    let mut missed = false;
-    for bug in Bug::ALL {
-        match first_caught(bug, 0..BUG_SEEDS, Options::of) {
-            Some((seed, failure)) => println!("{bug:?} by seed {seed}: {}", failure.text.lines().next().unwrap_or("")),
-            None => {
-                missed = true;
-                println!("{bug:?} is not caught within {BUG_SEEDS} seeds");
-            }
+fn bugs(threads: u64) -> ExitCode {
+    let (next, caught) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(bug) = Bug::ALL.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    match first_caught(*bug, 0..BUG_SEEDS, Options::of) {
+                        Some((seed, failure)) => {
+                            caught.fetch_add(1, Ordering::Relaxed);
+                            println!("{bug:?} by seed {seed}: {}", failure.text.lines().next().unwrap_or(""));
+                        }
+                        None => println!("{bug:?} is not caught within {BUG_SEEDS} seeds"),
+                    }
+                }
+            });
         }
-    }
-    if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    });
+    let (caught, all) = (caught.into_inner(), Bug::ALL.len());
+    println!("{caught} of {all} deliberate bugs caught");
+    if caught == all { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// The part of the ledger's row behind the commit.
@@ -99,9 +113,7 @@ fn line(sum: &Sum, (from, to): (u64, u64), minutes: u64) -> String {
     )
 }
 
-fn arguments(mut words: impl Iterator<Item = String>) -> Option<(u64, u64, u64)> {
-    let range = words.next()?;
-    let (from, to) = range.split_once("..")?;
-    let threads = words.next().map_or(Some(2), |threads| threads.parse().ok())?;
-    Some((from.parse().ok()?, to.parse().ok()?, threads))
+fn range(words: &str) -> Option<(u64, u64)> {
+    let (from, to) = words.split_once("..")?;
+    Some((from.parse().ok()?, to.parse().ok()?))
 }

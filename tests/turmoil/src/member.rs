@@ -5,14 +5,17 @@ use std::io;
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_raft::Handle;
+use atlas_raft::{ChangeError, Handle, Leadership};
+use atlas_sim::workload;
 
-use crate::cluster::{Cluster, PEER_PORT};
+use crate::cluster::{Cluster, PEER_PORT, Replacement, at};
 use crate::machine::Accepted;
 use crate::seen::Seen;
 use crate::{wire, worker_door};
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often it is looked whether a new member keeps up, before all begins anew.
+const LOOKS_MAX: usize = 100;
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
 
 /// Runs until the member fails. A crash drops it.
@@ -43,7 +46,36 @@ async fn operate(cluster: Cluster, member: usize, handle: Handle, env: Env) {
             // Whether it comes to that is openraft's business.
             let _ = handle.transfer_leader(Some(to)).await;
         }
+        if !matches!(*handle.leadership().borrow(), Leadership::Leader { .. }) {
+            continue;
+        }
+        if let Some(command) = cluster.take_command() {
+            // Lost if this member leads no longer.
+            let _ = handle.propose(vec![workload::request(command)]).await;
+        }
+        if let Some(replacement) = cluster.replacement()
+            && replace(&handle, replacement, &env).await.is_ok()
+        {
+            cluster.count("members replaced");
+            cluster.replaced();
+        }
     }
+}
+
+/// Removes who is gone and takes in who comes, from wherever the leader before this one left off.
+async fn replace(handle: &Handle, Replacement { old, new, member }: Replacement, env: &Env) -> Result<(), ChangeError> {
+    handle.settle().await?;
+    if handle.members().member(old).is_some() {
+        handle.remove(old).await?;
+    }
+    handle.add_learner(new, at(member, new)).await?;
+    for _ in 0..LOOKS_MAX {
+        if handle.keeps_up(new) {
+            return handle.promote(&[new]).await;
+        }
+        env.clock.sleep(LOOK_EVERY).await;
+    }
+    Err(ChangeError::Late)
 }
 
 async fn serve_peers(handle: Handle, env: Env) -> io::Result<()> {

@@ -35,6 +35,10 @@ pub struct Options {
     pub delay_max: Duration,
     /// Longest that a disk takes for a group.
     pub disk_max: Duration,
+    /// How long a client waits for an answer.
+    pub patience: Duration,
+    /// The kinds of faults, in turn; none are all.
+    pub kinds: &'static [u64],
     /// A snapshot is due after so much log.
     pub snapshot_log_bytes: u64,
     /// Entries between two full checks of the state's invariants.
@@ -62,16 +66,18 @@ impl Options {
             faults: rng.range(4, 6) * (1 + long),
             delay_max: millis(rng.pick(&[2, 10, 40])),
             disk_max: millis(rng.pick(&[1, 5, 20])),
-            snapshot_log_bytes: rng.pick(&[8, 32, 1 << 14]) << 10,
+            snapshot_log_bytes: rng.pick(&[2, 8, 1 << 14]) << 10,
             check_every: rng.range(1, 5),
             jobs_ended_kept: rng.pick(&[0, 4, 1_000]),
+            patience: millis(rng.pick(&[150, 1_000, 6_000])),
+            kinds: &[],
         }
     }
 
-    /// The same, with a mistake.
+    /// The same, with a mistake, and with the faults that show it.
     #[must_use]
     pub fn with_bug(self, bug: Bug) -> Self {
-        Self { bug: Some(bug), ..self }
+        Self { bug: Some(bug), ..bug.aim(&self) }
     }
 }
 
@@ -80,7 +86,8 @@ impl fmt::Display for Options {
         let Self { seed, members, nodes, clients, jobs_per_client, session_ttl, faults, faults_for, .. } = self;
         write!(f, "seed={seed} members={members} nodes={nodes} clients={clients} jobs={jobs_per_client} ")?;
         write!(f, "ttl={session_ttl:?} faults={faults} in {faults_for:?} delay≤{:?} ", self.delay_max)?;
-        write!(f, "disk≤{:?} snapshot={} kept={}", self.disk_max, self.snapshot_log_bytes, self.jobs_ended_kept)?;
+        write!(f, "disk≤{:?} snapshot={} kept={} ", self.disk_max, self.snapshot_log_bytes, self.jobs_ended_kept)?;
+        write!(f, "patience={:?}", self.patience)?;
         if let Some(bug) = self.bug { write!(f, " bug={bug:?}") } else { Ok(()) }
     }
 }

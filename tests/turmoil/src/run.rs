@@ -35,7 +35,7 @@ const RUN_MIN: [(&str, u64); 6] = [
 ];
 
 /// What the runs of a build must have seen together, and how often.
-const BUILD_MIN: [(&str, u64); 23] = [
+const BUILD_MIN: [(&str, u64); 27] = [
     ("leaders", 60),
     ("leader killed", 10),
     ("member killed", 2),
@@ -57,7 +57,11 @@ const BUILD_MIN: [(&str, u64); 23] = [
     ("workers held up", 4),
     ("lost leases", 14),
     ("fenced reports", 6),
-    ("unknown outcomes", 5),
+    ("unknown outcomes", 20),
+    ("disks full", 4),
+    ("workers drained", 2),
+    ("members replaced", 3),
+    ("sessions expired", 4),
     ("stale reads", 17),
 ];
 
@@ -163,6 +167,8 @@ pub(crate) struct World {
     due: BinaryHeap<Reverse<(Duration, u64, Due)>>,
     numbers: u64,
     terms: BTreeMap<usize, u64>,
+    /// Which sync of a member's disk is to fail.
+    pub(crate) failing: BTreeMap<usize, u64>,
     /// Libraries read clocks past every seam.
     clocks: Simulated,
 }
@@ -181,6 +187,7 @@ impl World {
             due: BinaryHeap::new(),
             numbers: 0,
             terms: BTreeMap::new(),
+            failing: BTreeMap::new(),
             clocks: Simulated::begin(),
         }
     }
@@ -224,6 +231,7 @@ impl World {
             self.oracle.violate(format!("{LIVENESS_BOUND:?} after the last fault {what}"));
         }
         self.cluster.count(if self.now - over < LIVENESS_BOUND / 2 { "quick recoveries" } else { "slow recoveries" });
+        self.see_voters();
         self.oracle.finish();
         Ok(())
     }
@@ -253,6 +261,11 @@ impl World {
 
     /// Shows the oracle what happened.
     pub(crate) fn look(&mut self) {
+        let cluster = self.cluster.clone();
+        let failed = self.failing.extract_if(.., |member, sync| cluster.disk(*member).syncs() > *sync);
+        for (member, _) in failed {
+            self.oracle.see(self.now, &Seen::SyncFailed { member });
+        }
         for seen in self.cluster.take_seen() {
             self.oracle.see(self.now, &seen);
         }
@@ -288,7 +301,18 @@ impl World {
             && leaders.count() == 1
             && handles.iter().all(|handle| handle.applied().seq() == newest)
             && self.cluster.busy_clients() == 0
+            && self.cluster.replacement().is_none()
             && self.oracle.facts().unended().is_none()
+    }
+
+    /// Shows the oracle who every member thinks votes.
+    fn see_voters(&mut self) {
+        let right: Vec<_> = (0..self.options.members).map(|member| self.cluster.id(member)).collect();
+        for member in 0..self.options.members {
+            let Some(handle) = self.cluster.handle(member) else { continue };
+            let voters = handle.members().voters.into_iter().flatten().collect();
+            self.oracle.see(self.now, &Seen::Voters { member, voters, right: right.clone() });
+        }
     }
 
     fn unrest(&self) -> String {
@@ -301,7 +325,8 @@ impl World {
         let members: Vec<_> = (0..self.options.members).map(member).collect();
         let (members, clients) = (members.join(", "), self.cluster.busy_clients());
         let open = self.oracle.facts().unended().unwrap_or_else(|| "every job has ended".to_owned());
-        format!("not all is at rest: {members}; {clients} clients are busy; {open}")
+        let replaced = self.cluster.replacement();
+        format!("not all is at rest: {members}; {clients} clients are busy; {open}; to be replaced: {replaced:?}")
     }
 
     pub(crate) fn after(&mut self, delay: Duration, due: Due) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use atlas_raft::AppliedBatch;
 use atlas_state::State;
-use atlas_types::{EventRecord, FencingToken, JobId, NodeId};
+use atlas_types::{EventRecord, FencingToken, JobId, MemberId, NodeId};
 
 use crate::wire::{Answer, Ask};
 
@@ -28,6 +28,14 @@ pub(crate) enum Seen {
     Leads { member: usize, term: u64 },
     /// The disk of a member failed a sync.
     SyncFailed { member: usize },
+    /// Nothing more fits on the disk of a member.
+    DiskFull { member: usize },
+    /// There is room again.
+    DiskRoom { member: usize },
+    /// A worker's session was renewed, by what it sent then.
+    Renewed { node: NodeId, sent: Duration },
+    /// At rest a member knows of these voters, and these are right.
+    Voters { member: usize, voters: Vec<MemberId>, right: Vec<MemberId> },
     /// A client has its answer.
     Answered { client: usize, ask: Ask, called: Duration, answer: Answer },
     /// A client gave up waiting, or was told that nobody knows.

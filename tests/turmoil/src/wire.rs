@@ -49,11 +49,11 @@ pub(crate) async fn serve(cluster: Cluster, handle: Handle, env: Env) -> io::Res
     let listener = env.net.listen(any).await?;
     loop {
         let mut connection = listener.accept().await?;
-        let (cluster, handle) = (cluster.clone(), handle.clone());
+        let (cluster, handle, theirs) = (cluster.clone(), handle.clone(), env.clone());
         env.spawn("client", async move {
             let Ok(number) = connection.read_u64().await else { return };
             let Some(ask) = cluster.question(number) else { return };
-            let answer = answer(&cluster, &handle, ask).await;
+            let answer = answer(&cluster, &handle, &theirs, ask).await;
             cluster.put_answer(number, answer);
             // A client that is gone needs no answer.
             let _ = connection.write_u64(number).await;
@@ -62,15 +62,15 @@ pub(crate) async fn serve(cluster: Cluster, handle: Handle, env: Env) -> io::Res
     }
 }
 
-async fn answer(cluster: &Cluster, handle: &Handle, ask: Ask) -> Answer {
+async fn answer(cluster: &Cluster, handle: &Handle, env: &Env, ask: Ask) -> Answer {
     match mistaken(cluster, handle, ask) {
         Ask::Change(request) => {
-            let hasty = hasty(cluster, &request);
-            let proposed = handle.propose(vec![*request]).await;
-            if let Some(answer) = hasty {
+            if let Some(answer) = hasty(cluster, &request) {
+                let handle = handle.clone();
+                env.spawn("hasty", async move { drop(handle.propose(vec![*request]).await) });
                 return answer;
             }
-            match proposed {
+            match handle.propose(vec![*request]).await {
                 Ok(answers) => answers.into_iter().next().map_or(Answer::Unknown, Answer::Outcome),
                 Err(ProposeError::NotLeader { .. } | ProposeError::Overloaded) => Answer::NotLeader,
                 Err(_) => Answer::Unknown,

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::cluster::Cluster;
 use crate::frames::{Frame, PORT, ToLeader, ToWorker, split};
+use crate::machine;
 use crate::seen::Seen;
 
 const CONNECT_MAX: Duration = Duration::from_secs(1);
@@ -48,6 +49,8 @@ struct Worker {
     out: Option<mpsc::UnboundedSender<Frame>>,
     events: mpsc::UnboundedSender<(u64, Happened)>,
     connect_at: Option<Duration>,
+    /// When what asks for a longer session was sent: the hello of the stream as number 0.
+    asked: BTreeMap<u64, Duration>,
 }
 
 /// The name of a worker's node.
@@ -70,6 +73,7 @@ pub(crate) async fn run(cluster: Cluster, index: usize) -> turmoil::Result {
         out: None,
         events,
         connect_at: Some(Duration::ZERO),
+        asked: BTreeMap::new(),
         cluster,
         env,
         rng,
@@ -149,20 +153,35 @@ impl Worker {
                 self.out = Some(out);
                 self.step(Input::Connected);
             }
-            Happened::Said(said) => self.step(match said {
-                ToWorker::Welcome { epoch, ttl, leases } => Input::Welcome { epoch, ttl, leases },
-                ToWorker::Grant(assignment) => Input::Granted(*assignment),
-                ToWorker::Cancel(token) => Input::Cancelled { token, grace: Duration::from_millis(200) },
-                ToWorker::Revoke(token) => Input::Revoked { token },
-                ToWorker::RenewAck(number) => Input::RenewAcked { number },
-                ToWorker::ReportAck { number, result } => Input::ReportAcked { number, result },
-            }),
+            Happened::Said(said) => {
+                self.renewed(&said);
+                self.step(match said {
+                    ToWorker::Welcome { epoch, ttl, leases } => Input::Welcome { epoch, ttl, leases },
+                    ToWorker::Grant(assignment) => Input::Granted(*assignment),
+                    ToWorker::Cancel(token) => Input::Cancelled { token, grace: Duration::from_millis(200) },
+                    ToWorker::Revoke(token) => Input::Revoked { token },
+                    ToWorker::RenewAck(number) => Input::RenewAcked { number },
+                    ToWorker::ReportAck { number, result } => Input::ReportAcked { number, result },
+                });
+            }
             Happened::Gone => {
                 if self.out.take().is_some() {
                     self.step(Input::Disconnected);
                 }
                 self.connect_later();
             }
+        }
+    }
+
+    /// Notes until when the session surely lives.
+    fn renewed(&mut self, said: &ToWorker) {
+        let number = match said {
+            ToWorker::Welcome { .. } => 0,
+            ToWorker::RenewAck(number) => *number,
+            _ => return,
+        };
+        if let Some(sent) = self.asked.get(&number).copied() {
+            self.cluster.see(Seen::Renewed { node: self.node.clone(), sent });
         }
     }
 
@@ -182,10 +201,14 @@ impl Worker {
         match effect {
             // The leader answers with what it knows; what the worker believes to hold it diffs itself.
             Effect::SendHello { held: _ } => {
+                self.asked = BTreeMap::from([(0, machine::now())]);
                 let inventory = Box::new(self.inventory.clone());
                 self.send(ToLeader::Hello { node: self.node.clone(), boot: self.boot, inventory });
             }
-            Effect::SendRenew { number } => self.send(ToLeader::Renew(number)),
+            Effect::SendRenew { number } => {
+                self.asked.insert(number, machine::now());
+                self.send(ToLeader::Renew(number));
+            }
             Effect::SendReport { number, report } => self.send(ToLeader::Report { number, report }),
             Effect::Disconnect => {
                 self.cluster.count("sessions expired at the worker");

@@ -1,5 +1,5 @@
-//! A checker that has never failed is not trusted: mistakes made on purpose must be caught. Those here are caught within a few seeds; the
-//! others are tried by `atlas-turmoil bugs`, which takes longer than a build can wait.
+//! A checker that has never failed is not trusted: mistakes made on purpose must be caught. Those here are caught by the first seeds; the
+//! others are tried by `cargo xtask campaign --bugs`, which takes longer than a build can wait.
 
 use atlas_turmoil::{Bug, Options, first_caught};
 
@@ -12,8 +12,23 @@ fn a_disk_that_lies_about_its_syncs_is_caught() {
 }
 
 #[test]
-fn a_directory_that_was_not_synced_is_caught() {
+fn a_directory_of_the_log_that_was_not_synced_is_caught() {
     caught(Bug::SegmentNameNotSynced);
+}
+
+#[test]
+fn a_directory_of_snapshots_that_was_not_synced_is_caught() {
+    caught(Bug::SnapshotNameNotSynced);
+}
+
+#[test]
+fn an_old_number_on_an_empty_disk_is_caught() {
+    caught(Bug::DiskReplaced);
+}
+
+#[test]
+fn a_read_without_the_quorum_is_caught() {
+    caught(Bug::StaleRead);
 }
 
 fn caught(bug: Bug) {

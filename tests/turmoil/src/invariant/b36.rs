@@ -1,6 +1,7 @@
 //! A failed sync is fatal: the member takes nothing more and says that it stops.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::Invariant;
 use crate::oracle::Facts;
@@ -8,7 +9,8 @@ use crate::seen::Seen;
 
 #[derive(Default)]
 pub(crate) struct AFailedSyncIsTheEnd {
-    failed: BTreeSet<usize>,
+    /// Since when.
+    failed: BTreeMap<usize, Duration>,
 }
 
 impl Invariant for AFailedSyncIsTheEnd {
@@ -19,7 +21,7 @@ impl Invariant for AFailedSyncIsTheEnd {
     fn see(&mut self, seen: &Seen, facts: &mut Facts) -> Result<(), String> {
         match seen {
             Seen::SyncFailed { member } => {
-                self.failed.insert(*member);
+                self.failed.insert(*member, facts.now);
                 Ok(())
             }
             Seen::Up { member, .. } | Seen::Down { member } => {
@@ -27,14 +29,15 @@ impl Invariant for AFailedSyncIsTheEnd {
                 Ok(())
             }
             Seen::Stopped { member, reason } => {
-                if self.failed.contains(member) {
+                if self.failed.contains_key(member) {
                     facts.coverage.count("members stopped by a failed sync");
                     return Ok(());
                 }
                 Err(format!("c{} stopped without a cause: {reason}", member + 1))
             }
             Seen::NoStart { member, error } => Err(format!("c{} does not start: {error}", member + 1)),
-            Seen::Leads { member, term } if self.failed.contains(member) => {
+            // It may have come to lead in the same step before.
+            Seen::Leads { member, term } if self.failed.get(member).is_some_and(|since| *since < facts.now) => {
                 Err(format!("c{} came to lead term {term} with a log that had failed", member + 1))
             }
             _ => Ok(()),

@@ -1,0 +1,61 @@
+//! Expiry is an entry, and no node is given up before its session has lived for its time, counted from the last renewal that was acknowledged,
+//! whoever leads meanwhile and however the wall clocks jump.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use atlas_types::{Event, NodeHealth, NodeId};
+
+use super::Invariant;
+use crate::Options;
+use crate::oracle::Facts;
+use crate::seen::Seen;
+
+/// Clocks differ by a hundredth at each end.
+const RATES: u32 = 50;
+/// Steps of the simulation between which nobody looks.
+const STEPS: Duration = Duration::from_millis(16);
+
+pub(crate) struct ASessionLivesItsTime {
+    ttl: Duration,
+    renewed: BTreeMap<NodeId, Duration>,
+}
+
+impl ASessionLivesItsTime {
+    pub(crate) fn of(options: &Options) -> Self {
+        Self { ttl: options.session_ttl, renewed: BTreeMap::new() }
+    }
+}
+
+impl Invariant for ASessionLivesItsTime {
+    fn name(&self) -> &'static str {
+        "B.17 a session lives for its time"
+    }
+
+    fn see(&mut self, seen: &Seen, facts: &mut Facts) -> Result<(), String> {
+        match seen {
+            Seen::Renewed { node, sent } => {
+                let newest = self.renewed.entry(node.clone()).or_default();
+                *newest = (*newest).max(*sent);
+                Ok(())
+            }
+            // Its process is gone: the next one may come at any time.
+            Seen::WorkerDown { node } => {
+                self.renewed.remove(node);
+                Ok(())
+            }
+            Seen::Event { event, .. } => {
+                let Event::Node { node } = &event.event else { return Ok(()) };
+                let renewed = self.renewed.get(&node.id).filter(|_| node.health == NodeHealth::Down);
+                let Some(renewed) = renewed else { return Ok(()) };
+                facts.coverage.count("sessions expired");
+                let least = *renewed + self.ttl - self.ttl / RATES;
+                if facts.now + STEPS < least {
+                    return Err(format!("{} was renewed at {renewed:?} and given up at {:?}", node.id, facts.now));
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
