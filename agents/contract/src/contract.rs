@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use atlas_types::{AgentKind, AgentName, Effects, Version};
 use serde_json::Value;
 
+use crate::requirement::Requirement;
 use crate::schema::{SchemaError, Validator};
 use crate::violation::{Violation, joined};
 use crate::yaml::{self, YamlError};
@@ -297,6 +298,21 @@ impl Contract {
             (Some(input), Some(output)) => Ok((input, output)),
             _ => Err(ContractError::Rules { violations }),
         }
+    }
+
+    /// Reads the version ranges of required agents: one that says nothing would only be noticed by a job that fails.
+    pub fn check_requirements(&self) -> Result<(), ContractError> {
+        let wrong = self.requires.agents.iter().enumerate().filter_map(|(index, dependency)| {
+            let error = Requirement::parse(&dependency.version).err()?;
+            Some(Violation {
+                pointer: format!("/agent/requires/agents/{index}/version"),
+                rule: "requirement".to_owned(),
+                message: error.to_string(),
+                suggestion: None,
+            })
+        });
+        let violations: Vec<Violation> = wrong.collect();
+        if violations.is_empty() { Ok(()) } else { Err(ContractError::Rules { violations }) }
     }
 }
 

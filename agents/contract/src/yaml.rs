@@ -23,9 +23,9 @@ pub struct Budget {
 }
 
 impl Default for Budget {
-    /// Ample for contracts: 1 MiB of text, 64 levels, 100,000 values, 8 MiB after aliases are written out.
+    /// Ample for contracts: 1 MiB of text, 64 levels, 30,000 values, 8 MiB after aliases are written out.
     fn default() -> Self {
-        Self { bytes_max: 1 << 20, depth_max: 64, nodes_max: 100_000, text_bytes_max: 8 << 20 }
+        Self { bytes_max: 1 << 20, depth_max: 64, nodes_max: 30_000, text_bytes_max: 8 << 20 }
     }
 }
 

@@ -28,10 +28,11 @@ pub fn digest_of(bytes: &[u8]) -> Digest {
     Digest(Sha256::digest(bytes).into())
 }
 
-/// Reads a contract and checks its schemas, as a package must pass both.
+/// Reads a contract and checks what is in it for later: schemas, and ranges of versions.
 fn checked(text: &[u8]) -> Result<Contract, ContractError> {
     let contract = atlas_contract::parse(text)?;
     contract.check_schemas()?;
+    contract.check_requirements()?;
     Ok(contract)
 }
 

@@ -5,6 +5,7 @@
 
 mod agents;
 mod answer;
+mod api;
 mod cluster;
 mod events;
 mod jobs;
@@ -20,7 +21,7 @@ mod socket;
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_service::{Caller, Consistency, Service};
+use atlas_service::{Caller, Consistency, Error, Service};
 use atlas_types::Door;
 use http::{HeaderName, HeaderValue, Method};
 use tokio::sync::watch;
@@ -81,15 +82,13 @@ impl HttpDoor {
         let accepts_problem = request.accepts_problem();
         let stale = request.consistency() == Consistency::Stale;
         let answer = match Route::of(request.path()) {
-            Some(_) if let Some(site) = request.foreign(self.loopback) => {
-                Err((atlas_service::Error::Foreign(site).into(), false))
-            }
+            Some(_) if let Some(site) = request.foreign(self.loopback) => Err((Error::Foreign(site).into(), false)),
             Some(route) => {
                 let ours = route.is_ours();
                 let answer = self.dispatch(route, &mut request).await;
                 answer.map_err(|problem| (problem, ours))
             }
-            None => Err((atlas_service::Error::UnknownPath.into(), false)),
+            None => Err((Error::UnknownPath.into(), false)),
         };
         let mut response = answer.unwrap_or_else(|(problem, ours)| problem.into_response(accepts_problem || ours));
         let applied = self.service.handle().applied_seq().0;
@@ -101,15 +100,20 @@ impl HttpDoor {
     }
 
     async fn dispatch(&self, route: Route, request: &mut Request) -> Answer {
+        let path = route.template();
+        if !api::serves(path, request.method()) {
+            return Err(Problem::NoMethod(api::methods(path)));
+        }
         if let Some(seq) = request.seen()?
             && !self.service.handle().wait_applied(seq, BEHIND_MAX).await
         {
-            return Err(atlas_service::Error::Behind.into());
+            return Err(Error::Behind.into());
         }
         let (trace, request_id) = (request.trace(), request.request_id()?);
         let caller = Caller { trace, request_id, ..Caller::local(Door::Http) };
-        let methods = route.methods();
-        match (route, request.method()) {
+        // Nobody is sent the body of an answer to HEAD.
+        let method = if request.method() == Method::HEAD { Method::GET } else { request.method().clone() };
+        match (route, &method) {
             (Route::Jobs, &Method::POST) => jobs::submit(self, &caller, request).await,
             (Route::Jobs, &Method::GET) => jobs::list(self, &caller, request).await,
             (Route::Job(id), &Method::GET) => jobs::get(self, &caller, request, &id).await,
@@ -120,12 +124,19 @@ impl HttpDoor {
             (Route::JobRetry(id), &Method::POST) => jobs::retry(self, &caller, &id).await,
             (Route::JobEvents(id), &Method::GET) => events::job(self, &caller, request, &id).await,
             (Route::JobLogs(id), &Method::GET) => logs::get(self, &caller, request, &id).await,
-            (Route::Events, &Method::GET) => events::all(self, request).await,
+            (Route::Events | Route::Socket, &Method::GET) => events::all(self, request).await,
             (Route::Agents, &Method::GET) => agents::list(self, &caller, request).await,
             (Route::Agents, &Method::POST) => agents::register(self, &caller, request).await,
             (Route::Agent(name), &Method::GET) => agents::get(self, &caller, request, &name).await,
+            (Route::AgentVersions(name), &Method::GET) => agents::versions(self, &caller, request, &name).await,
+            (Route::AgentVersion(name, version), &Method::GET) => {
+                agents::version(self, &caller, request, &name, &version).await
+            }
             (Route::AgentVersion(name, version), &Method::DELETE) => {
                 agents::retire(self, &caller, &name, &version).await
+            }
+            (Route::AgentDeprecate(name, version), &Method::POST) => {
+                agents::deprecate(self, &caller, request, &name, &version).await
             }
             (Route::Nodes, &Method::GET) => nodes::list(self, request).await,
             (Route::Node(name), &Method::GET) => nodes::get(self, request, &name).await,
@@ -145,8 +156,11 @@ impl HttpDoor {
             (Route::FiguresOf(agent), &Method::GET) => {
                 Ok(answer::json(http::StatusCode::OK, &self.service.figures_of(&agent)?))
             }
+            (Route::Skills, &Method::GET) => Err(Error::NotConfigured("Skills not configured").into()),
+            (Route::SecurityPolicy, &Method::GET) => Err(Error::NotConfigured("No security policy configured").into()),
             (Route::Metrics, &Method::GET) => Ok(answer::metrics(self.service.render_metrics())),
-            _ => Err(Problem::NoMethod(methods)),
+            (Route::OpenApi, &Method::GET) => Ok(answer::json(http::StatusCode::OK, api::document())),
+            _ => Err(Problem::NoMethod(api::methods(path))),
         }
     }
 }

@@ -3,13 +3,18 @@
 use std::sync::Arc;
 
 use atlas_package::UnpackError;
-use atlas_types::{AgentKind, AgentName, AgentVersion, Command, Digest, RegisterAgent, RetireAgent, Version};
+use atlas_types::{
+    AgentKind, AgentName, AgentVersion, Command, DeprecateAgent, Digest, RegisterAgent, RetireAgent, Version,
+};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use crate::contracts::Known;
 use crate::submit::{find_version, unknown_agent};
 use crate::{Caller, Consistency, Error, Service};
+
+/// Most bytes of what people are told about a deprecated version.
+const DEPRECATION_BYTES_MAX: usize = 1_024;
 
 /// Which versions a list of agents shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,6 +26,32 @@ pub enum Versions {
     Latest,
     /// All, retired ones included.
     All,
+}
+
+/// Which agents are wanted.
+#[derive(Debug, Clone, Default)]
+pub struct AgentQuery {
+    /// Which of their versions.
+    pub versions: Versions,
+    /// Of this name.
+    pub name: Option<String>,
+    /// That list exactly this capability: no case folding, no part of one (spec §3.2).
+    pub capability: Option<String>,
+    /// With this text in name, description or a capability, whatever its case (spec §24.3).
+    pub text: Option<String>,
+    /// At most so many; none is all.
+    pub limit: Option<usize>,
+    /// Skips so many.
+    pub offset: usize,
+}
+
+impl AgentQuery {
+    /// Whether the state alone lets a version through.
+    fn admits(&self, agent: &AgentVersion) -> bool {
+        (!agent.retired || self.versions == Versions::All)
+            && self.name.as_ref().is_none_or(|name| agent.name.as_str() == name)
+            && self.capability.as_ref().is_none_or(|capability| agent.capabilities.contains(capability))
+    }
 }
 
 /// A registered version with its contract.
@@ -46,30 +77,53 @@ pub struct Registered {
 }
 
 impl Service {
-    /// The registered agents by name and version.
+    /// The registered agents that a query asks for, by name and version.
     pub async fn agents(
         &self,
         caller: &Caller,
-        versions: Versions,
+        query: &AgentQuery,
         consistency: Consistency,
     ) -> Result<Vec<ShownAgent>, Error> {
         let state = self.state(consistency).await?;
         let mut agents: Vec<Arc<AgentVersion>> = Vec::new();
-        for agent in state.agents(&caller.namespace) {
-            if agent.retired && versions != Versions::All {
-                continue;
-            }
+        for agent in state.agents(&caller.namespace).filter(|agent| query.admits(agent)) {
             match agents.last_mut() {
-                Some(last) if versions == Versions::Latest && last.name == agent.name => *last = agent.clone(),
+                Some(last) if query.versions == Versions::Latest && last.name == agent.name => *last = agent.clone(),
                 _ => agents.push(agent.clone()),
             }
         }
-        let mut shown = Vec::with_capacity(agents.len());
+        let (mut skip, limit) = (query.offset, query.limit.unwrap_or(usize::MAX));
+        let text = query.text.as_ref().map(|text| text.to_lowercase());
+        let mut shown = Vec::new();
         for agent in agents {
-            let contract = self.known(&agent).await?;
-            shown.push(ShownAgent { agent, contract });
+            if shown.len() >= limit {
+                break;
+            }
+            let agent = ShownAgent { contract: self.known(&agent).await?, agent };
+            if text.as_ref().is_some_and(|text| !agent.mentions(text)) {
+                continue;
+            }
+            match skip.checked_sub(1) {
+                Some(left) => skip = left,
+                None => shown.push(agent),
+            }
         }
         Ok(shown)
+    }
+
+    /// One version, retired or not.
+    pub async fn agent_version(
+        &self,
+        caller: &Caller,
+        name: &str,
+        version: &str,
+        consistency: Consistency,
+    ) -> Result<ShownAgent, Error> {
+        let state = self.state(consistency).await?;
+        let key = AgentName::new(name).ok().zip(version.parse::<Version>().ok());
+        let found = key.and_then(|(name, version)| state.agent(&caller.namespace, &name, version).cloned());
+        let agent = found.ok_or_else(|| unknown_agent(&state, caller, name, Some(version)))?;
+        Ok(ShownAgent { contract: self.known(&agent).await?, agent })
     }
 
     /// The highest version of an agent that meets a requirement.
@@ -129,16 +183,30 @@ impl Service {
 
     /// Takes an agent version out of service; its jobs finish.
     pub async fn retire(&self, caller: &Caller, name: &str, version: &str) -> Result<(), Error> {
-        let unknown = || Error::UnknownAgent {
-            name: name.chars().take(255).collect(),
-            version: Some(version.chars().take(64).collect()),
-            suggestion: None,
-        };
-        let name = AgentName::new(name).map_err(|_| unknown())?;
-        let version: Version = version.parse().map_err(|_| unknown())?;
+        let (name, version) = exactly(name, version)?;
         self.propose(caller.request(Command::RetireAgent(RetireAgent { name, version }))).await?;
         Ok(())
     }
+
+    /// Says that new jobs had better not use an agent version, and why, or takes that back.
+    pub async fn deprecate(&self, caller: &Caller, name: &str, version: &str, why: Option<&str>) -> Result<(), Error> {
+        let (name, version) = exactly(name, version)?;
+        if why.is_some_and(|why| why.len() > DEPRECATION_BYTES_MAX) {
+            return Err(Error::TooLarge { what: "the message", limit: DEPRECATION_BYTES_MAX as u64 });
+        }
+        let command = DeprecateAgent { name, version, why: why.map(Into::into) };
+        self.propose(caller.request(Command::DeprecateAgent(command))).await?;
+        Ok(())
+    }
+}
+
+/// The version that two texts name; what is no name or no version is not there.
+fn exactly(name: &str, version: &str) -> Result<(AgentName, Version), Error> {
+    AgentName::new(name).ok().zip(version.parse().ok()).ok_or_else(|| Error::UnknownAgent {
+        name: name.chars().take(255).collect(),
+        version: Some(version.chars().take(64).collect()),
+        suggestion: None,
+    })
 }
 
 fn refused(error: UnpackError) -> Error {
@@ -163,6 +231,13 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 impl ShownAgent {
+    /// Whether a text in lower case stands in what people search.
+    fn mentions(&self, text: &str) -> bool {
+        let words = [self.agent.name.as_str(), self.contract.text("/description")];
+        let capabilities = self.agent.capabilities.iter().map(String::as_str);
+        words.into_iter().chain(capabilities).any(|word| word.to_lowercase().contains(text))
+    }
+
     /// The object of lists; `name`, `version`, `description` and `capabilities` are the source system's.
     pub fn summary(&self) -> Map<String, Value> {
         let agent = &self.agent;
@@ -177,6 +252,7 @@ impl ShownAgent {
             "package_bytes": agent.package_bytes,
             "registered_at": agent.registered_at.as_unix_seconds(),
             "retired": agent.retired,
+            "deprecated": agent.deprecated.as_deref(),
             "labels": agent.labels,
         });
         match value {

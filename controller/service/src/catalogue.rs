@@ -15,7 +15,7 @@ pub struct Entry {
 
 macro_rules! catalogue {
     ($( $name:ident = $code:literal $kind:ident $title:literal; )*) => {
-        $( pub(crate) const $name: Entry = Entry { code: $code, kind: ErrorKind::$kind, title: $title }; )*
+        $( #[doc = $title] pub const $name: Entry = Entry { code: $code, kind: ErrorKind::$kind, title: $title }; )*
 
         /// All codes of the controller's doors, ascending.
         pub const ENTRIES: &[Entry] = &[$( $name, )*];
@@ -33,6 +33,7 @@ catalogue! {
     LATE = "E1109" Timeout "the body did not arrive in time";
     OUTPUT_REFUSED = "E1111" Invalid "the output does not fit the contract";
     DEPENDENCY_MISSING = "E1112" NotFound "an agent that is required is missing";
+    NOT_CONFIGURED = "E1113" NotFound "not configured";
     FOREIGN = "E2101" Denied "the request comes from another site";
     TOKEN_REFUSED = "E2102" Denied "the join token is refused";
     UNKNOWN_JOB = "E3001" NotFound "no such job";

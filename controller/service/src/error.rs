@@ -67,7 +67,10 @@ pub enum Error {
     UnknownPath,
     /// The path has other methods only.
     #[error("Method Not Allowed")]
-    NoMethod(&'static str),
+    NoMethod(String),
+    /// What the path shows is not set up here.
+    #[error("{0}")]
+    NotConfigured(&'static str),
     /// The body did not arrive in time.
     #[error("the body did not arrive in time")]
     Late,
@@ -216,6 +219,7 @@ impl Error {
             Self::Foreign(_) => catalogue::FOREIGN,
             Self::UnknownPath => catalogue::UNKNOWN_PATH,
             Self::NoMethod(_) => catalogue::NO_METHOD,
+            Self::NotConfigured(_) => catalogue::NOT_CONFIGURED,
             Self::Late => catalogue::LATE,
             Self::PackageRefused(_) => catalogue::PACKAGE_REFUSED,
             Self::UnknownJob => catalogue::UNKNOWN_JOB,

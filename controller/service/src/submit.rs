@@ -288,7 +288,7 @@ pub(crate) fn unknown_agent(state: &State, caller: &Caller, name: &str, version:
     let nearest = atlas_contract::nearest(name, known.iter().map(AgentName::as_str));
     Error::UnknownAgent {
         name: name.chars().take(255).collect(),
-        version: version.map(str::to_owned),
+        version: version.map(|version| version.chars().take(64).collect()),
         suggestion: nearest.and_then(|name| AgentName::new(name).ok()),
     }
 }

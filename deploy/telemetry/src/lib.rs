@@ -8,6 +8,8 @@ mod attributes;
 mod instrument;
 mod log;
 mod metrics;
+#[cfg(test)]
+mod reference;
 
 pub use attributes::{
     ByHealth, ByOutcome, ByReportResult, ByStatus, ByStatusCode, NodeHealth, Outcome, ReportResult, Status,

@@ -129,7 +129,7 @@ pub fn table() -> &'static [Declaration] {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::path::Path;
     use std::{fs, io};
 
@@ -137,16 +137,20 @@ mod tests {
     use crate::instrument::Kind;
     use crate::{NodeHealth, Outcome, ReportResult, Status};
 
-    #[test]
-    fn every_instrument_is_in_a_scrape() {
+    /// Instruments of which each has a line in a scrape: a family has none before its first series.
+    pub(crate) fn with_series() -> Metrics {
         let metrics = Metrics::new();
-        // A family has no line before its first series.
         drop(metrics.job_ends.get_or_create(&ByOutcome { atlas_job_outcome: Outcome::completed }));
         drop(metrics.job_count.get_or_create(&ByStatus { atlas_job_status: Status::running }));
         drop(metrics.node_count.get_or_create(&ByHealth { atlas_node_health: NodeHealth::ready }));
         drop(metrics.reports.get_or_create(&ByReportResult { atlas_report_result: ReportResult::fenced }));
         drop(metrics.http_request_duration.get_or_create(&ByStatusCode { http_response_status_code: 200 }));
-        let text = metrics.render();
+        metrics
+    }
+
+    #[test]
+    fn every_instrument_is_in_a_scrape() {
+        let text = with_series().render();
         for declaration in table() {
             let scrape = declaration.scrape_name();
             let family = scrape.trim_end_matches("_total");

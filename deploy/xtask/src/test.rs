@@ -1,7 +1,7 @@
 //! `cargo xtask test`: the doc tests, then every other test of the workspace, whose closing line is the last thing printed.
 //!
 //! The tests that start programs find them in the folder named by `ATLAS_TEST_BIN_DIR`, which is built here first, so that
-//! they never run an old one. No test needs a database, a browser or the network.
+//! they never run an old one. No test needs a database, a browser or the network; what is installed here stays in `target/`.
 
 use std::process::Command;
 
@@ -21,6 +21,7 @@ pub(crate) struct Options {
 pub(crate) fn run_all(options: &Options) -> Result<()> {
     require_python()?;
     tools::want("ip", "iproute2");
+    let schemathesis = tools::want_python("schemathesis", "4.32.5");
     // With the tests, so that programs and tests share one set of features, and each crate is compiled once.
     run(&mut cargo(&["build", "--workspace", "--bins", "--tests", "--locked"]))?;
     if options.filter.is_empty() {
@@ -32,6 +33,9 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
         eprintln!("xtask: cargo-nextest is not installed: using cargo test");
         cargo(&["test", "--workspace", "--locked", "--lib", "--bins", "--tests", "--no-fail-fast"])
     };
+    if let Some(program) = schemathesis {
+        tests.env("ATLAS_TEST_SCHEMATHESIS", program);
+    }
     run(tests.args(&options.filter).env("ATLAS_TEST_BIN_DIR", target_dir().join("debug")))
 }
 

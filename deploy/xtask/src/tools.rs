@@ -1,6 +1,9 @@
 //! Programs that some tests need beyond Rust: installed where that is possible, else said to be missing.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
+
+use crate::command::target_dir;
 
 /// Sees that `program` is there; installs its Debian package if it is not. Without it some tests are skipped, which is said here
 /// because a runner does not show what a passing test prints.
@@ -16,6 +19,32 @@ pub(crate) fn want(program: &str, package: &str) {
     if !installed {
         eprintln!("xtask: \"{program}\" could not be installed: what needs it is skipped");
     }
+}
+
+/// Installs a Python program of that name and version into an environment of its own below the target folder, once, and tells
+/// where it is. None if it cannot be: what needs it is skipped, which is said here.
+pub(crate) fn want_python(name: &str, version: &str) -> Option<PathBuf> {
+    let environment = target_dir().join("tools").join(format!("{name}-{version}"));
+    let program = environment.join("bin").join(name);
+    if program.is_file() {
+        return Some(program);
+    }
+    eprintln!("xtask: installing {name} {version} for the tests");
+    let quiet = |command: &mut Command| {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    let made = quiet(Command::new("python3").args(["-m", "venv"]).arg(&environment));
+    let package = format!("{name}=={version}");
+    let pip = environment.join("bin").join("pip");
+    if made && quiet(Command::new(pip).args(["install", "--disable-pip-version-check", &package])) && program.is_file()
+    {
+        return Some(program);
+    }
+    // Half an environment would pass for a whole one the next time.
+    let _ = std::fs::remove_dir_all(&environment);
+    eprintln!("xtask: {name} could not be installed: what needs it is skipped");
+    None
 }
 
 fn is_there(program: &str) -> bool {

@@ -100,6 +100,8 @@ pub struct AgentVersion {
     pub registered_seq: Seq,
     /// Retired versions take no new jobs; running and waiting ones finish.
     pub retired: bool,
+    /// Why new jobs had better use another version. It goes on taking them.
+    pub deprecated: Option<Arc<str>>,
 }
 
 /// The agent version that a job runs: resolved once, at the door, and never again.

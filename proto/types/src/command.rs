@@ -74,6 +74,8 @@ pub enum Command {
     RevokeJoinToken(RevokeJoinToken),
     /// A controller joins with a token.
     JoinMember(JoinMember),
+    /// Says that new jobs had better not use an agent version, or takes that back.
+    DeprecateAgent(DeprecateAgent),
 }
 
 impl Command {
@@ -108,6 +110,7 @@ impl Command {
             | Self::CreateJoinToken(_)
             | Self::RevokeJoinToken(_)
             | Self::JoinMember(_) => Level(2),
+            Self::DeprecateAgent(_) => Level(3),
         }
     }
 }
@@ -142,6 +145,17 @@ pub struct RetireAgent {
     pub name: AgentName,
     /// Its version.
     pub version: Version,
+}
+
+/// Says that new jobs had better not use an agent version, which goes on taking them, or takes that back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeprecateAgent {
+    /// Its name.
+    pub name: AgentName,
+    /// Its version.
+    pub version: Version,
+    /// What people are told; none takes it back.
+    pub why: Option<Arc<str>>,
 }
 
 /// A worker's hello. A new boot id is a new epoch and loses the older epoch's leases; the same boot id is a resume, which

@@ -26,10 +26,10 @@ mod version;
 
 pub use agent::{AgentKind, AgentPin, AgentVersion, Effects, RetryRule, RunSpec, Timeouts};
 pub use command::{
-    CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DrainNode, FailJob, FailPending,
-    GrantLease, JoinMember, LoseLease, LoseNode, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, ReportDigest,
-    Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, SinkAck, StartJob, SubmitJob, Usage,
-    Verdict, WakeJob, WarmChanged,
+    CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeprecateAgent, DrainNode, FailJob,
+    FailPending, GrantLease, JoinMember, LoseLease, LoseNode, PruneJobs, RegisterAgent, RegisterNode, RemoveNode,
+    ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, SinkAck, StartJob,
+    SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Level, Parent};

@@ -37,6 +37,8 @@ mod members;
 #[cfg(test)]
 mod membership;
 #[cfg(test)]
+mod openapi;
+#[cfg(test)]
 mod pair;
 #[cfg(test)]
 mod reload;

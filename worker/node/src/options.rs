@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Confinement;
 
+#[cfg(test)]
+mod reference;
+
 /// What a worker needs to know.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -162,31 +165,31 @@ pub struct Configuration {
     /// A controller's worker door; repeatable.
     #[arg(long = "controller", env = "ATLAS_CONTROLLERS", value_delimiter = ',', value_name = "HOST:PORT")]
     pub controllers: Option<Vec<String>>,
-    /// Where packages are kept.
+    /// Where packages are kept; ./.atlas-worker if not given.
     #[arg(long, env = "ATLAS_WORKER_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Most jobs at once; the larger of 4 and the number of cores if not given.
     #[arg(long, env = "ATLAS_PLACES", value_name = "N")]
     pub places: Option<u32>,
-    /// Idle slots kept for each agent version.
+    /// Idle slots kept for each agent version; 2 if not given.
     #[arg(long, env = "ATLAS_WARM_POOL_SIZE", value_name = "N")]
     pub warm_pool_size: Option<u32>,
-    /// How long a slot may be idle, such as 300s.
+    /// How long a slot may be idle; 300s if not given.
     #[arg(long, env = "ATLAS_IDLE_TIMEOUT", value_name = "TIME")]
     pub idle_timeout: Option<String>,
-    /// How long running attempts may go on when the worker stops.
+    /// How long running attempts may go on when the worker stops; 10s if not given.
     #[arg(long, env = "ATLAS_DRAIN_TIMEOUT", value_name = "TIME")]
     pub drain_timeout: Option<String>,
-    /// Time between the polite and the hard signal when the worker gives up an attempt.
+    /// Time between the polite and the hard signal when the worker gives up an attempt; 2s if not given.
     #[arg(long, env = "ATLAS_STOP_GRACE", value_name = "TIME")]
     pub stop_grace: Option<String>,
-    /// Longest output of one job, such as 8MiB.
+    /// Longest output of one job; 8MiB if not given.
     #[arg(long, env = "ATLAS_OUTPUT_MAX", value_name = "SIZE")]
     pub output_max: Option<String>,
-    /// Most bytes of log lines of one attempt.
+    /// Most bytes of log lines of one attempt; 1MiB if not given.
     #[arg(long, env = "ATLAS_LOG_MAX", value_name = "SIZE")]
     pub log_max: Option<String>,
-    /// Most bytes of unpacked packages and of the environments made for them.
+    /// Most bytes of unpacked packages and of the environments made for them; 4GiB if not given.
     #[arg(long, env = "ATLAS_PACKAGE_CACHE_MAX", value_name = "SIZE")]
     pub package_cache_max: Option<String>,
     /// An environment variable that agents get; repeatable.
@@ -213,10 +216,10 @@ pub struct Configuration {
     /// Declare a device file that jobs may share; repeatable.
     #[arg(long = "pool-device", env = "ATLAS_POOL_DEVICES", value_delimiter = ',', value_name = "PATH")]
     pub pool_devices: Option<Vec<String>>,
-    /// Whether jobs' demands are checked against the hardware, on or off; off, any job fits while there is a place.
+    /// Whether jobs' demands are checked against the hardware, on (if not given) or off; off, any job fits while there is a place.
     #[arg(long, env = "ATLAS_HARDWARE_CHECKS", value_name = "on|off")]
     pub hardware_checks: Option<String>,
-    /// The Python interpreter.
+    /// The Python interpreter; the newest of python3.13 to python3 on the path if not given.
     #[arg(long, env = "ATLAS_PYTHON", value_name = "PROGRAM")]
     pub python: Option<PathBuf>,
     /// How agents' process trees are held: pid-namespace, user-pid-namespace or subreaper; the firmest possible if not given.
@@ -225,7 +228,7 @@ pub struct Configuration {
     /// Serve the command @noop in this process, for benchmarks.
     #[arg(long, env = "ATLAS_NOOP", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub noop: Option<bool>,
-    /// What to log, such as info or warn,atlas_worker=debug.
+    /// What to log, such as warn,atlas_worker=debug; info if not given.
     #[arg(long, env = "ATLAS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
 }

@@ -5,6 +5,9 @@ use serde_json::Value;
 use super::Warning;
 use crate::violation::{member, nearest};
 
+/// How many unknown keys are compared with the known ones.
+const SUGGESTIONS_MAX: usize = 100;
+
 /// Warns of each key of `document` that `rules` do not know; within `additionalProperties` any name is known.
 pub(super) fn unknown(rules: &Value, document: &Value) -> Vec<Warning> {
     let mut warnings = Vec::new();
@@ -24,7 +27,10 @@ fn walk(rules: &Value, value: &Value, pointer: &str, warnings: &mut Vec<Warning>
                 match known.iter().find(|(key, _)| *key == name) {
                     Some((_, rules)) => walk(rules, value, &member(pointer, name), warnings),
                     None => {
-                        let suggestion = nearest(name, known.iter().map(|(key, _)| key.as_str())).map(str::to_owned);
+                        // Nobody misspells so many: the rest are not worth a comparison each.
+                        let compared = warnings.len() < SUGGESTIONS_MAX;
+                        let meant = compared.then(|| nearest(name, known.iter().map(|(key, _)| key.as_str())));
+                        let suggestion = meant.flatten().map(str::to_owned);
                         warnings.push(Warning { pointer: member(pointer, name), suggestion });
                     }
                 }

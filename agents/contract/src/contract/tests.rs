@@ -273,6 +273,18 @@ fn schemas_are_checked_when_asked() {
     assert!(input.is_valid(&Value::from(5)));
 }
 
+#[test]
+fn ranges_of_required_agents_are_checked_when_asked() {
+    let contract =
+        accepted(&with("  requires: {agents: [a, {name: b, version: newest}, {name: c, version: ^1.0.0}]}\n"));
+    let error = contract.check_requirements().expect_err("one range says nothing");
+    let lines: Vec<String> = error.violations().iter().map(|v| format!("{}: {}\n", v.pointer, v.message)).collect();
+    expect![[r#"
+        /agent/requires/agents/1/version: "newest" is not a version requirement; use 1.2.3, ^1.2.3, ~1.2.3, >=1.2.3, >1.2.3 or *
+    "#]]
+    .assert_eq(&lines.concat());
+}
+
 proptest! {
     #[test]
     fn any_bytes_give_a_contract_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..300)) {

@@ -44,7 +44,7 @@ pub(super) fn explained(root: Root<'_>, value: &Value, errors: &[ValidationError
             Kind::AdditionalProperties { .. } | Kind::UnevaluatedProperties { .. } | Kind::FalseSchema
                 if violation.rule.ends_with("Properties") =>
             {
-                for name in &context.unexpected() {
+                for name in context.unexpected().iter().take(VIOLATIONS_MAX - lines.len().min(VIOLATIONS_MAX)) {
                     let suggestion = context.suggestion(name);
                     let message = match &suggestion {
                         Some(meant) => format!("not allowed here; did you mean \"{meant}\"?"),

@@ -1,23 +1,53 @@
 //! `/api/agents` (spec §15.9, and ours).
 
-use atlas_service::{Caller, Versions};
+use atlas_service::{AgentQuery, Caller, ShownAgent, Versions};
 use http::StatusCode;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::HttpDoor;
-use super::answer::{Answer, json};
+use super::answer::{Answer, Response, json};
 use super::request::Request;
 
 /// `GET /api/agents`: every version that takes jobs; `?all=false` the latest of each name, `?all=true` retired ones too.
 pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
-    let versions = match request.query().get("all").as_deref() {
-        Some("true") => Versions::All,
-        Some("false") => Versions::Latest,
-        _ => Versions::Registered,
+    let query = request.query();
+    let wanted = AgentQuery {
+        versions: match query.get("all").as_deref() {
+            Some("true") => Versions::All,
+            Some("false") => Versions::Latest,
+            _ => Versions::Registered,
+        },
+        name: query.filled("name"),
+        capability: query.filled("capability"),
+        text: query.filled("q"),
+        limit: query.filled("limit").map(|_| query.limit()),
+        offset: query.offset()?,
     };
-    let agents = door.service.agents(caller, versions, request.consistency()).await?;
+    let agents = door.service.agents(caller, &wanted, request.consistency()).await?;
+    Ok(listed(&agents))
+}
+
+/// `GET /api/agents/{name}/versions`: the versions of one name, retired ones included.
+pub(crate) async fn versions(door: &HttpDoor, caller: &Caller, request: &Request, name: &str) -> Answer {
+    let wanted = AgentQuery { versions: Versions::All, name: Some(name.to_owned()), ..AgentQuery::default() };
+    let agents = door.service.agents(caller, &wanted, request.consistency()).await?;
+    if agents.is_empty() {
+        // Says which name may have been meant.
+        door.service.agent(caller, name, None, request.consistency()).await?;
+    }
+    Ok(listed(&agents))
+}
+
+/// `GET /api/agents/{name}/versions/{version}`.
+pub(crate) async fn version(door: &HttpDoor, caller: &Caller, request: &Request, name: &str, version: &str) -> Answer {
+    let agent = door.service.agent_version(caller, name, version, request.consistency()).await?;
+    Ok(json(StatusCode::OK, &Value::Object(agent.details())))
+}
+
+fn listed(agents: &[ShownAgent]) -> Response {
     let agents: Vec<Value> = agents.iter().map(|agent| Value::Object(agent.summary())).collect();
-    Ok(json(StatusCode::OK, &Value::Array(agents)))
+    json(StatusCode::OK, &Value::Array(agents))
 }
 
 /// `GET /api/agents/{name}[?version=]`.
@@ -38,6 +68,28 @@ pub(crate) async fn register(door: &HttpDoor, caller: &Caller, request: &mut Req
         "changed": registered.changed,
     });
     Ok(json(StatusCode::CREATED, &body))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DeprecateBody {
+    #[serde(default)]
+    message: String,
+    deprecated: Option<bool>,
+}
+
+/// `POST /api/agents/{name}/versions/{version}/deprecate`: with `{"deprecated": false}` the mark is taken back.
+pub(crate) async fn deprecate(
+    door: &HttpDoor,
+    caller: &Caller,
+    request: &mut Request,
+    name: &str,
+    version: &str,
+) -> Answer {
+    let body: DeprecateBody = request.read_json(door).await?;
+    let why = body.deprecated.unwrap_or(true).then_some(&*body.message);
+    door.service.deprecate(caller, name, version, why).await?;
+    Ok(json(StatusCode::OK, &json!({ "deprecated": why })))
 }
 
 /// `DELETE /api/agents/{name}/versions/{version}`: takes it out of service.

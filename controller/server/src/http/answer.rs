@@ -2,8 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use atlas_service::json as text;
-use atlas_types::ErrorKind;
+use atlas_service::{Entry, catalogue, json as text};
 use atlas_wire::error::http_status;
 use axum::body::Body;
 use http::StatusCode;
@@ -25,7 +24,7 @@ pub(crate) enum Problem {
     /// The service says why.
     Service(atlas_service::Error),
     /// The path has other methods only.
-    NoMethod(&'static str),
+    NoMethod(String),
     /// The body did not arrive in time.
     Late,
 }
@@ -40,12 +39,12 @@ impl Problem {
         match self {
             Self::Service(error) => service_error(&error, problem),
             Self::NoMethod(methods) => {
-                let error = atlas_service::Error::NoMethod(methods);
-                let mut response = with_status(&error, StatusCode::METHOD_NOT_ALLOWED, problem);
-                response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+                let allow = HeaderValue::from_str(&methods);
+                let mut response = service_error(&atlas_service::Error::NoMethod(methods), problem);
+                response.headers_mut().extend(allow.map(|allow| (ALLOW, allow)));
                 response
             }
-            Self::Late => with_status(&atlas_service::Error::Late, StatusCode::REQUEST_TIMEOUT, problem),
+            Self::Late => service_error(&atlas_service::Error::Late, problem),
         }
     }
 }
@@ -84,16 +83,18 @@ pub(crate) fn plain_error(status: StatusCode, message: &str) -> Response {
     json(status, &json!({ "error": message }))
 }
 
-fn status_of(kind: ErrorKind) -> StatusCode {
-    StatusCode::from_u16(http_status(kind)).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+/// The status of an error: that of its kind, unless HTTP has one of its own for it.
+pub(crate) fn status_of(entry: &Entry) -> StatusCode {
+    match *entry {
+        catalogue::NO_METHOD => StatusCode::METHOD_NOT_ALLOWED,
+        catalogue::LATE => StatusCode::REQUEST_TIMEOUT,
+        Entry { kind, .. } => StatusCode::from_u16(http_status(kind)).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+    }
 }
 
 fn service_error(error: &atlas_service::Error, problem: bool) -> Response {
-    with_status(error, status_of(error.kind()), problem)
-}
-
-fn with_status(error: &atlas_service::Error, status: StatusCode, problem: bool) -> Response {
     let entry = error.entry();
+    let status = status_of(&entry);
     let mut response = if problem {
         let mut response = json(status, &problem_document(error, status));
         response.headers_mut().insert(CONTENT_TYPE, PROBLEM);

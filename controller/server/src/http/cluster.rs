@@ -43,7 +43,7 @@ struct TokenBody {
 
 /// `POST /api/cluster/join-tokens`.
 pub(crate) async fn create_token(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
-    let body: TokenBody = read(door, request).await?;
+    let body: TokenBody = request.read_json(door).await?;
     let kind = match body.kind.as_deref() {
         None | Some("controller") => JoinKind::Controller,
         Some("worker") => JoinKind::Worker,
@@ -75,7 +75,7 @@ struct RevokeBody {
 
 /// `POST /api/cluster/join-tokens/revoke`: in the body, since paths end up in logs.
 pub(crate) async fn revoke_token(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
-    let body: RevokeBody = read(door, request).await?;
+    let body: RevokeBody = request.read_json(door).await?;
     let token: Token = body.token.parse().map_err(|error| Problem::malformed(format!("'token': {error}")))?;
     door.cluster.revoke_token(caller, &token).await?;
     Ok(json(StatusCode::OK, &json!({ "revoked": true })))
@@ -89,15 +89,8 @@ struct TransferBody {
 
 /// `POST /api/cluster/transfer-leader`: to a member by number or name, or to the one that is furthest.
 pub(crate) async fn transfer_leader(door: &HttpDoor, request: &mut Request) -> Answer {
-    let body: TransferBody = read(door, request).await?;
+    let body: TransferBody = request.read_json(door).await?;
     let to = body.to.as_deref().map(|name| door.cluster.find(name)).transpose()?;
     let (leader, term) = door.cluster.hand_over(to).await?;
     Ok(json(StatusCode::OK, &json!({ "leader": door.cluster.label(leader), "term": term })))
-}
-
-/// The body, JSON; none is an object without members.
-async fn read<T: for<'de> Deserialize<'de>>(door: &HttpDoor, request: &mut Request) -> Result<T, Problem> {
-    let body = request.body(door, door.limits.body_bytes_max).await?;
-    let body: &[u8] = if body.is_empty() { b"{}" } else { &body };
-    serde_json::from_slice(body).map_err(|error| Problem::malformed(error.to_string()))
 }

@@ -64,7 +64,7 @@ pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) ->
         since: time("since")?,
         until: time("until")?,
         limit: query.limit(),
-        offset: usize::try_from(query.count("offset")?.unwrap_or(0).min(1_000_000)).unwrap_or(0),
+        offset: query.offset()?,
     };
     let view = request.view();
     let jobs = door.service.jobs(caller, &wanted, view, request.consistency()).await?;

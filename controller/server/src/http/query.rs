@@ -43,6 +43,11 @@ impl<'a> Query<'a> {
         Ok(Some(number))
     }
 
+    /// `offset`: how many to skip; nobody has more than a million.
+    pub(crate) fn offset(&self) -> Result<usize, Problem> {
+        Ok(usize::try_from(self.count("offset")?.unwrap_or(0).min(1_000_000)).unwrap_or(0))
+    }
+
     /// A time in seconds, at most `max`.
     pub(crate) fn seconds(&self, name: &str, max: Duration) -> Result<Option<Duration>, Problem> {
         let Some(text) = self.filled(name) else { return Ok(None) };

@@ -10,6 +10,7 @@ use http::header::ACCEPT;
 use http::{Method, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
+use serde::de::DeserializeOwned;
 
 use super::answer::Problem;
 use super::query::Query;
@@ -47,14 +48,16 @@ impl Request {
     /// The other site that a browser sends this request for, if there is one: of a page from elsewhere that changes something, or
     /// of a host name that somebody made point at this machine.
     pub(crate) fn foreign(&self, loopback: bool) -> Option<String> {
-        let host = self.header("host").unwrap_or_default();
-        if loopback && !host.is_empty() && !is_this_machine(host) {
+        // What is no text names no machine of ours either.
+        let host = self.parts.headers.get("host").map(|host| String::from_utf8_lossy(host.as_bytes()));
+        let host = host.unwrap_or_default();
+        if loopback && !host.is_empty() && !is_this_machine(&host) {
             return Some(host.chars().take(255).collect());
         }
         let origin = self.header("origin")?;
         let site = origin.split_once("://").map_or(origin, |(_, site)| site);
         let reads = matches!(*self.method(), Method::GET | Method::HEAD) && self.header("upgrade").is_none();
-        (!reads && site != host).then(|| origin.chars().take(255).collect())
+        (!reads && site != &*host).then(|| origin.chars().take(255).collect())
     }
 
     fn accepts(&self, media_type: &str) -> bool {
@@ -128,6 +131,13 @@ impl Request {
     /// The same as it stands, for streams whose events have ids of another form.
     pub(crate) fn last_event(&self) -> Option<String> {
         self.header("last-event-id").map(str::to_owned).or_else(|| self.query().filled("after"))
+    }
+
+    /// Reads the body as JSON; none is an object without members.
+    pub(crate) async fn read_json<T: DeserializeOwned>(&mut self, door: &HttpDoor) -> Result<T, Problem> {
+        let body = self.body(door, door.limits.body_bytes_max).await?;
+        let body: &[u8] = if body.is_empty() { b"{}" } else { &body };
+        serde_json::from_slice(body).map_err(|error| Problem::malformed(error.to_string()))
     }
 
     /// Reads the body, up to `max` bytes and for no longer than the door waits.

@@ -16,9 +16,12 @@ pub(crate) enum Route {
     JobEvents(String),
     JobLogs(String),
     Events,
+    Socket,
     Agents,
     Agent(String),
+    AgentVersions(String),
     AgentVersion(String, String),
+    AgentDeprecate(String, String),
     Nodes,
     Node(String),
     NodeAction(String, NodeAction),
@@ -35,6 +38,9 @@ pub(crate) enum Route {
     Figures,
     FiguresOf(String),
     Metrics,
+    OpenApi,
+    Skills,
+    SecurityPolicy,
 }
 
 impl Route {
@@ -57,10 +63,15 @@ impl Route {
             ["api", "jobs", id, "resolve"] => Self::JobResolve(name(id)?),
             ["api", "jobs", id, "events"] => Self::JobEvents(name(id)?),
             ["api", "jobs", id, "logs"] => Self::JobLogs(name(id)?),
-            ["api", "events"] | ["ws"] => Self::Events,
+            ["api", "events"] => Self::Events,
+            ["ws"] => Self::Socket,
             ["api", "agents"] => Self::Agents,
             ["api", "agents", agent] => Self::Agent(name(agent)?),
+            ["api", "agents", agent, "versions"] => Self::AgentVersions(name(agent)?),
             ["api", "agents", agent, "versions", version] => Self::AgentVersion(name(agent)?, name(version)?),
+            ["api", "agents", agent, "versions", version, "deprecate"] => {
+                Self::AgentDeprecate(name(agent)?, name(version)?)
+            }
             ["api", "nodes"] => Self::Nodes,
             ["api", "nodes", node] => Self::Node(name(node)?),
             ["api", "nodes", node, action] => Self::NodeAction(name(node)?, node_action(action)?),
@@ -77,19 +88,53 @@ impl Route {
             ["api", "metrics"] => Self::Figures,
             ["api", "metrics", agent] => Self::FiguresOf(name(agent)?),
             ["metrics"] => Self::Metrics,
+            ["api", "openapi.json"] => Self::OpenApi,
+            ["api", "skills"] => Self::Skills,
+            ["api", "security", "policy"] => Self::SecurityPolicy,
             _ => return None,
         })
     }
 
-    /// The methods that the path has.
-    pub(crate) fn methods(&self) -> &'static str {
+    /// The path as the table of operations writes it.
+    pub(crate) fn template(&self) -> &'static str {
         match self {
-            Self::Jobs | Self::Agents => "GET, POST",
-            Self::Job(_) | Self::Node(_) => "GET, DELETE",
-            Self::JobCancel(_) | Self::JobRetry(_) | Self::JobResolve(_) | Self::NodeAction(..) => "POST",
-            Self::JoinTokens | Self::JoinTokenRevoke | Self::TransferLeader => "POST",
-            Self::AgentVersion(..) | Self::Member(_) => "DELETE",
-            _ => "GET",
+            Self::Jobs => "/api/jobs",
+            Self::Job(_) => "/api/jobs/{id}",
+            Self::JobWait(_) => "/api/jobs/{id}/wait",
+            Self::JobCancel(_) => "/api/jobs/{id}/cancel",
+            Self::JobRetry(_) => "/api/jobs/{id}/retry",
+            Self::JobResolve(_) => "/api/jobs/{id}/resolve",
+            Self::JobEvents(_) => "/api/jobs/{id}/events",
+            Self::JobLogs(_) => "/api/jobs/{id}/logs",
+            Self::Events => "/api/events",
+            Self::Socket => "/ws",
+            Self::Agents => "/api/agents",
+            Self::Agent(_) => "/api/agents/{name}",
+            Self::AgentVersions(_) => "/api/agents/{name}/versions",
+            Self::AgentVersion(..) => "/api/agents/{name}/versions/{version}",
+            Self::AgentDeprecate(..) => "/api/agents/{name}/versions/{version}/deprecate",
+            Self::Nodes => "/api/nodes",
+            Self::Node(_) => "/api/nodes/{name}",
+            Self::NodeAction(_, NodeAction::Drain) => "/api/nodes/{name}/drain",
+            Self::NodeAction(_, NodeAction::Cordon) => "/api/nodes/{name}/cordon",
+            Self::NodeAction(_, NodeAction::Uncordon) => "/api/nodes/{name}/uncordon",
+            Self::NodeAction(_, NodeAction::Remove) => "/api/nodes/{name}/remove",
+            Self::Cluster => "/api/cluster",
+            Self::Members => "/api/cluster/members",
+            Self::Member(_) => "/api/cluster/members/{member}",
+            Self::JoinTokens => "/api/cluster/join-tokens",
+            Self::JoinTokenRevoke => "/api/cluster/join-tokens/revoke",
+            Self::TransferLeader => "/api/cluster/transfer-leader",
+            Self::Snapshot => "/api/cluster/snapshot",
+            Self::Health => "/api/health",
+            Self::Ready => "/api/ready",
+            Self::Version => "/api/version",
+            Self::Figures => "/api/metrics",
+            Self::FiguresOf(_) => "/api/metrics/{agent}",
+            Self::Metrics => "/metrics",
+            Self::OpenApi => "/api/openapi.json",
+            Self::Skills => "/api/skills",
+            Self::SecurityPolicy => "/api/security/policy",
         }
     }
 
@@ -102,10 +147,13 @@ impl Route {
                 | Self::JobEvents(_)
                 | Self::JobWait(_)
                 | Self::Events
+                | Self::Socket
                 | Self::Health
                 | Self::Agents
                 | Self::Figures
                 | Self::FiguresOf(_)
+                | Self::Skills
+                | Self::SecurityPolicy
         )
     }
 }
@@ -128,7 +176,7 @@ mod tests {
         assert_eq!(Route::of("/api/jobs"), Some(Route::Jobs));
         assert_eq!(Route::of("/api/jobs/job%2D1"), Some(Route::Job("job-1".to_owned())));
         assert_eq!(Route::of("/api/jobs/a/wait"), Some(Route::JobWait("a".to_owned())));
-        assert_eq!(Route::of("/ws"), Some(Route::Events));
+        assert_eq!(Route::of("/ws"), Some(Route::Socket));
         assert_eq!(Route::of("/api/nodes/n1/drain"), Some(Route::NodeAction("n1".to_owned(), NodeAction::Drain)));
     }
 

@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_reference_page_is_fresh() {
+    fn generated_reference_of_options_is_fresh() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/controller-options.md");
         if std::env::var_os("UPDATE_EXPECT").is_some() {
             fs::write(&path, reference()).expect("writable");

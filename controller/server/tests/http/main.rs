@@ -2,5 +2,6 @@
 
 mod client;
 mod hostile;
+mod registry;
 mod shapes;
 mod streams;

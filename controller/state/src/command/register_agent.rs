@@ -21,6 +21,8 @@ pub(super) fn apply(command: &RegisterAgent, change: &mut Change<'_>) -> Result<
         return Ok(Outcome::Done);
     }
 
+    // The mark is for a package: another one under the same version has to earn its own.
+    let deprecated = old.filter(|old| old.digest == command.digest).and_then(|old| old.deprecated.clone());
     let agent = Arc::new(AgentVersion {
         namespace: namespace.clone(),
         name: command.name.clone(),
@@ -35,6 +37,7 @@ pub(super) fn apply(command: &RegisterAgent, change: &mut Change<'_>) -> Result<
         registered_at: change.at,
         registered_seq: state.seq,
         retired: false,
+        deprecated,
     });
     change.put_agent(agent);
     Ok(Outcome::Done)

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentKind, AgentPin, Allocation, Architecture, BootId, CancelJob, ClusterConfig, Command, CompleteJob,
-    ConfigureCluster, Cordon, CreateJoinToken, Demand, Digest, DrainNode, Effects, EventSeq, FailJob, FailPending,
-    Failure, FailureKind, FencingToken, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember, LoseLease,
-    LoseNode, MemberId, Micros, NodeEpoch, NodeId, Payload, PayloadBody, PruneJobs, RegisterAgent, RegisterNode,
-    RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule, RevokeJoinToken, RunSpec, SinkAck, StartJob,
-    SubmitJob, Timeouts, Usage, Verdict, Version, WakeJob, WarmChanged,
+    ConfigureCluster, Cordon, CreateJoinToken, Demand, DeprecateAgent, Digest, DrainNode, Effects, EventSeq, FailJob,
+    FailPending, Failure, FailureKind, FencingToken, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember,
+    LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId, Payload, PayloadBody, PruneJobs, RegisterAgent,
+    RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule, RevokeJoinToken, RunSpec,
+    SinkAck, StartJob, SubmitJob, Timeouts, Usage, Verdict, Version, WakeJob, WarmChanged,
 };
 
 use super::script::{Run, Words, agent};
@@ -18,6 +18,11 @@ pub(crate) fn command(run: &Run, words: &Words<'_>) -> Command {
     match words.word(0) {
         "agent" => Command::RegisterAgent(register_agent(words)),
         "retire" => Command::RetireAgent(RetireAgent { name: agent(words.word(1)), version: version(words) }),
+        "deprecate" => Command::DeprecateAgent(DeprecateAgent {
+            name: agent(words.word(1)),
+            version: version(words),
+            why: words.text("why").map(Into::into),
+        }),
         "node" => Command::RegisterNode(RegisterNode {
             node: node(words.word(1)),
             boot_id: BootId(words.or("boot", 1)),

@@ -122,7 +122,8 @@ impl Run {
         let line = match &record.event {
             Event::Agent { agent } => {
                 let retired = if agent.retired { " retired" } else { "" };
-                format!("agent {} {}{retired}", agent.name, agent.version)
+                let why = agent.deprecated.as_ref().map(|why| format!(" deprecated: {why}")).unwrap_or_default();
+                format!("agent {} {}{retired}{why}", agent.name, agent.version)
             }
             Event::Node { node } => {
                 let marks = [(node.cordoned, " cordoned"), (node.draining, " draining")];

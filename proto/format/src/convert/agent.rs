@@ -70,6 +70,7 @@ impl From<&AgentVersion> for proto::AgentVersion {
             registered_at_us: agent.registered_at.0,
             registered_seq: agent.registered_seq.0,
             retired: agent.retired,
+            deprecated: agent.deprecated.as_deref().map(str::to_owned),
         }
     }
 }
@@ -92,6 +93,7 @@ impl TryFrom<proto::AgentVersion> for AgentVersion {
             registered_at: Timestamp(agent.registered_at_us),
             registered_seq: Seq(agent.registered_seq),
             retired: agent.retired,
+            deprecated: agent.deprecated.map(Into::into),
         })
     }
 }

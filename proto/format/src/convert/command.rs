@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentKind, AgentName, AgentPin, CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken,
-    DrainNode, EventSeq, FailJob, FailPending, Failure, FencingToken, GrantLease, JobId, JoinKind, JoinMember,
-    LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId, Payload, PruneJobs, RegisterAgent, RegisterNode,
-    RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, Seq, SinkAck,
-    StartJob, SubmitJob, Verdict, WakeJob, WarmChanged,
+    DeprecateAgent, DrainNode, EventSeq, FailJob, FailPending, Failure, FencingToken, GrantLease, JobId, JoinKind,
+    JoinMember, LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId, Payload, PruneJobs, RegisterAgent,
+    RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken,
+    Seq, SinkAck, StartJob, SubmitJob, Verdict, WakeJob, WarmChanged,
 };
 
 use super::node::boot_id;
@@ -39,6 +39,11 @@ impl From<&Command> for Message {
             Command::RetireAgent(command) => Self::RetireAgent(proto::RetireAgent {
                 name: command.name.to_string(),
                 version: Some(command.version.into()),
+            }),
+            Command::DeprecateAgent(command) => Self::DeprecateAgent(proto::DeprecateAgent {
+                name: command.name.to_string(),
+                version: Some(command.version.into()),
+                why: command.why.as_deref().map(str::to_owned),
             }),
             Command::RegisterNode(command) => Self::RegisterNode(proto::RegisterNode {
                 node_id: command.node.to_string(),
@@ -129,6 +134,11 @@ impl TryFrom<Message> for Command {
             Message::RetireAgent(message) => Self::RetireAgent(RetireAgent {
                 name: name("retire_agent.name", &message.name, AgentName::new)?,
                 version: required("retire_agent.version", message.version)?.into(),
+            }),
+            Message::DeprecateAgent(message) => Self::DeprecateAgent(DeprecateAgent {
+                name: name("deprecate_agent.name", &message.name, AgentName::new)?,
+                version: required("deprecate_agent.version", message.version)?.into(),
+                why: message.why.map(Into::into),
             }),
             Message::RegisterNode(message) => Self::RegisterNode(RegisterNode {
                 node: node("register_node.node_id", &message.node_id)?,

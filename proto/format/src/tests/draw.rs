@@ -249,6 +249,7 @@ impl Draw {
             registered_at: Timestamp(self.i64()),
             registered_seq: Seq(self.u64()),
             retired: self.flag(),
+            deprecated: self.option(Self::text).map(Into::into),
         }
     }
 
@@ -358,7 +359,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(26) {
+        match self.below(27) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -435,6 +436,11 @@ impl Draw {
                 uses: self.u32(),
             }),
             24 => Command::RevokeJoinToken(RevokeJoinToken { hash: Digest(self.array()) }),
+            25 => Command::DeprecateAgent(DeprecateAgent {
+                name: self.agent_name(),
+                version: self.version(),
+                why: self.option(Self::text).map(Into::into),
+            }),
             _ => Command::JoinMember(JoinMember { hash: Digest(self.array()), above: MemberId(self.u64()) }),
         }
     }

@@ -126,6 +126,7 @@ fn name(command: &Command) -> &'static str {
     match command {
         Command::RegisterAgent(_) => "register_agent",
         Command::RetireAgent(_) => "retire_agent",
+        Command::DeprecateAgent(_) => "deprecate_agent",
         Command::RegisterNode(_) => "register_node",
         Command::DrainNode(_) => "drain_node",
         Command::Cordon(_) => "cordon",
@@ -157,7 +158,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 29;
+const NAMES: usize = 30;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -175,6 +176,7 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
             labels: labels(),
         }),
         Command::RetireAgent(RetireAgent { name: agent(), version: VERSION }),
+        Command::DeprecateAgent(DeprecateAgent { name: agent(), version: VERSION, why: Some("use echo2".into()) }),
         Command::RegisterNode(RegisterNode { node: node(), boot_id: BootId(7), inventory: inventory() }),
         Command::DrainNode(DrainNode { node: node() }),
         Command::Cordon(Cordon { node: node(), cordoned: true }),
@@ -373,6 +375,7 @@ pub(crate) fn image() -> StateImage {
         registered_at: Timestamp(1_767_225_000_000_000),
         registered_seq: Seq(2),
         retired: true,
+        deprecated: None,
     };
     let node = Node {
         id: node(),

@@ -1,0 +1,208 @@
+//! The interface as data: every operation with what it takes and all that it may answer.
+//!
+//! The door serves what this table has and nothing else, and the OpenAPI document and the reference are made from it, so the three
+//! cannot tell different things. The bodies' schemas are in `api/schemas.json`.
+
+mod document;
+mod operations;
+mod reference;
+
+use atlas_service::Entry;
+use atlas_service::catalogue::{BEHIND, FOREIGN, INTERNAL, UNKNOWN_PATH};
+use http::{Method, StatusCode};
+
+use super::answer::status_of;
+
+pub(crate) use document::document;
+pub(crate) use operations::OPERATIONS;
+
+/// One method of one path.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    /// What programs call it.
+    id: &'static str,
+    verb: Verb,
+    /// With its parameters in braces.
+    path: &'static str,
+    /// One sentence on what it does.
+    says: &'static str,
+    query: &'static [Parameter],
+    body: Body,
+    successes: &'static [Success],
+    /// What it is refused with, besides [`ALWAYS`].
+    errors: &'static [&'static [Entry]],
+}
+
+/// The methods that the door knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Get,
+    Post,
+    Delete,
+}
+
+/// A member of the query string, or a header of the request.
+#[derive(Debug)]
+struct Parameter {
+    name: &'static str,
+    place: Place,
+    says: &'static str,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Query,
+    Header,
+}
+
+/// The values of a parameter.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Text,
+    /// What a repeat is known by.
+    Key,
+    /// A number that is not negative and has no fraction.
+    Whole,
+    Number,
+    /// One of these; what is something else counts as absent.
+    Word(&'static [&'static str]),
+    /// Anything; what is no number counts as absent.
+    Lenient,
+}
+
+/// What a request carries.
+#[derive(Debug, Clone, Copy)]
+enum Body {
+    None,
+    /// JSON of this schema.
+    Json(&'static str),
+    /// The same, or nothing.
+    MaybeJson(&'static str),
+    /// A package: a tar archive, compressed with gzip.
+    Package,
+}
+
+/// An answer to a request that is carried out.
+#[derive(Debug)]
+struct Success {
+    status: StatusCode,
+    says: &'static str,
+    contents: &'static [Content],
+}
+
+/// The body of an answer.
+#[derive(Debug, Clone, Copy)]
+enum Content {
+    /// JSON of this schema.
+    Json(&'static str),
+    /// A JSON array of it.
+    List(&'static str),
+    /// Server-sent events whose data are JSON of this schema.
+    Events(&'static str),
+    /// Text or bytes of another type.
+    Other(&'static str),
+}
+
+/// What every operation may be refused with.
+const ALWAYS: &[Entry] = &[FOREIGN, BEHIND, INTERNAL];
+/// What those with a parameter in their path may be: a name that is no text names nothing.
+const NAMED: &[Entry] = &[UNKNOWN_PATH];
+
+impl Operation {
+    /// The errors, each once, by code.
+    fn errors(&self) -> Vec<Entry> {
+        let named = if self.path.contains('{') { NAMED } else { &[] };
+        let mut errors: Vec<Entry> = self.errors.iter().chain(&[ALWAYS, named]).copied().flatten().copied().collect();
+        errors.sort_by_key(|entry| entry.code);
+        errors.dedup();
+        errors
+    }
+
+    /// The names in braces.
+    fn path_parameters(&self) -> impl Iterator<Item = &'static str> {
+        self.path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
+    }
+
+    /// Whether a request is one of this.
+    fn is(&self, path: &str, method: &Method) -> bool {
+        // HEAD is GET whose body nobody sends.
+        self.path == path && (self.verb.method() == *method || self.verb == Verb::Get && *method == Method::HEAD)
+    }
+}
+
+impl Verb {
+    fn method(self) -> Method {
+        match self {
+            Self::Get => Method::GET,
+            Self::Post => Method::POST,
+            Self::Delete => Method::DELETE,
+        }
+    }
+}
+
+/// Whether a path, as the table writes it, has a method.
+pub(crate) fn serves(path: &str, method: &Method) -> bool {
+    OPERATIONS.iter().any(|operation| operation.is(path, method))
+}
+
+/// The methods of a path.
+pub(crate) fn methods(path: &str) -> String {
+    let mut methods: Vec<String> = Vec::new();
+    for operation in OPERATIONS.iter().filter(|operation| operation.path == path) {
+        methods.push(operation.verb.method().to_string());
+        if operation.verb == Verb::Get {
+            methods.push(Method::HEAD.to_string());
+        }
+    }
+    methods.sort_unstable();
+    methods.join(", ")
+}
+
+/// The statuses of the errors with what they mean, ascending.
+fn refusals(operation: &Operation) -> Vec<(StatusCode, Vec<Entry>)> {
+    let mut refusals: Vec<(StatusCode, Vec<Entry>)> = Vec::new();
+    for entry in operation.errors() {
+        let status = status_of(&entry);
+        match refusals.iter_mut().find(|(known, _)| *known == status) {
+            Some((_, entries)) => entries.push(entry),
+            None => refusals.push((status, vec![entry])),
+        }
+    }
+    refusals.sort_by_key(|(status, _)| *status);
+    refusals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::route::Route;
+    use super::*;
+
+    #[test]
+    fn every_operation_has_its_route() {
+        for operation in OPERATIONS {
+            let path: Vec<&str> =
+                operation.path.split('/').map(|part| if part.starts_with('{') { "x" } else { part }).collect();
+            let route = Route::of(&path.join("/")).map(|route| route.template());
+            assert_eq!(route, Some(operation.path), "{}", operation.id);
+        }
+    }
+
+    #[test]
+    fn operations_have_names_of_their_own() {
+        let mut ids: Vec<&str> = OPERATIONS.iter().map(|operation| operation.id).collect();
+        ids.sort_unstable();
+        assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
+        for operation in OPERATIONS {
+            let same = OPERATIONS.iter().filter(|other| other.path == operation.path && other.verb == operation.verb);
+            assert_eq!(same.count(), 1, "{}", operation.id);
+        }
+    }
+
+    #[test]
+    fn a_path_tells_its_methods() {
+        assert_eq!(methods("/api/jobs"), "GET, HEAD, POST");
+        assert_eq!(methods("/api/jobs/{id}/cancel"), "POST");
+        assert!(serves("/api/jobs", &Method::HEAD) && !serves("/api/jobs", &Method::PUT));
+    }
+}

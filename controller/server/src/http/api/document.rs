@@ -1,0 +1,211 @@
+//! The OpenAPI document.
+
+use std::sync::LazyLock;
+
+use atlas_service::Entry;
+use serde_json::{Map, Value, json};
+
+use super::{Body, Content, Kind, OPERATIONS, Operation, Parameter, Place, Success, Verb, refusals};
+
+/// The schemas of all bodies, by name.
+const SCHEMAS: &str = include_str!("schemas.json");
+
+/// The document, JSON.
+pub(crate) fn document() -> &'static Value {
+    static DOCUMENT: LazyLock<Value> = LazyLock::new(write);
+    &DOCUMENT
+}
+
+/// The schemas, by name.
+pub(super) fn schemas() -> Map<String, Value> {
+    // A test reads them, so that they are there.
+    serde_json::from_str(SCHEMAS).unwrap_or_default()
+}
+
+fn write() -> Value {
+    let mut paths: Map<String, Value> = Map::new();
+    for operation in OPERATIONS {
+        let methods = paths.entry(operation.path).or_insert_with(|| json!({}));
+        methods[verb(operation.verb)] = described(operation);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Atlas",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Agents under contracts, run on a cluster. Bodies are read as JSON whatever their type.",
+            "license": { "name": "MIT OR Apache-2.0" },
+        },
+        "paths": paths,
+        "components": { "schemas": schemas(), "headers": headers() },
+    })
+}
+
+fn verb(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Get => "get",
+        Verb::Post => "post",
+        Verb::Delete => "delete",
+    }
+}
+
+fn described(operation: &Operation) -> Value {
+    let mut members = json!({ "operationId": operation.id, "summary": operation.says });
+    let named = operation.path_parameters().map(|name| {
+        json!({
+            "name": name, "in": "path", "required": true, "description": path_parameter(name),
+            "schema": { "type": "string", "minLength": 1 },
+        })
+    });
+    let parameters: Vec<Value> = named.chain(operation.query.iter().map(parameter)).collect();
+    if !parameters.is_empty() {
+        members["parameters"] = parameters.into();
+    }
+    if let Some(body) = body(operation.body) {
+        members["requestBody"] = body;
+    }
+    let mut answers = Map::new();
+    for success in operation.successes {
+        answers.insert(success.status.as_str().to_owned(), answer(success));
+    }
+    for (status, entries) in refusals(operation) {
+        answers.insert(status.as_str().to_owned(), refusal(&entries));
+    }
+    members["responses"] = answers.into();
+    members
+}
+
+/// What a name in braces stands for.
+pub(super) fn path_parameter(name: &str) -> &'static str {
+    match name {
+        "id" => "a job's id, or a beginning of it that no other has",
+        "version" => "three numbers",
+        "member" => "a member's number or name",
+        "agent" => "an agent's name",
+        _ => "its name",
+    }
+}
+
+fn parameter(parameter: &Parameter) -> Value {
+    let place = match parameter.place {
+        Place::Query => "query",
+        Place::Header => "header",
+    };
+    let schema = match parameter.kind {
+        Kind::Text | Kind::Lenient => json!({ "type": "string" }),
+        Kind::Key => json!({ "type": "string", "minLength": 1, "maxLength": 255 }),
+        // What is no such word counts as absent, so any text is valid.
+        Kind::Word(words) => json!({ "type": "string", "examples": words }),
+        Kind::Whole => json!({ "type": "integer", "minimum": 0 }),
+        Kind::Number => json!({ "type": "number" }),
+    };
+    json!({ "name": parameter.name, "in": place, "description": parameter.says, "schema": schema })
+}
+
+fn body(body: Body) -> Option<Value> {
+    let json = |name, required: bool| {
+        Some(json!({ "required": required, "content": { "application/json": { "schema": reference(name) } } }))
+    };
+    match body {
+        Body::None => None,
+        Body::Json(name) => json(name, true),
+        Body::MaybeJson(name) => json(name, false),
+        Body::Package => {
+            let bytes = json!({ "schema": { "type": "string", "format": "binary" } });
+            Some(json!({ "required": true, "content": { "application/octet-stream": bytes } }))
+        }
+    }
+}
+
+fn answer(success: &Success) -> Value {
+    let mut contents = Map::new();
+    for content in success.contents {
+        let (kind, body) = match content {
+            Content::Json(name) => ("application/json", json!({ "schema": reference(name) })),
+            Content::List(name) => {
+                ("application/json", json!({ "schema": { "type": "array", "items": reference(name) } }))
+            }
+            Content::Events(name) => {
+                let says = format!("events whose data are JSON of the schema {name}");
+                ("text/event-stream", json!({ "schema": { "type": "string", "description": says } }))
+            }
+            Content::Other(kind) => (*kind, json!({})),
+        };
+        contents.insert(kind.to_owned(), body);
+    }
+    let mut answer = json!({ "description": success.says, "headers": header_references(&["X-Atlas-Index"]) });
+    if !contents.is_empty() {
+        answer["content"] = contents.into();
+    }
+    answer
+}
+
+fn refusal(entries: &[Entry]) -> Value {
+    let says: Vec<String> = entries.iter().map(|entry| format!("{} {}", entry.code, entry.title)).collect();
+    json!({
+        "description": says.join("; "),
+        "headers": header_references(&["X-Atlas-Index", "Atlas-Error-Code", "Retry-After"]),
+        "content": {
+            "application/json": { "schema": reference("Error") },
+            "application/problem+json": { "schema": reference("Problem") },
+        },
+    })
+}
+
+fn reference(schema: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{schema}") })
+}
+
+fn header_references(names: &[&str]) -> Map<String, Value> {
+    let one = |name: &&str| ((*name).to_owned(), json!({ "$ref": format!("#/components/headers/{name}") }));
+    names.iter().map(one).collect()
+}
+
+fn headers() -> Value {
+    json!({
+        "X-Atlas-Index": {
+            "description": "how many entries the controller had applied; a client that sends it back reads nothing older",
+            "schema": { "type": "integer" },
+        },
+        "Atlas-Error-Code": {
+            "description": "the code of the error, which has a page in the reference",
+            "schema": { "type": "string", "pattern": "^E[0-9]{4}$" },
+        },
+        "Retry-After": {
+            "description": "seconds until a repeat may succeed",
+            "schema": { "type": "integer" },
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Every value of a member of that name, at any depth.
+    fn gather(value: &Value, name: &str, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(members) => {
+                found.extend(members.get(name).and_then(Value::as_str).map(str::to_owned));
+                members.values().for_each(|member| gather(member, name, found));
+            }
+            Value::Array(items) => items.iter().for_each(|item| gather(item, name, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_schema_that_is_named_exists_and_is_used() {
+        let mut named = BTreeSet::new();
+        gather(document(), "$ref", &mut named);
+        let exists = |name: &String| document().pointer(name.trim_start_matches('#')).is_some();
+        assert_eq!(named.iter().find(|name| !exists(name)), None);
+        // Those of events are named in words.
+        let events = ["Change", "Line"];
+        let used = |name: &String| named.contains(&format!("#/components/schemas/{name}"));
+        let unused = schemas().keys().find(|name| !used(name) && !events.contains(&name.as_str())).cloned();
+        assert_eq!(unused, None);
+    }
+}

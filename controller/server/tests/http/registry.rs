@@ -1,0 +1,87 @@
+//! The registry: search, versions, deprecation, and what the interface tells about itself.
+
+use serde_json::{Value, json};
+
+use crate::client::Server;
+
+fn contract(name: &str, version: &str, capabilities: &str) -> String {
+    format!("agent: {{name: {name}, version: {version}, description: 'Does {name}', capabilities: {capabilities}}}")
+}
+
+async fn three_versions() -> Server {
+    let server = Server::start().await;
+    server.register(&contract("greeter", "1.9.0", "[greet, Text]")).await;
+    server.register(&contract("greeter", "1.10.0", "[greet]")).await;
+    server.register(&contract("parser", "2.0.0", "[text]")).await;
+    server
+}
+
+/// Names and versions of a list.
+async fn found(server: &Server, query: &str) -> Vec<String> {
+    let reply = server.get(&format!("/api/agents?{query}")).await;
+    assert_eq!(reply.status, 200, "{reply:?}");
+    let text = |agent: &Value| format!("{} {}", agent["name"].as_str().unwrap_or("?"), agent["version"].as_str().unwrap_or("?"));
+    reply.json().as_array().expect("a list").iter().map(text).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_are_searched() {
+    let server = three_versions().await;
+    assert_eq!(found(&server, "").await, ["greeter 1.9.0", "greeter 1.10.0", "parser 2.0.0"]);
+    // Exactly the word: no folding of case, no part of it.
+    assert_eq!(found(&server, "capability=text").await, ["parser 2.0.0"]);
+    assert_eq!(found(&server, "capability=gree").await, [""; 0]);
+    assert_eq!(found(&server, "capability=greet&all=false").await, ["greeter 1.10.0"]);
+    assert_eq!(found(&server, "name=greeter").await, ["greeter 1.9.0", "greeter 1.10.0"]);
+    assert_eq!(found(&server, "q=TEXT").await, ["greeter 1.9.0", "parser 2.0.0"]);
+    assert_eq!(found(&server, "q=does+p").await, ["parser 2.0.0"]);
+    assert_eq!(found(&server, "limit=1&offset=1").await, ["greeter 1.10.0"]);
+    assert_eq!(server.get("/api/agents?offset=x").await.status, 400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn versions_are_deprecated_and_retired() {
+    let server = three_versions().await;
+    let path = "/api/agents/greeter/versions/1.10.0";
+    let marked = server.post(&format!("{path}/deprecate"), r#"{"message": "use 2.0.0"}"#).await;
+    assert_eq!((marked.status, marked.json()), (200, json!({"deprecated": "use 2.0.0"})));
+    let shown = server.get(path).await.json();
+    assert_eq!((&shown["deprecated"], &shown["retired"]), (&json!("use 2.0.0"), &json!(false)));
+    let job = server.post("/api/jobs?validate=refuse", r#"{"agent": "greeter", "version": "1.10.0"}"#).await;
+    assert_eq!(job.status, 201, "it goes on taking jobs: {job:?}");
+    let back = server.post(&format!("{path}/deprecate"), r#"{"deprecated": false}"#).await;
+    assert_eq!(back.json(), json!({"deprecated": null}));
+    assert_eq!(server.send("DELETE", path, "", b"").await.json(), json!({"retired": true}));
+    assert_eq!(found(&server, "name=greeter").await, ["greeter 1.9.0"]);
+    assert_eq!(server.get(path).await.json()["retired"], true);
+    let versions = server.get("/api/agents/greeter/versions").await.json();
+    assert_eq!(versions.as_array().map(Vec::len), Some(2));
+    for (path, body) in [
+        ("/api/agents/greeter/versions/9.9.9/deprecate", "{}"),
+        ("/api/agents/greeter/versions/x/deprecate", "{}"),
+        ("/api/agents/nobody/versions/1.0.0/deprecate", "{}"),
+    ] {
+        assert_eq!(server.post(path, body).await.status, 404, "{path}");
+    }
+    let long = json!({"message": "x".repeat(2_000)}).to_string();
+    assert_eq!(server.post(&format!("{path}/deprecate"), &long).await.status, 413);
+    assert_eq!(server.post(&format!("{path}/deprecate"), r#"{"why": "x"}"#).await.status, 400);
+    let unknown = server.get("/api/agents/greetr/versions").await;
+    assert_eq!((unknown.status, &unknown.json()["hint"]), (404, &json!("did you mean greeter?")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn methods_and_what_is_not_set_up() {
+    let server = Server::start().await;
+    let head = server.send("HEAD", "/api/health", "", b"").await;
+    assert_eq!((head.status, head.body.as_str()), (200, ""));
+    let wrong = server.send("PUT", "/api/jobs", "idempotency-key:\r\n", b"").await;
+    assert_eq!((wrong.status, wrong.header("allow")), (405, Some("GET, HEAD, POST")));
+    assert_eq!(server.get("/api/openapi.json").await.json()["openapi"], "3.1.0");
+    for (path, text) in
+        [("/api/skills", "Skills not configured"), ("/api/security/policy", "No security policy configured")]
+    {
+        let reply = server.get(path).await;
+        assert_eq!((reply.status, reply.json()), (404, json!({"error": text})));
+    }
+}
