@@ -20,7 +20,9 @@ async fn three_versions() -> Server {
 async fn found(server: &Server, query: &str) -> Vec<String> {
     let reply = server.get(&format!("/api/agents?{query}")).await;
     assert_eq!(reply.status, 200, "{reply:?}");
-    let text = |agent: &Value| format!("{} {}", agent["name"].as_str().unwrap_or("?"), agent["version"].as_str().unwrap_or("?"));
+    let text = |agent: &Value| {
+        format!("{} {}", agent["name"].as_str().unwrap_or("?"), agent["version"].as_str().unwrap_or("?"))
+    };
     reply.json().as_array().expect("a list").iter().map(text).collect()
 }
 
