@@ -89,7 +89,8 @@ pub(crate) struct Agent {
     pub(crate) provider: String,
     pub(crate) package_bytes: u64,
     pub(crate) retired: bool,
-    pub(crate) deprecated: String,
+    /// Why it had better not be used, if somebody said so.
+    pub(crate) deprecated: Option<String>,
     pub(crate) registered_at: f64,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) input_schema: Value,

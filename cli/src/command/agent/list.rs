@@ -47,7 +47,7 @@ const VERSIONS: [Column<Agent>; 5] = [
 ];
 
 fn version(agent: &Agent, _: &crate::context::Look) -> String {
-    match (agent.retired, agent.deprecated.is_empty()) {
+    match (agent.retired, agent.deprecated.is_none()) {
         (true, _) => format!("{} (retired)", agent.version),
         (false, false) => format!("{} (deprecated)", agent.version),
         (false, true) => agent.version.clone(),

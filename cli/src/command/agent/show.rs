@@ -42,8 +42,9 @@ fn text(agent: &Agent) -> String {
     }
     if agent.retired {
         text += "  retired        takes no new jobs\n";
-    } else if !agent.deprecated.is_empty() {
-        text += &format!("  deprecated     {}\n", agent.deprecated);
+    } else if let Some(why) = &agent.deprecated {
+        text += format!("  deprecated     {why}").trim_end();
+        text += "\n";
     }
     text += &format!("  package        {}, {digest}\n", words::bytes(agent.package_bytes));
     text += &format!("  input          {}\n", fields(&agent.input_schema));
