@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::Invariant;
+use super::{Invariant, vote_had_no_room};
 use crate::oracle::Facts;
 use crate::seen::Seen;
 
@@ -31,6 +31,9 @@ impl Invariant for AFailedSyncIsTheEnd {
             Seen::Stopped { member, reason } => {
                 if self.failed.contains_key(member) {
                     facts.coverage.count("members stopped by a failed sync");
+                    return Ok(());
+                }
+                if vote_had_no_room(reason) {
                     return Ok(());
                 }
                 Err(format!("c{} stopped without a cause: {reason}", member + 1))

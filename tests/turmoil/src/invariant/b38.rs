@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Invariant;
+use super::{Invariant, vote_had_no_room};
 use crate::oracle::Facts;
 use crate::seen::Seen;
 
@@ -31,7 +31,9 @@ impl Invariant for AFullDiskIsNoEnd {
             Seen::Down { member } => {
                 self.failed.remove(member);
             }
-            Seen::Stopped { member, reason } if self.full.contains(member) && !self.failed.contains(member) => {
+            Seen::Stopped { member, reason }
+                if self.full.contains(member) && !self.failed.contains(member) && !vote_had_no_room(reason) =>
+            {
                 return Err(format!("c{} stopped because its disk is full: {reason}", member + 1));
             }
             _ => {}
