@@ -157,8 +157,11 @@ impl Handle {
     }
 
     /// A worker said hello and its epoch is applied: its session begins. Only the leader keeps sessions.
-    pub fn session_hello(&self, node: NodeId, epoch: NodeEpoch) -> Result<(), ReadError> {
-        self.forward.local.send(Input::Hello { node, epoch })
+    ///
+    /// Before this is answered the worker must not be welcomed: a session whose loss is on its way into the log lives no more, though
+    /// the applied state shows the node with all its leases.
+    pub async fn session_hello(&self, node: NodeId, epoch: NodeEpoch) -> Result<(), ReadError> {
+        self.forward.local.ask(|answer| Input::Hello { node, epoch, answer }).await
     }
 
     /// A worker renews its session. Answers with the number that may be acknowledged, after a quorum has confirmed, in a round

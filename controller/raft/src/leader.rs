@@ -204,6 +204,6 @@ fn refuse(input: Input, leader: Option<&Peer>) {
         Input::Read { answer } => drop(answer.send(Err(ReadError::NotLeader { leader }))),
         Input::Renew { answer, .. } => drop(answer.send(Err(ReadError::NotLeader { leader }))),
         Input::HandOver { answer, .. } => drop(answer.send(Err(ChangeError::NotLeader { leader }))),
-        Input::Hello { .. } => {}
+        Input::Hello { answer, .. } => drop(answer.send(Err(ReadError::NotLeader { leader }))),
     }
 }

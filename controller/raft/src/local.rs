@@ -15,7 +15,7 @@ use crate::membership::ChangeError;
 pub(crate) enum Input {
     Propose { requests: Vec<Request>, answer: oneshot::Sender<Result<Answers, ProposeError>> },
     Read { answer: oneshot::Sender<Result<State, ReadError>> },
-    Hello { node: NodeId, epoch: NodeEpoch },
+    Hello { node: NodeId, epoch: NodeEpoch, answer: oneshot::Sender<Result<(), ReadError>> },
     Renew { node: NodeId, epoch: NodeEpoch, number: u64, answer: oneshot::Sender<Result<u64, ReadError>> },
     HandOver { to: Option<MemberId>, answer: oneshot::Sender<Result<MemberId, ChangeError>> },
 }
@@ -45,7 +45,7 @@ impl Local {
         self.ask(|answer| Input::Read { answer }).await
     }
 
-    /// Puts a question that has no answer.
+    /// Puts a question, whose answer comes by the way that it names.
     pub(crate) fn send(&self, input: Input) -> Result<(), ReadError> {
         self.inputs.try_send(input).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => ReadError::Overloaded,

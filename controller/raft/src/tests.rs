@@ -2,6 +2,7 @@
 
 mod damage;
 mod faults;
+mod sessions;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,7 +34,7 @@ pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
 }
 
 fn options(dir: &Path) -> Options {
-    Options { history: false, ..Options::new(dir.to_owned()) }
+    Options { history: false, session_ttl: Duration::from_secs(1), ..Options::new(dir.to_owned()) }
 }
 
 /// A member alone on a simulated disk.

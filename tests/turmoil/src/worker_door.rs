@@ -110,7 +110,7 @@ impl Session {
         if !leads(&self.handle) {
             return None;
         }
-        self.handle.session_hello(node.clone(), epoch).ok()?;
+        self.handle.session_hello(node.clone(), epoch).await.ok()?;
         Some(epoch)
     }
 

@@ -232,12 +232,15 @@ impl<'l> Lead<'l> {
                 Room::Short | Room::None => drop(answer.send(Err(ProposeError::NoSpace))),
             },
             Input::Read { answer } => self.waiting.reads.push(answer),
-            Input::Hello { node, epoch } => {
+            Input::Hello { node, epoch, answer } => {
                 // The head knows of a loss that is in flight: a session of that epoch must not live again by a late hello.
                 let found = self.head.state().node(&node).map(|found| &found.node);
-                if found.is_some_and(|node| node.epoch == epoch && node.health == NodeHealth::Ready) {
+                let lives = found.is_some_and(|node| node.epoch == epoch && node.health == NodeHealth::Ready);
+                if lives {
                     self.sessions.hello(&node, epoch, self.clock.monotonic());
                 }
+                // A worker that gave up asking needs no answer.
+                drop(answer.send(if lives { Ok(()) } else { Err(ReadError::NoSession) }));
             }
             Input::Renew { node, epoch, number, answer } => {
                 match self.sessions.renew(&node, epoch, number, self.clock.monotonic()) {

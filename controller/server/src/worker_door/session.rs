@@ -160,7 +160,7 @@ impl Door {
             Some(known) => known.epoch,
             None => self.register(RegisterNode { node: node.clone(), boot_id, inventory }).await?,
         };
-        handle.session_hello(node, epoch)?;
+        handle.session_hello(node, epoch).await?;
         Ok(epoch)
     }
 
