@@ -37,6 +37,7 @@ macro_rules! embedded {
 
 embedded! {
     BatchProcessor "../batch_processor",
+    Decomposer "../decomposer",
     Echo "../echo",
     ExecEcho "../exec-echo",
     Extract "../extract",

@@ -156,7 +156,9 @@ json.dump(asyncio.run(run()), sys.stdout)
         return;
     }
     for agent in bundled() {
-        if contract(&agent).provider.kind != ProviderKind::Python {
+        let contract = contract(&agent);
+        // What spawns needs a cluster, which this crate is not.
+        if contract.provider.kind != ProviderKind::Python || contract.requires.spawn_agents {
             continue;
         }
         let program = agents_dir().join(agent.dir).join("agent.py");

@@ -10,6 +10,7 @@ mod resolve;
 mod result;
 mod retry;
 mod show;
+mod tree;
 mod wait;
 mod watch;
 
@@ -52,6 +53,8 @@ pub(crate) enum Verb {
     /// Cancels or retries all jobs that a filter admits.
     #[command(subcommand)]
     Batch(batch::Verb),
+    /// Shows a job with the jobs that it spawned.
+    Tree(tree::Options),
 }
 
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
@@ -68,5 +71,6 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Retry(options) => retry::run(context, options).await,
         Verb::Resolve(options) => resolve::run(context, options).await,
         Verb::Batch(verb) => batch::run(context, verb).await,
+        Verb::Tree(options) => tree::run(context, options).await,
     }
 }

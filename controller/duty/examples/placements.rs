@@ -83,6 +83,7 @@ fn agent(class: u32) -> Result<Command, IdError> {
         concurrency: None,
         retry: RetryRule::default(),
         timeouts: Timeouts { queue: None, startup: second, execution: second },
+        spawns: false,
     };
     Ok(Command::RegisterAgent(RegisterAgent {
         name: name(class)?,
@@ -108,6 +109,8 @@ fn submission(job: u64) -> Result<Command, IdError> {
         metadata: Arc::from(*b"{}"),
         labels: Arc::default(),
         execution_timeout: None,
+        spawner: None,
+        not_before: None,
     }))
 }
 

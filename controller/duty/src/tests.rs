@@ -142,6 +142,7 @@ fn agent(name: &str, words: &[&str]) -> Command {
         concurrency: None,
         retry: RetryRule::default(),
         timeouts: Timeouts { queue: None, startup: Micros::from_secs(5), execution: Micros::from_secs(60) },
+        spawns: false,
     };
     for word in words {
         match word.split_once('=').expect("key=value") {
@@ -177,6 +178,8 @@ fn submit(id: &str, name: &str) -> Command {
         metadata: Arc::from(*b"{}"),
         labels: Arc::default(),
         execution_timeout: None,
+        spawner: None,
+        not_before: None,
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use atlas_scheduler::{Cluster, NodeView, Strategy};
 use atlas_state::{Class, NodeState, State};
-use atlas_types::{AgentName, Demand, Digest, Job, Namespace, NodeId};
+use atlas_types::{AgentName, Demand, Digest, Job, Namespace, NodeId, Takers};
 
 /// A state, read as a [`Cluster`].
 #[derive(Debug, Clone, Copy)]
@@ -29,11 +29,12 @@ impl Cluster for View<'_> {
     fn ahead(&self, job: &Job, limit: usize) -> Option<usize> {
         let spec = job.spec.as_ref()?;
         let limited = spec.concurrency.map(|limit| (job.agent.clone(), limit));
-        let class = Class { namespace: job.namespace.clone(), demand: spec.demand.clone(), limit: limited };
+        let (namespace, demand, depth) = (job.namespace.clone(), spec.demand.clone(), job.depth());
+        let class = Class { namespace, demand, limit: limited, depth };
         self.0.waiting_in(&class).take(limit).position(|other| other.id == job.id)
     }
 
-    fn running(&self, namespace: &Namespace, agent: &AgentName) -> u32 {
+    fn running(&self, namespace: &Namespace, agent: &AgentName) -> Option<&Takers> {
         self.0.running_of(namespace, agent)
     }
 
@@ -49,6 +50,10 @@ impl Cluster for View<'_> {
             }
         };
         nodes
+    }
+
+    fn lending(&self) -> impl Iterator<Item = NodeView<'_>> {
+        self.0.nodes_lending().map(node_view)
     }
 
     fn warm<'a>(&'a self, digest: &'a Digest) -> impl Iterator<Item = (NodeView<'a>, u32)> + 'a {

@@ -235,6 +235,7 @@ pub(crate) fn agent() -> Request {
         concurrency: None,
         retry: RetryRule::default(),
         timeouts: Timeouts { queue: None, startup: Micros::from_secs(30), execution: Micros::from_secs(300) },
+        spawns: false,
     };
     request(Command::RegisterAgent(RegisterAgent {
         name: agent_name(),
@@ -263,6 +264,8 @@ pub(crate) fn submit(id: JobId) -> Request {
         metadata: Arc::from(&b"{}"[..]),
         labels: Arc::default(),
         execution_timeout: None,
+        spawner: None,
+        not_before: None,
     }))
 }
 

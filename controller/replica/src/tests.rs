@@ -40,6 +40,8 @@ fn submit(id: u64, input: &[u8]) -> Request {
         metadata: Arc::from(*b"{}"),
         labels: Arc::default(),
         execution_timeout: None,
+        spawner: None,
+        not_before: None,
     }))
 }
 
@@ -60,6 +62,7 @@ fn agent() -> Request {
         concurrency: None,
         retry: RetryRule::default(),
         timeouts,
+        spawns: false,
     };
     request(Command::RegisterAgent(RegisterAgent {
         name: "echo".parse().expect("an agent name"),

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::iter::Peekable;
 
-use atlas_types::{AgentName, Allocation, Demand, Digest, Free, Namespace, Node, NodeId};
+use atlas_types::{AgentName, Allocation, Demand, Digest, Free, Job, Namespace, Node, NodeId, Takers};
 
 use crate::cluster::{Cluster, NodeView};
 use crate::fit::allocate;
@@ -21,16 +21,14 @@ type WarmNodes<'a> = Box<dyn Iterator<Item = (NodeView<'a>, u32)> + 'a>;
 pub(crate) struct Taken<'a> {
     nodes: BTreeMap<&'a NodeId, Free>,
     warm: BTreeMap<(&'a NodeId, &'a Digest), u32>,
-    running: BTreeMap<(&'a Namespace, &'a AgentName), u32>,
+    running: BTreeMap<(&'a Namespace, &'a AgentName), Takers>,
 }
 
 impl<'a> Taken<'a> {
-    pub(crate) fn running(&self, namespace: &'a Namespace, agent: &'a AgentName) -> u32 {
-        self.running.get(&(namespace, agent)).copied().unwrap_or(0)
-    }
-
-    pub(crate) fn count_running(&mut self, namespace: &'a Namespace, agent: &'a AgentName) {
-        *self.running.entry((namespace, agent)).or_default() += 1;
+    /// The running jobs of an agent, with those of this plan.
+    pub(crate) fn running<C: Cluster>(&mut self, cluster: &C, job: &'a Job) -> &mut Takers {
+        let known = || cluster.running(&job.namespace, &job.agent).cloned().unwrap_or_default();
+        self.running.entry((&job.namespace, &job.agent)).or_insert_with(known)
     }
 
     fn free<'b>(&'b self, view: NodeView<'b>) -> &'b Free {
@@ -38,9 +36,9 @@ impl<'a> Taken<'a> {
     }
 
     /// Takes what `demand` needs of a node; none if it does not fit there any more.
-    fn take(&mut self, demand: &Demand, view: NodeView<'a>) -> Option<Allocation> {
-        let allocation = allocate(demand, NodeView { node: view.node, free: self.free(view) })?;
-        self.nodes.entry(&view.node.id).or_insert_with(|| view.free.clone()).take(&allocation);
+    fn take(&mut self, demand: &Demand, depth: u32, view: NodeView<'a>) -> Option<Allocation> {
+        let allocation = allocate(demand, depth, NodeView { node: view.node, free: self.free(view) })?;
+        self.nodes.entry(&view.node.id).or_insert_with(|| view.free.clone()).take(&allocation, depth);
         Some(allocation)
     }
 }
@@ -48,6 +46,8 @@ impl<'a> Taken<'a> {
 /// The nodes that are left for one class in this plan.
 pub(crate) struct Choice<'a> {
     demand: &'a Demand,
+    depth: u32,
+    lending: Peekable<Nodes<'a>>,
     warm: BTreeMap<&'a Digest, Peekable<WarmNodes<'a>>>,
     cold: Cold<'a>,
 }
@@ -60,7 +60,7 @@ enum Cold<'a> {
 }
 
 impl<'a> Choice<'a> {
-    pub(crate) fn new<C: Cluster>(cluster: &'a C, demand: &'a Demand, strategy: Strategy) -> Self {
+    pub(crate) fn new<C: Cluster>(cluster: &'a C, demand: &'a Demand, depth: u32, strategy: Strategy) -> Self {
         let nodes: Nodes<'a> = match &demand.node {
             Some(pinned) => Box::new(cluster.node(pinned).into_iter()),
             None => Box::new(cluster.room(demand, strategy)),
@@ -69,7 +69,12 @@ impl<'a> Choice<'a> {
             Strategy::BinPack => Cold::Pack(nodes.peekable()),
             Strategy::Spread => Cold::Spread { fresh: nodes.peekable(), used: BinaryHeap::new() },
         };
-        Self { demand, warm: BTreeMap::new(), cold }
+        // Nobody lends to a client's own job; the pinned node is in the cold list already.
+        let lending: Nodes<'a> = match &demand.node {
+            None if depth > 0 => Box::new(cluster.lending()),
+            _ => Box::new(std::iter::empty()),
+        };
+        Self { demand, depth, lending: lending.peekable(), warm: BTreeMap::new(), cold }
     }
 
     /// The node for one more job of `digest`, and what it takes there; the choice is counted in `taken`.
@@ -79,7 +84,19 @@ impl<'a> Choice<'a> {
         digest: &'a Digest,
         taken: &mut Taken<'a>,
     ) -> Option<(&'a Node, Allocation)> {
-        self.next_warm(cluster, digest, taken).or_else(|| self.next_cold(taken))
+        let warm = self.next_warm(cluster, digest, taken);
+        warm.or_else(|| self.next_lending(taken)).or_else(|| self.next_cold(taken))
+    }
+
+    /// Places of waiting jobs first: whatever else is free is left to those who cannot have them.
+    fn next_lending(&mut self, taken: &mut Taken<'a>) -> Option<(&'a Node, Allocation)> {
+        while let Some(&view) = self.lending.peek() {
+            if let Some(allocation) = taken.take(self.demand, self.depth, view) {
+                return Some((view.node, allocation));
+            }
+            self.lending.next();
+        }
+        None
     }
 
     fn next_warm<C: Cluster>(
@@ -92,7 +109,7 @@ impl<'a> Choice<'a> {
         let left = self.warm.entry(digest).or_insert_with(open);
         while let Some(&(view, idle)) = left.peek() {
             let used = taken.warm.get(&(&view.node.id, digest)).copied().unwrap_or(0);
-            let allocation = if used < idle { taken.take(self.demand, view) } else { None };
+            let allocation = if used < idle { taken.take(self.demand, self.depth, view) } else { None };
             if let Some(allocation) = allocation {
                 taken.warm.insert((&view.node.id, digest), used + 1);
                 return Some((view.node, allocation));
@@ -106,7 +123,7 @@ impl<'a> Choice<'a> {
         match &mut self.cold {
             Cold::Pack(left) => {
                 while let Some(&view) = left.peek() {
-                    if let Some(allocation) = taken.take(self.demand, view) {
+                    if let Some(allocation) = taken.take(self.demand, self.depth, view) {
                         return Some((view.node, allocation));
                     }
                     left.next();
@@ -122,8 +139,8 @@ impl<'a> Choice<'a> {
                 // Another class has used it since it was looked at: it goes to its new place in the order first.
                 if places_free < expected {
                     used.push(Used { places_free, view });
-                } else if let Some(allocation) = taken.take(self.demand, view) {
-                    used.push(Used { places_free: places_free - 1, view });
+                } else if let Some(allocation) = taken.take(self.demand, self.depth, view) {
+                    used.push(Used { places_free: taken.free(view).places, view });
                     return Some((view.node, allocation));
                 }
             },

@@ -1,6 +1,6 @@
 //! What the scheduler reads: a narrow view of the indexes of the replicated state.
 
-use atlas_types::{AgentName, Demand, Digest, Free, Job, Namespace, Node, NodeId};
+use atlas_types::{AgentName, Demand, Digest, Free, Job, Namespace, Node, NodeId, Takers};
 
 use crate::{Strategy, could_ever};
 
@@ -8,7 +8,7 @@ use crate::{Strategy, could_ever};
 ///
 /// Each iterator is lazy and comes from an index: a plan that stops early has read little.
 pub trait Cluster {
-    /// Names a set of waiting jobs that have one demand and, where their agent limits how many run at once, one agent.
+    /// Names a set of waiting jobs that have one demand, one depth and, where their agent limits how many run at once, one agent.
     type Class;
 
     /// The classes that have a waiting job, ordered by the priority and age of their first job.
@@ -20,12 +20,15 @@ pub trait Cluster {
     /// How many jobs of its class go before `job`, counted up to `limit`; none if it does not wait for a node.
     fn ahead(&self, job: &Job, limit: usize) -> Option<usize>;
 
-    /// How many jobs of this agent run.
-    fn running(&self, namespace: &Namespace, agent: &AgentName) -> u32;
+    /// The running jobs of this agent; none if there are none.
+    fn running(&self, namespace: &Namespace, agent: &AgentName) -> Option<&Takers>;
 
     /// Every node that has room for `demand`, and perhaps others, in the order of `strategy`: fewest free places first
     /// to pack, most first to spread.
     fn room<'a>(&'a self, demand: &'a Demand, strategy: Strategy) -> impl Iterator<Item = NodeView<'a>> + 'a;
+
+    /// The nodes with a job that waits for its child and lends its place to deeper jobs.
+    fn lending(&self) -> impl Iterator<Item = NodeView<'_>>;
 
     /// The nodes that have idle warm slots of a package, and how many.
     fn warm<'a>(&'a self, digest: &'a Digest) -> impl Iterator<Item = (NodeView<'a>, u32)> + 'a;

@@ -63,6 +63,11 @@ pub enum Why {
         /// When it has, on the cluster's clock.
         until: ClusterTime,
     },
+    /// For its time to come: it was submitted for later.
+    Delayed {
+        /// When it comes, on the cluster's clock.
+        until: ClusterTime,
+    },
     /// For a person or a reconcile call: its last lease was lost and it must not run twice.
     InDoubt,
 }
@@ -89,6 +94,7 @@ pub fn explain<C: Cluster>(cluster: &C, job: &Job) -> Waiting {
 fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
     match (job.status, job.reason, &job.spec) {
         (JobStatus::Pending, Reason::Backoff { until }, _) => return Why::Backoff { until },
+        (JobStatus::Pending, Reason::Delayed { until }, _) => return Why::Delayed { until },
         (JobStatus::Pending, Reason::InDoubt, _) => return Why::InDoubt,
         (JobStatus::Pending, _, Some(_)) => {}
         (status, ..) => return Why::NotWaiting { status },
@@ -96,8 +102,8 @@ fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
     let Some(spec) = &job.spec else { return Why::NotWaiting { status: job.status } };
     if let Some(limit) = spec.concurrency {
         let running = cluster.running(&job.namespace, &job.agent);
-        if running >= limit {
-            return Why::Concurrency { running, limit };
+        if let Some(running) = running.filter(|running| running.taken() >= limit && !running.lends_to(job.depth())) {
+            return Why::Concurrency { running: running.taken(), limit };
         }
     }
     let mut nodes = 0;
@@ -105,7 +111,7 @@ fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
     let mut closest: Option<(u32, NodeView<'_>)> = None;
     for view in cluster.nodes() {
         nodes += 1;
-        let lacks = short_now(&spec.demand, view);
+        let lacks = short_now(&spec.demand, job.depth(), view);
         if lacks.is_empty() {
             return Why::Turn;
         }
@@ -120,7 +126,7 @@ fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
     if unsatisfiable(cluster, &spec.demand) {
         return Why::NeverSatisfiable { description: describe(&spec.demand) };
     }
-    let lacks = short_now(&spec.demand, closest);
+    let lacks = short_now(&spec.demand, job.depth(), closest);
     let of_closest = lacks.iter().map(|dimension| Shortage::of(dimension, &spec.demand, closest)).collect();
     Why::NoRoom { nodes, short, closest: Closest { node: closest.node.id.clone(), short: of_closest } }
 }
@@ -161,6 +167,9 @@ impl fmt::Display for Why {
             }
             Self::Backoff { until } => {
                 write!(f, "waits until {:.1} s on the cluster's clock to be retried", until.0 as f64 / 1e6)
+            }
+            Self::Delayed { until } => {
+                write!(f, "waits until {:.1} s on the cluster's clock, as it was asked for", until.0 as f64 / 1e6)
             }
             Self::InDoubt => f.write_str(
                 "in doubt: its lease was lost and it must not run twice; a person decides whether it runs again",

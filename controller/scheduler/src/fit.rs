@@ -80,17 +80,18 @@ impl Short {
     }
 }
 
-/// What a lease for `demand` takes of a node; none if the node takes no leases or the demand does not fit there now.
-pub fn allocate(demand: &Demand, view: NodeView<'_>) -> Option<Allocation> {
+/// What a lease for `demand` of a job of this depth takes of a node; none if the node takes no leases or the demand does not fit
+/// there now.
+pub fn allocate(demand: &Demand, depth: u32, view: NodeView<'_>) -> Option<Allocation> {
     let NodeView { node, free } = view;
     let suits = takes_leases(node) && demand.suits(&node.id, &node.inventory);
-    if suits { free.fit(&node.inventory, demand) } else { None }
+    if suits { free.fit(&node.inventory, demand, depth) } else { None }
 }
 
 /// True if `node` could run `demand` with all its leases gone, its GPUs whole, up and open for new ones.
 pub fn could_ever(demand: &Demand, node: &Node) -> bool {
     let inventory = &node.inventory;
-    demand.suits(&node.id, inventory) && Free::at_best(inventory).fit(inventory, demand).is_some()
+    demand.suits(&node.id, inventory) && Free::at_best(inventory).fit(inventory, demand, 0).is_some()
 }
 
 fn takes_leases(node: &Node) -> bool {
@@ -98,7 +99,7 @@ fn takes_leases(node: &Node) -> bool {
 }
 
 /// In what a node falls short of `demand`: nothing exactly where [`allocate`] finds an allocation.
-pub(crate) fn short_now(demand: &Demand, view: NodeView<'_>) -> Short {
+pub(crate) fn short_now(demand: &Demand, depth: u32, view: NodeView<'_>) -> Short {
     let NodeView { node, free } = view;
     let inventory = &node.inventory;
     let mut short = Short::default();
@@ -108,7 +109,7 @@ pub(crate) fn short_now(demand: &Demand, view: NodeView<'_>) -> Short {
     short.note(Dimension::Device, !demand.finds_devices(inventory));
     let missing = |(name, value)| inventory.labels.get(name) != Some(value);
     short.note(Dimension::Label, demand.labels.iter().any(missing));
-    short.note(Dimension::Place, free.places == 0);
+    short.note(Dimension::Place, !free.has_place(depth));
     short.note(Dimension::Cores, free.cores < demand.cores_on(inventory));
     short.note(Dimension::Memory, free.memory_bytes < demand.memory_bytes_on(inventory));
     short.note(Dimension::Gpu, gpus_with_room(demand, free) < demand.gpus_on(inventory) as usize);

@@ -115,15 +115,15 @@ impl<'a> Turn<'a> {
             return Decision::Never(never(job, &spec.demand));
         }
         if let Some(limit) = spec.concurrency {
-            let running = cluster.running(&job.namespace, &job.agent) + taken.running(&job.namespace, &job.agent);
-            if running >= limit {
+            let running = taken.running(cluster, job);
+            if running.taken() >= limit && !running.lends_to(job.depth()) {
                 return Decision::SetAside;
             }
         }
-        let choice = self.choice.get_or_insert_with(|| Choice::new(cluster, &spec.demand, strategy));
+        let choice = self.choice.get_or_insert_with(|| Choice::new(cluster, &spec.demand, job.depth(), strategy));
         if let Some((node, allocation)) = choice.next(cluster, &pin.digest, taken) {
             if spec.concurrency.is_some() {
-                taken.count_running(&job.namespace, &job.agent);
+                taken.running(cluster, job).add(job.depth());
             }
             let grant = GrantLease { job: job.id, node: node.id.clone(), epoch: node.epoch, allocation };
             return Decision::Place(Placement { namespace: job.namespace.clone(), grant });

@@ -333,3 +333,59 @@ fn what_does_not_wait_for_a_node_says_so() {
         "#]],
     );
 }
+
+#[test]
+fn a_waiting_job_lends_its_place_to_a_deeper_one_and_to_nobody_else() {
+    check(
+        "node a places=1; run j1 a; job j2 prio=9; job j3 depth=1; plan; lend j1; why j3; plan; why j2",
+        expect![[r#"
+            nothing
+            j3 waits for its turn: a node has room for it
+            j3 on a: cores=0 mem=0
+            j2 waits for room on 1 node: 1 no free place; closest is "a": wants 1 place, has 0 of 1
+        "#]],
+    );
+}
+
+#[test]
+fn places_that_are_lent_are_used_before_those_that_others_could_have() {
+    check(
+        "node a places=2; node b places=1; run j1 a; lend j1; job j2 depth=1; job j3 depth=1; job j4; plan; plan",
+        expect![[r#"
+            j2 on a: cores=0 mem=0
+            j3 on a: cores=0 mem=0
+            j4 on b: cores=0 mem=0
+            nothing
+        "#]],
+    );
+    check(
+        "node a places=1; node b places=1; run j1 a; lend j1; job j2 depth=1; job j3 depth=1; spread",
+        expect![[r#"
+        j2 on a: cores=0 mem=0
+        j3 on b: cores=0 mem=0
+    "#]],
+    );
+}
+
+#[test]
+fn hardware_is_not_lent() {
+    check(
+        "node a places=2 gpu=80; run j1 a gpus=1; lend j1; job j2 depth=1 gpus=1; plan; why j2",
+        expect![[r#"
+            nothing
+            j2 waits for room on 1 node: 1 no GPU with room; closest is "a": wants GPU, has 0 of 1
+        "#]],
+    );
+}
+
+#[test]
+fn an_agents_limit_is_lent_as_well() {
+    check(
+        "node a places=9; run j1 a limit=1; job j2 depth=1 limit=1; job j3 depth=1 limit=1; plan; lend j1; plan; why j3",
+        expect![[r#"
+            nothing
+            j2 on a: cores=0 mem=0
+            j3 waits for another job of its agent to end: 1 of at most 1 run
+        "#]],
+    );
+}

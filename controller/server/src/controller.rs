@@ -11,7 +11,7 @@ use atlas_history::{History, HistoryError, Progress, SqliteHistory};
 use atlas_raft::{ChangeError, Handle, Identity, Leadership, Member};
 use atlas_service::{ArtifactOptions, Artifacts, Caller, Followers, Parts, Peers, Service};
 use atlas_telemetry::Metrics;
-use atlas_types::{ClusterConfig, Command, ConfigureCluster, Level, Micros, Namespace, Origin, Request};
+use atlas_types::Level;
 use serde_json::json;
 use tokio::sync::{Mutex, watch};
 
@@ -20,6 +20,7 @@ use crate::cluster::{self, Cluster};
 use crate::http::{HttpDoor, serve};
 use crate::join::{self, JoinError};
 use crate::peer_door::store::Members;
+use crate::rules::{self, Rules};
 use crate::{Mode, Options, peer_door, worker_door};
 
 /// Why a controller did not start.
@@ -100,9 +101,6 @@ const LEAD_MAX: Duration = Duration::from_secs(5);
 
 /// How long handing leadership over may hold up the end.
 const HAND_OVER_MAX: Duration = Duration::from_secs(3);
-
-/// The pause before the queue's limit is proposed again.
-const CONFIGURE_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Controller {
     /// Starts a controller: log and state, history, service functions, then the doors.
@@ -203,13 +201,9 @@ impl Controller {
             env.spawn("http", serve(door, http, stopped.clone())),
             env.spawn("worker-door", worker_door::serve(worker_parts, grpc, stopped)),
         ];
-        let wanted = Wanted {
-            jobs_active_max: options.jobs_active_max,
-            dedupe_retention: options.idempotency_kept.map(Micros::from),
-            dedupe_max: options.idempotency_keys_max,
-        };
+        let rules = Some(options.rules).filter(|rules| *rules != Rules::default());
         let configuring =
-            (!wanted.is_nothing()).then(|| env.spawn("configure", configure(handle.clone(), wanted, env.clone())));
+            rules.map(|rules| env.spawn("configure", rules::configure(handle.clone(), rules, env.clone())));
         // A client that comes right after the start need not see an election that is over in a moment.
         let mut leadership = handle.leadership();
         let leads = leadership.wait_for(|leadership| !matches!(leadership, Leadership::Follower { leader: None }));
@@ -379,48 +373,4 @@ async fn open_history(options: &Options, env: &Env, metrics: &Metrics) -> Result
         })
     });
     open.join().await.map_err(|_| StartError::Thread)?.map_err(StartError::History)
-}
-
-/// What this controller's options say of the configuration that all share.
-#[derive(Debug, Clone, Copy)]
-struct Wanted {
-    jobs_active_max: Option<u64>,
-    dedupe_retention: Option<Micros>,
-    dedupe_max: Option<u64>,
-}
-
-impl Wanted {
-    fn is_nothing(self) -> bool {
-        self.jobs_active_max.is_none() && self.dedupe_retention.is_none() && self.dedupe_max.is_none()
-    }
-
-    fn over(self, config: &ClusterConfig) -> ClusterConfig {
-        ClusterConfig {
-            jobs_active_max: self.jobs_active_max.unwrap_or(config.jobs_active_max),
-            dedupe_retention: self.dedupe_retention.unwrap_or(config.dedupe_retention),
-            dedupe_max: self.dedupe_max.unwrap_or(config.dedupe_max),
-            ..config.clone()
-        }
-    }
-}
-
-/// Sets what the options say once there is a leader, if it is something else.
-async fn configure(handle: Handle, wanted: Wanted, env: Env) {
-    let mut leadership = handle.leadership();
-    while leadership.wait_for(|leadership| matches!(leadership, Leadership::Leader { .. })).await.is_ok() {
-        let Ok(state) = handle.read().await else {
-            env.clock.sleep(CONFIGURE_INTERVAL).await;
-            continue;
-        };
-        let config = wanted.over(state.config());
-        if config == *state.config() {
-            return;
-        }
-        let command = Command::ConfigureCluster(ConfigureCluster { config });
-        let request = Request { origin: Origin::duty(Namespace::default_namespace()), command };
-        if handle.propose(vec![request]).await.is_ok() {
-            return;
-        }
-        env.clock.sleep(CONFIGURE_INTERVAL).await;
-    }
 }

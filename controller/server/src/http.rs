@@ -123,6 +123,7 @@ impl HttpDoor {
             (Route::JobResolve(id), &Method::POST) => jobs::resolve(self, &caller, request, &id).await,
             (Route::JobRetry(id), &Method::POST) => jobs::retry(self, &caller, &id).await,
             (Route::JobEvents(id), &Method::GET) => events::job(self, &caller, request, &id).await,
+            (Route::JobTree(id), &Method::GET) => jobs::tree(self, &caller, request, &id).await,
             (Route::JobLogs(id), &Method::GET) => logs::get(self, &caller, request, &id).await,
             (Route::Events | Route::Socket, &Method::GET) => events::all(self, request).await,
             (Route::Agents, &Method::GET) => agents::list(self, &caller, request).await,

@@ -12,9 +12,11 @@ mod join;
 mod listen;
 mod options;
 mod peer_door;
+mod rules;
 mod worker_door;
 
 pub use controller::{Controller, StartError};
 pub use http::HttpLimits;
 pub use join::JoinError;
 pub use options::{Loaded, Mode, OPTIONS, OptionRow, Options, OptionsError, command, load, reference};
+pub use rules::Rules;

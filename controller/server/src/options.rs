@@ -15,6 +15,7 @@ pub use load::{Loaded, OptionsError, command, load};
 pub use table::{OPTIONS, OptionRow, reference};
 
 use crate::http::HttpLimits;
+use crate::rules::Rules;
 
 /// Whether the cluster is for a person's own machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,12 +59,8 @@ pub struct Options {
     pub mode: Mode,
     /// How long a worker's session lives after its last renewal.
     pub session_ttl: Duration,
-    /// Most jobs that have not ended; none leaves what the cluster has.
-    pub jobs_active_max: Option<u64>,
-    /// How long clients' names for requests are remembered; none leaves what the cluster has.
-    pub idempotency_kept: Option<Duration>,
-    /// Most of them; none leaves what the cluster has.
-    pub idempotency_keys_max: Option<u64>,
+    /// Rules of the whole cluster.
+    pub rules: Rules,
     /// How many events history keeps.
     pub events_kept: u64,
     /// Bounds of the HTTP door.
@@ -103,9 +100,7 @@ impl Options {
             token: None,
             mode: Mode::Production,
             session_ttl: Duration::from_secs(10),
-            jobs_active_max: None,
-            idempotency_kept: None,
-            idempotency_keys_max: None,
+            rules: Rules::default(),
             events_kept: 1_000_000,
             http_limits: HttpLimits {
                 body_bytes_max: 1 << 20,

@@ -10,6 +10,7 @@ mod hub;
 mod outbox;
 mod report;
 mod session;
+mod spawn;
 mod transfer;
 
 #[cfg(test)]

@@ -46,6 +46,7 @@ catalogue! {
     LIMIT_REACHED = "E3008" Busy "a limit of the cluster is reached";
     ARTIFACT_MISSING = "E3010" Gone "an artifact is missing or damaged";
     NOT_IN_DOUBT = "E3011" Conflict "the job is not in doubt";
+    SPAWN_REFUSED = "E3012" Denied "the job may not be spawned";
     NO_LEADER = "E4001" Unavailable "no leader";
     OUTCOME_UNKNOWN = "E4003" Unavailable "the outcome is not known";
     OVERLOADED = "E4004" Busy "the controller is overloaded";

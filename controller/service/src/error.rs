@@ -121,6 +121,9 @@ pub enum Error {
         /// What is wrong, in order.
         violations: Vec<Violation>,
     },
+    /// An attempt may not spawn this job.
+    #[error("{0}")]
+    SpawnRefused(Rejection),
     /// A member of the cluster runs a program that does not know the command.
     #[error("{0}")]
     LevelTooLow(Rejection),
@@ -230,6 +233,7 @@ impl Error {
             Self::NotInDoubt { .. } => catalogue::NOT_IN_DOUBT,
             Self::OutputRefused { .. } => catalogue::OUTPUT_REFUSED,
             Self::LevelTooLow(_) => catalogue::LEVEL_TOO_LOW,
+            Self::SpawnRefused(_) => catalogue::SPAWN_REFUSED,
             Self::TooLarge { .. } => catalogue::TOO_LARGE,
             Self::EventsGone { .. } => catalogue::EVENTS_GONE,
             Self::LimitReached(_) => catalogue::LIMIT_REACHED,
@@ -374,6 +378,10 @@ impl From<Rejection> for Error {
             Rejection::WrongStatus { status } => Self::WrongStatus { status },
             Rejection::NotInDoubt { status } => Self::NotInDoubt { status },
             Rejection::LevelTooLow { .. } => Self::LevelTooLow(rejection),
+            Rejection::SpawnForbidden
+            | Rejection::SpawnTooDeep { .. }
+            | Rejection::HardwareHeld
+            | Rejection::Fenced => Self::SpawnRefused(rejection),
             Rejection::TokenRefused => Self::TokenRefused(rejection),
             Rejection::UnknownNode { node } => Self::UnknownNode(node.to_string()),
             Rejection::NodeBusy { leases } => Self::NodeBusy { leases },

@@ -29,6 +29,7 @@ mod peers;
 mod resolve;
 mod scrub;
 mod service;
+mod spawn;
 mod stats;
 mod streams;
 mod submit;
@@ -36,6 +37,7 @@ mod submit;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod view;
 mod waiters;
 
@@ -55,6 +57,8 @@ pub use peers::{
 };
 pub use resolve::Decision;
 pub use service::{Caller, Consistency, Followers, Limits, Parts, Service};
+pub use spawn::{Child, Spawning};
 pub use streams::{Line, Streams};
 pub use submit::Submission;
+pub use tree::Tree;
 pub use view::{Shown, View, write_frame};

@@ -9,7 +9,7 @@ use atlas_contract::{Violation, joined};
 use atlas_state::State;
 use atlas_types::{
     AgentName, AgentPin, AgentVersion, Command, Failure, FailureKind, JobId, Micros, Outcome, Payload, Rejection,
-    Request, RequestId, SubmitJob, Verdict,
+    Request, RequestId, Spawner, SubmitJob, Timestamp, Verdict,
 };
 use bytes::Bytes;
 use serde_json::Value;
@@ -38,6 +38,19 @@ pub struct Submission {
     pub request_id: Option<RequestId>,
     /// Refuse what cannot run, instead of accepting it and letting it fail (design §3.1).
     pub refuse: bool,
+    /// It may not run before this time.
+    pub not_before: Option<Timestamp>,
+    /// Whose child it is.
+    pub(crate) family: Option<Family>,
+}
+
+/// What a job that another one spawned has of its parent.
+#[derive(Debug, Clone)]
+pub(crate) struct Family {
+    /// The attempt that spawns it.
+    pub(crate) spawner: Spawner,
+    /// A JSON object.
+    pub(crate) metadata: Arc<[u8]>,
 }
 
 impl Submission {
@@ -52,12 +65,17 @@ impl Submission {
             execution_timeout: None,
             request_id: None,
             refuse: false,
+            not_before: None,
+            family: None,
         }
     }
 
     /// Tells one submission from another under the same idempotency key.
     fn body_hash(&self) -> u64 {
         let mut text = format!("{}\0{:?}\0{}\0{:?}\0", self.agent, self.version, self.priority, self.execution_timeout);
+        if let Some(time) = self.not_before {
+            text.push_str(&format!("{}\0", time.0));
+        }
         for (key, value) in self.labels.iter() {
             text.push_str(&format!("{key}\0{value}\0"));
         }
@@ -119,7 +137,12 @@ impl Service {
         }
     }
 
-    async fn submit_as(&self, caller: &Caller, submission: &Submission, id: Option<JobId>) -> Result<JobId, Error> {
+    pub(crate) async fn submit_as(
+        &self,
+        caller: &Caller,
+        submission: &Submission,
+        id: Option<JobId>,
+    ) -> Result<JobId, Error> {
         check_labels(&submission.labels)?;
         json::check(&submission.input).map_err(|error| Error::Malformed(error.to_string()))?;
         let mut origin = caller.origin();
@@ -148,14 +171,18 @@ impl Service {
                 verdict,
                 input,
                 priority: submission.priority,
-                metadata: b"{}".as_slice().into(),
+                metadata: submission.family.as_ref().map_or_else(|| (*b"{}").into(), |family| family.metadata.clone()),
                 labels: submission.labels.clone(),
                 execution_timeout: submission.execution_timeout,
+                spawner: submission.family.as_ref().map(|family| family.spawner),
+                not_before: submission.not_before,
             });
             let outcomes = self.shared.propose(Request { origin: origin.clone(), command }).await?;
             match outcomes.into_iter().next() {
                 Some(Ok(Outcome::Submitted { job, .. })) => return Ok(job),
                 Some(Err(Rejection::StaleAgent)) => {}
+                // A child's id is its own: it was submitted before.
+                Some(Err(Rejection::DuplicateJob { job })) if submission.family.is_some() => return Ok(job),
                 Some(Err(Rejection::DuplicateJob { .. })) => id = JobId(self.shared.env.entropy.u64()),
                 Some(Err(rejection)) => return Err(rejection.into()),
                 Some(Ok(_)) | None => return Err(Error::OutcomeUnknown),

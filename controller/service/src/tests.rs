@@ -67,6 +67,8 @@ impl Node {
             metadata: b"{}".as_slice().into(),
             labels: Arc::default(),
             execution_timeout: None,
+            spawner: None,
+            not_before: None,
         };
         self.propose(Command::SubmitJob(command)).await;
     }

@@ -113,6 +113,8 @@ impl Shown {
         number(out, ",\"fencing_token\":", lease.map_or(0, |lease| lease.token.0));
         out.extend_from_slice(if job.warm { b",\"warm\":true" } else { b",\"warm\":false" });
         text(out, ",\"failure_kind\":", job.failure.as_ref().map_or("", |failure| failure_word(failure.kind)));
+        text(out, ",\"parent\":", &job.spawned.map(|spawned| spawned.by.to_string()).unwrap_or_default());
+        number(out, ",\"depth\":", u64::from(job.depth()));
         text(out, ",\"retried_by\":", &job.successor.map(|id| id.to_string()).unwrap_or_default());
         text(out, ",\"principal\":", job.principal.as_str());
         text(out, ",\"door\":", door_word(job.door));
@@ -186,11 +188,17 @@ pub(crate) fn reason_word(reason: Reason) -> &'static str {
         Reason::InDoubt => "in_doubt",
         Reason::Running => "running",
         Reason::Cancelling => "cancelling",
+        Reason::Delayed { .. } => "delayed",
     }
 }
 
 /// The word and the sentence of what only the planner can say: for what a job waits.
 pub(crate) fn waiting(state: &State, job: &Job) -> Option<(&'static str, String)> {
+    let awaited = state.children_awaited(job.id);
+    if job.reason == Reason::Running && awaited > 0 {
+        let plural = if awaited == 1 { "" } else { "s" };
+        return Some(("waiting", format!("waits for {awaited} job{plural} that it spawned")));
+    }
     if job.status != JobStatus::Pending {
         return None;
     }
@@ -203,6 +211,7 @@ pub(crate) fn waiting(state: &State, job: &Job) -> Option<(&'static str, String)
         Why::NeverSatisfiable { .. } => "unsatisfiable",
         Why::Concurrency { .. } => "concurrency",
         Why::Backoff { .. } => "backoff",
+        Why::Delayed { .. } => "delayed",
         Why::InDoubt => "in_doubt",
     };
     Some((word, waiting.to_string()))

@@ -123,6 +123,8 @@ impl Bench {
             metadata: Arc::from(*b"{}"),
             labels: Arc::default(),
             execution_timeout: None,
+            spawner: None,
+            not_before: None,
         })
     }
 
@@ -163,5 +165,6 @@ fn spec() -> RunSpec {
         concurrency: None,
         retry: RetryRule::default(),
         timeouts: Timeouts { queue: None, startup: Micros::from_secs(30), execution: Micros::from_secs(60) },
+        spawns: false,
     }
 }

@@ -46,10 +46,29 @@ impl Change<'_> {
 
     /// Stores a job and writes its event.
     pub(crate) fn put(&mut self, job: Job, change: JobChange, old_status: JobStatus) {
+        let job = self.store(job);
+        self.emit(Event::Job { change, old_status, job });
+    }
+
+    /// Stores a job without an event. Where its parent begins to wait with that, or waits no longer, the place is lent or taken back.
+    fn store(&mut self, job: Job) -> Arc<Job> {
         let job = Arc::new(job);
+        let parent = job.spawned.map(|spawned| spawned.by);
+        let waits = |state: &State| parent.is_some_and(|parent| state.children_awaited(parent) > 0);
+        let waited = waits(self.state);
         let old = self.state.jobs.insert(Arc::clone(&job));
         self.state.index.job(old.as_deref(), Some(&job));
-        self.emit(Event::Job { change, old_status, job });
+        let waits = waits(self.state);
+        if let Some(parent) = parent.filter(|_| waited != waits)
+            && let Some(parent) =
+                self.state.jobs.get(parent).filter(|parent| parent.status == JobStatus::Running).cloned()
+        {
+            self.state.index.lend(&parent, waits);
+            if let Some(lease) = &parent.lease {
+                self.change_node(&lease.node, None, |node| node.lend(parent.depth(), waits));
+            }
+        }
+        job
     }
 
     /// Stores an agent version and writes its event.
@@ -71,11 +90,14 @@ impl Change<'_> {
     pub(crate) fn change_node(&mut self, id: &NodeId, warm: Option<Digest>, change: impl FnOnce(&mut NodeState)) {
         let Some(found) = self.state.nodes.get_mut(id) else { return };
         let is_warm = |node: &NodeState| warm.is_some_and(|digest| node.node.warm.contains_key(&digest));
-        let (was_at, was_warm) = (index::place(found), is_warm(found));
+        let (was_at, was_warm, was_lending) = (index::place(found), is_warm(found), index::lends(found));
         // Not held beside this: then it is changed in place, unless a reader of an older state has it.
         change(Arc::make_mut(found));
         let rooms = &mut self.state.index.rooms;
         rooms.move_node(was_at, index::place(found));
+        if was_lending != index::lends(found) {
+            rooms.change_lending(id, !was_lending);
+        }
         if let Some(digest) = warm.filter(|_| was_warm != is_warm(found)) {
             rooms.change_warm(digest, id, !was_warm);
         }
@@ -104,8 +126,11 @@ impl Change<'_> {
         let Some(lease) = job.lease.take() else { return };
         let digest = job.pin.as_ref().map(|pin| pin.digest).filter(|_| idle.is_some());
         let jobs = self.state.jobs.clone();
+        let (depth, waits) = (job.depth(), self.state.children_awaited(job.id) > 0);
         self.change_node(&lease.node, digest, |node| {
             node.leases.remove(&lease.token);
+            node.free.change_takers(|takers| takers.remove(depth, waits));
+            node.admit_owed();
             if node.over {
                 let left = node.leases.clone();
                 node.recount(left.values().filter_map(|job| jobs.get(*job)?.lease.as_deref()));
@@ -121,7 +146,7 @@ impl Change<'_> {
     /// Ends a job: a terminal status is final. A failure that its contract retries is followed by a new job.
     pub(crate) fn end(&mut self, mut job: Job, status: JobStatus, failure: Option<Failure>) -> Outcome {
         self.release(&mut job, None);
-        let retry = (status == JobStatus::Failed).then(|| self.retry_of(&job)).flatten();
+        let retry = failure.as_ref().and_then(|failure| self.retry_of(&job, failure));
         self.close(job, status, failure, retry)
     }
 
@@ -134,11 +159,60 @@ impl Change<'_> {
         job.successor = retry.as_ref().map(|retry| retry.id);
         let outcome = Outcome::Ended { status, retry: job.successor };
         self.state.ended.insert(self.state.event_seq.next(), job.id);
+        let id = job.id;
         self.put(job, JobChange::Ended, old_status);
         if let Some(retry) = retry {
             self.submit(retry);
         }
+        self.leave_children(id, status != JobStatus::Completed);
         outcome
+    }
+
+    /// Nobody waits for a job's children any more. They outlive a parent that completed, which may not have cared how they end,
+    /// and are cancelled with one that did not.
+    fn leave_children(&mut self, parent: JobId, cancel: bool) {
+        if self.state.children_awaited(parent) == 0 {
+            return;
+        }
+        let children: Vec<Arc<Job>> = self.state.children(parent).cloned().collect();
+        for child in children.into_iter().filter(|child| child.awaited_by().is_some()) {
+            // An earlier one's end may have changed it: not among siblings today, and no reason to rely on that.
+            let Some(child) = self.state.jobs.get(child.id).map(|child| (**child).clone()) else { continue };
+            if cancel {
+                self.forsake(child);
+            } else {
+                self.store(left(child));
+            }
+        }
+    }
+
+    /// Cancels a child for which nobody waits any more.
+    pub(crate) fn forsake(&mut self, child: Job) {
+        let child = left(child);
+        if child.reason == Reason::Cancelling {
+            self.store(child);
+        } else {
+            self.cancel(child);
+        }
+    }
+
+    /// Cancels a job and all below it: what waits ends at once, what runs when its worker has stopped it.
+    pub(crate) fn cancel(&mut self, mut job: Job) {
+        match job.status {
+            JobStatus::Pending => {
+                self.end(job, JobStatus::Cancelled, None);
+            }
+            JobStatus::Running if job.reason != Reason::Cancelling => {
+                let id = job.id;
+                job.reason = Reason::Cancelling;
+                self.put(job, JobChange::Cancelling, JobStatus::Running);
+                let children: Vec<Arc<Job>> = self.state.children(id).cloned().collect();
+                for child in children.into_iter().filter(|child| child.awaited_by().is_some()) {
+                    self.cancel(Arc::unwrap_or_clone(child));
+                }
+            }
+            JobStatus::Running | JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => {}
+        }
     }
 
     /// Ends a job by its worker's report. After a cancel the report only says that the attempt has stopped.
@@ -186,7 +260,9 @@ impl Change<'_> {
                 self.release(&mut job, None);
                 job.status = JobStatus::Pending;
                 job.reason = reason;
+                let id = job.id;
                 self.put(job, JobChange::Lost, JobStatus::Running);
+                self.leave_children(id, true);
                 Outcome::Ended { status: JobStatus::Pending, retry: None }
             }
             None => {
@@ -208,9 +284,9 @@ impl Change<'_> {
 
     /// The job that follows a failed one, if its contract asks for one (spec §13.6). Admission limits do not count here: each
     /// admitted job has at most one such follower at a time.
-    fn retry_of(&self, job: &Job) -> Option<Job> {
-        let rule = job.spec.as_ref()?.retry;
-        if job.retry_count >= rule.max_retries {
+    fn retry_of(&self, job: &Job, failure: &Failure) -> Option<Job> {
+        let (rule, config) = (job.spec.as_ref()?.retry, &self.state.config);
+        if job.retry_count >= rule.max_retries || !config.retry_deterministic && comes_again(failure.kind) {
             return None;
         }
         let number = u64::from(job.retry_count) + 1;
@@ -221,10 +297,25 @@ impl Change<'_> {
             id = id.derive(number);
         }
         let factor = 1_u64.checked_shl(job.retry_count).unwrap_or(u64::MAX);
-        let until = self.clock.plus(Micros(rule.backoff_base.0.saturating_mul(factor)));
+        let backoff = Micros(rule.backoff_base.0.saturating_mul(factor));
+        let until = self.clock.plus(config.backoff_max.map_or(backoff, |longest| backoff.min(longest)));
         let retry_count = job.retry_count + 1;
         Some(Job { retry_count, reason: Reason::Backoff { until }, request_id: None, ..again(job, id) })
     }
+}
+
+/// Whether the same input brings the same failure again.
+fn comes_again(kind: FailureKind) -> bool {
+    use FailureKind::{Dependency, InputInvalid, OutputInvalid, Rejected};
+    matches!(kind, InputInvalid | OutputInvalid | Dependency | Rejected)
+}
+
+/// A child for which nobody waits any more.
+fn left(mut child: Job) -> Job {
+    if let Some(spawned) = &mut child.spawned {
+        spawned.awaited = false;
+    }
+    child
 }
 
 /// A fresh job for the same work as `job`, linked to the first of its family.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atlas_types::{EndedImage, NodeImage, SinkImage, StateImage};
+use atlas_types::{EndedImage, JobStatus, NodeImage, SinkImage, StateImage};
 
 use crate::dedupe::Dedupe;
 use crate::invariant::Violation;
@@ -99,9 +99,21 @@ impl State {
     /// Rebuilds what is derived from agents, nodes and jobs.
     fn rebuild(&mut self) -> Result<(), ImageError> {
         let mut nodes: Map<_, _> = self.nodes.clone();
-        for lease in self.jobs.iter().filter_map(|job| job.lease.as_ref()) {
+        for (job, lease) in self.jobs.iter().filter_map(|job| Some((job, job.lease.as_ref()?))) {
             let node = nodes.get_mut(&lease.node).ok_or(ImageError::UnknownNode)?;
-            Arc::make_mut(node).take(lease);
+            Arc::make_mut(node).take(lease, job.depth());
+        }
+        let mut spawns = crate::index::Spawns::default();
+        self.jobs.iter().for_each(|job| spawns.change(None, Some(job)));
+        for job in spawns.waiting().filter_map(|id| self.jobs.get(id)) {
+            let node = job.lease.as_ref().and_then(|lease| nodes.get_mut(&lease.node));
+            let Some(node) = node else { continue };
+            Arc::make_mut(node).lend(job.depth(), true);
+        }
+        let owing: Vec<_> =
+            nodes.iter().filter(|(_, node)| node.free.places_owed() > 0).map(|(id, _)| id.clone()).collect();
+        for id in owing {
+            nodes.get_mut(&id).map(Arc::make_mut).into_iter().for_each(NodeState::admit_owed);
         }
         self.nodes = nodes;
         self.index = self.rebuilt_index();
@@ -113,6 +125,11 @@ impl State {
         let mut index = crate::index::Index::default();
         for job in self.jobs.iter() {
             index.job(None, Some(job));
+        }
+        for parent in index.spawns.clone().waiting() {
+            if let Some(parent) = self.jobs.get(parent).filter(|parent| parent.status == JobStatus::Running) {
+                index.lend(parent, true);
+            }
         }
         for node in self.nodes.values() {
             index.node(None, Some(node));

@@ -18,12 +18,14 @@ pub struct NodeState {
     pub(crate) inventory_since: FencingToken,
     /// Its inventory shrank under its leases: they hold more than it has.
     pub(crate) over: bool,
+    /// Places that it may have given out beyond its own: see [`Free::places_owed`]. No grant may make that more.
+    pub(crate) owed: u32,
 }
 
 impl NodeState {
     pub(crate) fn new(node: Arc<Node>, inventory_since: FencingToken) -> Self {
         let free = Free::of(&node.inventory);
-        Self { node, free, leases: Map::new(), inventory_since, over: false }
+        Self { node, free, leases: Map::new(), inventory_since, over: false, owed: 0 }
     }
 
     /// Whether it may be given leases: its session lives and nobody keeps it from work.
@@ -31,10 +33,10 @@ impl NodeState {
         self.node.health == NodeHealth::Ready && !self.node.cordoned && !self.node.draining
     }
 
-    /// Whether `demand` fits now.
-    pub fn has_room(&self, demand: &Demand) -> bool {
+    /// Whether `demand` of a job of this depth fits now.
+    pub fn has_room(&self, demand: &Demand, depth: u32) -> bool {
         let inventory = &self.node.inventory;
-        demand.suits(&self.node.id, inventory) && self.free.fit(inventory, demand).is_some()
+        demand.suits(&self.node.id, inventory) && self.free.fit(inventory, demand, depth).is_some()
     }
 
     /// Its leases by token, oldest first.
@@ -42,17 +44,30 @@ impl NodeState {
         self.leases.iter().map(|(token, job)| (*token, *job))
     }
 
-    pub(crate) fn take(&mut self, lease: &Lease) {
-        self.over |= !self.free.take(&lease.allocation);
+    pub(crate) fn take(&mut self, lease: &Lease, depth: u32) {
+        self.over |= !self.free.take(&lease.allocation, depth);
         self.leases.insert(lease.token, lease.job);
     }
 
     /// What is free after `leases`, all that it holds.
     pub(crate) fn recount<'a>(&mut self, leases: impl Iterator<Item = &'a Lease>) {
+        let takers = std::mem::take(&mut self.free.takers);
         self.free = Free::of(&self.node.inventory);
+        self.free.change_takers(|none| *none = takers);
         self.over = false;
         for lease in leases {
-            self.over |= !self.free.take(&lease.allocation);
+            self.over |= !self.free.hold(&lease.allocation);
         }
+    }
+
+    /// A job of this depth begins to wait for its children, or waits no longer.
+    pub(crate) fn lend(&mut self, depth: u32, waits: bool) {
+        self.free.change_takers(|takers| if waits { takers.wait(depth) } else { takers.resume(depth) });
+        self.admit_owed();
+    }
+
+    /// Takes what is owed now as it is: no grant is the reason.
+    pub(crate) fn admit_owed(&mut self) {
+        self.owed = self.free.places_owed();
     }
 }

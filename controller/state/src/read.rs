@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentName, AgentVersion, ClusterConfig, ClusterTime, Demand, Digest, EventSeq, FencingToken, Free, Job, JobId,
-    JobStatus, Lease, Level, MemberId, Namespace, NodeId, Origin, Outcome, Rejection, Seq, Timestamp, Version,
+    JobStatus, Lease, Level, MemberId, Namespace, NodeId, Origin, Outcome, Rejection, Seq, Takers, Timestamp, Version,
 };
 
 use crate::index::{self, Class, Timer};
@@ -170,6 +170,16 @@ impl State {
         self.ended.iter().map(|(event, job)| (*event, *job))
     }
 
+    /// The jobs that a job spawned, the oldest first, with those that have ended and not left the state yet.
+    pub fn children(&self, parent: JobId) -> impl Iterator<Item = &Arc<Job>> {
+        self.index.spawns.children(parent).filter_map(|child| self.jobs.get(child))
+    }
+
+    /// How many unfinished children a job waits for. While there are any, it lends its place.
+    pub fn children_awaited(&self, parent: JobId) -> u32 {
+        self.index.spawns.awaited(parent)
+    }
+
     /// The live lease of a job.
     pub fn lease(&self, job: JobId) -> Option<&Arc<Lease>> {
         self.jobs.get(job)?.lease.as_ref()
@@ -211,9 +221,15 @@ impl State {
         self.agent_versions(namespace, name).rev().find(|agent| !agent.retired)
     }
 
-    /// How many jobs of an agent run.
-    pub fn running_of(&self, namespace: &Namespace, name: &AgentName) -> u32 {
-        self.index.running_of.get(namespace).and_then(|agents| agents.get(name)).copied().unwrap_or(0)
+    /// The running jobs of an agent; none if there are none.
+    pub fn running_of(&self, namespace: &Namespace, name: &AgentName) -> Option<&Takers> {
+        self.index.running_of.get(namespace)?.get(name)
+    }
+
+    /// Whether one more job of an agent may run that is limited to so many.
+    pub fn may_run(&self, namespace: &Namespace, name: &AgentName, limit: u32, depth: u32) -> bool {
+        let may = |running: &Takers| running.taken() < limit || running.lends_to(depth);
+        self.running_of(namespace, name).map_or(limit > 0, may)
     }
 }
 
@@ -240,7 +256,12 @@ impl State {
         let pinned_node = pinned.and_then(|id| self.nodes.get(id)).filter(|node| node.takes_leases());
         let others = pinned.is_none().then(|| self.index.rooms.candidates(demand));
         let others = others.into_iter().flatten().filter_map(|id| self.nodes.get(id));
-        pinned_node.into_iter().chain(others).filter(|node| node.has_room(demand))
+        pinned_node.into_iter().chain(others).filter(|node| node.has_room(demand, 0))
+    }
+
+    /// Nodes that take leases and have a job which lends its place to deeper ones.
+    pub fn nodes_lending(&self) -> impl Iterator<Item = &Arc<NodeState>> {
+        self.index.rooms.lending().filter_map(|id| self.nodes.get(id))
     }
 
     /// Nodes that take leases and have an idle warm slot of a package.

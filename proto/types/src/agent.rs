@@ -62,6 +62,8 @@ pub struct RunSpec {
     pub retry: RetryRule,
     /// Time limits.
     pub timeouts: Timeouts,
+    /// Whether its jobs may spawn others (`requires.spawn_agents`).
+    pub spawns: bool,
 }
 
 impl RunSpec {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use crate::{
     AgentKind, AgentName, AgentPin, Allocation, BootId, ClusterConfig, Digest, EventSeq, Failure, FencingToken,
-    Inventory, JobId, JoinKind, Level, MemberId, Micros, NodeEpoch, NodeId, Origin, Payload, RunSpec, Seq, Version,
+    Inventory, JobId, JoinKind, Level, MemberId, Micros, NodeEpoch, NodeId, Origin, Payload, RunSpec, Seq, Timestamp,
+    Version,
 };
 
 /// A command and who asked for it.
@@ -76,6 +77,8 @@ pub enum Command {
     JoinMember(JoinMember),
     /// Says that new jobs had better not use an agent version, or takes that back.
     DeprecateAgent(DeprecateAgent),
+    /// A parent waits no longer for a child, which is cancelled.
+    ForsakeChild(ForsakeChild),
 }
 
 impl Command {
@@ -84,6 +87,10 @@ impl Command {
         match self {
             // An older program would go on checking.
             Self::RegisterNode(command) if command.inventory.unchecked => Level(2),
+            // It would not keep what these say beyond what it knows.
+            Self::RegisterAgent(command) if command.spec.spawns => Level(3),
+            Self::SubmitJob(command) if command.spawner.is_some() || command.not_before.is_some() => Level(3),
+            Self::ConfigureCluster(command) if command.config.needs_level_3() => Level(3),
             Self::RegisterAgent(_)
             | Self::RetireAgent(_)
             | Self::RegisterNode(_)
@@ -110,7 +117,7 @@ impl Command {
             | Self::CreateJoinToken(_)
             | Self::RevokeJoinToken(_)
             | Self::JoinMember(_) => Level(2),
-            Self::DeprecateAgent(_) => Level(3),
+            Self::DeprecateAgent(_) | Self::ForsakeChild(_) => Level(3),
         }
     }
 }
@@ -248,6 +255,27 @@ pub struct SubmitJob {
     pub labels: Arc<BTreeMap<String, String>>,
     /// Overrides the contract's execution timeout.
     pub execution_timeout: Option<Micros>,
+    /// The attempt that spawns it; none for a client's own.
+    pub spawner: Option<Spawner>,
+    /// It may not run before this time.
+    pub not_before: Option<Timestamp>,
+}
+
+/// The attempt that spawns a job: only while it holds its lease may it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spawner {
+    /// The parent.
+    pub job: JobId,
+    /// Its lease.
+    pub token: FencingToken,
+}
+
+impl Spawner {
+    /// The id of the child that it asks for under a number: the same whenever it asks again.
+    pub fn child(self, number: u64) -> JobId {
+        // Far from the numbers by which retries get theirs.
+        self.job.derive(!self.token.0).derive(number)
+    }
 }
 
 /// Gives one node the right to run one attempt of a pending job. The token is the state's next `grant_seq`.
@@ -455,4 +483,15 @@ pub struct JoinMember {
     pub hash: Digest,
     /// The highest number in the group's membership: the members that formed the group never joined.
     pub above: MemberId,
+}
+
+/// A parent waits no longer for a child: the child, what follows it and what they spawned are cancelled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForsakeChild {
+    /// The parent and its lease.
+    pub spawner: Spawner,
+    /// The reporting node.
+    pub node: NodeId,
+    /// The child, or one that a retry of it followed.
+    pub child: JobId,
 }

@@ -21,6 +21,23 @@ pub struct ClusterConfig {
     pub agents_max: u64,
     /// Most registered nodes.
     pub nodes_max: u64,
+    /// How deep jobs may spawn others: a job of this depth may not (spec §10).
+    pub spawn_depth_max: u32,
+    /// Whether a failure is retried that the same input brings again: a breach of the schemas, a missing dependency, a reject (spec
+    /// §13.6).
+    pub retry_deterministic: bool,
+    /// Longest back-off before a retry; none is what the contract says.
+    pub backoff_max: Option<Micros>,
+}
+
+impl ClusterConfig {
+    /// The spawn depth of a cluster that nobody has configured otherwise.
+    pub const SPAWN_DEPTH_MAX: u32 = 3;
+
+    /// Whether it says what programs before feature level 3 do not know.
+    pub fn needs_level_3(&self) -> bool {
+        self.spawn_depth_max != Self::SPAWN_DEPTH_MAX || !self.retry_deterministic || self.backoff_max.is_some()
+    }
 }
 
 impl Default for ClusterConfig {
@@ -34,6 +51,9 @@ impl Default for ClusterConfig {
             jobs_ended_kept: 1_000,
             agents_max: 10_000,
             nodes_max: 10_000,
+            spawn_depth_max: Self::SPAWN_DEPTH_MAX,
+            retry_deterministic: true,
+            backoff_max: None,
         }
     }
 }

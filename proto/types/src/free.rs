@@ -1,12 +1,16 @@
 //! What is free on a node, and whether a demand fits there. The planner proposes with this, `apply` checks with this.
 
-use crate::{Allocation, Demand, Gpu, GpuShare, Inventory, NodeId};
+use crate::{Allocation, Demand, Gpu, GpuShare, Inventory, NodeId, Takers};
 
 /// What a node has left: its inventory less what its leases hold. Never below zero.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Free {
-    /// Jobs that may start now.
+    /// Jobs that may start now, besides those that have a place of a waiting one.
     pub places: u32,
+    /// All places of the inventory.
+    pub places_total: u32,
+    /// The jobs that take places.
+    pub takers: Takers,
     /// Cores; [`u32::MAX`] where the inventory does not track them.
     pub cores: u32,
     /// Memory; [`u64::MAX`] where the inventory does not track it.
@@ -58,6 +62,8 @@ impl Free {
         gpus.dedup_by_key(|gpu| gpu.index);
         Self {
             places: inventory.places,
+            places_total: inventory.places,
+            takers: Takers::default(),
             cores: if inventory.cores == 0 { u32::MAX } else { inventory.cores },
             memory_bytes: if inventory.memory_bytes == 0 { u64::MAX } else { inventory.memory_bytes },
             gpus,
@@ -74,11 +80,32 @@ impl Free {
         Self { gpus, ..Self::of(inventory) }
     }
 
-    /// Takes one place and what `allocation` holds. Stops at zero, since an inventory may shrink under its leases: false says
-    /// that it did.
-    pub fn take(&mut self, allocation: &Allocation) -> bool {
-        let mut whole = self.places > 0;
-        self.places = self.places.saturating_sub(1);
+    /// Whether a job of this depth may start, as far as places go.
+    pub fn has_place(&self, depth: u32) -> bool {
+        self.places > 0 || self.takers.lends_to(depth)
+    }
+
+    /// Places that are taken beyond those of the inventory: it shrank, or jobs resumed before their children gave back the place
+    /// that they had lent. As long as there are any, a job starts only in a place that another lends.
+    pub fn places_owed(&self) -> u32 {
+        self.takers.taken().saturating_sub(self.places_total)
+    }
+
+    /// Changes who takes places.
+    pub fn change_takers(&mut self, change: impl FnOnce(&mut Takers)) {
+        change(&mut self.takers);
+        self.places = self.places_total.saturating_sub(self.takers.taken());
+    }
+
+    /// Takes a place for a job of this depth and what `allocation` holds; see [`Self::hold`].
+    pub fn take(&mut self, allocation: &Allocation, depth: u32) -> bool {
+        self.change_takers(|takers| takers.add(depth));
+        self.hold(allocation)
+    }
+
+    /// Takes what `allocation` holds. Stops at zero, since an inventory may shrink under its leases: false says that it did.
+    pub fn hold(&mut self, allocation: &Allocation) -> bool {
+        let mut whole = true;
         if self.cores != u32::MAX {
             whole &= self.cores >= allocation.cores;
             self.cores = self.cores.saturating_sub(allocation.cores);
@@ -99,9 +126,8 @@ impl Free {
         whole
     }
 
-    /// Gives back what [`Self::take`] took as a whole.
+    /// Gives back what [`Self::hold`] took as a whole.
     pub fn give(&mut self, allocation: &Allocation) {
-        self.places += 1;
         if self.cores != u32::MAX {
             self.cores += allocation.cores;
         }
@@ -116,10 +142,16 @@ impl Free {
         }
     }
 
-    /// What `demand` would take here, GPUs from the lowest index on (spec §8.3); none if it does not fit now.
-    pub fn fit(&self, inventory: &Inventory, demand: &Demand) -> Option<Allocation> {
+    /// What `demand` would take here for a job of this depth, GPUs from the lowest index on (spec §8.3); none if it does not fit
+    /// now.
+    pub fn fit(&self, inventory: &Inventory, demand: &Demand, depth: u32) -> Option<Allocation> {
+        if self.has_place(depth) { self.hardware_for(inventory, demand) } else { None }
+    }
+
+    /// The same without a look at the places.
+    pub fn hardware_for(&self, inventory: &Inventory, demand: &Demand) -> Option<Allocation> {
         let (cores, memory_bytes) = (demand.cores_on(inventory), demand.memory_bytes_on(inventory));
-        if self.places == 0 || self.cores < cores || self.memory_bytes < memory_bytes {
+        if self.cores < cores || self.memory_bytes < memory_bytes {
             return None;
         }
         let wanted = demand.gpus_on(inventory) as usize;
@@ -127,11 +159,12 @@ impl Free {
         (gpus.len() == wanted).then_some(Allocation { cores, memory_bytes, gpus })
     }
 
-    /// Whether `allocation` is free here and is what `demand` takes: the same amounts, on any of the free GPUs.
-    pub fn admits(&self, inventory: &Inventory, demand: &Demand, allocation: &Allocation) -> bool {
+    /// Whether a job of this depth may start here, `allocation` is free and is what `demand` takes: the same amounts, on any of the
+    /// free GPUs.
+    pub fn admits(&self, inventory: &Inventory, demand: &Demand, allocation: &Allocation, depth: u32) -> bool {
         let Allocation { cores, memory_bytes, gpus } = allocation;
         let amounts = *cores == demand.cores_on(inventory) && *memory_bytes == demand.memory_bytes_on(inventory);
-        let room = self.places > 0 && self.cores >= *cores && self.memory_bytes >= *memory_bytes;
+        let room = self.has_place(depth) && self.cores >= *cores && self.memory_bytes >= *memory_bytes;
         let ascending = gpus.windows(2).all(|pair| pair[0].index < pair[1].index);
         let offered = |share: &GpuShare| {
             let gpu = self.gpus.iter().find(|gpu| gpu.index == share.index);
@@ -181,17 +214,19 @@ mod tests {
         let mut free = Free::of(&inventory);
         let small = Demand { gpus: 1, vram_bytes: 30, ..Demand::default() };
         let whole = Demand { gpus: 1, ..Demand::default() };
-        let first = free.fit(&inventory, &small).expect("both are empty");
+        let first = free.fit(&inventory, &small, 0).expect("both are empty");
         assert_eq!(first.gpus, [GpuShare { index: 0, vram_bytes: 30 }]);
-        assert!(free.take(&first));
-        assert_eq!(free.fit(&inventory, &small).expect("50 are left").gpus[0].index, 0);
-        let all = free.fit(&inventory, &whole).expect("the second is empty");
+        assert!(free.take(&first, 0));
+        assert_eq!(free.fit(&inventory, &small, 0).expect("50 are left").gpus[0].index, 0);
+        let all = free.fit(&inventory, &whole, 0).expect("the second is empty");
         assert_eq!(all.gpus, [GpuShare { index: 1, vram_bytes: 80 }]);
-        assert!(free.take(&all));
-        assert_eq!(free.fit(&inventory, &whole), None);
-        assert!(!free.admits(&inventory, &whole, &all), "taken meanwhile");
-        free.give(&all);
-        free.give(&first);
+        assert!(free.take(&all, 0));
+        assert_eq!(free.fit(&inventory, &whole, 0), None);
+        assert!(!free.admits(&inventory, &whole, &all, 0), "taken meanwhile");
+        for taken in [&all, &first] {
+            free.give(taken);
+            free.change_takers(|takers| takers.remove(0, false));
+        }
         assert_eq!(free, Free::of(&inventory));
     }
 
@@ -199,9 +234,9 @@ mod tests {
     fn defaults_count_only_where_the_inventory_was_declared() {
         let demand = Demand::default();
         let probed = Inventory { places: 1, cores: 1, memory_bytes: 1 << 29, ..Inventory::default() };
-        assert!(Free::of(&probed).fit(&probed, &demand).is_some());
+        assert!(Free::of(&probed).fit(&probed, &demand, 0).is_some());
         let declared = Inventory { declared: true, ..probed };
-        assert_eq!(Free::of(&declared).fit(&declared, &demand), None);
+        assert_eq!(Free::of(&declared).fit(&declared, &demand, 0), None);
     }
 
     #[test]
@@ -218,18 +253,18 @@ mod tests {
             ..Demand::default()
         };
         let mut free = Free::of(&inventory);
-        let taken = free.fit(&inventory, &demand).expect("nothing is checked");
+        let taken = free.fit(&inventory, &demand, 0).expect("nothing is checked");
         assert_eq!(taken, Allocation::default());
         assert!(demand.suits(&NodeId::new("n1").expect("a name"), &inventory));
-        assert!(free.admits(&inventory, &demand, &taken) && free.take(&taken));
-        assert_eq!(free.fit(&inventory, &demand), None, "the place is taken");
+        assert!(free.admits(&inventory, &demand, &taken, 0) && free.take(&taken, 0));
+        assert_eq!(free.fit(&inventory, &demand, 0), None, "the place is taken");
     }
 
     #[test]
     fn a_device_that_is_named_twice_is_there_once() {
         let inventory = Inventory { places: 2, gpus: vec![gpu(0, 80), gpu(0, 80)], ..Inventory::default() };
         let two = Demand { gpus: 2, ..Demand::default() };
-        assert_eq!(Free::of(&inventory).fit(&inventory, &two), None);
+        assert_eq!(Free::of(&inventory).fit(&inventory, &two, 0), None);
     }
 
     #[test]
@@ -237,8 +272,8 @@ mod tests {
         let inventory = Inventory { places: 2, gpus: vec![gpu(0, 0)], ..Inventory::default() };
         let mut free = Free::of(&inventory);
         let demand = Demand { gpus: 1, vram_bytes: 1 << 40, ..Demand::default() };
-        let taken = free.fit(&inventory, &demand).expect("no check is made");
-        assert!(free.take(&taken));
-        assert_eq!(free.fit(&inventory, &demand), None);
+        let taken = free.fit(&inventory, &demand, 0).expect("no check is made");
+        assert!(free.take(&taken, 0));
+        assert_eq!(free.fit(&inventory, &demand, 0), None);
     }
 }

@@ -64,6 +64,11 @@ pub enum Reason {
         /// When it may be granted.
         until: ClusterTime,
     },
+    /// Submitted for later: it waits until its time.
+    Delayed {
+        /// When it may be granted.
+        until: ClusterTime,
+    },
     /// Its lease was lost; it waits for the next attempt.
     Lost,
     /// Its lease was lost and its effects forbid to run it again unasked.
@@ -110,6 +115,17 @@ pub struct Failure {
     pub kind: FailureKind,
     /// For people.
     pub error: Arc<str>,
+}
+
+/// Of a job that another one spawned: whose child it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spawned {
+    /// The parent.
+    pub by: JobId,
+    /// 1 is the child of a job that a client submitted.
+    pub depth: u32,
+    /// The attempt that spawned it waits for it, or for what follows it, until it has ended. The parent lends its place meanwhile.
+    pub awaited: bool,
 }
 
 /// One request to run one agent version on one input.
@@ -167,6 +183,8 @@ pub struct Job {
     pub original: Option<JobId>,
     /// The retry that follows it, once there is one.
     pub successor: Option<JobId>,
+    /// Whose child it is, if another job spawned it.
+    pub spawned: Option<Spawned>,
     /// Metadata, a JSON object; keys that start with `_` are ours.
     pub metadata: Arc<[u8]>,
     /// Free-form labels.
@@ -183,4 +201,16 @@ pub struct Job {
     pub trace: Option<TraceContext>,
     /// The artifact with its log lines and progress, once it ended.
     pub stream: Option<Payload>,
+}
+
+impl Job {
+    /// How many jobs above it spawned one another: 0 for a client's own.
+    pub fn depth(&self) -> u32 {
+        self.spawned.map_or(0, |spawned| spawned.depth)
+    }
+
+    /// The parent, while the attempt that spawned this job waits for it.
+    pub fn awaited_by(&self) -> Option<JobId> {
+        self.spawned.filter(|spawned| spawned.awaited && !self.status.is_terminal()).map(|spawned| spawned.by)
+    }
 }

@@ -21,15 +21,16 @@ mod origin;
 mod outcome;
 mod payload;
 mod session;
+mod takers;
 mod time;
 mod version;
 
 pub use agent::{AgentKind, AgentPin, AgentVersion, Effects, RetryRule, RunSpec, Timeouts};
 pub use command::{
     CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeprecateAgent, DrainNode, FailJob,
-    FailPending, GrantLease, JoinMember, LoseLease, LoseNode, PruneJobs, RegisterAgent, RegisterNode, RemoveNode,
-    ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, SinkAck, StartJob,
-    SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
+    FailPending, ForsakeChild, GrantLease, JoinMember, LoseLease, LoseNode, PruneJobs, RegisterAgent, RegisterNode,
+    RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, SinkAck,
+    Spawner, StartJob, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Level, Parent};
@@ -42,12 +43,15 @@ pub use id::{
     Principal, RequestId, Seq,
 };
 pub use image::{EndedImage, NodeImage, RequestImage, SinkImage, StateImage};
-pub use job::{Failure, FailureKind, Job, JobStatus, Reason};
+pub use job::{Failure, FailureKind, Job, JobStatus, Reason, Spawned};
 pub use member::{JoinKind, JoinToken};
 pub use node::{Lease, Node, NodeHealth};
 pub use origin::{Door, Origin, TraceContext};
 pub use outcome::{Outcome, Rejection};
 pub use payload::{INLINE_BYTES_MAX, Payload, PayloadBody};
-pub use session::{Assignment, HeldLease, Report, ReportKind, ReportResult, StreamEvent, StreamKind};
+pub use session::{
+    Assignment, HeldLease, Report, ReportKind, ReportResult, Spawn, SpawnEnd, SpawnRule, StreamEvent, StreamKind,
+};
+pub use takers::Takers;
 pub use time::{ClusterTime, Micros, Timestamp};
 pub use version::{Version, VersionError};

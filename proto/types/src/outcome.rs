@@ -142,6 +142,20 @@ pub enum Rejection {
     /// The join token is none, was used, has expired, or is for something else. Which of them is not told.
     #[error("the join token is unknown, used or expired")]
     TokenRefused,
+    /// The parent's contract does not ask for the permission to spawn.
+    #[error("Agent does not have spawn_agents permission")]
+    SpawnForbidden,
+    /// The parent is as deep as jobs may be that spawn others.
+    #[error("Max spawn depth ({max}) exceeded at depth {depth}")]
+    SpawnTooDeep {
+        /// The parent's depth.
+        depth: u32,
+        /// The configured limit.
+        max: u32,
+    },
+    /// The child would need hardware that its waiting ancestors hold, and that no other node has: it would wait for ever.
+    #[error("the child could only run on hardware that its waiting parents hold")]
+    HardwareHeld,
     /// The command panicked while it was planned; it was never proposed.
     #[error("internal error: this command could not be planned")]
     Internal,

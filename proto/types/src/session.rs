@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    AgentName, Allocation, Attempt, Digest, Failure, FencingToken, JobId, Micros, Namespace, Payload, Timestamp,
-    TraceContext, Usage, Version,
+    AgentName, Allocation, Attempt, Digest, Failure, FencingToken, JobId, Micros, Namespace, Payload, Spawner,
+    Timestamp, TraceContext, Usage, Version,
 };
 
 /// A granted lease with all that a worker needs to run the attempt.
@@ -42,6 +42,47 @@ pub struct Assignment {
     pub retry_count: u32,
     /// The caller's trace.
     pub trace: Option<TraceContext>,
+    /// What it may spawn; none where the controller knows no spawning.
+    pub spawn: Option<SpawnRule>,
+}
+
+/// What an attempt's contract and place in its family let it spawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpawnRule {
+    /// How many jobs above it spawned one another; 0 for a client's own.
+    pub depth: u32,
+    /// A job of this depth may not spawn.
+    pub depth_max: u32,
+    /// Its contract asks for the permission.
+    pub permitted: bool,
+}
+
+/// A job that an attempt spawns and waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spawn {
+    /// The parent and its lease.
+    pub spawner: Spawner,
+    /// The agent that the child is for, as the parent wrote it.
+    pub agent: String,
+    /// The child's input, JSON.
+    pub input: Payload,
+    /// Higher runs first.
+    pub priority: i64,
+    /// How long the parent waits from now on.
+    pub timeout: Micros,
+    /// It was said before, on another session or with more time.
+    pub again: bool,
+}
+
+/// What the parent is told of a job that it spawned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SpawnEnd {
+    /// It ended well: its output, JSON.
+    Completed(Payload),
+    /// It did not: its error, or that it is not finished in time.
+    Failed(String),
+    /// There is no such job: why.
+    Refused(String),
 }
 
 /// A lease that a worker believes to hold, as told on hello.

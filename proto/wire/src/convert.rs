@@ -12,6 +12,7 @@ mod inventory;
 mod lease;
 mod report;
 mod session;
+mod spawn;
 mod time;
 
 #[cfg(test)]

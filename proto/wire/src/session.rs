@@ -2,7 +2,7 @@
 
 use atlas_types::{
     Assignment, Attempt, BootId, Digest, FencingToken, HeldLease, Inventory, JobId, Level, Micros, NodeEpoch, NodeId,
-    Report, ReportResult, StreamEvent,
+    Report, ReportResult, Spawn, SpawnEnd, StreamEvent,
 };
 
 /// What a worker says to the leader.
@@ -40,6 +40,13 @@ pub enum ToLeader {
     },
     /// The worker takes no new leases and goes when it holds none.
     Draining,
+    /// An attempt spawns a job. The same number again, without any time left, says that it waits no longer.
+    Spawn {
+        /// Counted by the worker from 1, over all sessions of one boot.
+        number: u64,
+        /// What.
+        spawn: Box<Spawn>,
+    },
 }
 
 /// Claims a node's name for a worker process.
@@ -110,6 +117,13 @@ pub enum ToWorker {
     Drain,
     /// The controller stops; say hello elsewhere.
     Shutdown,
+    /// A job that an attempt spawned has ended, or could not be.
+    Spawned {
+        /// The number of the spawn.
+        number: u64,
+        /// How it ended.
+        end: SpawnEnd,
+    },
 }
 
 /// Answers a hello: the session lives.

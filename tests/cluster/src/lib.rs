@@ -43,6 +43,8 @@ mod pair;
 #[cfg(test)]
 mod reload;
 #[cfg(test)]
+mod spawn;
+#[cfg(test)]
 mod store;
 #[cfg(test)]
 mod upgrade;

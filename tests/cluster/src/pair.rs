@@ -56,7 +56,13 @@ impl Controller {
 
 /// Starts a worker with its data under `folder`.
 pub(crate) fn worker(folder: &Path, controller: &Controller) -> Process {
+    worker_with(folder, controller, &[])
+}
+
+/// The same with more options.
+pub(crate) fn worker_with(folder: &Path, controller: &Controller, options: &[&str]) -> Process {
     let mut command = Command::new(program("atlas-worker"));
+    command.args(options);
     command.args(["--node", "w1", "--controller", &controller.workers.to_string()]);
     command.arg("--data-dir").arg(folder.join("worker"));
     Process::start(&mut command)

@@ -85,7 +85,6 @@ fn covered(agent: &Value) -> Judged {
     let filled = |pointer| at(pointer).as_array().is_some_and(|items| !items.is_empty());
     let needs = [
         ("orchestrators", at("/type") == "orchestrator"),
-        ("spawning", at("/requires/spawn_agents") == true),
         ("skills", filled("/requires/skills") || at("/requires/platform_tools") == true),
         ("shared memory", at("/requires/memory") == true),
         ("knowledge", at("/requires/knowledge/enabled") == true),
@@ -150,8 +149,8 @@ mod tests {
         let found = of_row(&agent("m", json!({})), dir.path(), &mocks).expect("an agent");
         assert_eq!(found.len(), 1);
         assert!(dir.path().join("m/agent.py").is_file() && dir.path().join("m/a/b").is_file());
-        let skipped = of_row(&agent("n", json!({"spawn_agents": true})), dir.path(), &mocks).map(|_| ());
-        assert_eq!(skipped, Err(Stop::skip("spawning")));
+        let skipped = of_row(&agent("n", json!({"memory": true})), dir.path(), &mocks).map(|_| ());
+        assert_eq!(skipped, Err(Stop::skip("shared memory")));
         assert!(inside(dir.path(), "../x").is_err());
     }
 

@@ -9,8 +9,8 @@ use atlas_duty::{Sessions, Strategy};
 use atlas_replica::{Head, Planned};
 use atlas_state::State;
 use atlas_types::{
-    BootId, ClusterTime, Command, EventRecord, Inventory, LoseNode, MemberId, Micros, NodeEpoch, NodeHealth, NodeId,
-    Outcome, RegisterNode, Rejection, Request,
+    BootId, ClusterTime, Command, EventRecord, Inventory, JobId, Level, LoseNode, MemberId, Micros, NodeEpoch,
+    NodeHealth, NodeId, Outcome, RegisterNode, Rejection, Request,
 };
 
 use crate::Bug;
@@ -29,6 +29,7 @@ pub(crate) enum Reply {
     Client { client: Client, op: u64 },
     Report { node: Node, conn: Conn, number: u64 },
     Hello { node: Node, conn: Conn },
+    Spawn { node: Node, conn: Conn, child: JobId, left: bool },
 }
 
 pub(crate) struct InFlight {
@@ -94,7 +95,10 @@ impl World {
         }
         let state = controller.replica.state();
         let kept = controller.head_kept.take().filter(|_| bug == Some(Bug::HeadKept));
-        leader.head = Some(kept.unwrap_or_else(|| Head::new(state.clone())));
+        let mut head = kept.unwrap_or_else(|| Head::new(state.clone()));
+        // All members are of this program.
+        head.raise(Level::CURRENT);
+        leader.head = Some(head);
         leader.clock = (state.clock(), now, wall);
         let up = state.nodes().filter(|node| node.node.health == NodeHealth::Ready);
         let up: Vec<(NodeId, NodeEpoch)> = up.map(|node| (node.node.id.clone(), node.node.epoch)).collect();
@@ -278,6 +282,9 @@ impl World {
                 }
                 (Reply::Hello { node, conn }, _) => self.close_stream(node, conn),
                 (Reply::Report { node, conn, number }, _) => self.answer_report(node, conn, number, &outcome),
+                (Reply::Spawn { node, conn, child, left }, _) => {
+                    self.answer_spawn(member, (node, conn, child, left), &outcome);
+                }
                 (reply, _) => self.send_reply(reply, Answer::Outcome(outcome)),
             }
         }

@@ -15,6 +15,7 @@
 mod bug;
 mod client;
 mod coverage;
+mod family;
 mod fault;
 mod leader;
 mod member;

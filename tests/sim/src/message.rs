@@ -9,6 +9,8 @@ use atlas_types::{
     ReportResult, Request, Seq,
 };
 
+use crate::family::Spawn;
+
 /// Indexes into the world's tables.
 pub(crate) type Member = usize;
 pub(crate) type Node = usize;
@@ -66,6 +68,8 @@ pub(crate) enum Event {
     /// The hello of this connection was not answered in time.
     HelloTimeout(Node, Conn),
     ChildEnds(Node, FencingToken),
+    SpawnSaid(Node, u64),
+    SpawnTimeout(Node, u64),
     NodeStart(Node),
     /// Sent to a node in place of what its pause held up.
     NodeAwake(Node),
@@ -112,17 +116,27 @@ pub(crate) enum Frame {
     Report { number: u64, report: Arc<Report> },
     Warm { digest: Digest, idle: u32 },
     Draining,
+    Spawn { number: u64, spawn: Spawn },
 }
 
 /// To a worker.
 #[derive(Debug, Clone)]
 pub(crate) enum ToNode {
-    Welcome { epoch: NodeEpoch, ttl: Duration, leases: Vec<Assignment> },
+    Welcome {
+        epoch: NodeEpoch,
+        ttl: Duration,
+        leases: Vec<Assignment>,
+    },
     Grant(Box<Assignment>),
     Cancel(FencingToken),
     Revoke(FencingToken),
     RenewAck(u64),
-    ReportAck { number: u64, result: ReportResult },
+    ReportAck {
+        number: u64,
+        result: ReportResult,
+    },
+    /// This child has ended, or there is none.
+    Spawned(JobId),
     Closed,
 }
 

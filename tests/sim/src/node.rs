@@ -7,9 +7,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use atlas_slots::{AttemptEnd, Effect, Input, Options as SlotOptions, Slots, StopReason};
-use atlas_types::{Assignment, Failure, FailureKind, FencingToken, Inventory, Micros, NodeId, ReportKind, Usage};
+use atlas_types::{
+    Assignment, Failure, FailureKind, FencingToken, Inventory, Micros, NodeId, ReportKind, Spawner, Usage,
+};
 
 use crate::Bug;
+use crate::family::Spawn;
 use crate::message::{Conn, Event, Frame, Member, Node, ToMember, ToNode};
 use crate::options::{MS, SECOND};
 use crate::workload::{self, Agent};
@@ -30,6 +33,8 @@ pub(crate) struct Machine {
     welcomed: bool,
     slots: Slots,
     children: BTreeMap<FencingToken, Child>,
+    /// What its children spawned and wait for, by number.
+    pub(crate) spawns: BTreeMap<u64, Spawn>,
     started_at: u64,
     /// Its clock runs so many millionths too fast or too slow.
     rate_ppm: i64,
@@ -59,6 +64,7 @@ impl Machine {
             welcomed: false,
             slots: Slots::new(SlotOptions::default()),
             children: BTreeMap::new(),
+            spawns: BTreeMap::new(),
             started_at: 0,
             rate_ppm,
             tick_at: 0,
@@ -112,6 +118,7 @@ impl World {
         }
         machine.up = false;
         machine.stream = None;
+        machine.spawns.clear();
         for token in std::mem::take(&mut machine.children).into_keys() {
             self.oracle.child_ended(token, self.now);
         }
@@ -158,6 +165,7 @@ impl World {
         let input = match message {
             ToNode::Welcome { epoch, ttl, leases } => {
                 self.nodes[node].welcomed = true;
+                self.resend_spawns(node);
                 let deaf = self.options.bug == Some(Bug::DeafWorker);
                 Input::Welcome { epoch, ttl: if deaf { 10 * ttl } else { ttl }, leases }
             }
@@ -166,6 +174,7 @@ impl World {
             ToNode::Revoke(token) => Input::Revoked { token },
             ToNode::RenewAck(number) => Input::RenewAcked { number },
             ToNode::ReportAck { number, result } => Input::ReportAcked { number, result },
+            ToNode::Spawned(child) => return self.spawn_answered(node, child),
             ToNode::Closed => return self.disconnect(node),
         };
         self.step_node(node, input);
@@ -251,6 +260,9 @@ impl World {
         let usable = self.rng.chance(900);
         self.nodes[node].children.insert(token, Child { ends_at, report, usable });
         self.at(ends_at, Event::ChildEnds(node, token));
+        if agent == Agent::Parent {
+            self.parent_starts(node, Spawner { job, token });
+        }
     }
 
     /// A child gets a signal. Killing takes a moment; a polite one may take all of its grace.
@@ -259,7 +271,11 @@ impl World {
         let grace = grace.as_micros() as u64;
         let takes = self.rng.range(1, killed_within + if why == StopReason::Cancelled { grace } else { 0 });
         let ends_at = self.now + takes;
-        if let Some(child) = self.nodes[node].children.get_mut(&token).filter(|child| child.ends_at > ends_at) {
+        self.nodes[node].spawns.retain(|_, spawn| spawn.spawner.token != token);
+        // One that is overdue waited for children of its own.
+        let now = self.now;
+        let lasts = |child: &&mut Child| child.ends_at > ends_at || child.ends_at <= now;
+        if let Some(child) = self.nodes[node].children.get_mut(&token).filter(lasts) {
             child.ends_at = ends_at;
             child.usable = false;
             self.at(ends_at, Event::ChildEnds(node, token));
@@ -268,15 +284,17 @@ impl World {
 
     pub(crate) fn child_ends(&mut self, node: Node, token: FencingToken) {
         let now = self.now;
+        let due = self.nodes[node].children.get(&token).is_some_and(|child| child.ends_at <= now);
+        let waits = self.nodes[node].spawns.values().any(|spawn| spawn.spawner.token == token && !spawn.left);
         let children = &mut self.nodes[node].children;
-        let due = children.get(&token).is_some_and(|child| child.ends_at <= now);
-        let Some(child) = children.remove(&token).filter(|_| due) else { return };
+        let Some(child) = (if due && !waits { children.remove(&token) } else { None }) else { return };
+        self.nodes[node].spawns.retain(|_, spawn| spawn.spawner.token != token);
         self.oracle.child_ended(token, now);
         let end = AttemptEnd { report: child.report, slot_usable: child.usable };
         self.step_node(node, Input::Ended { token, end });
     }
 
-    fn send_frame(&mut self, node: Node, frame: Frame) {
+    pub(crate) fn send_frame(&mut self, node: Node, frame: Frame) {
         let Some((member, conn)) = self.nodes[node].stream else { return };
         let at = self.arrival().max(self.nodes[node].sent_until + 1);
         self.nodes[node].sent_until = at;

@@ -133,7 +133,29 @@ impl Oracle {
         if state.clock().0 > now {
             self.violate(format!("the cluster's clock is at {} after {now}", self.truth.state().clock().0));
         }
+        self.check_places(coverage);
         self.check_state(coverage);
+    }
+
+    /// What runs on a node and does not wait for a child has a place of its own, but for jobs that resumed while a deeper one still
+    /// has the place that they had lent.
+    fn check_places(&mut self, coverage: &mut Coverage) {
+        let state = self.truth.state();
+        let mut wrong = None;
+        for node in state.nodes() {
+            let jobs: Vec<_> = node.leases().filter_map(|(_, job)| state.job(job)).collect();
+            let waits = |job: &&&Arc<Job>| state.children_awaited(job.id) > 0;
+            let active = jobs.iter().filter(|job| !waits(job)).count();
+            let deeper = jobs.iter().filter(|job| job.depth() > 0).count();
+            let places = node.node.inventory.places as usize;
+            if active > places + deeper {
+                wrong = Some(format!("{active} jobs run on {} at {places} places", node.node.id));
+            }
+            if jobs.len() > places && active <= places {
+                coverage.count("places lent");
+            }
+        }
+        wrong.into_iter().for_each(|wrong| self.violate(wrong));
     }
 
     fn check_state(&mut self, coverage: &mut Coverage) {

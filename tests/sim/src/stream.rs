@@ -43,6 +43,7 @@ impl World {
                     self.gather(member, workload::request(command), Reply::Nobody);
                 }
             }
+            Frame::Spawn { number, spawn } => self.spawn_said(member, node, conn, number, spawn),
             Frame::Draining => {
                 if epoch.is_some() {
                     let command = Command::DrainNode(DrainNode { node: id });
@@ -123,6 +124,9 @@ impl World {
         {
             self.send_to_node(node, conn, ToNode::Revoke(old.token));
         }
+        if change == JobChange::Ended {
+            self.tell_parent(member, job);
+        }
         let Some(lease) = &job.lease else { return };
         let Some((node, conn)) = self.stream_to(member, &lease.node) else { return };
         match change {
@@ -140,7 +144,7 @@ impl World {
         }
     }
 
-    fn stream_to(&mut self, member: Member, id: &atlas_types::NodeId) -> Option<(Node, Conn)> {
+    pub(crate) fn stream_to(&mut self, member: Member, id: &atlas_types::NodeId) -> Option<(Node, Conn)> {
         let node = self.nodes.iter().position(|known| known.id == *id)?;
         let stream = self.leader(member)?.streams.get(&node)?;
         Some((node, stream.conn))
@@ -173,7 +177,9 @@ impl World {
         match reply {
             Reply::Client { client, op } => self.send_to_client(client, op, answer),
             // The worker keeps what was not acknowledged and says it again to the next leader.
-            Reply::Hello { node, conn } | Reply::Report { node, conn, .. } => self.close_stream(node, conn),
+            Reply::Hello { node, conn } | Reply::Report { node, conn, .. } | Reply::Spawn { node, conn, .. } => {
+                self.close_stream(node, conn);
+            }
             Reply::Nobody => {}
         }
     }

@@ -8,8 +8,8 @@ use atlas_state::State;
 use atlas_types::{
     AgentKind, AgentName, AgentPin, Assignment, ClusterConfig, Command, CompleteJob, ConfigureCluster, Demand, Digest,
     Door, Effects, FailJob, FencingToken, Gpu, Inventory, Job, JobId, LoseLease, Micros, Namespace, NodeId, Origin,
-    Payload, PayloadBody, Principal, RegisterAgent, ReportKind, Request, RequestId, RetryRule, RunSpec, StartJob,
-    SubmitJob, Timeouts, Verdict, Version,
+    Payload, PayloadBody, Principal, RegisterAgent, ReportKind, Request, RequestId, RetryRule, RunSpec, Spawner,
+    StartJob, SubmitJob, Timeouts, Verdict, Version,
 };
 
 use crate::rng::Rng;
@@ -34,11 +34,17 @@ pub enum Agent {
     Limited,
     /// Waits for a second and no longer.
     Hasty,
+    /// Spawns others and waits for them.
+    Parent,
 }
 
 impl Agent {
     /// All of them.
-    pub const ALL: [Self; 7] =
+    pub const ALL: [Self; 8] =
+        [Self::Echo, Self::Gpu, Self::Once, Self::Fragile, Self::Flaky, Self::Limited, Self::Hasty, Self::Parent];
+
+    /// Those that spawn nothing.
+    pub const LONERS: [Self; 7] =
         [Self::Echo, Self::Gpu, Self::Once, Self::Fragile, Self::Flaky, Self::Limited, Self::Hasty];
 
     /// Its name.
@@ -66,6 +72,7 @@ impl Agent {
             concurrency: None,
             retry: RetryRule::default(),
             timeouts,
+            spawns: false,
         };
         match self {
             Self::Echo => plain,
@@ -77,6 +84,7 @@ impl Agent {
                 RunSpec { retry, effects: Effects::Pure, ..plain }
             }
             Self::Limited => RunSpec { concurrency: Some(2), ..plain },
+            Self::Parent => RunSpec { spawns: true, ..plain },
             Self::Hasty => {
                 let demand = Demand { cores: 2, ..Demand::default() };
                 RunSpec { demand, timeouts: Timeouts { queue: Some(second), ..timeouts }, ..plain }
@@ -137,8 +145,20 @@ pub fn submit(op: u64, id: JobId, agent: Agent, priority: i64) -> Request {
         metadata: Arc::from(*b"{}"),
         labels: Arc::default(),
         execution_timeout: None,
+        spawner: None,
+        not_before: None,
     };
     named(&format!("op-{op}"), Command::SubmitJob(command))
+}
+
+/// The submission of a child.
+pub fn spawn(spawner: Spawner, number: u64, agent: Agent) -> Request {
+    let id = spawner.child(number);
+    let mut request = submit(id.0, id, agent, 0);
+    if let Command::SubmitJob(command) = &mut request.command {
+        command.spawner = Some(spawner);
+    }
+    request
 }
 
 /// Which operation a job belongs to.
@@ -184,6 +204,7 @@ pub fn assignment(state: &State, id: JobId) -> Option<Assignment> {
         needs_start: spec.needs_start(),
         retry_count: job.retry_count,
         trace: job.trace,
+        spawn: None,
     })
 }
 

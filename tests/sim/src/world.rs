@@ -207,6 +207,8 @@ impl World {
             Event::Connect(node) => self.connect(node),
             Event::HelloTimeout(node, conn) => self.hello_timeout(node, conn),
             Event::ChildEnds(node, token) => self.child_ends(node, token),
+            Event::SpawnSaid(node, number) => self.say_spawn(node, number),
+            Event::SpawnTimeout(node, number) => self.spawn_timeout(node, number),
             Event::NodeStart(node) => self.start_node(node),
             Event::NodeAwake(node) => self.node_tick(node),
             Event::ClientActs(client) => self.client_acts(client),
@@ -231,6 +233,8 @@ impl World {
             | Event::NodeTick(node)
             | Event::Connect(node)
             | Event::HelloTimeout(node, _)
+            | Event::SpawnSaid(node, _)
+            | Event::SpawnTimeout(node, _)
             | Event::ChildEnds(node, _) => self.nodes[*node].paused_until,
             _ => 0,
         };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use atlas_env::Env;
 use atlas_sim::Rng;
 use atlas_sim::workload::{self, Agent};
-use atlas_types::{CancelJob, Command, JobId, Outcome, Rejection, Request, Seq};
+use atlas_types::{CancelJob, Command, JobId, Level, Outcome, Rejection, Request, Seq};
 
 use crate::cluster::Cluster;
 use crate::machine;
@@ -54,7 +54,9 @@ impl Client {
     /// The first client registers the agents; the others wait for that.
     async fn set_up(&mut self, jobs_ended_kept: u64) {
         if self.index == 0 {
-            for request in workload::setup(jobs_ended_kept) {
+            // Families are the other simulation's: the workers here know of no spawning.
+            let known = |request: &Request| request.command.level() < Level(3);
+            for request in workload::setup(jobs_ended_kept).into_iter().filter(known) {
                 let _ = self.change(request).await;
             }
             self.cluster.set_up();
@@ -67,7 +69,7 @@ impl Client {
     async fn submit(&mut self) {
         // Not larger than what an input's number holds.
         let (op, id) = (self.rng.next() >> 16, JobId(self.rng.next()));
-        let agent = self.rng.pick(&Agent::ALL);
+        let agent = self.rng.pick(&Agent::LONERS);
         let priority = self.rng.pick(&[0, 0, 0, 5, -1]);
         if let Ok(Outcome::Submitted { job, repeated }) = self.change(workload::submit(op, id, agent, priority)).await {
             self.cluster.count("acknowledged submissions");

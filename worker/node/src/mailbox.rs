@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use atlas_types::FencingToken;
+
 use crate::slot::Work;
 
 /// What a slot shall do next.
@@ -15,6 +17,17 @@ pub(crate) enum Order {
     Run(Arc<Work>),
     /// End.
     Shutdown,
+}
+
+/// What an attempt is told of a job that it spawned.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// Its output, JSON.
+    Completed(Arc<[u8]>),
+    /// Why it has none.
+    Failed(String),
+    /// Why there is no such job.
+    Refused(String),
 }
 
 /// Orders for one slot. The pump posts, the slot's task takes.
@@ -30,6 +43,8 @@ struct Letters {
     orders: VecDeque<Order>,
     /// Stops the attempt that was posted last; time between the polite and the hard signal.
     stop: Option<Duration>,
+    /// Of the attempt that was posted last.
+    answers: VecDeque<(FencingToken, u64, Answer)>,
 }
 
 impl Mailbox {
@@ -39,6 +54,7 @@ impl Mailbox {
         let mut letters = self.letters();
         if matches!(order, Order::Run(_)) {
             letters.stop = None;
+            letters.answers.clear();
         }
         letters.orders.push_back(order);
         drop(letters);
@@ -49,6 +65,23 @@ impl Mailbox {
     pub(crate) fn stop(&self, grace: Duration) {
         self.letters().stop = Some(grace);
         self.bell.notify_one();
+    }
+
+    /// Answers one of an attempt's calls.
+    pub(crate) fn answer(&self, token: FencingToken, call: u64, answer: Answer) {
+        self.letters().answers.push_back((token, call, answer));
+        self.bell.notify_one();
+    }
+
+    /// True if a call was answered.
+    pub(crate) fn is_answered(&self) -> bool {
+        !self.letters().answers.is_empty()
+    }
+
+    /// The answers to the calls of an attempt.
+    pub(crate) fn answers(&self, token: FencingToken) -> Vec<(u64, Answer)> {
+        let answers = std::mem::take(&mut self.letters().answers);
+        answers.into_iter().filter(|(of, ..)| *of == token).map(|(_, call, answer)| (call, answer)).collect()
     }
 
     /// The next order.

@@ -1,5 +1,7 @@
 //! The pump: takes every input in turn, asks the slot machine, performs its effects. Decides nothing itself.
 
+mod spawns;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +9,8 @@ use std::time::Duration;
 use atlas_env::Env;
 use atlas_slots::{AttemptEnd, Effect, Input, SlotId, Slots, Spool, StopReason};
 use atlas_types::{
-    Assignment, BootId, Failure, FailureKind, FencingToken, Inventory, Level, Micros, NodeId, PayloadBody, ReportKind,
-    Usage,
+    Assignment, BootId, Failure, FailureKind, FencingToken, Inventory, JobId, Level, Micros, NodeId, Payload,
+    PayloadBody, ReportKind, Usage,
 };
 use atlas_wire::limits::{STREAM_EVENTS_MAX, WORKER_FRAME_BYTES_MAX};
 use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
@@ -16,10 +18,11 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
+use self::spawns::Spawns;
 use crate::agent::{Agent, OutputFault};
 use crate::environment::EnvironmentError;
 use crate::link::{LinkEvent, Stream};
-use crate::mailbox::{Mailbox, Order};
+use crate::mailbox::{Answer, Mailbox, Order};
 use crate::packages::{PackageError, Packages};
 use crate::payloads::Transfers;
 use crate::provider::bounded;
@@ -52,6 +55,10 @@ pub(crate) enum News {
     Prepared { token: FencingToken, work: Result<Arc<Work>, Unprepared> },
     /// An attempt's large output has its place.
     Stored { token: FencingToken, end: AttemptEnd },
+    /// The large input of a child has its place, or none.
+    SpawnStored { number: u64, input: Result<Payload, String> },
+    /// The large output of a child is here.
+    SpawnLoaded { token: FencingToken, call: u64, answer: Answer },
     /// Stop: let attempts end, then leave.
     Drain,
     /// The time for attempts to end is over.
@@ -94,6 +101,8 @@ pub(crate) struct Pump {
     attempts: BTreeMap<FencingToken, Place>,
     mailboxes: BTreeMap<SlotId, Arc<Mailbox>>,
     slots_alive: usize,
+    /// Children that attempts wait for.
+    spawns: Spawns,
     /// Inputs that effects caused at once.
     caused: VecDeque<Input>,
     /// Stream events wait for the stream to keep up.
@@ -106,6 +115,7 @@ pub(crate) struct Pump {
 /// Where an attempt is.
 #[derive(Debug, Clone, Copy)]
 struct Place {
+    job: JobId,
     slot: SlotId,
     /// The slot was there before.
     warm: bool,
@@ -144,6 +154,7 @@ impl Pump {
             attempts: BTreeMap::new(),
             mailboxes: BTreeMap::new(),
             slots_alive: 0,
+            spawns: Spawns::default(),
             caused: VecDeque::new(),
             held_back: false,
             lease_end: None,
@@ -208,6 +219,7 @@ impl Pump {
                 self.welcomed = true;
                 self.spool.resend();
                 self.step(Input::Welcome { epoch, ttl: session_ttl.as_duration(), leases });
+                self.resend_spawns();
             }
             ToWorker::Grant(assignment) => self.step(Input::Granted(*assignment)),
             ToWorker::Cancel { token, grace, .. } => {
@@ -217,6 +229,7 @@ impl Pump {
             ToWorker::ReportAck { number, result } => self.step(Input::ReportAcked { number, result }),
             ToWorker::RenewAck { number } => self.step(Input::RenewAcked { number }),
             ToWorker::StreamAck { job, attempt, number } => self.spool.acknowledge(job, attempt, number),
+            ToWorker::Spawned { number, end } => self.on_spawned(number, end),
             ToWorker::Drain => self.drain(),
             // The link follows the leader itself.
             ToWorker::NotLeader { .. } | ToWorker::Shutdown => {}
@@ -236,6 +249,8 @@ impl Pump {
                 // Stopped meanwhile, and told so.
                 (None, _) => {}
             },
+            News::SpawnStored { number, input } => self.on_spawn_stored(number, input),
+            News::SpawnLoaded { token, call, answer } => self.answer_call(token, call, answer),
             News::Stored { token, end } => self.step(Input::Ended { token, end }),
             News::Drain => self.drain(),
             News::Abandon => self.step(Input::Abandon),
@@ -246,6 +261,8 @@ impl Pump {
     fn on_told(&mut self, told: Told) {
         match told {
             Told::Event { token, event } => self.spool.push(token, event),
+            Told::Spawn { token, call } => self.on_spawn(token, call),
+            Told::Leave { token, call } => self.on_leave(token, call),
             Told::Ended { token, end } => self.ended(token, end),
             Told::Died { slot } => self.on_died(slot),
             Told::Gone => self.slots_alive -= 1,
@@ -256,7 +273,7 @@ impl Pump {
     fn on_died(&mut self, slot: SlotId) {
         let Some(mailbox) = self.mailboxes.remove(&slot) else { return };
         let Some(Order::Run(work)) = mailbox.take() else { return self.step(Input::SlotDied { slot }) };
-        self.begin(Place { slot, warm: false }, work);
+        self.begin(Place { job: work.assignment.job, slot, warm: false }, work);
         if let (Some(grace), Some(next)) = (mailbox.stop_asked(), self.mailboxes.get(&slot)) {
             next.stop(grace);
         }
@@ -265,6 +282,7 @@ impl Pump {
     /// An attempt's slot is done with it. A large output finds its place first, off this loop.
     fn ended(&mut self, token: FencingToken, mut end: Ended) {
         self.spool.close(token);
+        self.forget_spawns(token);
         if let Some(place) = self.attempts.remove(&token)
             && !end.slot_usable
         {
@@ -276,7 +294,7 @@ impl Pump {
         };
         let bytes = Box::<str>::from(output).into_boxed_bytes();
         if bytes.len() <= atlas_types::INLINE_BYTES_MAX {
-            let end = end.into_end(Some(atlas_types::Payload::inline(&bytes)));
+            let end = end.into_end(Some(Payload::inline(&bytes)));
             return self.step(Input::Ended { token, end });
         }
         let (transfers, news) = (self.transfers.clone(), self.news.clone());
@@ -356,7 +374,10 @@ impl Pump {
                 self.stream = None;
                 self.welcomed = false;
             }
-            Effect::StartAttempt { assignment, slot, warm } => self.start(assignment, Place { slot, warm }),
+            Effect::StartAttempt { assignment, slot, warm } => {
+                let job = assignment.job;
+                self.start(assignment, Place { job, slot, warm });
+            }
             Effect::StopAttempt { token, why, grace } => self.stop(token, why, grace),
             Effect::EvictSlot { slot } => {
                 if let Some(mailbox) = self.mailboxes.remove(&slot) {
@@ -504,7 +525,7 @@ fn echo(input: &Arc<[u8]>, agent: &Agent, warm: bool) -> AttemptEnd {
     };
     match checked {
         Ok(()) => {
-            let output = atlas_types::Payload { key_id: 0, body: PayloadBody::Inline(Arc::clone(input)) };
+            let output = Payload { key_id: 0, body: PayloadBody::Inline(Arc::clone(input)) };
             let warmup = if warm { Micros(0) } else { Micros(1) };
             let usage = Usage { warm, warmup, ..Usage::default() };
             AttemptEnd { report: ReportKind::Completed { output, usage, metadata: None }, slot_usable: true }

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use crate::agent::{Agent, OutputFault};
-use crate::mailbox::{Mailbox, Order};
+use crate::mailbox::{Answer, Mailbox, Order};
 use crate::metadata;
 use crate::process::Keeper;
 use crate::provider::{self, Execution, Program, StartError};
@@ -31,12 +31,28 @@ pub(crate) struct Work {
 pub(crate) enum Told {
     /// The attempt said something.
     Event { token: FencingToken, event: StreamEvent },
+    /// The attempt spawns a job.
+    Spawn { token: FencingToken, call: SpawnCall },
+    /// The attempt waits no longer for a job that it spawned.
+    Leave { token: FencingToken, call: u64 },
     /// The attempt ended; the output is still text of any length.
     Ended { token: FencingToken, end: Ended },
     /// The idle program ended by itself.
     Died { slot: SlotId },
     /// A slot's task is over.
     Gone,
+}
+
+/// A job that an attempt spawns.
+#[derive(Debug)]
+pub(crate) struct SpawnCall {
+    /// The attempt's own number for it.
+    pub(crate) call: u64,
+    pub(crate) agent: String,
+    /// JSON text.
+    pub(crate) input: Box<RawValue>,
+    pub(crate) priority: i64,
+    pub(crate) timeout: Duration,
 }
 
 /// How an attempt ended, before a large output was stored.
@@ -93,6 +109,21 @@ impl Control<'_> {
     /// Monotonic time.
     pub(crate) fn now(&self) -> Duration {
         self.env.clock.monotonic()
+    }
+
+    /// Has a job spawned. The answer comes by the mailbox.
+    pub(crate) async fn spawn(&self, call: SpawnCall) {
+        let _ = self.told.send(Told::Spawn { token: self.token, call }).await;
+    }
+
+    /// Gives up waiting for a job that was spawned.
+    pub(crate) async fn leave(&self, call: u64) {
+        let _ = self.told.send(Told::Leave { token: self.token, call }).await;
+    }
+
+    /// The answers that have come to calls of the attempt.
+    pub(crate) fn answers(&self) -> Vec<(u64, Answer)> {
+        self.mailbox.answers(self.token)
     }
 
     /// False once the attempt's allowance is used up: what it says then need not even be read as lines.

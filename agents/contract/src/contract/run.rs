@@ -27,6 +27,7 @@ impl Contract {
                 startup: self.startup_timeout.map_or(STARTUP_DEFAULT, micros),
                 execution: micros(self.execution_timeout),
             },
+            spawns: self.requires.spawn_agents,
         }
     }
 }

@@ -3,9 +3,10 @@
 Frames go over two descriptors of their own: four bytes of length, most significant first, then JSON. What the agent prints
 goes to stdout and stderr, which the worker reads as log lines, so that no print can break the framing.
 
-    worker: start {contract, directory}   run {number, input, context}   shutdown
+    worker: start {contract, directory}   run {number, input, context}   spawned {call, data | error | refused}   shutdown
     host:   ready   failed {stage, error}   result {number, output, execution_metadata}
             error {number, error, execution_metadata}   log {level, text}   progress {text}   stopped
+            spawn {number, call, agent, input, priority, timeout}   leave {number, call}
 """
 
 import asyncio
@@ -74,6 +75,9 @@ class Host:
         self._loop = loop
         self._agent = None
         self._task = None
+        self._run = 0
+        self._calls = 0
+        self._spawned = {}  # futures by call
         self._ended = loop.create_future()
 
     async def serve(self):
@@ -87,6 +91,9 @@ class Host:
             self._end()
             return
         for frame in frames:
+            if frame["type"] == "spawned":
+                self._on_spawned(frame)
+                continue
             # Kept in an attribute: the loop itself holds tasks weakly.
             self._task = _start(getattr(self, "_on_" + frame["type"])(frame), self._loop)
 
@@ -109,6 +116,7 @@ class Host:
         try:
             contract = AgentContract.from_dict(frame["contract"])
             context = AgentContext(permissions=contract.permissions)
+            context._spawn_callback = self._spawn
             context._progress = lambda text: self._channel.send({"type": "progress", "text": _sound(text)})
             agent = cls(contract, context)
             await agent.on_startup()
@@ -121,7 +129,8 @@ class Host:
         self._channel.send({"type": "ready"})
 
     async def _on_run(self, frame):
-        number = frame["number"]
+        number = self._run = frame["number"]
+        self._forget_children()
         context = self._agent.context
         try:
             context._begin(frame["context"])
@@ -130,12 +139,38 @@ class Host:
         except BaseException as error:
             _print_exception(error)
             answer = {"type": "error", "number": number, "error": _text(error)}
+        self._forget_children()
         _flush()
         # Whatever goes wrong from here on: a job must have an answer.
         try:
             self._channel.send({**answer, "execution_metadata": _plain(context.execution_metadata)})
         except BaseException as error:
             self._channel.send({"type": "error", "number": number, "error": _text(error)})
+
+    async def _spawn(self, agent, input_data, priority, timeout):
+        """Asks the worker for a job of another agent, and waits for its end."""
+        self._calls += 1
+        number, call, future = self._run, self._calls, self._loop.create_future()
+        request = {"agent": _sound(str(agent)), "input": input_data, "priority": int(priority), "timeout": float(timeout)}
+        self._channel.send({"type": "spawn", "number": number, "call": call, **request})
+        self._spawned[call] = future
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if self._spawned.pop(call, None) is not None and number == self._run:
+                self._channel.send({"type": "leave", "number": number, "call": call})
+            raise
+
+    def _on_spawned(self, frame):
+        future = self._spawned.pop(frame["call"], None)
+        if future is not None and not future.done():
+            future.set_result(frame)
+
+    def _forget_children(self):
+        # Of tasks that outlived their job: nobody will answer them.
+        spawned, self._spawned = self._spawned, {}
+        for future in spawned.values():
+            future.cancel()
 
     async def _on_shutdown(self, _frame):
         try:

@@ -53,6 +53,7 @@ pub(super) fn job(id: u64, status: JobStatus) -> Job {
         retry_count: 1,
         original: Some(JobId(u64::MAX)),
         successor: None,
+        spawned: None,
         node: None,
         metadata: br#"{"_a":1}"#.as_slice().into(),
         labels: Arc::new(BTreeMap::from([("team".to_owned(), "blue".to_owned())])),

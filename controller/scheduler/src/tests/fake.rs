@@ -1,13 +1,13 @@
 //! A cluster in plain maps, without an index: what the real indexes must amount to.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use atlas_types::{
     AgentName, AgentPin, Allocation, Architecture, Attempt, BootId, ClusterTime, Demand, Digest, Door, Effects, Free,
     Gpu, GrantLease, Inventory, Job, JobId, JobStatus, Micros, Namespace, Node, NodeEpoch, NodeHealth, NodeId, Payload,
-    Principal, Reason, RetryRule, RunSpec, Seq, Timeouts, Timestamp, Version,
+    Principal, Reason, RetryRule, RunSpec, Seq, Spawned, Takers, Timeouts, Timestamp, Version,
 };
 
 use crate::{Cluster, NodeView, Strategy};
@@ -19,8 +19,8 @@ pub(super) fn gb(bytes: u64) -> u64 {
     bytes / GB
 }
 
-/// Demand and limited agent.
-type Class = (Demand, Option<(AgentName, u32)>);
+/// Demand, depth and limited agent.
+type Class = (Demand, u32, Option<(AgentName, u32)>);
 
 #[derive(Default)]
 pub(super) struct Fake {
@@ -28,21 +28,32 @@ pub(super) struct Fake {
     pub(super) jobs: BTreeMap<JobId, Job>,
     classes: Vec<Class>,
     pub(super) allocations: BTreeMap<JobId, (NodeId, Allocation)>,
+    lending: BTreeSet<JobId>,
+    running: BTreeMap<AgentName, Takers>,
 }
 
 impl Fake {
-    /// Reads one sentence: `node NAME key=value…`, `job jN key=value…` or `run jN NODE key=value…`.
+    /// Reads one sentence: `node NAME key=value…`, `job jN key=value…`, `run jN NODE key=value…`, or `lend jN`: it waits for a child.
     pub(super) fn parse(&mut self, sentence: &str) {
         let words: Vec<&str> = sentence.split_whitespace().collect();
         match words[..] {
             ["node", name, ref rest @ ..] => self.add_node(node(name, rest)),
             ["job", name, ref rest @ ..] => self.add_job(job(name, rest)),
+            ["lend", name] => {
+                let job = self.job(name).clone();
+                let (node, _) = &self.allocations[&job.id];
+                let (_, free) = self.nodes.get_mut(node).expect("a node");
+                free.change_takers(|takers| takers.wait(job.depth()));
+                self.lending.insert(job.id);
+                self.index();
+            }
             ["run", name, on, ref rest @ ..] => {
                 let job = job(name, rest);
                 let on: NodeId = on.parse().expect("a node name");
                 let (node, free) = &self.nodes[&on];
                 let demand = &job.spec.as_ref().expect("a spec").demand;
-                let allocation = crate::allocate(demand, NodeView { node, free }).expect("the script leaves room");
+                let allocation =
+                    crate::allocate(demand, job.depth(), NodeView { node, free }).expect("the script leaves room");
                 let grant = GrantLease { job: job.id, node: on, epoch: node.epoch, allocation };
                 self.add_job(job);
                 self.place(&grant);
@@ -72,7 +83,8 @@ impl Fake {
         (job.status, job.reason) = (JobStatus::Running, Reason::Running);
         let digest = job.pin.as_ref().expect("a pin").digest;
         let (node, free) = self.nodes.get_mut(&grant.node).expect("a node");
-        assert!(free.take(&grant.allocation), "more than {} has", node.id);
+        assert!(free.take(&grant.allocation, job.depth()), "more than {} has", node.id);
+        assert_eq!(free.places_owed(), 0, "more than {} has", node.id);
         if let Some(idle) = node.warm.get_mut(&digest) {
             *idle = idle.saturating_sub(1);
         }
@@ -82,9 +94,12 @@ impl Fake {
 
     /// Ends a job and frees what it held.
     pub(super) fn remove(&mut self, id: JobId) {
-        self.jobs.remove(&id);
+        let depth = self.jobs.remove(&id).map_or(0, |job| job.depth());
         if let Some((node, allocation)) = self.allocations.remove(&id) {
-            self.nodes.get_mut(&node).expect("a node").1.give(&allocation);
+            let lent = self.lending.remove(&id);
+            let (_, free) = self.nodes.get_mut(&node).expect("a node");
+            free.give(&allocation);
+            free.change_takers(|takers| takers.remove(depth, lent));
         }
         self.index();
     }
@@ -99,6 +114,14 @@ impl Fake {
             }
         }
         self.classes = classes;
+        self.running.clear();
+        for job in self.jobs.values().filter(|job| job.status == JobStatus::Running) {
+            let takers = self.running.entry(job.agent.clone()).or_default();
+            takers.add(job.depth());
+            if self.lending.contains(&job.id) {
+                takers.wait(job.depth());
+            }
+        }
     }
 }
 
@@ -108,7 +131,7 @@ fn waits(job: &Job) -> bool {
 
 fn class(job: &Job) -> Class {
     let spec = job.spec.as_ref().expect("a spec");
-    (spec.demand.clone(), spec.concurrency.map(|limit| (job.agent.clone(), limit)))
+    (spec.demand.clone(), job.depth(), spec.concurrency.map(|limit| (job.agent.clone(), limit)))
 }
 
 impl Cluster for Fake {
@@ -130,9 +153,12 @@ impl Cluster for Fake {
         if waits(job) { ahead } else { None }
     }
 
-    fn running(&self, _: &Namespace, agent: &AgentName) -> u32 {
-        let running = |job: &&Job| job.status == JobStatus::Running && job.agent == *agent;
-        self.jobs.values().filter(running).count() as u32
+    fn running(&self, _: &Namespace, agent: &AgentName) -> Option<&Takers> {
+        self.running.get(agent)
+    }
+
+    fn lending(&self) -> impl Iterator<Item = NodeView<'_>> {
+        self.nodes().filter(|view| view.free.takers.lends())
     }
 
     fn room<'a>(&'a self, _: &'a Demand, strategy: Strategy) -> impl Iterator<Item = NodeView<'a>> + 'a {
@@ -236,9 +262,11 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
     let mut priority = 0;
     let mut reason = Reason::Queued;
     let mut limit = None;
+    let mut spawned = None;
     let mut demand = Demand::default();
     for word in words {
         match word.split_once('=').unwrap_or((word, "")) {
+            ("depth", value) => spawned = Some(Spawned { by: JobId(0), depth: number(value), awaited: true }),
             ("agent", value) => agent = value,
             ("digest", value) => pin = digest(value),
             ("prio", value) => priority = number(value),
@@ -293,6 +321,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
         request_id: None,
         trace: None,
         stream: None,
+        spawned,
     }
 }
 
@@ -304,5 +333,6 @@ fn spec(demand: Demand, concurrency: Option<u32>) -> RunSpec {
         concurrency,
         retry: RetryRule::default(),
         timeouts: Timeouts { queue: None, startup: Micros::from_secs(60), execution: Micros::from_secs(60) },
+        spawns: false,
     }
 }

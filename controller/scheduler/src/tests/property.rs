@@ -93,8 +93,8 @@ fn assert_nothing_left_that_fits(fake: &Fake) {
         }
         for (node, free) in fake.nodes.values() {
             let view = NodeView { node, free };
-            assert_eq!(allocate(&spec.demand, view), None, "{} fits {}", job.id, node.id);
-            assert!(!short_now(&spec.demand, view).is_empty(), "{} has no reason on {}", job.id, node.id);
+            assert_eq!(allocate(&spec.demand, job.depth(), view), None, "{} fits {}", job.id, node.id);
+            assert!(!short_now(&spec.demand, job.depth(), view).is_empty(), "{} has no reason on {}", job.id, node.id);
         }
         let possible = fake.nodes.values().any(|(node, _)| could_ever(&spec.demand, node));
         assert!(possible || fake.nodes.is_empty(), "{} can never run and was not refused", job.id);

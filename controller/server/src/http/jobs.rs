@@ -17,6 +17,8 @@ use super::request::Request;
 
 /// A list that has grown to this size shows large payloads no more.
 const LIST_BYTES_MAX: usize = 4 << 20;
+/// The end of the year 9999.
+const SECONDS_MAX: f64 = 253_402_300_799.0;
 /// How long `wait` waits when nobody says.
 const WAIT_DEFAULT: Duration = Duration::from_secs(60);
 
@@ -100,6 +102,15 @@ pub(crate) async fn wait(door: &HttpDoor, caller: &Caller, request: &Request, id
     Ok(shown_job(StatusCode::OK, &shown, view))
 }
 
+/// `GET /api/jobs/{id}/tree`: the job with the jobs that it spawned.
+pub(crate) async fn tree(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
+    let id = door.service.job_id(caller, id).await?;
+    let tree = door.service.tree(caller, id, request.consistency()).await?;
+    let mut body = Vec::with_capacity(4096);
+    tree.write(&mut body);
+    Ok(ready_json(StatusCode::OK, body))
+}
+
 /// `DELETE /api/jobs/{id}`: cancels a pending job; false for every other (spec §6.2).
 pub(crate) async fn delete(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
     let cancelled = match door.service.job_id(caller, id).await {
@@ -176,6 +187,7 @@ struct Members<'a> {
     priority: Option<&'a RawValue>,
     labels: Option<&'a RawValue>,
     timeout: Option<&'a RawValue>,
+    at: Option<&'a RawValue>,
 }
 
 impl<'de> Deserialize<'de> for Members<'de> {
@@ -198,6 +210,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
                         Name::Priority => members.priority = Some(map.next_value()?),
                         Name::Labels => members.labels = Some(map.next_value()?),
                         Name::Timeout => members.timeout = Some(map.next_value()?),
+                        Name::At => members.at = Some(map.next_value()?),
                         Name::Other => drop(map.next_value::<IgnoredAny>()?),
                     }
                 }
@@ -216,6 +229,7 @@ enum Name {
     Priority,
     Labels,
     Timeout,
+    At,
     Other,
 }
 
@@ -237,6 +251,7 @@ impl<'de> Deserialize<'de> for Name {
                     "priority" => Name::Priority,
                     "labels" => Name::Labels,
                     "timeout" => Name::Timeout,
+                    "at" => Name::At,
                     _ => Name::Other,
                 })
             }
@@ -272,6 +287,13 @@ fn read_submission(body: &Bytes) -> Result<Submission, Problem> {
             return Err(Problem::malformed("'timeout' must be a positive number of seconds"));
         }
         submission.execution_timeout = seconds.map(|seconds| Micros((seconds * 1e6) as u64));
+    }
+    if let Some(at) = members.at {
+        let seconds: Option<f64> = read(at, "'at' must be Unix seconds")?;
+        if seconds.is_some_and(|seconds| !(0.0..=SECONDS_MAX).contains(&seconds)) {
+            return Err(Problem::malformed("'at' must be Unix seconds of a year before 10000"));
+        }
+        submission.not_before = seconds.map(|seconds| Timestamp((seconds * 1e6) as i64));
     }
     Ok(submission)
 }

@@ -9,6 +9,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use super::table::{OPTIONS, OptionRow};
 use super::value::{Form, address, duration, size};
 use super::{Mode, Options};
+use crate::rules::Rules;
 
 /// Why the options of a run do not hold.
 #[derive(Debug, thiserror::Error)]
@@ -226,9 +227,14 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
             *target = duration;
         }
     }
-    options.jobs_active_max = text("queue.max-size").parse().ok();
-    options.idempotency_kept = duration(text("idempotency.keep"));
-    options.idempotency_keys_max = text("idempotency.keys-max").parse().ok();
+    options.rules = Rules {
+        jobs_active_max: text("queue.max-size").parse().ok(),
+        dedupe_retention: duration(text("idempotency.keep")),
+        dedupe_max: text("idempotency.keys-max").parse().ok(),
+        spawn_depth_max: text("spawn.depth-max").parse().ok(),
+        retry_deterministic: text("retry.deterministic").parse().ok(),
+        backoff_max: duration(text("retry.backoff-max")),
+    };
     if let Ok(count) = text("history.events-kept").parse() {
         options.events_kept = count;
     }
@@ -285,9 +291,9 @@ mod tests {
         let loaded = loaded.expect("holds");
         assert_eq!(loaded.options.http.port(), 2);
         assert_eq!(loaded.options.http_limits.wait_max.as_secs(), 300);
-        assert_eq!(loaded.options.jobs_active_max, Some(7));
-        assert_eq!(loaded.options.idempotency_kept, Some(Duration::from_secs(2 * 24 * 3_600)));
-        assert_eq!(loaded.options.idempotency_keys_max, None);
+        assert_eq!(loaded.options.rules.jobs_active_max, Some(7));
+        assert_eq!(loaded.options.rules.dedupe_retention, Some(Duration::from_secs(2 * 24 * 3_600)));
+        assert_eq!(loaded.options.rules.dedupe_max, None);
         let printed = loaded.print();
         assert!(printed.contains("http.listen = \"127.0.0.1:2\" # flag\n"), "{printed}");
         assert!(printed.contains("http.wait-max = \"5m\" # file\n"), "{printed}");

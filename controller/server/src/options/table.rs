@@ -207,6 +207,31 @@ pub const OPTIONS: &[OptionRow] = &[
          100000.",
     ),
     row(
+        "spawn.depth-max",
+        "spawn-depth-max",
+        "ATLAS_SPAWN_DEPTH_MAX",
+        Form::Count,
+        "",
+        "How deep jobs may spawn others: one of this depth may not. Unset leaves what the cluster has, at first 3.",
+    ),
+    row(
+        "retry.deterministic",
+        "retry-deterministic",
+        "ATLAS_RETRY_DETERMINISTIC",
+        Form::Flag,
+        "",
+        "Whether a failure is retried that the same input brings again: a breach of the schemas, a missing agent, a reject. \
+         Unset leaves what the cluster has, at first true.",
+    ),
+    row(
+        "retry.backoff-max",
+        "retry-backoff-max",
+        "ATLAS_RETRY_BACKOFF_MAX",
+        Form::Duration,
+        "",
+        "The longest back-off before a retry, whatever a contract says. Unset leaves what the cluster has, at first none.",
+    ),
+    row(
         "history.events-kept",
         "history-events-kept",
         "ATLAS_HISTORY_EVENTS_KEPT",

@@ -18,6 +18,8 @@ pub enum Form {
     Duration,
     /// A number with `B`, `KiB`, `MiB` or `GiB`.
     Size,
+    /// `true` or `false`.
+    Flag,
 }
 
 impl Form {
@@ -29,6 +31,7 @@ impl Form {
             Self::Count => text.parse::<u64>().is_ok(),
             Self::Duration => duration(text).is_some(),
             Self::Size => size(text).is_some(),
+            Self::Flag => text.parse::<bool>().is_ok(),
         };
         if fits { Ok(()) } else { Err(self.expected()) }
     }
@@ -39,6 +42,7 @@ impl Form {
             Self::Address => "an address and a port, such as 127.0.0.1:7400",
             Self::Count => "a whole number",
             Self::Duration => "a duration, such as 500ms, 30s or 1h",
+            Self::Flag => "true or false",
             Self::Size => "a size, such as 64KiB, 8MiB or 1GiB",
         }
     }

@@ -1,7 +1,7 @@
 //! A lease as its holder is told of it.
 
 use atlas_state::State;
-use atlas_types::{Assignment, Job, Lease};
+use atlas_types::{Assignment, Job, Lease, SpawnRule};
 
 /// What the holder of `lease` needs to run the attempt. None for a job without a version, which never gets a lease.
 ///
@@ -26,5 +26,10 @@ pub(super) fn assignment(state: &State, job: &Job, lease: &Lease, package_bytes_
         needs_start: spec.needs_start(),
         retry_count: job.retry_count,
         trace: job.trace,
+        spawn: Some(SpawnRule {
+            depth: job.depth(),
+            depth_max: state.config().spawn_depth_max,
+            permitted: spec.spawns,
+        }),
     })
 }

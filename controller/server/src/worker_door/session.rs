@@ -8,18 +8,19 @@ use std::time::Duration;
 use atlas_raft::{Leadership, ProposeError, ReadError};
 use atlas_types::{
     Command, Digest, Door as By, DrainNode, Namespace, NodeEpoch, NodeHealth, NodeId, Origin, Outcome, PayloadBody,
-    Principal, RegisterNode, Request, WarmChanged,
+    Principal, RegisterNode, Request, Spawn, SpawnEnd, WarmChanged,
 };
 use atlas_wire::proto::worker::v1::SessionRequest;
 use atlas_wire::session::{Hello, ToLeader, ToWorker};
 use bytes::Bytes;
-use futures::stream::{FuturesOrdered, ReadyChunks, StreamExt as _};
+use futures::stream::{FuturesOrdered, FuturesUnordered, ReadyChunks, StreamExt as _};
 use tonic::{Status, Streaming};
 
 use super::Door;
 use super::hub::{Refused, Seat, Stored};
 use super::outbox::Outbox;
 use super::report::{Batch, NotAnswered};
+use super::spawn;
 
 /// The first frame must come within this time.
 const HELLO_MAX: Duration = Duration::from_secs(10);
@@ -35,6 +36,8 @@ const WARM_EVERY: Duration = Duration::from_millis(250);
 const WARM_AT_ONCE_MAX: usize = 64;
 /// Packages whose warm counts wait. More than a node may keep warm are not taken in.
 const WARM_WAITING_MAX: usize = 1_024;
+/// Jobs that a worker's attempts have spawned and wait for, at once.
+const SPAWNS_MAX: usize = 16_384;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -78,6 +81,7 @@ pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>
         renew_next: None,
         warm: BTreeMap::new(),
         warm_pause: None,
+        spawns: FuturesUnordered::new(),
     };
     match session.attend().await {
         Ok(()) => seat.out.finish(),
@@ -222,6 +226,8 @@ struct Session {
     warm: BTreeMap<Digest, u32>,
     /// Until they may be proposed again.
     warm_pause: Option<Boxed<()>>,
+    /// Jobs that attempts spawned and wait for.
+    spawns: FuturesUnordered<Boxed<(u64, SpawnEnd)>>,
 }
 
 impl Session {
@@ -245,6 +251,7 @@ impl Session {
                 () = self.seat.out.ended() => return Ok(()),
                 Some(acks) = self.proposals.next() => self.answered(acks)?,
                 number = renewal => self.renewed(number)?,
+                Some((number, end)) = self.spawns.next() => self.seat.out.send(ToWorker::Spawned { number, end }),
                 () = pause, if self.proposals.len() < PROPOSALS_MAX => {
                     self.warm_pause = None;
                     self.tell_warm();
@@ -328,6 +335,15 @@ impl Session {
         self.propose(batch);
     }
 
+    fn spawn(&mut self, number: u64, spawn: Spawn) {
+        if self.spawns.len() >= SPAWNS_MAX {
+            let end = SpawnEnd::Refused(format!("the jobs of this node wait for {SPAWNS_MAX} others already"));
+            return self.seat.out.send(ToWorker::Spawned { number, end });
+        }
+        let (service, env, node) = (self.door.service.clone(), self.door.env.clone(), self.seat.node.clone());
+        self.spawns.push(Box::pin(spawn::run(service, env, node, number, spawn)));
+    }
+
     fn take_one(&mut self, said: ToLeader, batch: &mut Batch) -> Result<(), Refusal> {
         let service = &self.door.service;
         match said {
@@ -343,6 +359,7 @@ impl Session {
                     service.streams().push(job, attempt, events);
                 }
             }
+            ToLeader::Spawn { number, spawn } => self.spawn(number, *spawn),
             ToLeader::WarmChanged { digest, idle } => {
                 if self.warm.len() < WARM_WAITING_MAX || self.warm.contains_key(&digest) {
                     self.warm.insert(digest, idle);

@@ -1,6 +1,6 @@
-//! Cancels a job: a pending one ends at once, a running one when its worker has stopped it.
+//! Cancels a job and what it spawned: a pending one ends at once, a running one when its worker has stopped it.
 
-use atlas_types::{CancelJob, JobChange, JobStatus, Outcome, Reason, Rejection};
+use atlas_types::{CancelJob, JobStatus, Outcome, Rejection};
 
 use crate::change::Change;
 
@@ -13,11 +13,8 @@ pub(super) fn apply(command: &CancelJob, change: &mut Change<'_>) -> Result<Outc
             true
         }
         JobStatus::Running if command.running => {
-            if job.reason != Reason::Cancelling {
-                let mut job = (**job).clone();
-                job.reason = Reason::Cancelling;
-                change.put(job, JobChange::Cancelling, JobStatus::Running);
-            }
+            let job = (**job).clone();
+            change.cancel(job);
             true
         }
         JobStatus::Running | JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => false,

@@ -87,4 +87,42 @@ mod tests {
         "#]],
         );
     }
+
+    #[test]
+    fn what_would_come_again_is_retried_unless_the_cluster_is_told_otherwise() {
+        check(
+            "agent a retries=9; node n1; job j1; job j2; job j3; grant j1 n1; grant j2 n1; grant j3 n1 --
+            fail j1 kind=output; config deterministic=false; fail j2 kind=output; fail j3; job j4 refused=yes kind=input;
+            job j5 refused=yes kind=dependency; job j6 refused=yes kind=rejected",
+            expect![[r#"
+                j1 Ended running→failed OutputInvalid: boom
+                j1'1 Submitted pending→pending Backoff { until: ClusterTime(2000000) }
+                configured
+                j2 Ended running→failed OutputInvalid: boom
+                j3 Ended running→failed Agent: boom
+                j3'1 Submitted pending→pending Backoff { until: ClusterTime(2000000) }
+                j4 Submitted pending→pending Queued
+                j4 Granted pending→running without a lease
+                j4 Ended running→failed InputInvalid: boom
+                j5 Submitted pending→pending Queued
+                j5 Granted pending→running without a lease
+                j5 Ended running→failed Dependency: boom
+                j6 Submitted pending→pending Queued
+                j6 Granted pending→running without a lease
+                j6 Ended running→failed Rejected: boom
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_back_off_has_the_clusters_bound() {
+        check(
+            "agent a retries=9 backoff=100; config backoff=3; node n1; job j1; grant j1 n1 -- fail j1; clock +3; wake j1'1",
+            expect![[r#"
+                j1 Ended running→failed Agent: boom
+                j1'1 Submitted pending→pending Backoff { until: ClusterTime(4000000) }
+                j1'1 Woken pending→pending Queued
+            "#]],
+        );
+    }
 }

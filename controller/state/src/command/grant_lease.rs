@@ -11,9 +11,10 @@ pub(super) fn apply(command: &GrantLease, change: &mut Change<'_>) -> Result<Out
     let job = change.job(command.job)?;
     let spec = check_job(job)?;
     let node = change.node(&command.node)?;
-    check_node(node, spec, command)?;
+    check_node(node, spec, command, job.depth())?;
+    let depth = job.depth();
     if let Some(limit) = spec.concurrency
-        && change.state.running_of(&job.namespace, &job.agent) >= limit
+        && !change.state.may_run(&job.namespace, &job.agent, limit, depth)
     {
         return Err(Rejection::LimitReached { what: "running jobs of this agent", limit: u64::from(limit) });
     }
@@ -35,7 +36,7 @@ pub(super) fn apply(command: &GrantLease, change: &mut Change<'_>) -> Result<Out
     });
     let digest = job.pin.as_ref().map(|pin| pin.digest);
     change.change_node(&command.node, digest, |node| {
-        node.take(&lease);
+        node.take(&lease, depth);
         // The worker uses an idle warm slot if it has one; its next report says how many are left.
         if let Some(digest) = digest {
             let idle = node.node.warm.get(&digest).copied().unwrap_or(0);
@@ -56,18 +57,18 @@ fn check_job(job: &Job) -> Result<&RunSpec, Rejection> {
     let wrong = Rejection::WrongStatus { status: job.status };
     match (job.status, job.reason) {
         (JobStatus::Pending, Reason::Queued | Reason::Lost) => job.spec.as_deref().ok_or(Rejection::UnknownAgent),
-        (JobStatus::Pending, Reason::Backoff { .. }) => Err(Rejection::NotDue),
+        (JobStatus::Pending, Reason::Backoff { .. } | Reason::Delayed { .. }) => Err(Rejection::NotDue),
         _ => Err(wrong),
     }
 }
 
-fn check_node(node: &NodeState, spec: &RunSpec, command: &GrantLease) -> Result<(), Rejection> {
+fn check_node(node: &NodeState, spec: &RunSpec, command: &GrantLease, depth: u32) -> Result<(), Rejection> {
     if node.node.epoch != command.epoch || !node.takes_leases() {
         return Err(Rejection::NodeUnavailable);
     }
     let inventory = &node.node.inventory;
-    let fits =
-        spec.demand.suits(&node.node.id, inventory) && node.free.admits(inventory, &spec.demand, &command.allocation);
+    let fits = spec.demand.suits(&node.node.id, inventory)
+        && node.free.admits(inventory, &spec.demand, &command.allocation, depth);
     if fits { Ok(()) } else { Err(Rejection::DoesNotFit) }
 }
 

@@ -9,6 +9,7 @@ mod deprecate_agent;
 mod drain_node;
 mod fail_job;
 mod fail_pending;
+mod forsake_child;
 mod grant_lease;
 mod join_member;
 mod lose_lease;
@@ -22,6 +23,7 @@ mod retire_agent;
 mod retry_job;
 mod revoke_join_token;
 mod sink_ack;
+mod spawn;
 mod start_job;
 mod submit_job;
 mod wake_job;
@@ -63,6 +65,7 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::CreateJoinToken(command) => create_join_token::apply(command, change),
         Command::RevokeJoinToken(command) => revoke_join_token::apply(command, change),
         Command::JoinMember(command) => join_member::apply(command, change),
+        Command::ForsakeChild(command) => forsake_child::apply(command, change),
     }
 }
 

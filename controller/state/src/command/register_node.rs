@@ -33,6 +33,7 @@ fn resume(command: &RegisterNode, change: &mut Change<'_>, old: &NodeState) -> O
             new.inventory_since = change.state.grant_seq;
             let state = &*change.state;
             new.recount(old.leases().filter_map(|(_, job)| state.lease(job).map(|lease| &**lease)));
+            new.admit_owed();
         }
         change.put_node(new);
         change.emit_node(&command.node);

@@ -1,6 +1,6 @@
 //! A person asks for an ended job to be run again, as a new job of the same family. The ended job stays as it is.
 
-use atlas_types::{Job, Outcome, Rejection, RetryJob};
+use atlas_types::{Job, Outcome, Rejection, RetryJob, Spawned};
 
 use super::submit_job::check_admission;
 use crate::change::{Change, again};
@@ -17,6 +17,8 @@ pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outco
 
     let origin = change.origin;
     let new = Job {
+        // Nobody waits for what a person asks for.
+        spawned: job.spawned.map(|spawned| Spawned { awaited: false, ..spawned }),
         principal: origin.principal.clone(),
         door: origin.door,
         request_id: origin.request_id.clone(),

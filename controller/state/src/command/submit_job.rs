@@ -7,7 +7,7 @@ use atlas_types::{
     Verdict,
 };
 
-use super::{check_bytes, check_limit, check_size};
+use super::{check_bytes, check_limit, check_size, spawn};
 use crate::change::Change;
 
 pub(super) fn apply(command: &SubmitJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
@@ -15,9 +15,13 @@ pub(super) fn apply(command: &SubmitJob, change: &mut Change<'_>) -> Result<Outc
     check_size(payload_bytes)?;
     check_size(command.metadata.len() as u64)?;
     check_admission(change, command.id, payload_bytes + command.metadata.len() as u64)?;
+    let spawned = command.spawner.map(|spawner| spawn::permitted(change, spawner)).transpose()?;
     let (pin, spec, failure) = match &command.verdict {
         Verdict::Accepted(pin) => {
             let spec = pinned_spec(change, command, pin).ok_or(Rejection::StaleAgent)?;
+            if let Some(spawned) = spawned {
+                spawn::check_hardware(change, spawned.by, &spec.demand)?;
+            }
             (Some(pin.clone()), Some(spec), None)
         }
         Verdict::Refused { pin, failure } => {
@@ -26,7 +30,7 @@ pub(super) fn apply(command: &SubmitJob, change: &mut Change<'_>) -> Result<Outc
         }
     };
 
-    let job = new_job(command, change, pin, spec);
+    let job = Job { spawned, ..new_job(command, change, pin, spec) };
     change.submit(job);
     if let (Some(failure), Ok(job)) = (failure, change.job(command.id)) {
         let job = (**job).clone();
@@ -55,6 +59,15 @@ fn pinned_spec(change: &Change<'_>, command: &SubmitJob, pin: &AgentPin) -> Opti
     (found.digest == pin.digest && !found.retired).then(|| Arc::clone(&found.spec))
 }
 
+/// A job for later waits for as long as there is left by the wall clock; how long that is the cluster's own clock measures.
+fn reason(command: &SubmitJob, change: &Change<'_>) -> Reason {
+    let left = command.not_before.map_or(0, |time| time.0.saturating_sub(change.at.0));
+    match u64::try_from(left) {
+        Ok(left @ 1..) => Reason::Delayed { until: change.clock.plus(Micros(left)) },
+        _ => Reason::Queued,
+    }
+}
+
 fn new_job(command: &SubmitJob, change: &Change<'_>, pin: Option<AgentPin>, spec: Option<Arc<RunSpec>>) -> Job {
     let origin = change.origin;
     Job {
@@ -64,7 +77,7 @@ fn new_job(command: &SubmitJob, change: &Change<'_>, pin: Option<AgentPin>, spec
         pin,
         spec,
         status: JobStatus::Pending,
-        reason: Reason::Queued,
+        reason: reason(command, change),
         priority: command.priority,
         queue_seq: 0,
         submitted_seq: Seq::default(),
@@ -84,6 +97,7 @@ fn new_job(command: &SubmitJob, change: &Change<'_>, pin: Option<AgentPin>, spec
         retry_count: 0,
         original: None,
         successor: None,
+        spawned: None,
         metadata: Arc::clone(&command.metadata),
         labels: Arc::clone(&command.labels),
         execution_timeout: command.execution_timeout,

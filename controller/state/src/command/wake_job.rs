@@ -1,4 +1,4 @@
-//! Puts a job whose back-off has passed in the queue.
+//! Puts a job whose back-off or delay has passed in the queue.
 
 use atlas_types::{JobChange, JobStatus, Outcome, Reason, Rejection, WakeJob};
 
@@ -6,7 +6,7 @@ use crate::change::Change;
 
 pub(super) fn apply(command: &WakeJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let job = change.job(command.job)?;
-    let Reason::Backoff { until } = job.reason else {
+    let (Reason::Backoff { until } | Reason::Delayed { until }) = job.reason else {
         return Err(Rejection::WrongStatus { status: job.status });
     };
     if job.status != JobStatus::Pending {

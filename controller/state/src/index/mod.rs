@@ -6,15 +6,17 @@
 mod artifacts;
 mod listing;
 mod rooms;
+mod spawns;
 mod timer;
 mod waiting;
 
-use atlas_types::{AgentName, AgentVersion, Job, JobStatus, Namespace};
+use atlas_types::{AgentName, AgentVersion, Job, JobStatus, Namespace, Takers};
 
 pub use self::timer::{EXECUTION_GRACE, Timer, TimerKind};
 pub use self::waiting::Class;
 
-pub(crate) use self::rooms::place;
+pub(crate) use self::rooms::{lends, place};
+pub(crate) use self::spawns::Spawns;
 pub(crate) use self::timer::of as timer_of;
 use self::{artifacts::Artifacts, listing::Listing, rooms::Rooms, timer::Timers, waiting::Waiting};
 
@@ -29,8 +31,9 @@ pub(crate) struct Index {
     pub(crate) listing: Listing,
     pub(crate) rooms: Rooms,
     pub(crate) artifacts: Artifacts,
+    pub(crate) spawns: Spawns,
     /// Running jobs by agent name; agents without one are absent.
-    pub(crate) running_of: Map<Namespace, Map<AgentName, u32>>,
+    pub(crate) running_of: Map<Namespace, Map<AgentName, Takers>>,
     pub(crate) pending: u64,
     pub(crate) running: u64,
     /// Payload bytes of all jobs.
@@ -47,6 +50,7 @@ impl Index {
         self.timers.change(old, new);
         self.listing.change(old, new);
         self.artifacts.job(old, new);
+        self.spawns.change(old, new);
         if let Some(old) = old {
             self.job_bytes -= inline_bytes(old);
         }
@@ -72,6 +76,13 @@ impl Index {
         self.agent_bytes += new.contract.inline_bytes();
     }
 
+    /// A running job begins to wait for its children, or waits no longer: its agent's limit has room for one of those.
+    pub(crate) fn lend(&mut self, job: &Job, waits: bool) {
+        let agents = self.running_of.get_mut(&job.namespace);
+        let Some(takers) = agents.and_then(|agents| agents.get_mut(&job.agent)) else { return };
+        if waits { takers.wait(job.depth()) } else { takers.resume(job.depth()) }
+    }
+
     fn count(&mut self, job: Option<&Job>, more: bool) {
         let Some(job) = job else { return };
         let step = |count: &mut u64| if more { *count += 1 } else { *count -= 1 };
@@ -87,9 +98,13 @@ impl Index {
 
     fn count_agent(&mut self, job: &Job, more: bool) {
         let agents = self.running_of.entry(job.namespace.clone()).or_default();
-        let count = agents.entry(job.agent.clone()).or_default();
-        *count = if more { *count + 1 } else { *count - 1 };
-        if *count == 0 {
+        let takers = agents.entry(job.agent.clone()).or_default();
+        if more {
+            takers.add(job.depth());
+        } else {
+            takers.remove(job.depth(), self.spawns.awaited(job.id) > 0);
+        }
+        if *takers == Takers::default() {
             agents.remove(&job.agent);
         }
         if agents.is_empty() {

@@ -74,11 +74,19 @@ pub(crate) struct Rooms {
     buckets: Map<Bucket, Set<Room>>,
     capacity: Map<Bucket, Set<NodeId>>,
     warm: Map<Digest, Set<NodeId>>,
+    /// Nodes that take leases and have a job which lends its place.
+    lending: Set<NodeId>,
 }
 
 impl Rooms {
     pub(crate) fn change(&mut self, old: Option<&NodeState>, new: Option<&NodeState>) {
         self.move_node(old.and_then(place), new.and_then(place));
+        let (was, is) = (old.filter(|node| lends(node)), new.filter(|node| lends(node)));
+        if let (Some(state), None) = (was, is) {
+            self.lending.remove(&state.node.id);
+        } else if let (None, Some(state)) = (was, is) {
+            self.lending.insert(state.node.id.clone());
+        }
         self.change_capacity(old, new);
         let has = |node: Option<&NodeState>, digest| node.is_some_and(|node| node.node.warm.contains_key(digest));
         if let Some(state) = old {
@@ -104,6 +112,20 @@ impl Rooms {
         if let Some((bucket, room)) = is {
             self.buckets.entry(bucket).or_default().insert(room);
         }
+    }
+
+    /// A node has a job that lends its place, or none any more.
+    pub(crate) fn change_lending(&mut self, node: &NodeId, lends: bool) {
+        if lends {
+            self.lending.insert(node.clone());
+        } else {
+            self.lending.remove(node);
+        }
+    }
+
+    /// Names of nodes with a job that lends its place.
+    pub(crate) fn lending(&self) -> impl Iterator<Item = &NodeId> {
+        self.lending.iter()
     }
 
     fn change_capacity(&mut self, old: Option<&NodeState>, new: Option<&NodeState>) {
@@ -154,6 +176,11 @@ impl Rooms {
     pub(crate) fn warm(&self, digest: &Digest) -> impl Iterator<Item = &NodeId> {
         self.warm.get(digest).into_iter().flat_map(Set::iter)
     }
+}
+
+/// Whether a deeper job may start in a place that a waiting one lends.
+pub(crate) fn lends(state: &NodeState) -> bool {
+    state.takes_leases() && state.free.takers.lends()
 }
 
 /// Where a node is found; none while it takes no leases or has no place.

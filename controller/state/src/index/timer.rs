@@ -22,7 +22,7 @@ pub struct Timer {
 /// What is due for a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimerKind {
-    /// Its back-off has passed.
+    /// Its back-off or its delay has passed.
     Wake,
     /// It has waited for its first grant as long as it may.
     QueueTimeout,
@@ -65,7 +65,7 @@ impl Timers {
 pub(crate) fn of(job: &Job) -> Option<Timer> {
     let spec = job.spec.as_ref()?;
     let (due, kind) = match (job.status, job.reason) {
-        (JobStatus::Pending, Reason::Backoff { until }) => (until, TimerKind::Wake),
+        (JobStatus::Pending, Reason::Backoff { until } | Reason::Delayed { until }) => (until, TimerKind::Wake),
         (JobStatus::Pending, Reason::Queued) if job.attempt.0 == 0 => {
             (job.queued_at.plus(spec.timeouts.queue?), TimerKind::QueueTimeout)
         }

@@ -17,6 +17,8 @@ pub struct Class {
     pub demand: Demand,
     /// The agent and how many of its jobs may run at once, if that is bounded.
     pub limit: Option<(AgentName, u32)>,
+    /// How deep they were spawned: the deeper, the more jobs lend them a place.
+    pub depth: u32,
 }
 
 /// The order of the queue: higher priority first, then age.
@@ -107,5 +109,5 @@ fn turn(job: &Job) -> Turn {
 fn class(job: &Job) -> Option<Class> {
     let spec = job.spec.as_ref()?;
     let limit = spec.concurrency.map(|limit| (job.agent.clone(), limit));
-    Some(Class { namespace: job.namespace.clone(), demand: spec.demand.clone(), limit })
+    Some(Class { namespace: job.namespace.clone(), demand: spec.demand.clone(), limit, depth: job.depth() })
 }

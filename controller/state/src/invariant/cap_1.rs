@@ -1,5 +1,6 @@
 //! CAP-1: nothing is given out twice. What a node's leases hold is within its inventory; where that shrank under them, no
-//! lease granted since holds any of what is short.
+//! lease granted since holds any of what is short. A place is given out once to those who do not wait for a child: what is beyond that
+//! is owed since a job resumed before its place was back, and no grant makes it more.
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use crate::state::State;
 
 pub(super) fn check(state: &State) -> Result<(), String> {
     for node in state.nodes.values() {
+        check_places(node)?;
         let leases: Vec<_> = node.leases().filter_map(|(_, job)| state.lease(job)).collect();
         for (what, amount, capacity) in dimensions(node) {
             let held =
@@ -25,8 +27,14 @@ pub(super) fn check(state: &State) -> Result<(), String> {
     Ok(())
 }
 
+fn check_places(node: &NodeState) -> Result<(), String> {
+    let free = &node.free;
+    ensure(free.places_owed() <= node.owed, || {
+        format!("leases take {} of the {} places of node {}", free.takers.taken(), free.places_total, node.node.id)
+    })
+}
+
 enum Amount {
-    Places,
     Cores,
     Memory,
     Vram(u32),
@@ -36,7 +44,6 @@ impl Amount {
     fn of(&self, lease: &Lease) -> u64 {
         let allocation = &lease.allocation;
         match self {
-            Self::Places => 1,
             Self::Cores => u64::from(allocation.cores),
             Self::Memory => allocation.memory_bytes,
             Self::Vram(index) => {
@@ -51,7 +58,6 @@ fn dimensions(node: &NodeState) -> Vec<(&'static str, Amount, u64)> {
     let inventory = &node.node.inventory;
     let tracked = |amount: u64| if amount == 0 { u64::MAX } else { amount };
     let mut all = vec![
-        ("places", Amount::Places, u64::from(inventory.places)),
         ("cores", Amount::Cores, tracked(inventory.cores.into())),
         ("bytes of memory", Amount::Memory, tracked(inventory.memory_bytes)),
     ];

@@ -8,9 +8,16 @@ use crate::state::State;
 
 pub(super) fn check(state: &State) -> Result<(), String> {
     for node in state.nodes.values() {
-        let leases = node.leases().filter_map(|(_, job)| state.lease(job));
+        let jobs = node.leases().filter_map(|(_, job)| state.jobs.get(job));
         let mut rebuilt = NodeState::new(Arc::clone(&node.node), node.inventory_since);
-        leases.for_each(|lease| rebuilt.take(lease));
+        for (job, lease) in jobs.filter_map(|job| Some((job, job.lease.as_ref()?))) {
+            rebuilt.take(lease, job.depth());
+            if state.children_awaited(job.id) > 0 {
+                rebuilt.lend(job.depth(), true);
+            }
+        }
+        // How it came to what it owes the leases do not tell: CAP-1 does.
+        rebuilt.owed = node.owed;
         ensure(rebuilt == **node, || format!("node {} has {node:?}, its leases give {rebuilt:?}", node.node.id))?;
     }
     ensure(state.jobs.is_consistent(), || "ids and places of jobs differ".to_owned())?;

@@ -10,7 +10,10 @@ pub(super) fn check(state: &State) -> Result<(), String> {
     for job in state.jobs.iter() {
         let agree = match job.status {
             JobStatus::Pending => {
-                matches!(job.reason, Reason::Queued | Reason::Backoff { .. } | Reason::Lost | Reason::InDoubt)
+                matches!(
+                    job.reason,
+                    Reason::Queued | Reason::Backoff { .. } | Reason::Delayed { .. } | Reason::Lost | Reason::InDoubt
+                )
             }
             JobStatus::Running => matches!(job.reason, Reason::Running | Reason::Cancelling),
             JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => true,

@@ -11,6 +11,7 @@ mod job_3;
 mod lease_1;
 mod lease_2;
 mod node_1;
+mod spawn_1;
 
 use crate::state::State;
 
@@ -27,7 +28,7 @@ pub struct Violation {
 type Check = fn(&State) -> Result<(), String>;
 
 /// All of them. `INDEX-1` comes first: the others may use the indexes.
-const ALL: [(&str, Check); 11] = [
+const ALL: [(&str, Check); 12] = [
     ("INDEX-1", index_1::check),
     ("LEASE-1", lease_1::check),
     ("LEASE-2", lease_2::check),
@@ -39,6 +40,7 @@ const ALL: [(&str, Check); 11] = [
     ("NODE-1", node_1::check),
     ("DEDUPE-1", dedupe_1::check),
     ("EVENT-1", event_1::check),
+    ("SPAWN-1", spawn_1::check),
 ];
 
 impl State {

@@ -62,8 +62,7 @@ fn a_node_that_gave_out_more_than_it_has_is_found() {
     let found = broken(|state| {
         node(state, |node| {
             Arc::make_mut(&mut node.node).inventory.places = 0;
-            node.free.places = 0;
-            node.over = true;
+            (node.free.places, node.free.places_total) = (0, 0);
         });
     });
     assert_eq!(found, "CAP-1");
@@ -88,4 +87,15 @@ fn too_many_remembered_requests_are_found() {
     run.prepare("agent a; job j1 key=k; job j2 key=l");
     Arc::make_mut(&mut run.state.config).dedupe_max = 1;
     assert_eq!(run.state.check_invariants().map_err(|violation| violation.name), Err("DEDUPE-1"));
+}
+
+#[test]
+fn a_child_whose_parent_does_not_run_is_found() {
+    let mut run = Run::new();
+    run.prepare("agent a spawns=true; node n1; job j1; job j2; grant j1 n1; spawn j1 c1");
+    let mut state = run.state;
+    job(&mut state, 1_001, |child| child.spawned.as_mut().expect("it has a parent").by = JobId(2));
+    assert_eq!(state.check_invariants().map_err(|violation| violation.name), Err("INDEX-1"));
+    node(&mut state, |node| node.lend(0, false));
+    assert_eq!(state.check_invariants().map_err(|violation| violation.name), Err("SPAWN-1"));
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use atlas_types::{
     AgentKind, AgentPin, Allocation, Architecture, BootId, CancelJob, ClusterConfig, Command, CompleteJob,
     ConfigureCluster, Cordon, CreateJoinToken, Demand, DeprecateAgent, Digest, DrainNode, Effects, EventSeq, FailJob,
-    FailPending, Failure, FailureKind, FencingToken, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember,
-    LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId, Payload, PayloadBody, PruneJobs, RegisterAgent,
-    RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule, RevokeJoinToken, RunSpec,
-    SinkAck, StartJob, SubmitJob, Timeouts, Usage, Verdict, Version, WakeJob, WarmChanged,
+    FailPending, Failure, FailureKind, FencingToken, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId,
+    JoinKind, JoinMember, LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId, Payload, PayloadBody, PruneJobs,
+    RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule, RevokeJoinToken,
+    RunSpec, SinkAck, Spawner, StartJob, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, WakeJob, WarmChanged,
 };
 
 use super::script::{Run, Words, agent};
@@ -77,6 +77,14 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
     let holder = holder.unwrap_or_else(|| node("nowhere"));
     match words.word(0) {
         "job" => Command::SubmitJob(submit(job, words)),
+        "spawn" => {
+            let spawner = Some(Spawner { job, token });
+            Command::SubmitJob(SubmitJob { spawner, ..submit(run.job_id(words.word(2)), words) })
+        }
+        "forsake" => {
+            let (spawner, child) = (Spawner { job, token }, run.job_id(words.word(2)));
+            Command::ForsakeChild(ForsakeChild { spawner, node: holder, child })
+        }
         "grant" => Command::GrantLease(grant(run, job, words)),
         "start" => Command::StartJob(StartJob { job, node: holder, token }),
         "complete" => Command::CompleteJob(CompleteJob {
@@ -150,6 +158,7 @@ fn spec(words: &Words<'_>) -> RunSpec {
             startup: Micros::from_secs(30),
             execution: Micros::from_secs(60),
         },
+        spawns: words.or("spawns", false),
     }
 }
 
@@ -195,7 +204,8 @@ fn grant(run: &Run, job: JobId, words: &Words<'_>) -> GrantLease {
     let found = run.state.node(&node);
     let demand = run.state.job(job).and_then(|job| job.spec.as_ref()).map(|spec| spec.demand.clone());
     let demand = demand.unwrap_or_default();
-    let fit = found.and_then(|found| found.free.fit(&found.node.inventory, &demand));
+    let depth = run.state.job(job).map_or(0, |job| job.depth());
+    let fit = found.and_then(|found| found.free.fit(&found.node.inventory, &demand, depth));
     let mut allocation = fit.unwrap_or_else(|| Allocation {
         cores: demand.cores,
         memory_bytes: demand.memory_bytes,
@@ -229,6 +239,8 @@ fn submit(id: JobId, words: &Words<'_>) -> SubmitJob {
         metadata: vec![b' '; words.or("metadata", 2)].into(),
         labels: Arc::default(),
         execution_timeout: words.get("timeout").map(Micros::from_secs),
+        spawner: None,
+        not_before: words.get("at").map(|seconds: i64| Timestamp(seconds * 1_000_000)),
     }
 }
 
@@ -243,6 +255,9 @@ fn config(words: &Words<'_>) -> ClusterConfig {
         jobs_ended_kept: default.jobs_ended_kept,
         agents_max: words.or("agents", default.agents_max),
         nodes_max: words.or("nodes", default.nodes_max),
+        spawn_depth_max: words.or("depth", default.spawn_depth_max),
+        retry_deterministic: words.or("deterministic", true),
+        backoff_max: words.get("backoff").map(Micros::from_secs),
     }
 }
 
@@ -250,6 +265,10 @@ fn failure(words: &Words<'_>) -> Failure {
     let kind = match words.text("kind") {
         Some("queue-timeout") => FailureKind::QueueTimeout,
         Some("unsatisfiable") => FailureKind::Unsatisfiable,
+        Some("input") => FailureKind::InputInvalid,
+        Some("output") => FailureKind::OutputInvalid,
+        Some("rejected") => FailureKind::Rejected,
+        Some("dependency") => FailureKind::Dependency,
         _ => FailureKind::Agent,
     };
     Failure { kind, error: words.text("error").unwrap_or("boom").into() }

@@ -10,13 +10,13 @@ use proptest::test_runner::Config;
 use super::script::{Run, apply};
 use crate::State;
 use naive::Naive;
-use steps::{Step, steps};
+use steps::{Step, steps, steps_of_strangers};
 
 proptest! {
     #![proptest_config(Config { cases: 256, failure_persistence: None, ..Config::default() })]
 
     #[test]
-    fn the_state_does_what_the_model_does(steps in steps(1..90)) {
+    fn the_state_does_what_the_model_does(steps in steps_of_strangers(1..90)) {
         let mut run = start();
         let mut model = Naive::new(&run.state);
         for step in &steps {
@@ -65,9 +65,9 @@ proptest! {
         let Some(job) = run.state.class_heads().map(|(_, job)| job.clone()).next() else { return Ok(()) };
         let demand = job.spec.as_ref().map(|spec| spec.demand.clone()).unwrap_or_default();
         let limited = job.spec.as_ref().and_then(|spec| spec.concurrency);
-        let full = limited.is_some_and(|limit| run.state.running_of(&job.namespace, &job.agent) >= limit);
+        let full = limited.is_some_and(|limit| !run.state.may_run(&job.namespace, &job.agent, limit, job.depth()));
         let Some(node) = run.state.nodes_with_room(&demand).next().cloned() else { return Ok(()) };
-        let allocation = node.free.fit(&node.node.inventory, &demand).expect("it has room");
+        let allocation = node.free.fit(&node.node.inventory, &demand, job.depth()).expect("it has room");
         let step = Step::GrantExactly { job: job.id, node: node.node.id.clone(), epoch: node.node.epoch, allocation };
         let request = step.request(&run.state);
         let (outcome, _) = apply(&mut run.state, request);
@@ -79,8 +79,8 @@ proptest! {
 fn start() -> Run {
     let mut run = Run::new();
     run.prepare(
-        "agent a0; agent a1 cores=1 retries=1 digest=2; agent a2 effects=once digest=3 attempts=2 queue=2;
-        agent a3 gpus=1 vram=30 memory=2 limit=2 digest=4 retries=2 attempts=1; node n0 places=2 cores=2; node n1 places=3 gpus=80,40",
+        "agent a0 spawns=true; agent a1 spawns=true cores=1 retries=1 digest=2; agent a2 effects=once digest=3 attempts=2 queue=2;
+        agent a3 gpus=1 vram=30 memory=2 limit=2 spawns=true digest=4 retries=2 attempts=1; node n0 places=2 cores=2; node n1 places=3 gpus=80,40",
     );
     run
 }
@@ -109,9 +109,12 @@ fn compare_indexes(state: &State, model: &Naive) -> Result<(), TestCaseError> {
         [Demand::default(), Demand { cores: 2, ..Demand::default() }, Demand { gpus: 1, ..Demand::default() }];
     for demand in demands {
         let found: Vec<_> = state.nodes_with_room(&demand).map(|node| node.node.id.clone()).collect();
-        let mut all: Vec<_> = state.nodes().filter(|node| node.takes_leases() && node.has_room(&demand)).collect();
+        let mut all: Vec<_> = state.nodes().filter(|node| node.takes_leases() && node.has_room(&demand, 0)).collect();
         all.sort_by_key(|node| (node.free.places, node.node.id.clone()));
         prop_assert_eq!(found, all.into_iter().map(|node| node.node.id.clone()).collect::<Vec<_>>());
     }
+    let found: Vec<_> = state.nodes_lending().map(|node| node.node.id.clone()).collect();
+    let all = state.nodes().filter(|node| node.takes_leases() && node.free.takers.lends());
+    prop_assert_eq!(found, all.map(|node| node.node.id.clone()).collect::<Vec<_>>());
     Ok(())
 }

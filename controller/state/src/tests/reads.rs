@@ -136,7 +136,8 @@ fn the_latest_version_is_the_highest_in_service() {
 fn counts_follow() {
     let state = state("agent a; node n1; job j1; job j2; job j3; grant j1 n1; cancel j3");
     assert_eq!((state.pending(), state.running(), state.active(), state.jobs_total()), (1, 1, 2, 3));
-    assert_eq!(state.running_of(&Namespace::default_namespace(), &agent("a")), 1);
+    let running = state.running_of(&Namespace::default_namespace(), &agent("a"));
+    assert_eq!(running.map(atlas_types::Takers::taken), Some(1));
     assert_eq!(state.leases_of(&NodeId::new("n1").expect("a name")).count(), 1);
     assert_eq!(state.inline_bytes(), 3 * 4 + 2);
 }

@@ -86,13 +86,17 @@ impl Run {
 
     pub(crate) fn job_id(&self, name: &str) -> JobId {
         let known = self.names.iter().find(|(_, known)| *known == name).map(|(id, _)| *id);
-        known.unwrap_or_else(|| JobId(name.trim_start_matches('j').parse().expect("j and a number")))
+        known.unwrap_or_else(|| match name.strip_prefix('c') {
+            Some(child) => JobId(1_000 + child.parse::<u64>().expect("c and a number")),
+            None => JobId(name.trim_start_matches('j').parse().expect("j and a number")),
+        })
     }
 
     fn step(&mut self, words: &Words<'_>) {
         let command = build::command(self, words);
         if let Command::SubmitJob(submit) = &command {
-            self.names.entry(submit.id).or_insert_with(|| words.word(1).to_owned());
+            let name = words.word(if submit.spawner.is_some() { 2 } else { 1 });
+            self.names.entry(submit.id).or_insert_with(|| name.to_owned());
         }
         if let Command::RetryJob(retry) = &command {
             self.names.entry(retry.id).or_insert_with(|| words.word(2).to_owned());
@@ -166,7 +170,8 @@ impl Run {
             let memory = amount(free.memory_bytes, u64::MAX);
             let gpus: Vec<_> = free.gpus.iter().map(|gpu| gpu.free_bytes).collect();
             let warm: Vec<_> = node.node.warm.values().collect();
-            format!("{name}: places {} cores {cores} memory {memory} gpus {gpus:?} warm {warm:?}", free.places)
+            let owed = if node.owed == 0 { String::new() } else { format!(" owed {}", node.owed) };
+            format!("{name}: places {}{owed} cores {cores} memory {memory} gpus {gpus:?} warm {warm:?}", free.places)
         } else {
             let id = self.job_id(name);
             match self.state.job(id) {
@@ -174,7 +179,7 @@ impl Run {
                 Some(job) => {
                     let reason = match job.reason {
                         _ if job.status.is_terminal() => String::new(),
-                        Reason::Backoff { until } => {
+                        Reason::Backoff { until } | Reason::Delayed { until } => {
                             format!(" back-off {} s", until.since(self.state.clock).0 / 1_000_000)
                         }
                         reason => format!(" {reason:?}"),

@@ -31,6 +31,7 @@ impl From<&RunSpec> for proto::RunSpec {
             queue_timeout_us: spec.timeouts.queue.map(|timeout| timeout.0),
             startup_timeout_us: spec.timeouts.startup.0,
             execution_timeout_us: spec.timeouts.execution.0,
+            spawns: spec.spawns,
         }
     }
 }
@@ -50,6 +51,7 @@ impl TryFrom<proto::RunSpec> for RunSpec {
                 startup: Micros(spec.startup_timeout_us),
                 execution: Micros(spec.execution_timeout_us),
             },
+            spawns: spec.spawns,
         })
     }
 }

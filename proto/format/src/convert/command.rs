@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentKind, AgentName, AgentPin, CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken,
-    DeprecateAgent, DrainNode, EventSeq, FailJob, FailPending, Failure, FencingToken, GrantLease, JobId, JoinKind,
-    JoinMember, LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId, Payload, PruneJobs, RegisterAgent,
+    DeprecateAgent, DrainNode, EventSeq, FailJob, FailPending, Failure, FencingToken, ForsakeChild, GrantLease, JobId,
+    JoinKind, JoinMember, LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId, Payload, PruneJobs, RegisterAgent,
     RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken,
-    Seq, SinkAck, StartJob, SubmitJob, Verdict, WakeJob, WarmChanged,
+    Seq, SinkAck, Spawner, StartJob, SubmitJob, Timestamp, Verdict, WakeJob, WarmChanged,
 };
 
 use super::node::boot_id;
@@ -121,6 +121,11 @@ impl From<&Command> for Message {
             Command::JoinMember(command) => {
                 Self::JoinMember(proto::JoinMember { hash: command.hash.0.to_vec(), above: command.above.0 })
             }
+            Command::ForsakeChild(command) => Self::ForsakeChild(proto::ForsakeChild {
+                spawner: Some(command.spawner.into()),
+                node_id: command.node.to_string(),
+                child_job_id: command.child.0,
+            }),
         }
     }
 }
@@ -222,6 +227,11 @@ impl TryFrom<Message> for Command {
                 hash: digest("join_member.hash", &message.hash)?,
                 above: MemberId(message.above),
             }),
+            Message::ForsakeChild(message) => Self::ForsakeChild(ForsakeChild {
+                spawner: required("forsake_child.spawner", message.spawner)?.into(),
+                node: node("forsake_child.node_id", &message.node_id)?,
+                child: JobId(message.child_job_id),
+            }),
         })
     }
 }
@@ -264,6 +274,18 @@ impl TryFrom<proto::RegisterAgent> for RegisterAgent {
     }
 }
 
+impl From<Spawner> for proto::Spawner {
+    fn from(spawner: Spawner) -> Self {
+        Self { job_id: spawner.job.0, fencing_token: spawner.token.0 }
+    }
+}
+
+impl From<proto::Spawner> for Spawner {
+    fn from(spawner: proto::Spawner) -> Self {
+        Self { job: JobId(spawner.job_id), token: FencingToken(spawner.fencing_token) }
+    }
+}
+
 impl From<&SubmitJob> for proto::SubmitJob {
     fn from(command: &SubmitJob) -> Self {
         use proto::submit_job::Verdict as Found;
@@ -282,6 +304,8 @@ impl From<&SubmitJob> for proto::SubmitJob {
             metadata: command.metadata.to_vec(),
             labels: labels_out(&command.labels),
             execution_timeout_us: command.execution_timeout.map(|timeout| timeout.0),
+            spawner: command.spawner.map(Into::into),
+            not_before_us: command.not_before.map(|time| time.0),
         }
     }
 }
@@ -307,6 +331,8 @@ impl TryFrom<proto::SubmitJob> for SubmitJob {
             metadata: message.metadata.into(),
             labels: Arc::new(labels_in("submit_job.labels", message.labels)?),
             execution_timeout: message.execution_timeout_us.map(Micros),
+            spawner: message.spawner.map(Into::into),
+            not_before: message.not_before_us.map(Timestamp),
         })
     }
 }

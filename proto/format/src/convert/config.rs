@@ -15,6 +15,11 @@ impl From<&ClusterConfig> for proto::ClusterConfig {
             jobs_ended_kept: config.jobs_ended_kept,
             agents_max: config.agents_max,
             nodes_max: config.nodes_max,
+            // What a program before level 3 wrote has the default.
+            spawn_depth_max: (config.spawn_depth_max != ClusterConfig::SPAWN_DEPTH_MAX)
+                .then_some(config.spawn_depth_max),
+            retry_transient_only: !config.retry_deterministic,
+            backoff_max_us: config.backoff_max.map(|longest| longest.0),
         }
     }
 }
@@ -30,6 +35,9 @@ impl From<proto::ClusterConfig> for ClusterConfig {
             jobs_ended_kept: config.jobs_ended_kept,
             agents_max: config.agents_max,
             nodes_max: config.nodes_max,
+            spawn_depth_max: config.spawn_depth_max.unwrap_or(Self::SPAWN_DEPTH_MAX),
+            retry_deterministic: !config.retry_transient_only,
+            backoff_max: config.backoff_max_us.map(Micros),
         }
     }
 }

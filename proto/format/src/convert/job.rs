@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentName, AgentPin, Attempt, ClusterTime, Door, Failure, Job, JobId, JobStatus, Lease, Micros, Namespace, NodeId,
-    Payload, Principal, Reason, RequestId, RunSpec, Seq, Timestamp, TraceContext,
+    Payload, Principal, Reason, RequestId, RunSpec, Seq, Spawned, Timestamp, TraceContext,
 };
 
 use super::{EnumField as _, enum_field, labels_in, labels_out, name, origin, required};
@@ -27,6 +27,7 @@ impl From<Reason> for proto::Reason {
             Reason::InDoubt => (proto::ReasonKind::InDoubt, 0),
             Reason::Running => (proto::ReasonKind::Running, 0),
             Reason::Cancelling => (proto::ReasonKind::Cancelling, 0),
+            Reason::Delayed { until } => (proto::ReasonKind::Delayed, until.0),
         };
         Self { kind: kind.into(), until_us }
     }
@@ -41,7 +42,9 @@ impl TryFrom<proto::Reason> for Reason {
             proto::ReasonKind::Unspecified => {
                 return Err(FormatError::Value { field: "reason.kind", found: reason.kind.into() });
             }
-            kind if kind != proto::ReasonKind::Backoff && reason.until_us != 0 => {
+            kind if !matches!(kind, proto::ReasonKind::Backoff | proto::ReasonKind::Delayed)
+                && reason.until_us != 0 =>
+            {
                 return Err(FormatError::Value { field: "reason.until_us", found: reason.until_us.cast_signed() });
             }
             proto::ReasonKind::Queued => Self::Queued,
@@ -50,6 +53,7 @@ impl TryFrom<proto::Reason> for Reason {
             proto::ReasonKind::InDoubt => Self::InDoubt,
             proto::ReasonKind::Running => Self::Running,
             proto::ReasonKind::Cancelling => Self::Cancelling,
+            proto::ReasonKind::Delayed => Self::Delayed { until: ClusterTime(reason.until_us) },
         };
         Ok(read)
     }
@@ -92,6 +96,11 @@ impl From<&Job> for proto::Job {
             trace: job.trace.map(Into::into),
             stream: job.stream.as_ref().map(Into::into),
             node_id: job.node.as_ref().map(NodeId::to_string),
+            spawned: job.spawned.map(|spawned| proto::Spawned {
+                parent_job_id: spawned.by.0,
+                depth: spawned.depth,
+                awaited: spawned.awaited,
+            }),
         }
     }
 }
@@ -135,6 +144,11 @@ impl TryFrom<proto::Job> for Job {
             trace: job.trace.map(TraceContext::try_from).transpose()?,
             stream: job.stream.map(Payload::try_from).transpose()?,
             node: job.node_id.map(|node| name("job.node_id", &node, NodeId::new)).transpose()?,
+            spawned: job.spawned.map(|spawned| Spawned {
+                by: JobId(spawned.parent_job_id),
+                depth: spawned.depth,
+                awaited: spawned.awaited,
+            }),
         })
     }
 }

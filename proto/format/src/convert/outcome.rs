@@ -87,6 +87,11 @@ impl From<&Rejection> for proto::Rejection {
             Rejection::NotDue => plain(RejectionKind::NotDue),
             Rejection::NotConfirmed => plain(RejectionKind::NotConfirmed),
             Rejection::TokenRefused => plain(RejectionKind::TokenRefused),
+            Rejection::SpawnForbidden => plain(RejectionKind::SpawnForbidden),
+            Rejection::SpawnTooDeep { depth, max } => {
+                Self { bound: Some((*max).into()), ..counted(RejectionKind::SpawnTooDeep, (*depth).into()) }
+            }
+            Rejection::HardwareHeld => plain(RejectionKind::HardwareHeld),
             Rejection::Internal => plain(RejectionKind::Internal),
         }
     }
@@ -130,14 +135,19 @@ impl TryFrom<proto::Rejection> for Rejection {
             RejectionKind::NotInDoubt => {
                 Self::NotInDoubt { status: JobStatus::read("rejection.status", rejection.status)? }
             }
-            RejectionKind::LevelTooLow => Self::LevelTooLow { needed: level(amount()?)? },
+            RejectionKind::LevelTooLow => Self::LevelTooLow { needed: Level(small(amount()?, "rejection.amount")?) },
+            RejectionKind::SpawnForbidden => Self::SpawnForbidden,
+            RejectionKind::SpawnTooDeep => Self::SpawnTooDeep {
+                depth: small(amount()?, "rejection.amount")?,
+                max: small(required("rejection.bound", rejection.bound)?, "rejection.bound")?,
+            },
+            RejectionKind::HardwareHeld => Self::HardwareHeld,
         })
     }
 }
 
-fn level(amount: u64) -> Result<Level, FormatError> {
-    let level = u32::try_from(amount);
-    level.map(Level).map_err(|_| FormatError::Text { field: "rejection.amount" })
+fn small(amount: u64, field: &'static str) -> Result<u32, FormatError> {
+    u32::try_from(amount).map_err(|_| FormatError::Text { field })
 }
 
 /// What is bounded: one of the texts that `apply` refuses with.

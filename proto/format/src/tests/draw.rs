@@ -227,6 +227,7 @@ impl Draw {
             concurrency: self.option(Self::u32),
             retry: RetryRule { max_retries: self.u32(), backoff_base: self.micros() },
             timeouts: Timeouts { queue: self.option(Self::micros), startup: self.micros(), execution: self.micros() },
+            spawns: self.flag(),
         }
     }
 
@@ -297,6 +298,7 @@ impl Draw {
         self.pick(&[
             Reason::Queued,
             Reason::Backoff { until },
+            Reason::Delayed { until },
             Reason::Lost,
             Reason::InDoubt,
             Reason::Running,
@@ -340,7 +342,12 @@ impl Draw {
             trace: self.option(Self::trace),
             stream: self.option(Self::payload),
             node: self.option(Self::node_id),
+            spawned: self.option(|draw| Spawned { by: draw.job_id(), depth: draw.u32(), awaited: draw.flag() }),
         }
+    }
+
+    fn spawner(&mut self) -> Spawner {
+        Spawner { job: self.job_id(), token: self.token() }
     }
 
     fn config(&mut self) -> ClusterConfig {
@@ -353,13 +360,16 @@ impl Draw {
             jobs_ended_kept: self.u64(),
             agents_max: self.u64(),
             nodes_max: self.u64(),
+            spawn_depth_max: self.u32(),
+            retry_deterministic: self.flag(),
+            backoff_max: self.option(Self::micros),
         }
     }
 
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(27) {
+        match self.below(28) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -389,6 +399,8 @@ impl Draw {
                 metadata: self.bytes(),
                 labels: Arc::new(self.labels()),
                 execution_timeout: self.option(Self::micros),
+                spawner: self.option(Self::spawner),
+                not_before: self.option(|draw| Timestamp(draw.i64())),
             }),
             9 => Command::GrantLease(GrantLease { job, node, epoch, allocation: self.allocation() }),
             10 => Command::StartJob(StartJob { job, node, token }),
@@ -441,6 +453,7 @@ impl Draw {
                 version: self.version(),
                 why: self.option(Self::text).map(Into::into),
             }),
+            26 => Command::ForsakeChild(ForsakeChild { spawner: self.spawner(), node, child: job }),
             _ => Command::JoinMember(JoinMember { hash: Digest(self.array()), above: MemberId(self.u64()) }),
         }
     }

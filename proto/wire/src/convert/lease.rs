@@ -28,6 +28,7 @@ impl From<Assignment> for pb::Assignment {
             needs_start: assignment.needs_start,
             retry_count: assignment.retry_count,
             traceparent: trace_out(assignment.trace),
+            spawn: assignment.spawn.map(Into::into),
         }
     }
 }
@@ -54,6 +55,7 @@ impl TryFrom<pb::Assignment> for Assignment {
             needs_start: assignment.needs_start,
             retry_count: assignment.retry_count,
             trace: trace_in("assignment.traceparent", &assignment.traceparent)?,
+            spawn: assignment.spawn.map(Into::into),
         })
     }
 }

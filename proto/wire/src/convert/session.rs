@@ -5,6 +5,7 @@ use bytes::Bytes;
 
 use super::artifact::{digest_in, digest_out};
 use super::report::{report_in, report_out, result_in, result_out};
+use super::spawn::{end_in, end_out, spawn_in, spawn_out};
 use super::time::{duration_in, duration_out};
 use super::{ConvertError, bounded, fixed, name, required, word};
 use crate::limits::{CONTROLLERS_MAX, LEASES_MAX, STREAM_EVENTS_MAX};
@@ -27,6 +28,7 @@ impl From<ToLeader> for pb::SessionRequest {
                 events: events.into_iter().map(pb::StreamEvent::from).collect(),
             }),
             ToLeader::Draining => Kind::Draining(pb::Draining {}),
+            ToLeader::Spawn { number, spawn } => Kind::Spawn(spawn_out(number, *spawn)),
         };
         Self { kind: Some(kind) }
     }
@@ -53,6 +55,10 @@ impl TryFrom<pb::SessionRequest> for ToLeader {
                 Self::StreamEvents { job: JobId(job_id), attempt: Attempt(attempt), events }
             }
             Kind::Draining(pb::Draining {}) => Self::Draining,
+            Kind::Spawn(spawn) => {
+                let (number, spawn) = spawn_in(spawn)?;
+                Self::Spawn { number, spawn: Box::new(spawn) }
+            }
         })
     }
 }
@@ -106,6 +112,7 @@ impl From<ToWorker> for pb::SessionResponse {
             }
             ToWorker::Drain => Kind::Drain(pb::Drain {}),
             ToWorker::Shutdown => Kind::Shutdown(pb::Shutdown {}),
+            ToWorker::Spawned { number, end } => Kind::Spawned(end_out(number, end)),
         };
         Self { kind: Some(kind) }
     }
@@ -140,6 +147,10 @@ impl TryFrom<pb::SessionResponse> for ToWorker {
             }
             Kind::Drain(pb::Drain {}) => Self::Drain,
             Kind::Shutdown(pb::Shutdown {}) => Self::Shutdown,
+            Kind::Spawned(spawned) => {
+                let (number, end) = end_in(spawned)?;
+                Self::Spawned { number, end }
+            }
         })
     }
 }

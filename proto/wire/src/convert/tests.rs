@@ -6,7 +6,8 @@ use std::sync::Arc;
 use atlas_types::{
     AgentName, Allocation, Architecture, Assignment, Attempt, BootId, Digest, Failure, FailureKind, FencingToken, Gpu,
     GpuShare, HeldLease, INLINE_BYTES_MAX, Inventory, JobId, Level, Micros, Namespace, NodeEpoch, NodeId, Payload,
-    PayloadBody, Report, ReportKind, ReportResult, StreamEvent, StreamKind, Timestamp, TraceContext, Usage, Version,
+    PayloadBody, Report, ReportKind, ReportResult, Spawn, SpawnEnd, SpawnRule, Spawner, StreamEvent, StreamKind,
+    Timestamp, TraceContext, Usage, Version,
 };
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -56,6 +57,7 @@ fn assignment() -> Assignment {
         needs_start: true,
         retry_count: 2,
         trace: Some(TraceContext { trace_id: 1 << 100, span_id: 5, flags: 1 }),
+        spawn: Some(SpawnRule { depth: 1, depth_max: 3, permitted: true }),
     }
 }
 
@@ -83,6 +85,17 @@ fn reports() -> Vec<ReportKind> {
     ]
 }
 
+fn spawn() -> Spawn {
+    Spawn {
+        spawner: Spawner { job: JobId(7), token: FencingToken(9) },
+        agent: "écho".to_owned(),
+        input: Payload::inline(b"{}"),
+        priority: -2,
+        timeout: Micros(1_500_000),
+        again: true,
+    }
+}
+
 fn to_leader() -> Vec<ToLeader> {
     let lease = HeldLease { job: JobId(7), token: FencingToken(9), attempt: Attempt(1) };
     let report = |kind| ToLeader::Report { number: 4, report: Report { job: JobId(7), token: FencingToken(9), kind } };
@@ -104,6 +117,7 @@ fn to_leader() -> Vec<ToLeader> {
             events: [StreamKind::Log, StreamKind::Progress, StreamKind::Token].map(event).to_vec(),
         },
         ToLeader::Draining,
+        ToLeader::Spawn { number: 5, spawn: Box::new(spawn()) },
     ];
     all.extend(reports().into_iter().map(report));
     all
@@ -129,6 +143,9 @@ fn to_worker() -> Vec<ToWorker> {
         ToWorker::StreamAck { job, attempt: Attempt(1), number: 3 },
         ToWorker::Drain,
         ToWorker::Shutdown,
+        ToWorker::Spawned { number: 5, end: SpawnEnd::Completed(Payload::inline(b"1")) },
+        ToWorker::Spawned { number: 5, end: SpawnEnd::Failed("kaput".to_owned()) },
+        ToWorker::Spawned { number: 5, end: SpawnEnd::Refused("no".to_owned()) },
     ]
 }
 

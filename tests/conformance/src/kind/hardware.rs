@@ -25,7 +25,7 @@ pub(super) fn sequence(row: &Row) -> Judged {
             "can" => json!(fits(&free, &inventory, &node, &operation["spec"])?.is_some()),
             "allocate" => match fits(&free, &inventory, &node, &operation["spec"])? {
                 Some(allocation) => {
-                    free.take(&allocation);
+                    free.hold(&allocation);
                     let shown = shown(&allocation);
                     slots.insert(slot, allocation);
                     shown
@@ -53,7 +53,7 @@ pub(super) fn describe(row: &Row) -> Judged {
 
 fn fits(free: &Free, inventory: &Inventory, node: &NodeId, spec: &Value) -> Result<Option<Allocation>, Stop> {
     let demand = demand(spec)?;
-    Ok(if demand.suits(node, inventory) { free.fit(inventory, &demand) } else { None })
+    Ok(if demand.suits(node, inventory) { free.hardware_for(inventory, &demand) } else { None })
 }
 
 /// What a contract with this hardware asks for.

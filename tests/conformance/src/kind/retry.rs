@@ -88,6 +88,8 @@ impl World {
             metadata: b"{}"[..].into(),
             labels: Arc::default(),
             execution_timeout: None,
+            spawner: None,
+            not_before: None,
         }))
     }
 
@@ -99,7 +101,7 @@ impl World {
         let node = self.node.clone();
         let found = self.state.node(&node).ok_or_else(|| Stop::fail("the node is gone"))?;
         let (epoch, inventory) = (found.node.epoch, &found.node.inventory);
-        let allocation = Free::of(inventory).fit(inventory, &Default::default());
+        let allocation = Free::of(inventory).fit(inventory, &Default::default(), 0);
         let allocation = allocation.ok_or_else(|| Stop::fail("the node has no room"))?;
         self.apply(Command::GrantLease(GrantLease { job, node: node.clone(), epoch, allocation }))?;
         let token = self.state.lease(job).ok_or_else(|| Stop::fail("the job has no lease"))?.token;

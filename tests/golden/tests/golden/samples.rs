@@ -18,6 +18,8 @@ pub(crate) fn agent() -> AgentName {
 }
 
 pub(crate) const VERSION: Version = Version { major: 1, minor: 20, patch: 3 };
+/// The wall clock of whatever has one.
+const AT: Timestamp = Timestamp(1_767_225_600_000_000);
 pub(crate) const PACKAGE: Digest = Digest([0xa5; 32]);
 
 fn labels() -> BTreeMap<String, String> {
@@ -56,6 +58,7 @@ pub(crate) fn spec() -> RunSpec {
             startup: Micros::from_secs(30),
             execution: Micros::from_secs(300),
         },
+        spawns: false,
     }
 }
 
@@ -63,7 +66,8 @@ pub(crate) fn spec() -> RunSpec {
 pub(crate) fn light_spec() -> RunSpec {
     let RunSpec { retry, timeouts, .. } = spec();
     let demand = Demand::default();
-    RunSpec { demand, effects: Effects::Idempotent, max_attempts: 3, concurrency: None, retry, timeouts }
+    let (max_attempts, effects) = (3, Effects::Idempotent);
+    RunSpec { demand, effects, max_attempts, concurrency: None, retry, timeouts, spawns: false }
 }
 
 pub(crate) fn inventory() -> Inventory {
@@ -118,12 +122,29 @@ fn submit(verdict: Verdict) -> SubmitJob {
         metadata: Arc::from(*b"{}"),
         labels: Arc::new(labels()),
         execution_timeout: Some(Micros::from_secs(5)),
+        spawner: None,
+        not_before: None,
+    }
+}
+
+fn register_agent(spec: RunSpec) -> RegisterAgent {
+    RegisterAgent {
+        name: agent(),
+        version: VERSION,
+        digest: PACKAGE,
+        package_bytes: 12_345,
+        kind: AgentKind::Agent,
+        capabilities: vec!["echo".to_owned(), "text".to_owned()],
+        contract: Payload::inline(br#"{"name":"echo"}"#),
+        spec: Arc::new(spec),
+        labels: labels(),
     }
 }
 
 /// The name of a command's golden. A new command does not compile until it has one.
 fn name(command: &Command) -> &'static str {
     match command {
+        Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.spawns => "register_agent_spawns",
         Command::RegisterAgent(_) => "register_agent",
         Command::RetireAgent(_) => "retire_agent",
         Command::DeprecateAgent(_) => "deprecate_agent",
@@ -133,6 +154,8 @@ fn name(command: &Command) -> &'static str {
         Command::RemoveNode(_) => "remove_node",
         Command::LoseNode(_) => "lose_node",
         Command::WarmChanged(_) => "warm_changed",
+        Command::SubmitJob(SubmitJob { spawner: Some(_), .. }) => "submit_job_spawned",
+        Command::SubmitJob(SubmitJob { not_before: Some(_), .. }) => "submit_job_delayed",
         Command::SubmitJob(SubmitJob { verdict: Verdict::Accepted(_), .. }) => "submit_job",
         Command::SubmitJob(SubmitJob { verdict: Verdict::Refused { .. }, .. }) => "submit_job_refused",
         Command::GrantLease(_) => "grant_lease",
@@ -154,27 +177,19 @@ fn name(command: &Command) -> &'static str {
         Command::CreateJoinToken(_) => "create_join_token",
         Command::RevokeJoinToken(_) => "revoke_join_token",
         Command::JoinMember(_) => "join_member",
+        Command::ForsakeChild(_) => "forsake_child",
     }
 }
 
 /// How many names there are.
-const NAMES: usize = 30;
+const NAMES: usize = 34;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
     let (job, token, epoch) = (JOB, TOKEN, NodeEpoch(2));
+    let spawner = Spawner { job, token };
     let commands = vec![
-        Command::RegisterAgent(RegisterAgent {
-            name: agent(),
-            version: VERSION,
-            digest: PACKAGE,
-            package_bytes: 12_345,
-            kind: AgentKind::Agent,
-            capabilities: vec!["echo".to_owned(), "text".to_owned()],
-            contract: Payload::inline(br#"{"name":"echo"}"#),
-            spec: Arc::new(spec()),
-            labels: labels(),
-        }),
+        Command::RegisterAgent(register_agent(spec())),
         Command::RetireAgent(RetireAgent { name: agent(), version: VERSION }),
         Command::DeprecateAgent(DeprecateAgent { name: agent(), version: VERSION, why: Some("use echo2".into()) }),
         Command::RegisterNode(RegisterNode { node: node(), boot_id: BootId(7), inventory: inventory() }),
@@ -230,6 +245,10 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         }),
         Command::RevokeJoinToken(RevokeJoinToken { hash: Digest([0x70; 32]) }),
         Command::JoinMember(JoinMember { hash: Digest([0x70; 32]), above: MemberId(3) }),
+        Command::RegisterAgent(register_agent(RunSpec { spawns: true, ..spec() })),
+        Command::SubmitJob(SubmitJob { spawner: Some(spawner), ..submit(Verdict::Accepted(pin())) }),
+        Command::SubmitJob(SubmitJob { not_before: Some(AT), ..submit(Verdict::Accepted(pin())) }),
+        Command::ForsakeChild(ForsakeChild { spawner, node: node(), child: JobId(8) }),
     ];
     let named: BTreeMap<_, _> = commands.into_iter().map(|command| (name(&command), command)).collect();
     assert_eq!(named.len(), NAMES, "every command has a sample");
@@ -243,7 +262,7 @@ pub(crate) fn entry(request: Request) -> Entry {
         level: Level(1),
         min_reader_level: Level(1),
         parent: Parent { seq: Seq(41), chain: [0xc4; 32] },
-        at: Timestamp(1_767_225_600_000_000),
+        at: AT,
         clock: ClusterTime(90_000_000),
         requests: vec![request],
     }
@@ -281,6 +300,9 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         Err(Rejection::TokenRefused),
         Err(Rejection::NotInDoubt { status }),
         Err(Rejection::LevelTooLow { needed: Level(2) }),
+        Err(Rejection::SpawnForbidden),
+        Err(Rejection::SpawnTooDeep { depth: 3, max: 3 }),
+        Err(Rejection::HardwareHeld),
     ];
     all.extend(Rejection::LIMITS.map(|what| Err(Rejection::LimitReached { what, limit: 10 })));
     all
@@ -338,6 +360,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         request_id: origin.request_id,
         trace: origin.trace,
         stream: None,
+        spawned: None,
     };
     let failed = Job {
         id: JobId(8),
@@ -354,6 +377,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         original: Some(JobId(3)),
         successor: Some(JobId(9)),
         stream: Some(artifact()),
+        spawned: Some(Spawned { by: JOB, depth: 1, awaited: true }),
         ..running.clone()
     };
     vec![failed, running]

@@ -28,6 +28,14 @@ fn what_workers_say_reads_and_writes_as_ever() {
         level: Level(1),
         leases: vec![HeldLease { job: samples::JOB, token: samples::TOKEN, attempt: ATTEMPT }],
     };
+    let spawn = Spawn {
+        spawner: Spawner { job: samples::JOB, token: samples::TOKEN },
+        agent: "echo".into(),
+        input: Payload::inline(br#"{"message":"hello"}"#),
+        priority: 1,
+        timeout: Micros::from_secs(60),
+        again: true,
+    };
     let said = [
         ("hello", ToLeader::Hello(hello)),
         ("renew", ToLeader::Renew { number: 3 }),
@@ -54,6 +62,7 @@ fn what_workers_say_reads_and_writes_as_ever() {
         ("warm_changed", ToLeader::WarmChanged { digest: samples::PACKAGE, idle: 2 }),
         ("stream_events", ToLeader::StreamEvents { job: samples::JOB, attempt: ATTEMPT, events: vec![event] }),
         ("draining", ToLeader::Draining),
+        ("spawn", ToLeader::Spawn { number: 7, spawn: Box::new(spawn) }),
     ];
     let read = |bytes: &[u8]| {
         text(ToLeader::try_from(SessionRequest::decode(bytes).expect("a frame")).expect("a known frame"))
@@ -82,7 +91,9 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         needs_start: true,
         retry_count: 1,
         trace: samples::origin().trace,
+        spawn: None,
     };
+    let spawn = Some(SpawnRule { depth: 1, depth_max: 3, permitted: true });
     let welcome = Welcome {
         epoch: NodeEpoch(2),
         session_ttl: Micros::from_secs(10),
@@ -92,7 +103,8 @@ fn what_leaders_say_reads_and_writes_as_ever() {
     let said = [
         ("welcome", ToWorker::Welcome(welcome)),
         ("not_leader", ToWorker::NotLeader { leader_address: Some("c2:7401".into()) }),
-        ("grant", ToWorker::Grant(Box::new(assignment))),
+        ("grant", ToWorker::Grant(Box::new(assignment.clone()))),
+        ("grant_spawns", ToWorker::Grant(Box::new(Assignment { spawn, ..assignment }))),
         ("cancel", ToWorker::Cancel { job, token, grace: Micros::from_secs(5) }),
         ("revoke", ToWorker::Revoke { job, token }),
         ("report_applied", ToWorker::ReportAck { number: 12, result: ReportResult::Applied }),
@@ -101,6 +113,9 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         ("stream_ack", ToWorker::StreamAck { job, attempt: ATTEMPT, number: 1 }),
         ("drain", ToWorker::Drain),
         ("shutdown", ToWorker::Shutdown),
+        ("spawned_completed", ToWorker::Spawned { number: 7, end: SpawnEnd::Completed(Payload::inline(b"1")) }),
+        ("spawned_failed", ToWorker::Spawned { number: 7, end: SpawnEnd::Failed("kaput".to_owned()) }),
+        ("spawned_refused", ToWorker::Spawned { number: 7, end: SpawnEnd::Refused("no".to_owned()) }),
     ];
     let read = |bytes: &[u8]| {
         text(ToWorker::try_from(SessionResponse::decode(bytes).expect("a frame")).expect("a known frame"))

@@ -54,6 +54,8 @@ impl Exec {
                         return process.conclude(change, work, control, self.settings.output_bytes_max).await;
                     }
                 }
+                // It has no way to make calls.
+                Woken::Answered => drop(control.answers()),
                 Woken::TimedOut => return Execution::timed_out(limit),
                 Woken::Stopped => return Execution::stopped(),
             }

@@ -25,6 +25,8 @@ pub(super) enum Woken<const N: usize> {
         /// The tree has changed.
         tree: bool,
     },
+    /// A call of the attempt was answered.
+    Answered,
     /// The deadline passed; the tree is dead.
     TimedOut,
     /// A stop was asked for and its grace is over; the tree is dead.
@@ -77,6 +79,9 @@ impl Wait {
             if self.deadline <= now {
                 tree.kill().await;
                 return if self.stopping() { Woken::Stopped } else { Woken::TimedOut };
+            }
+            if control.mailbox.is_answered() {
+                return Woken::Answered;
             }
             let until = self.kill_at.map_or(self.deadline, |at| at.min(self.deadline));
             let ready = poll_fn(|cx| {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_types::{FailureKind, StreamKind};
+use atlas_types::{FailureKind, SpawnRule, StreamKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -19,8 +19,9 @@ use super::exec::environment;
 use super::io_loop::{Found, Lines, Ready, Sink, Source, Wait, Woken};
 use super::{Execution, Settings, StartError, elsewhere, seconds};
 use crate::agent::Agent;
+use crate::mailbox::Answer;
 use crate::process::{Change, Keeper, Spawn, Tree};
-use crate::slot::{Control, Shared, Work};
+use crate::slot::{Control, Shared, SpawnCall, Work};
 
 /// Room in a frame beyond the output itself.
 const FRAME_BYTES_EXTRA: usize = 1 << 20;
@@ -50,6 +51,17 @@ struct Frame {
     /// Which run it answers.
     #[serde(default)]
     number: u64,
+    /// Of a spawn: the run's own number for it.
+    #[serde(default)]
+    call: u64,
+    #[serde(default)]
+    agent: String,
+    input: Option<Box<RawValue>>,
+    #[serde(default)]
+    priority: i64,
+    /// Seconds.
+    #[serde(default)]
+    timeout: f64,
 }
 
 /// The kinds of frames. One that no host of ours sends counts as a failure.
@@ -61,6 +73,8 @@ enum Kind {
     Result,
     Log,
     Progress,
+    Spawn,
+    Leave,
     #[serde(other)]
     Other,
 }
@@ -265,15 +279,32 @@ impl Host {
     fn run(&mut self, work: &Work, env: &Env) {
         let assignment = &work.assignment;
         let metadata = serde_json::from_slice::<&RawValue>(&assignment.metadata).ok();
+        // A controller that does not say knows no spawning.
+        let rule = assignment.spawn.unwrap_or(SpawnRule { depth: 0, depth_max: 3, permitted: false });
         let context = json!({
             "job_id": assignment.job.to_string(),
-            "spawn_allowed": work.agent.contract.requires.spawn_agents,
+            "spawn_allowed": rule.permitted,
+            "depth": rule.depth,
+            "max_depth": rule.depth_max,
             "metadata": metadata,
         });
         let mut body = b"{\"type\": \"run\", \"input\": ".to_vec();
         body.extend_from_slice(&work.input);
         self.run = env.entropy.u64();
         body.extend_from_slice(format!(", \"number\": {}, \"context\": {context}}}", self.run).as_bytes());
+        self.send_body(&body);
+    }
+
+    /// Tells the run how a job ended that it spawned.
+    fn tell(&mut self, call: u64, answer: Answer) {
+        let (word, value) = match answer {
+            Answer::Completed(output) => ("data", output.to_vec()),
+            Answer::Failed(error) => ("error", json!(error).to_string().into_bytes()),
+            Answer::Refused(why) => ("refused", json!(why).to_string().into_bytes()),
+        };
+        let mut body = format!("{{\"type\": \"spawned\", \"call\": {call}, \"{word}\": ").into_bytes();
+        body.extend_from_slice(&value);
+        body.push(b'}');
         self.send_body(&body);
     }
 
@@ -326,6 +357,11 @@ impl Host {
                         return Err(Silence::Broken(self.epitaph(change, control).await));
                     }
                 }
+                Woken::Answered => {
+                    for (call, answer) in control.answers() {
+                        self.tell(call, answer);
+                    }
+                }
                 Woken::TimedOut => {
                     self.stdout.finish(control).await;
                     self.stderr.finish(control).await;
@@ -359,6 +395,8 @@ impl Host {
                 Kind::Progress => control.say(StreamKind::Progress, "", frame.text).await,
                 // A process that was forked while it ran a job may answer as well.
                 _ if frame.number != self.run => self.strayed = true,
+                Kind::Spawn => control.spawn(spawn_call(frame)).await,
+                Kind::Leave => control.leave(frame.call).await,
                 _ => return Ok(Some(frame)),
             }
         }
@@ -399,6 +437,19 @@ impl Host {
             self.tree.wait_for_change((until - now).min(Duration::from_millis(100))).await;
         }
         self.tree.kill().await;
+    }
+}
+
+/// What a run asks for. It waits at most as long as a year, and for no time at all if it says anything else than a time.
+fn spawn_call(frame: Frame) -> SpawnCall {
+    const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
+    let timeout = Duration::try_from_secs_f64(frame.timeout.max(0.0)).unwrap_or(LONGEST).min(LONGEST);
+    SpawnCall {
+        call: frame.call,
+        agent: frame.agent,
+        input: frame.input.unwrap_or_else(|| RawValue::NULL.to_owned()),
+        priority: frame.priority,
+        timeout,
     }
 }
 

@@ -73,6 +73,8 @@ impl WarmExec {
                         return process.failure(change, work).unwrap_or_else(quiet);
                     }
                 }
+                // It has no way to make calls.
+                Woken::Answered => drop(control.answers()),
                 Woken::TimedOut => return Execution::timed_out(limit),
                 Woken::Stopped => return Execution::stopped(),
             }

@@ -6,6 +6,7 @@ mod exec;
 mod hostile;
 mod python;
 mod session;
+mod spawn;
 mod stopped;
 mod support;
 mod tree;

@@ -180,10 +180,12 @@ impl Controller {
             needs_start: false,
             retry_count: 0,
             trace: None,
+            spawn: None,
         }
     }
 
-    fn payload(&self, text: &str) -> Payload {
+    /// A payload as a controller would send it.
+    pub(crate) fn payload(&self, text: &str) -> Payload {
         if text.len() <= atlas_types::INLINE_BYTES_MAX {
             return Payload::inline(text.as_bytes());
         }

@@ -30,6 +30,7 @@ pub(super) fn assignment(token: u64) -> Assignment {
         needs_start: false,
         retry_count: 0,
         trace: None,
+        spawn: None,
     }
 }
 

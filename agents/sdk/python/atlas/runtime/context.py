@@ -46,16 +46,27 @@ class AgentContext:
     execution_metadata: dict[str, Any] = field(default_factory=dict)
     _skills: dict[str, Callable[[dict], Awaitable[dict]]] = field(default_factory=dict, repr=False)
     _progress: Callable[[str], None] | None = field(default=None, repr=False)
+    _spawn_callback: Callable[[str, Any, int, float], Awaitable[dict]] | None = field(default=None, repr=False)
 
     async def spawn(
         self, agent_name: str, input_data: dict[str, Any], priority: int = 0, timeout: float = 60.0
     ) -> SpawnResult:
-        """Submits a job for another agent and waits for its end."""
+        """Submits a job for another agent and waits for its end, or that of the retries that follow it, at most `timeout` seconds.
+
+        Several calls at once run side by side. A child that is not finished in time is cancelled.
+        """
         if not self.spawn_allowed:
             raise SpawnError("Agent does not have spawn_agents permission")
         if self.depth >= self.max_depth:
             raise SpawnError(f"Max spawn depth ({self.max_depth}) exceeded at depth {self.depth}")
-        raise SpawnError("No spawn callback configured — agent not running in pool")
+        if self._spawn_callback is None:
+            raise SpawnError("No spawn callback configured — agent not running in pool")
+        end = await self._spawn_callback(agent_name, input_data, priority, timeout)
+        if "refused" in end:
+            raise SpawnError(end["refused"])
+        if "error" in end:
+            return SpawnResult(False, error=end["error"])
+        return SpawnResult(True, end["data"])
 
     async def skill(self, name: str, input_data: dict[str, Any]) -> dict[str, Any]:
         """Calls a skill that the contract requires."""
@@ -120,6 +131,7 @@ class AgentContext:
         self.step_index = fields.get("step_index", -1)
         self.chain_data = fields.get("chain_data") or {}
         self.depth = fields.get("depth", 0)
+        self.max_depth = fields.get("max_depth", 3)
         self.spawn_allowed = fields.get("spawn_allowed", False)
         self.metadata = fields.get("metadata") or {}
         self.secrets = fields.get("secrets") or {}

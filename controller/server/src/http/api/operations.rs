@@ -147,7 +147,15 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .takes(&[query("timeout", Kind::Number, "seconds to wait at most; 60 unless given"), VIEW])
         .answers(&[ok("the job", &[Content::Json("Job")])])
         .refuses(&[READ, STORED, JOB]),
-    post("cancelJob", "/api/jobs/{id}/cancel", "Cancels a job, also one that runs.")
+    get(
+        "getJobTree",
+        "/api/jobs/{id}/tree",
+        "A job with the jobs that it spawned, as far as they have not left the state.",
+    )
+    .takes(&[CONSISTENCY])
+    .answers(&[ok("the job in its full view, with its children", &[Content::Json("JobTree")])])
+    .refuses(&[READ, STORED, JOB]),
+    post("cancelJob", "/api/jobs/{id}/cancel", "Cancels a job, also one that runs, and the jobs that it spawned.")
         .takes(&[IDEMPOTENCY_KEY])
         .answers(&[ok("whether it was cancelled", &[Content::Json("Cancelled")])])
         .refuses(&[WRITE, STORED, JOB]),

@@ -55,6 +55,7 @@ fn agent(name: &str, effects: Effects) -> Command {
             concurrency: None,
             retry: RetryRule::default(),
             timeouts: Timeouts { queue: None, startup: Micros::from_secs(5), execution: Micros::from_secs(60) },
+            spawns: false,
         }),
         labels: Default::default(),
     })
@@ -71,6 +72,8 @@ fn submission(job: u64, agent: &str, input: Payload) -> Command {
         metadata: b"{}".as_slice().into(),
         labels: Default::default(),
         execution_timeout: None,
+        spawner: None,
+        not_before: None,
     })
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentPin, Allocation, BootId, CancelJob, Command, CompleteJob, Cordon, DrainNode, FailJob, FailPending, Failure,
-    FailureKind, FencingToken, GrantLease, Inventory, Job, JobId, LoseLease, LoseNode, MemberId, Namespace, NodeEpoch,
-    NodeId, Origin, Payload, PruneJobs, RegisterNode, RemoveNode, Request, Resolution, ResolveJob, RetryJob, SinkAck,
-    StartJob, SubmitJob, Usage, Verdict, Version, WakeJob, WarmChanged,
+    FailureKind, FencingToken, ForsakeChild, GrantLease, Inventory, Job, JobId, LoseLease, LoseNode, MemberId,
+    Namespace, NodeEpoch, NodeId, Origin, Payload, PruneJobs, RegisterNode, RemoveNode, Request, Resolution,
+    ResolveJob, RetryJob, SinkAck, Spawner, StartJob, SubmitJob, Usage, Verdict, Version, WakeJob, WarmChanged,
 };
 use proptest::prelude::*;
 
@@ -18,6 +18,8 @@ use crate::tests::script::{agent, apply};
 #[derive(Debug, Clone)]
 pub(super) enum Step {
     Submit { id: u64, agent: u8, priority: i64 },
+    Spawn { parent: usize, id: u64, agent: u8 },
+    Forsake { child: usize },
     Grant { job: usize, node: u8 },
     GrantExactly { job: JobId, node: NodeId, epoch: NodeEpoch, allocation: Allocation },
     Report { job: usize, kind: u8, stale: bool, idle: u32 },
@@ -37,7 +39,20 @@ pub(super) enum Step {
 }
 
 pub(super) fn steps(count: Range<usize>) -> impl Strategy<Value = Vec<Step>> {
+    proptest::collection::vec(prop_oneof![4 => step(), 1 => family()], count)
+}
+
+/// Without families, which the model does not know: their rules have tests of their own.
+pub(super) fn steps_of_strangers(count: Range<usize>) -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step(), count)
+}
+
+fn family() -> impl Strategy<Value = Step> {
+    let job = 0..12_usize;
+    prop_oneof![
+        6 => (job.clone(), 12..40_u64, 0..4_u8).prop_map(|(parent, id, agent)| Step::Spawn { parent, id, agent }),
+        1 => job.prop_map(|child| Step::Forsake { child }),
+    ]
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -83,12 +98,24 @@ impl Step {
     fn command(&self, state: &State) -> Command {
         match *self {
             Self::Submit { id, agent, priority } => Command::SubmitJob(submit(id, agent, priority)),
+            Self::Spawn { parent, id: child, agent } => {
+                let spawner = Some(spawner(nth(state, parent).as_deref()));
+                Command::SubmitJob(SubmitJob { spawner, ..submit(child, agent, 0) })
+            }
+            Self::Forsake { child } => {
+                let child = nth(state, child);
+                let parent = child.as_ref().and_then(|child| state.job(child.spawned?.by)).map(|parent| &**parent);
+                let node = parent.and_then(|parent| parent.node.clone()).unwrap_or_else(|| name(0));
+                Command::ForsakeChild(ForsakeChild { spawner: spawner(parent), node, child: id(child) })
+            }
             Self::Grant { job, node: at } => {
                 let job = nth(state, job);
                 let node = name(at);
                 let spec = job.as_ref().and_then(|job| job.spec.clone());
                 let found = state.node(&node);
-                let fit = found.zip(spec).and_then(|(found, spec)| found.free.fit(&found.node.inventory, &spec.demand));
+                let depth = job.as_ref().map_or(0, |job| job.depth());
+                let fit = found.zip(spec);
+                let fit = fit.and_then(|(found, spec)| found.free.fit(&found.node.inventory, &spec.demand, depth));
                 let epoch = found.map_or(NodeEpoch(1), |found| found.node.epoch);
                 let (job, allocation) = (id(job), fit.unwrap_or_default());
                 Command::GrantLease(GrantLease { job, node, epoch, allocation })
@@ -149,6 +176,16 @@ fn submit(id: u64, number: u8, priority: i64) -> SubmitJob {
         metadata: Arc::from(*b"{}"),
         labels: Arc::default(),
         execution_timeout: None,
+        spawner: None,
+        not_before: None,
+    }
+}
+
+fn spawner(parent: Option<&Job>) -> Spawner {
+    let lease = parent.and_then(|parent| parent.lease.as_ref());
+    Spawner {
+        job: parent.map_or(JobId(99), |parent| parent.id),
+        token: lease.map_or(FencingToken(0), |lease| lease.token),
     }
 }
 

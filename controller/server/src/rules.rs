@@ -1,0 +1,61 @@
+//! Rules of the whole cluster that an option of one controller can set.
+
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_raft::{Handle, Leadership};
+use atlas_types::{ClusterConfig, Command, ConfigureCluster, Micros, Namespace, Origin, Request};
+
+/// Between two tries.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// What an operator has set; none leaves what the cluster has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Most jobs that have not ended.
+    pub jobs_active_max: Option<u64>,
+    /// How long clients' names for requests are remembered.
+    pub dedupe_retention: Option<Duration>,
+    /// Most of them.
+    pub dedupe_max: Option<u64>,
+    /// How deep jobs may spawn others.
+    pub spawn_depth_max: Option<u32>,
+    /// Whether failures are retried that would come again.
+    pub retry_deterministic: Option<bool>,
+    /// Longest back-off before a retry.
+    pub backoff_max: Option<Duration>,
+}
+
+impl Rules {
+    fn on(&self, config: &ClusterConfig) -> ClusterConfig {
+        ClusterConfig {
+            jobs_active_max: self.jobs_active_max.unwrap_or(config.jobs_active_max),
+            dedupe_retention: self.dedupe_retention.map_or(config.dedupe_retention, Micros::from),
+            dedupe_max: self.dedupe_max.unwrap_or(config.dedupe_max),
+            spawn_depth_max: self.spawn_depth_max.unwrap_or(config.spawn_depth_max),
+            retry_deterministic: self.retry_deterministic.unwrap_or(config.retry_deterministic),
+            backoff_max: self.backoff_max.map(Micros::from).or(config.backoff_max),
+            ..config.clone()
+        }
+    }
+}
+
+/// Sets the rules once there is a leader, if they are others, and as soon as all controllers know them.
+pub(crate) async fn configure(handle: Handle, rules: Rules, env: Env) {
+    let mut leadership = handle.leadership();
+    while leadership.wait_for(|leadership| matches!(leadership, Leadership::Leader { .. })).await.is_ok() {
+        if let Ok(state) = handle.read().await {
+            let config = rules.on(state.config());
+            if config == *state.config() {
+                return;
+            }
+            let command = Command::ConfigureCluster(ConfigureCluster { config });
+            let request = Request { origin: Origin::duty(Namespace::default_namespace()), command };
+            // Refused until the level is active that knows them.
+            if handle.propose(vec![request]).await.is_ok_and(|outcomes| outcomes.iter().all(Result::is_ok)) {
+                return;
+            }
+        }
+        env.clock.sleep(INTERVAL).await;
+    }
+}

@@ -1,0 +1,46 @@
+//! A job that an attempt spawns: one future each, which ends with what the parent is told.
+
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_service::{Error, Service, Spawning};
+use atlas_types::{ErrorKind, NodeId, Spawn, SpawnEnd};
+
+/// Between two tries while nobody leads, or the log takes no more.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Submits the child and waits for its family, at most as long as the parent would. It is dropped with the session: on the next
+/// one the worker says the same again, and is told of the same child.
+pub(super) async fn run(service: Service, env: Env, node: NodeId, number: u64, mut spawn: Spawn) -> (u64, SpawnEnd) {
+    let until = env.clock.monotonic() + spawn.timeout.as_duration();
+    let mut child = None;
+    loop {
+        let end = match child.clone() {
+            None => match service.spawn_child(number, &spawn).await {
+                Ok(Spawning::Child(found)) => {
+                    child = Some(found);
+                    continue;
+                }
+                Ok(Spawning::End(end)) => Ok(end),
+                Err(error) => Err(error),
+            },
+            Some(child) => {
+                let left = until.saturating_sub(env.clock.monotonic());
+                service.await_child(&node, spawn.spawner, child, left).await
+            }
+        };
+        match end {
+            Ok(end) => return (number, end),
+            Err(error) if passes(&error) => {
+                // It may have been submitted all the same.
+                spawn.again = true;
+                env.clock.sleep(PAUSE).await;
+            }
+            Err(error) => return (number, SpawnEnd::Refused(error.to_string())),
+        }
+    }
+}
+
+fn passes(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Busy)
+}

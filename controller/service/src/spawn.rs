@@ -1,0 +1,157 @@
+//! Jobs that attempts spawn: submitted for the parent, waited for with what follows them (spec §10, design §3).
+
+use std::time::Duration;
+
+use atlas_types::{
+    AgentName, Command, Door, ForsakeChild, Job, JobId, JobStatus, NodeId, Outcome, Spawn, SpawnEnd, Spawner,
+};
+use serde_json::json;
+
+use crate::submit::Family;
+use crate::{Caller, Consistency, Error, Service, Submission};
+
+/// What a spawn became.
+#[derive(Debug, Clone)]
+pub enum Spawning {
+    /// There is a child, and its parent waits.
+    Child(Child),
+    /// There is none, and this is what the parent is told.
+    End(SpawnEnd),
+}
+
+/// A child, or the retry that followed it, and on whose behalf it is watched.
+#[derive(Debug, Clone)]
+pub struct Child {
+    caller: Caller,
+    job: JobId,
+}
+
+impl Service {
+    /// Submits what an attempt spawns. The same number again, on another session, is the same child: its id follows from who asks
+    /// for it, so that nothing has to be remembered for that beside the child.
+    pub async fn spawn_child(&self, number: u64, spawn: &Spawn) -> Result<Spawning, Error> {
+        let refused = |why: String| Ok(Spawning::End(SpawnEnd::Refused(why)));
+        let Spawner { job, token } = spawn.spawner;
+        let state = self.shared.current().await?;
+        let Some(parent) = state.job(job).filter(|job| job.lease.as_ref().is_some_and(|lease| lease.token == token))
+        else {
+            return refused("the lease is outdated".to_owned());
+        };
+        let Ok(agent) = AgentName::new(&spawn.agent) else {
+            // As for any other name that no agent has; only that there is no job with it.
+            let error = format!("Pool error: Agent not found or no implementation: {}", spawn.agent);
+            return Ok(Spawning::End(SpawnEnd::Failed(error)));
+        };
+        let caller = Caller {
+            namespace: parent.namespace.clone(),
+            principal: parent.principal.clone(),
+            door: Door::Worker,
+            trace: parent.trace,
+            request_id: None,
+        };
+        let id = spawn.spawner.child(number);
+        if spawn.again {
+            let known = match state.job(id) {
+                Some(known) => Some(known.clone()),
+                None => self.shared.archived(&state, id).await?,
+            };
+            if known.is_some() {
+                return Ok(Spawning::Child(Child { caller, job: id }));
+            }
+        }
+        let metadata = json!({"_spawn_depth": parent.depth() + 1, "_parent_trace_id": job.to_string()});
+        let submission = Submission {
+            priority: spawn.priority,
+            family: Some(Family { spawner: spawn.spawner, metadata: metadata.to_string().into_bytes().into() }),
+            ..Submission::new(agent, self.bytes(&spawn.input).await?)
+        };
+        match self.submit_as(&caller, &submission, Some(id)).await {
+            Ok(child) => Ok(Spawning::Child(Child { caller, job: child })),
+            Err(
+                error @ (Error::SpawnRefused(_)
+                | Error::QueueFull { .. }
+                | Error::LimitReached(_)
+                | Error::LevelTooLow(_)
+                | Error::Malformed(_)
+                | Error::TooLarge { .. }),
+            ) => refused(error.to_string()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits until a child, or the last of the retries that follow it, has ended, at most `timeout`: then the parent waits no
+    /// longer, and what is left of the family is cancelled.
+    pub async fn await_child(
+        &self,
+        node: &NodeId,
+        spawner: Spawner,
+        child: Child,
+        timeout: Duration,
+    ) -> Result<SpawnEnd, Error> {
+        let over = self.shared.env.clock.sleep(timeout);
+        tokio::select! {
+            biased;
+            end = self.family_end(&child) => end,
+            () = over => {
+                let status = self.last_of_family(&child).await?.status;
+                self.forsake_child(node, spawner, &child).await?;
+                Ok(SpawnEnd::Failed(format!("Child job {}", status.as_str())))
+            }
+        }
+    }
+
+    /// A parent waits no longer.
+    pub async fn forsake_child(&self, node: &NodeId, spawner: Spawner, child: &Child) -> Result<(), Error> {
+        let command = ForsakeChild { spawner, node: node.clone(), child: child.job };
+        match self.propose(child.caller.request(Command::ForsakeChild(command))).await {
+            Ok(Outcome::Cancelled { .. }) => Ok(()),
+            // The parent's lease is gone, and its children are cancelled with it; or the child has left the state.
+            Err(Error::SpawnRefused(_) | Error::UnknownJob) => Ok(()),
+            Ok(_) => Err(Error::OutcomeUnknown),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn family_end(&self, child: &Child) -> Result<SpawnEnd, Error> {
+        let mut id = child.job;
+        loop {
+            let mut waiter = self.shared.waiters.wait(id);
+            let state = self.state(Consistency::Stale).await?;
+            let job = match state.job(id) {
+                Some(job) => job.clone(),
+                None => self.job_in(&child.caller, &state, id).await?,
+            };
+            let job = match job {
+                job if job.status.is_terminal() => job,
+                // None that has not ended: its end may have been missed, so it is looked up again.
+                _ => match waiter.ended().await {
+                    Some(job) if job.status.is_terminal() => job,
+                    _ => continue,
+                },
+            };
+            match job.successor {
+                Some(next) => id = next,
+                None => return end(&job),
+            }
+        }
+    }
+
+    async fn last_of_family(&self, child: &Child) -> Result<std::sync::Arc<Job>, Error> {
+        let state = self.shared.current().await?;
+        let mut job = self.job_in(&child.caller, &state, child.job).await?;
+        while let Some(next) = job.successor {
+            job = self.job_in(&child.caller, &state, next).await?;
+        }
+        Ok(job)
+    }
+}
+
+/// What the parent is told (spec §10).
+fn end(job: &Job) -> Result<SpawnEnd, Error> {
+    Ok(match (job.status, &job.output, &job.failure) {
+        (JobStatus::Completed, Some(output), _) => SpawnEnd::Completed(output.clone()),
+        (JobStatus::Completed, None, _) => return Err(Error::Internal),
+        (_, _, Some(failure)) => SpawnEnd::Failed(failure.error.to_string()),
+        (status, _, None) => SpawnEnd::Failed(format!("Child job {}", status.as_str())),
+    })
+}

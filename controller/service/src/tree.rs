@@ -1,0 +1,64 @@
+//! A job with the jobs that it spawned, and those that they spawned.
+
+use std::sync::Arc;
+
+use atlas_state::State;
+use atlas_types::{Job, JobId};
+
+use crate::view::{Shown, View, waiting};
+use crate::{Caller, Consistency, Error, Service};
+
+/// Most jobs in one tree.
+const JOBS_MAX: usize = 1_000;
+/// A tree that has grown to this size shows no more jobs.
+const BYTES_MAX: usize = 4 << 20;
+
+/// A job and its children, the oldest first. Large payloads show as null.
+#[derive(Debug)]
+pub struct Tree {
+    shown: Shown,
+    children: Vec<Tree>,
+}
+
+impl Service {
+    /// The tree of a job, as far as the state has it: jobs that have ended leave the state in time, their children with them.
+    pub async fn tree(&self, caller: &Caller, id: JobId, consistency: Consistency) -> Result<Tree, Error> {
+        let state = self.state(consistency).await?;
+        let root = self.job_in(caller, &state, id).await?;
+        let mut left = JOBS_MAX;
+        Ok(tree(&state, root, &mut left))
+    }
+}
+
+fn tree(state: &State, job: Arc<Job>, left: &mut usize) -> Tree {
+    *left = left.saturating_sub(1);
+    let mut children = Vec::new();
+    for child in state.children(job.id) {
+        if *left == 0 {
+            break;
+        }
+        children.push(tree(state, child.clone(), left));
+    }
+    let waiting = waiting(state, &job);
+    Tree { shown: Shown { waiting, ..Shown::inline(job) }, children }
+}
+
+impl Tree {
+    /// Appends the tree as JSON: the job's object in the full view with its children in `children`.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        self.shown.write(out, View::Full);
+        // The object goes on.
+        out.pop();
+        out.extend_from_slice(b",\"children\":[");
+        for (index, child) in self.children.iter().enumerate() {
+            if out.len() >= BYTES_MAX {
+                break;
+            }
+            if index > 0 {
+                out.push(b',');
+            }
+            child.write(out);
+        }
+        out.extend_from_slice(b"]}");
+    }
+}

@@ -1,0 +1,148 @@
+//! Jobs that attempts of this worker spawned: said to the leader until it answers, over as many sessions as that takes.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use atlas_types::{FencingToken, INLINE_BYTES_MAX, Micros, Payload, PayloadBody, Spawn, SpawnEnd, Spawner};
+use atlas_wire::session::ToLeader;
+
+use super::{News, Pump};
+use crate::mailbox::Answer;
+use crate::slot::SpawnCall;
+
+/// Children that one attempt may wait for at once.
+const CHILDREN_MAX: usize = 1_024;
+
+/// All that are not answered yet, by the number that the leader knows them by.
+#[derive(Default)]
+pub(crate) struct Spawns {
+    last: u64,
+    open: BTreeMap<u64, Open>,
+}
+
+/// One that is not answered yet.
+struct Open {
+    /// Which of the attempt's calls it is.
+    call: u64,
+    /// Until when the attempt waits; at once if it waits no longer.
+    until: Duration,
+    spawner: Spawner,
+    agent: String,
+    priority: i64,
+    /// None while a large one is being stored.
+    input: Option<Payload>,
+    /// The leader may know of it.
+    said: bool,
+}
+
+impl Pump {
+    /// An attempt spawns a job.
+    pub(super) fn on_spawn(&mut self, token: FencingToken, call: SpawnCall) {
+        let Some(job) = self.attempts.get(&token).map(|place| place.job) else { return };
+        let mine = self.spawns.open.values().filter(|open| open.spawner.token == token).count();
+        if mine >= CHILDREN_MAX {
+            let why = format!("a job waits for at most {CHILDREN_MAX} others at once");
+            return self.answer_call(token, call.call, Answer::Refused(why));
+        }
+        self.spawns.last += 1;
+        let number = self.spawns.last;
+        let bytes = Box::<str>::from(call.input).into_boxed_bytes();
+        let (input, large) =
+            if bytes.len() <= INLINE_BYTES_MAX { (Some(Payload::inline(&bytes)), None) } else { (None, Some(bytes)) };
+        let until = self.env.clock.monotonic().saturating_add(call.timeout);
+        let spawner = Spawner { job, token };
+        let (agent, priority) = (call.agent, call.priority);
+        let open = Open { call: call.call, until, spawner, agent, priority, input, said: false };
+        self.spawns.open.insert(number, open);
+        let Some(bytes) = large else { return self.send_spawn(number) };
+        let (transfers, news) = (self.transfers.clone(), self.news.clone());
+        self.env.spawn("store input", async move {
+            let input = transfers.store(bytes.into_vec()).await.map_err(|error| error.to_string());
+            // A pump that is gone has no attempts.
+            let _ = news.send(News::SpawnStored { number, input }).await;
+        });
+    }
+
+    pub(super) fn on_spawn_stored(&mut self, number: u64, input: Result<Payload, String>) {
+        match (self.spawns.open.get_mut(&number), input) {
+            (Some(open), Ok(input)) => {
+                open.input = Some(input);
+                self.send_spawn(number);
+            }
+            (Some(_), Err(why)) => {
+                let end = SpawnEnd::Refused(format!("the child's input could not be stored: {why}"));
+                self.on_spawned(number, end);
+            }
+            (None, _) => {}
+        }
+    }
+
+    /// An attempt waits no longer for one of its children.
+    pub(super) fn on_leave(&mut self, token: FencingToken, call: u64) {
+        let mine = |open: &Open| open.spawner.token == token && open.call == call;
+        let Some((&number, open)) = self.spawns.open.iter_mut().find(|(_, open)| mine(open)) else { return };
+        open.until = Duration::ZERO;
+        self.send_spawn(number);
+    }
+
+    /// Says again what the leader has not answered.
+    pub(super) fn resend_spawns(&mut self) {
+        for number in self.spawns.open.keys().copied().collect::<Vec<_>>() {
+            self.send_spawn(number);
+        }
+    }
+
+    fn send_spawn(&mut self, number: u64) {
+        let now = self.env.clock.monotonic();
+        let Some(open) = self.spawns.open.get_mut(&number).filter(|_| self.welcomed) else { return };
+        let Some(input) = open.input.clone() else { return };
+        let spawn = Spawn {
+            spawner: open.spawner,
+            agent: open.agent.clone(),
+            input,
+            priority: open.priority,
+            timeout: Micros::from(open.until.saturating_sub(now)),
+            again: std::mem::replace(&mut open.said, true),
+        };
+        self.send(ToLeader::Spawn { number, spawn: Box::new(spawn) });
+    }
+
+    /// The leader tells how a child ended. A large output is fetched first, off the pump's loop.
+    pub(super) fn on_spawned(&mut self, number: u64, end: SpawnEnd) {
+        let Some(open) = self.spawns.open.remove(&number) else { return };
+        let (token, call) = (open.spawner.token, open.call);
+        let answer = match end {
+            SpawnEnd::Completed(Payload { body: PayloadBody::Inline(output), .. }) => Answer::Completed(output),
+            SpawnEnd::Failed(error) => Answer::Failed(error),
+            SpawnEnd::Refused(why) => Answer::Refused(why),
+            SpawnEnd::Completed(output) => {
+                let (transfers, news) = (self.transfers.clone(), self.news.clone());
+                self.env.spawn("load output", async move {
+                    let answer = match transfers.load(&output).await {
+                        Ok(output) => Answer::Completed(output),
+                        Err(error) => Answer::Failed(format!("the child's output could not be fetched: {error}")),
+                    };
+                    // The same.
+                    let _ = news.send(News::SpawnLoaded { token, call, answer }).await;
+                });
+                return;
+            }
+        };
+        self.answer_call(token, call, answer);
+    }
+
+    /// Hands an answer to the attempt, if it still runs.
+    pub(super) fn answer_call(&mut self, token: FencingToken, call: u64, answer: Answer) {
+        let mailbox = self.attempts.get(&token).and_then(|place| self.mailboxes.get(&place.slot));
+        if let Some(mailbox) = mailbox {
+            mailbox.answer(token, call, answer);
+        }
+    }
+
+    /// An attempt is over: nobody here waits for its children. What becomes of them the controller decides by how it ended.
+    pub(super) fn forget_spawns(&mut self, token: FencingToken) {
+        if !self.spawns.open.is_empty() {
+            self.spawns.open.retain(|_, open| open.spawner.token != token);
+        }
+    }
+}
