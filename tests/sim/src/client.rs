@@ -56,6 +56,11 @@ impl ClientState {
         }
     }
 
+    /// The least state that may answer its question `op`; none if it asks something else by now.
+    pub(crate) fn floor_of(&self, op: u64) -> Option<atlas_types::Seq> {
+        (self.asked == op).then_some(self.read_floor)
+    }
+
     pub(crate) fn is_done(&self) -> bool {
         self.setup.is_empty() && self.jobs_left == 0 && self.doing.is_none()
     }

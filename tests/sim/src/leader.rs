@@ -246,7 +246,7 @@ impl World {
     /// Holds answers that need no entry until the quorum has said that this member still leads.
     pub(crate) fn release_after_quorum(&mut self, member: Member, answered: Vec<Answered>) {
         if self.options.bug == Some(Bug::RefusalWithoutQuorum) {
-            self.settle(member, answered);
+            self.settle_refusals(member, answered);
             return;
         }
         let batch = self.fresh();
@@ -265,7 +265,25 @@ impl World {
             return;
         }
         let answered = self.leader(member).and_then(|leader| leader.releases.remove(&batch));
-        self.settle(member, answered.unwrap_or_default());
+        self.settle_refusals(member, answered.unwrap_or_default());
+    }
+
+    /// What needs no entry is as good as a read: it may not be older than what those who ask could know.
+    fn settle_refusals(&mut self, member: Member, answered: Vec<Answered>) {
+        let seq = self.members[member].replica.state().seq();
+        for (reply, _) in &answered {
+            let floor = match *reply {
+                Reply::Nobody => None,
+                Reply::Client { client, op } => self.clients[client].floor_of(op),
+                Reply::Report { node, conn, .. } | Reply::Hello { node, conn } | Reply::Spawn { node, conn, .. } => {
+                    self.nodes[node].floor_of(conn)
+                }
+            };
+            if let Some(floor) = floor {
+                self.oracle.check_age(seq, floor);
+            }
+        }
+        self.settle(member, answered);
     }
 
     pub(crate) fn confirmed(&mut self, member: Member, term: u64, round: Round) {

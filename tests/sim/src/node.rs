@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use atlas_slots::{AttemptEnd, Effect, Input, Options as SlotOptions, Slots, StopReason};
 use atlas_types::{
-    Assignment, Failure, FailureKind, FencingToken, Inventory, Micros, NodeId, ReportKind, Spawner, Usage,
+    Assignment, Failure, FailureKind, FencingToken, Inventory, Micros, NodeId, ReportKind, Seq, Spawner, Usage,
 };
 
 use crate::Bug;
@@ -30,6 +30,8 @@ pub(crate) struct Machine {
     pub(crate) cut_until: u64,
     /// The leader it is connected to, and the connection.
     pub(crate) stream: Option<(Member, Conn)>,
+    /// The least state that may answer what it says on that connection.
+    floor: Seq,
     welcomed: bool,
     slots: Slots,
     children: BTreeMap<FencingToken, Child>,
@@ -61,6 +63,7 @@ impl Machine {
             paused_until: 0,
             cut_until: 0,
             stream: None,
+            floor: Seq(0),
             welcomed: false,
             slots: Slots::new(SlotOptions::default()),
             children: BTreeMap::new(),
@@ -72,6 +75,11 @@ impl Machine {
             received_until: 0,
             draining: false,
         }
+    }
+
+    /// The least state that may answer what was said on `conn`; none if that is closed.
+    pub(crate) fn floor_of(&self, conn: Conn) -> Option<Seq> {
+        self.stream.filter(|(_, open)| *open == conn).map(|_| self.floor)
     }
 
     /// The attempts whose children run.
@@ -139,6 +147,7 @@ impl World {
         let conn = self.fresh();
         let machine = &mut self.nodes[node];
         machine.stream = Some((member, conn));
+        machine.floor = self.oracle.seq();
         machine.welcomed = false;
         self.after(SECOND, Event::HelloTimeout(node, conn));
         self.step_node(node, Input::Connected);

@@ -285,11 +285,16 @@ impl Oracle {
         }
     }
 
-    /// A read that began when the state was at `floor` was answered from a state at `seq`.
-    pub(crate) fn check_read(&mut self, id: JobId, job: Option<&Job>, seq: Seq, floor: Seq) {
+    /// What was asked when the state was at `floor` was answered from a state at `seq`.
+    pub(crate) fn check_age(&mut self, seq: Seq, floor: Seq) {
         if seq < floor {
-            self.violate(format!("a read that began at {floor} was answered from {seq}"));
+            self.violate(format!("what was asked at {floor} was answered from {seq}"));
         }
+    }
+
+    /// A read was answered from a state at `seq`.
+    pub(crate) fn check_read(&mut self, id: JobId, job: Option<&Job>, seq: Seq, floor: Seq) {
+        self.check_age(seq, floor);
         match (job, self.ended(id)) {
             (None, None) => self.violate(format!("a read found no {id}, which was acknowledged and has not ended")),
             (Some(read), Some(ended)) if read.status.is_terminal() && *read != **ended => {

@@ -210,9 +210,9 @@ pub const OPTIONS: &[OptionRow] = &[
         "spawn.depth-max",
         "spawn-depth-max",
         "ATLAS_SPAWN_DEPTH_MAX",
-        Form::Count,
+        Form::Depth,
         "",
-        "How deep jobs may spawn others: one of this depth may not. Unset leaves what the cluster has, at first 3.",
+        "How deep jobs may spawn others, at most 64: one of this depth may not. Unset leaves what the cluster has, at first 3.",
     ),
     row(
         "retry.deterministic",

@@ -3,6 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+/// Jobs do not nest deeper than this: each level is a place that is lent, and a step of what follows a cancel.
+const DEPTH_MAX: u32 = 64;
+
 /// How an option's value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -14,6 +17,8 @@ pub enum Form {
     Address,
     /// A whole number.
     Count,
+    /// How deep something may nest: a whole number up to [`DEPTH_MAX`].
+    Depth,
     /// A number with `ms`, `s`, `m`, `h` or `d`.
     Duration,
     /// A number with `B`, `KiB`, `MiB` or `GiB`.
@@ -29,6 +34,7 @@ impl Form {
             Self::Text | Self::Secret => true,
             Self::Address => address(text).is_some(),
             Self::Count => text.parse::<u64>().is_ok(),
+            Self::Depth => text.parse().is_ok_and(|depth: u32| depth <= DEPTH_MAX),
             Self::Duration => duration(text).is_some(),
             Self::Size => size(text).is_some(),
             Self::Flag => text.parse::<bool>().is_ok(),
@@ -41,6 +47,7 @@ impl Form {
             Self::Text | Self::Secret => "a text",
             Self::Address => "an address and a port, such as 127.0.0.1:7400",
             Self::Count => "a whole number",
+            Self::Depth => "a whole number up to 64",
             Self::Duration => "a duration, such as 500ms, 30s or 1h",
             Self::Flag => "true or false",
             Self::Size => "a size, such as 64KiB, 8MiB or 1GiB",
@@ -96,6 +103,8 @@ mod tests {
         for text in ["", "s", "-1s", "1 week", "99999999999999999999s"] {
             assert_eq!(duration(text), None, "{text}");
         }
+        assert!(Form::Depth.check("64").is_ok());
+        assert_eq!(Form::Depth.check("65"), Err("a whole number up to 64"));
         for text in ["1MB", "x", "99999999999GiB"] {
             assert_eq!(size(text), None, "{text}");
         }
