@@ -6,6 +6,7 @@
 #![deny(missing_docs)]
 
 mod contract;
+mod document;
 pub mod fixture;
 pub mod python;
 pub mod requirement;

@@ -78,14 +78,53 @@ impl Requirement {
     pub fn latest(&self, versions: impl IntoIterator<Item = Version>) -> Option<Version> {
         versions.into_iter().filter(|version| self.matches(version)).max()
     }
+
+    /// Whether a published version will do, whatever its text: an exact one is compared as text, all else by [`precedence`].
+    ///
+    /// ```
+    /// # use atlas_contract::requirement::Requirement;
+    /// let requirement = Requirement::parse(">=1.0.0").expect("a requirement");
+    /// assert!(requirement.matches_published("1.0.0-rc1") && !requirement.matches_published("nightly"));
+    /// ```
+    pub fn matches_published(&self, version: &str) -> bool {
+        let numbers = precedence(version);
+        let from = |least: Version| numbers[..] >= [least.major, least.minor, least.patch][..];
+        let below = |next: [u64; 3]| numbers[..] < next[..];
+        match *self {
+            Self::Any => true,
+            Self::Exact(wanted) => version == wanted.to_string(),
+            Self::AtLeast(least) => from(least),
+            Self::After(before) => numbers[..] > [before.major, before.minor, before.patch][..],
+            Self::Compatible(least) => from(least) && below(next_breaking(least)),
+            Self::Patches(least) => from(least) && below([least.major, least.minor.saturating_add(1), 0]),
+        }
+    }
+
+    /// The highest of the published versions that will do; of equal ones the first.
+    pub fn latest_published<'v>(&self, versions: impl IntoIterator<Item = &'v str>) -> Option<&'v str> {
+        let fitting = versions.into_iter().filter(|version| self.matches_published(version));
+        fitting.reduce(|highest, version| if precedence(version) > precedence(highest) { version } else { highest })
+    }
+}
+
+/// The numbers by which published versions are ordered (spec §3.2): what follows the first `-` or `+` does not count, and a
+/// version of anything but numbers is lower than all others.
+pub fn precedence(version: &str) -> Vec<u64> {
+    let numbers = version.split(['-', '+']).next().unwrap_or_default().split('.').map(str::parse);
+    numbers.collect::<Result<_, _>>().unwrap_or_else(|_| vec![0, 0, 0])
 }
 
 /// Whether nothing breaks between the two: every number up to the first that is not zero is the same.
 fn compatible(least: Version, version: Version) -> bool {
+    [version.major, version.minor, version.patch] < next_breaking(least)
+}
+
+/// The version before which nothing breaks that works with `least`: the number behind the first that is not zero starts anew.
+fn next_breaking(least: Version) -> [u64; 3] {
     match (least.major, least.minor) {
-        (0, 0) => version == least,
-        (0, minor) => (version.major, version.minor) == (0, minor),
-        (major, _) => version.major == major,
+        (0, 0) => [0, 0, least.patch.saturating_add(1)],
+        (0, minor) => [0, minor.saturating_add(1), 0],
+        (major, _) => [major.saturating_add(1), 0, 0],
     }
 }
 
@@ -137,6 +176,27 @@ mod tests {
             assert!(!no.iter().any(|text| matches(text)), "{requirement}");
             assert_eq!(parsed.to_string(), requirement.replace(' ', ""));
         }
+    }
+
+    #[test]
+    fn published_versions_are_ordered_by_their_numbers() {
+        for (requirement, yes, no) in [
+            ("*", vec!["1.0.0", "nightly"], vec![]),
+            ("1.0.0", vec!["1.0.0"], vec!["1.0.0-rc1", "01.0.0", "1.0"]),
+            (">=1.0.0", vec!["1.0.0-rc1", "1.0.0+build", "1.0.0.1", "2"], vec!["1.0", "0.9.9", "x.9.9"]),
+            (">1.0.0", vec!["1.0.1-rc1", "1.0.0.1"], vec!["1.0.0+b"]),
+            ("^1.2.3", vec!["1.9.0-a"], vec!["2.0.0-a", "1.2.3x"]),
+            ("^0.0.3", vec!["0.0.3-a"], vec!["0.0.4"]),
+            ("~1.2.3", vec!["1.2.9+b"], vec!["1.3.0-a"]),
+        ] {
+            let parsed = Requirement::parse(requirement).expect("a requirement");
+            assert!(yes.iter().all(|text| parsed.matches_published(text)), "{requirement}");
+            assert!(!no.iter().any(|text| parsed.matches_published(text)), "{requirement}");
+        }
+        let latest = |texts: &[&'static str]| Requirement::Any.latest_published(texts.iter().copied());
+        assert_eq!(latest(&["1.2.0", "1.10.0-rc1", "1.9.0", "latest"]), Some("1.10.0-rc1"));
+        assert_eq!(latest(&["1.0.0-rc1", "1.0.0"]), Some("1.0.0-rc1"));
+        assert_eq!(latest(&[]), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-use crate::python;
+use crate::document::Wrapped;
 use crate::schema::Validator;
 use crate::violation::{Violation, joined};
 use crate::yaml::{self, YamlError};
@@ -69,14 +69,13 @@ pub enum SkillError {
 impl Skill {
     /// Reads a description.
     pub fn parse(text: &[u8]) -> Result<Self, SkillError> {
-        let mut value = yaml::load(text, yaml::Budget::default()).map_err(SkillError::Yaml)?;
-        let Some(members) = value.as_object() else {
-            return Err(SkillError::NotAMapping { got: python::type_name(&value) });
-        };
-        if !members.contains_key("skill") && members.contains_key("name") {
-            value = json!({ "skill": value });
+        let document = yaml::load_document(text, yaml::Budget::default()).map_err(SkillError::Yaml)?;
+        let document = Wrapped::new(document, "skill").map_err(|got| SkillError::NotAMapping { got })?;
+        let value = &document.value;
+        if let Err(mut violations) = RULES.validate(value) {
+            violations.iter_mut().for_each(|violation| document.name_foreign(violation));
+            return Err(SkillError::Rules { violations });
         }
-        RULES.validate(&value).map_err(|violations| SkillError::Rules { violations })?;
         let text = |at: &str| value.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
         let schema = |at: &str| match value.pointer(at) {
             Some(Value::Object(members)) if !members.is_empty() => Value::Object(members.clone()),
@@ -100,5 +99,26 @@ impl Skill {
             "input_schema": self.input_schema,
             "output_schema": self.output_schema,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        Skill::parse(text.as_bytes()).expect_err("no skill").to_string()
+    }
+
+    #[test]
+    fn a_date_is_no_text() {
+        assert_eq!(
+            refusal("name: s\nversion: 1.0.0\ndescription: 2020-01-01"),
+            "Skill validation failed: the date 2020-01-01 (quote it to have text) is not of type 'string'"
+        );
+        assert_eq!(refusal("2020-01-01"), "Skill must be a YAML mapping, got date");
+        assert_eq!(refusal("!!binary aGk="), "Skill must be a YAML mapping, got bytes");
+        let kept = Skill::parse(b"name: s\nversion: 1.0.0\ninput: {schema: {default: 2020-01-01}}").expect("a skill");
+        assert_eq!(kept.input_schema, json!({"default": "2020-01-01"}));
     }
 }

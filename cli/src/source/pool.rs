@@ -125,15 +125,20 @@ fn execute(options: &Run) -> Answer {
     };
     let mut value = embedded::run(&plan)?;
     let job: Job = read(&value)?;
-    if options.json {
+    let shown = options.json.then(|| {
         if let Some(members) = value.as_object_mut() {
             members.retain(|name, _| !LEFT_OUT.contains(&name.as_str()));
         }
-        return Ok(render::json(&value));
-    }
+        render::json(&value)
+    });
     if job.status != "completed" {
+        // The object is a result whatever became of the job; the exit code says that it failed.
+        shown.map_or(Ok(()), |text| super::print(&text))?;
         let why = if job.error.is_empty() { job.status } else { job.error };
         return Err(Refusal::new(format!("Job failed: {why}")));
+    }
+    if let Some(shown) = shown {
+        return Ok(shown);
     }
     let timing = format!("[{}] warmup={:.1}ms, exec={:.1}ms", job.id, job.warmup_ms, job.execution_ms);
     Ok(format!("{}\n{timing}\n", render::result(&value["output_data"])))

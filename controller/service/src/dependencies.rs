@@ -25,27 +25,22 @@ impl Dependency {
         entries.map(|entry| Self { name: text(entry, "name"), version: text(entry, "version") }).collect()
     }
 
-    /// Whether the highest version in service, the one that a call by name gets, is as required.
-    fn is_met(&self, state: &State, namespace: &Namespace) -> bool {
+    /// What is missing if the highest version in service, the one that a call by name gets, is not as required: the name, and
+    /// with it the range where only that is wrong.
+    fn missing(&self, state: &State, namespace: &Namespace) -> Option<String> {
         let name = AgentName::new(&self.name).ok();
-        let found = name.and_then(|name| state.agent_latest(namespace, &name));
+        let Some(found) = name.and_then(|name| state.agent_latest(namespace, &name)) else {
+            return Some(self.name.clone());
+        };
         // Requirements are checked at registration, so one that cannot be read is of another release.
         let requirement = Requirement::parse(&self.version).unwrap_or(Requirement::Any);
-        found.is_some_and(|agent| requirement.matches(&agent.version))
-    }
-
-    /// The name, and the range where one is asked for.
-    fn shown(&self) -> String {
-        match self.version.trim() {
-            "" | "*" => self.name.clone(),
-            range => format!("{} {range}", self.name),
-        }
+        (!requirement.matches(&found.version)).then(|| format!("{} {requirement}", self.name))
     }
 }
 
 /// What is missing, in the order of the contract.
 pub(crate) fn missing(dependencies: &[Dependency], state: &State, namespace: &Namespace) -> Vec<String> {
-    dependencies.iter().filter(|one| !one.is_met(state, namespace)).map(Dependency::shown).collect()
+    dependencies.iter().filter_map(|one| one.missing(state, namespace)).collect()
 }
 
 /// The error of a job whose agent lacks others, in the words of the source system.

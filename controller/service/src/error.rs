@@ -48,7 +48,7 @@ pub enum Error {
         agent: AgentName,
         /// Its version.
         version: Version,
-        /// What is missing, with the range where one is asked for.
+        /// What is missing, with the range where only another version is there.
         missing: Vec<String>,
     },
     /// An `agent.yaml` breaks the rules for contracts.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use atlas_history::JobFilter;
 use atlas_state::State;
 use atlas_types::{
-    AgentName, CancelJob, Command, EventSeq, Job, JobId, JobStatus, Outcome, PayloadBody, Reason, RequestId, RetryJob,
-    Timestamp,
+    AgentName, CancelJob, Command, EventSeq, FailureKind, Job, JobId, JobStatus, Outcome, PayloadBody, Reason,
+    RequestId, RetryJob, Timestamp,
 };
 
 use crate::submit::Submission;
@@ -191,6 +191,11 @@ impl Service {
 
     /// Runs an ended job again, as a new job.
     pub async fn retry(&self, caller: &Caller, id: JobId, request_id: Option<RequestId>) -> Result<JobId, Error> {
+        let state = self.shared.current().await?;
+        if let Some(job) = state.job(id).filter(|job| job.namespace == caller.namespace && lacked_agents(job)) {
+            // What was missing then may be there now.
+            return self.submit_again(caller, job, request_id).await;
+        }
         let new = JobId(self.shared.env.entropy.u64());
         let mut request = caller.request(Command::RetryJob(RetryJob { job: id, id: new }));
         if request_id.is_some() {
@@ -208,19 +213,29 @@ impl Service {
                     .await?
                     .filter(|job| job.namespace == caller.namespace);
                 let job = job.ok_or(Error::UnknownJob)?;
-                let submission = Submission {
-                    version: job.pin.as_ref().map(|pin| pin.version.to_string()),
-                    priority: job.priority,
-                    labels: job.labels.clone(),
-                    request_id,
-                    execution_timeout: job.execution_timeout,
-                    ..Submission::new(job.agent.clone(), self.bytes(&job.input).await?)
-                };
-                self.submit(caller, submission).await
+                self.submit_again(caller, &job, request_id).await
             }
             Err(error) => Err(error),
         }
     }
+
+    /// Submits what an ended job was, as a job of its own.
+    async fn submit_again(&self, caller: &Caller, job: &Job, request_id: Option<RequestId>) -> Result<JobId, Error> {
+        let submission = Submission {
+            version: job.pin.as_ref().map(|pin| pin.version.to_string()),
+            priority: job.priority,
+            labels: job.labels.clone(),
+            request_id,
+            execution_timeout: job.execution_timeout,
+            ..Submission::new(job.agent.clone(), self.bytes(&job.input).await?)
+        };
+        self.submit(caller, submission).await
+    }
+}
+
+/// Whether a job never ran because its agent lacked others.
+fn lacked_agents(job: &Job) -> bool {
+    job.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Dependency)
 }
 
 /// The ids that start with a text, with or without `job-`; none if no id does.

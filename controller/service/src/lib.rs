@@ -58,6 +58,7 @@ pub use peers::{
 pub use resolve::Decision;
 pub use service::{Caller, Consistency, Followers, Limits, Parts, Service};
 pub use spawn::{Child, Spawning};
+pub use stats::{Stats, Transition};
 pub use streams::{Line, Streams};
 pub use submit::Submission;
 pub use tree::Tree;

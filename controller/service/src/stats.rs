@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use atlas_types::{AgentName, Event, EventRecord, Job, JobChange, JobStatus, Timestamp};
+use atlas_types::{AgentName, Event, EventRecord, JobChange, JobStatus, Micros, Timestamp};
 use serde_json::{Map, Value, json};
 
 /// Latencies kept of one agent, the latest.
@@ -18,12 +18,31 @@ const WINDOW: i64 = 60_000_000;
 const ENDS_MAX: usize = 100_000;
 
 /// The figures of all agents. Cheap to clone.
-#[derive(Clone, Default)]
-pub(crate) struct Stats {
+#[derive(Debug, Clone, Default)]
+pub struct Stats {
     agents: Arc<Mutex<BTreeMap<AgentName, Agent>>>,
 }
 
-#[derive(Default)]
+/// A job that changed its status, as far as it counts.
+#[derive(Debug, Clone, Copy)]
+pub struct Transition<'j> {
+    /// Its agent.
+    pub agent: &'j AgentName,
+    /// The status that it had.
+    pub from: JobStatus,
+    /// The status that it has.
+    pub to: JobStatus,
+    /// Whether it ran in a slot that was used before.
+    pub warm: bool,
+    /// Whether it is a retry.
+    pub retry: bool,
+    /// How long its agent worked.
+    pub execution: Micros,
+    /// When.
+    pub at: Timestamp,
+}
+
+#[derive(Debug, Default)]
 struct Agent {
     /// By the order of [`JobStatus::ALL`].
     by_status: [u64; 5],
@@ -41,21 +60,33 @@ fn index(status: JobStatus) -> usize {
 impl Stats {
     /// Takes in the events of an entry.
     pub(crate) fn record(&self, events: &[EventRecord]) {
+        self.count(events.iter().filter_map(|event| {
+            let Event::Job { change, old_status, job } = &event.event else { return None };
+            let moved = *change != JobChange::Submitted && *old_status != job.status;
+            moved.then_some(Transition {
+                agent: &job.agent,
+                from: *old_status,
+                to: job.status,
+                warm: job.warm,
+                retry: job.retry_count > 0,
+                execution: job.execution,
+                at: event.at,
+            })
+        }));
+    }
+
+    /// Takes in what became of jobs.
+    pub fn count<'j>(&self, transitions: impl IntoIterator<Item = Transition<'j>>) {
         let mut agents = self.lock();
-        for event in events {
-            let Event::Job { change, old_status, job } = &event.event else { continue };
-            if *change == JobChange::Submitted || *old_status == job.status {
-                continue;
+        for transition in transitions {
+            if agents.contains_key(transition.agent) || agents.len() < AGENTS_MAX {
+                agents.entry(transition.agent.clone()).or_default().changed(&transition);
             }
-            if !agents.contains_key(&job.agent) && agents.len() >= AGENTS_MAX {
-                continue;
-            }
-            agents.entry(job.agent.clone()).or_default().changed(*old_status, job, event.at);
         }
     }
 
     /// The object of `/api/metrics`.
-    pub(crate) fn all(&self, now: Timestamp) -> Value {
+    pub fn all(&self, now: Timestamp) -> Value {
         let mut agents = self.lock();
         let mut total = Agent::default();
         let mut shown = Map::new();
@@ -91,20 +122,20 @@ impl Stats {
 }
 
 impl Agent {
-    fn changed(&mut self, old_status: JobStatus, job: &Job, at: Timestamp) {
-        let old = &mut self.by_status[index(old_status)];
+    fn changed(&mut self, transition: &Transition<'_>) {
+        let old = &mut self.by_status[index(transition.from)];
         *old = old.saturating_sub(1);
-        self.by_status[index(job.status)] += 1;
-        if !matches!(job.status, JobStatus::Completed | JobStatus::Failed) {
+        self.by_status[index(transition.to)] += 1;
+        if !matches!(transition.to, JobStatus::Completed | JobStatus::Failed) {
             return;
         }
-        self.warm_hits += u64::from(job.warm);
-        self.retries += u64::from(job.retry_count > 0);
-        if job.execution.0 > 0 {
-            self.samples.push_back(job.execution.0);
+        self.warm_hits += u64::from(transition.warm);
+        self.retries += u64::from(transition.retry);
+        if transition.execution.0 > 0 {
+            self.samples.push_back(transition.execution.0);
             self.samples.drain(..self.samples.len().saturating_sub(SAMPLES_MAX));
         }
-        self.ends.push_back(at);
+        self.ends.push_back(transition.at);
         self.ends.drain(..self.ends.len().saturating_sub(ENDS_MAX));
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// The text is empty or longer than the kind allows.
-    #[error("a {kind} has 1 to {max} bytes, this one has {len}")]
+    #[error("{} {kind} has 1 to {max} bytes, this one has {len}", article(kind))]
     Length {
         /// Which kind of id was read.
         kind: &'static str,
@@ -18,7 +18,7 @@ pub enum IdError {
         max: usize,
     },
     /// A character that is refused because ids become paths, headers and log fields.
-    #[error("a {kind} must not contain {found:?}")]
+    #[error("{} {kind} must not contain {found:?}", article(kind))]
     Character {
         /// Which kind of id was read.
         kind: &'static str,
@@ -33,6 +33,11 @@ pub enum IdError {
         /// The text as given.
         text: String,
     },
+}
+
+/// What stands before the name of a kind of id.
+fn article(kind: &str) -> &'static str {
+    if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
 }
 
 macro_rules! name_id {

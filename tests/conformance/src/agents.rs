@@ -53,8 +53,9 @@ pub(crate) fn bundled() -> Result<Vec<Prepared>, String> {
 
 /// Writes the agents of a row below `folder` and packs those whose contract holds, as discovery does.
 pub(crate) fn of_row(input: &Value, folder: &Path, mocks: &Path) -> Result<Vec<Prepared>, Stop> {
+    let skills = input.get("skills").is_some();
     for agent in items(input, "agents") {
-        covered(agent)?;
+        covered(agent, skills)?;
         write(agent, folder, mocks)?;
     }
     found_in(folder)
@@ -73,8 +74,9 @@ pub(crate) fn known_example(name: &str, ours: &[Prepared]) -> Judged {
     if missing { Err(Stop::skip(format!("the example \"{name}\", which is not bundled"))) } else { Ok(()) }
 }
 
-/// Refuses an agent that needs what the runtime does not have yet.
-fn covered(agent: &Value) -> Judged {
+/// Refuses an agent that needs what the runtime does not have yet. `skills` says that the row has a registry of skills: without
+/// one an agent that requires some fails, as without the feature.
+fn covered(agent: &Value, skills: bool) -> Judged {
     if let Some(member) = unknown(agent, &["dir", "agent.yaml", "behaviour.json", "files"]) {
         return Err(Stop::skip(format!("agents with \"{member}\"")));
     }
@@ -85,7 +87,7 @@ fn covered(agent: &Value) -> Judged {
     let filled = |pointer| at(pointer).as_array().is_some_and(|items| !items.is_empty());
     let needs = [
         ("orchestrators", at("/type") == "orchestrator"),
-        ("skills", filled("/requires/skills") || at("/requires/platform_tools") == true),
+        ("skills", skills && filled("/requires/skills") || at("/requires/platform_tools") == true),
         ("shared memory", at("/requires/memory") == true),
         ("knowledge", at("/requires/knowledge/enabled") == true),
         ("secrets", filled("/permissions/secrets")),
@@ -123,7 +125,8 @@ fn write(agent: &Value, folder: &Path, mocks: &Path) -> Judged {
     Ok(())
 }
 
-fn inside(folder: &Path, name: &str) -> Result<PathBuf, Stop> {
+/// A path below `folder`; a name that leads elsewhere is refused.
+pub(crate) fn inside(folder: &Path, name: &str) -> Result<PathBuf, Stop> {
     let plain = Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
     if plain && !name.is_empty() {
         Ok(folder.join(name))

@@ -4,6 +4,8 @@ mod cli;
 mod contract;
 mod hardware;
 mod jobs;
+mod metrics;
+mod package;
 mod rest;
 mod retry;
 mod schema;
@@ -17,9 +19,14 @@ use crate::verdict::{Judged, Verdict};
 type Judge = fn(&Row, &Bench) -> Judged;
 
 /// The kinds that are covered, with the members that a row must have: files for different features use the same words.
-const KINDS: [(&str, &[&str], Judge); 16] = [
+const KINDS: [(&str, &[&str], Judge); 21] = [
     ("contract", &["yaml"], |row, _| contract::contract(row)),
     ("skill", &["yaml"], |row, _| contract::skill(row)),
+    ("permissions", &["permissions"], |row, _| contract::permissions(row)),
+    ("requirement", &["requires_knowledge"], |row, _| contract::knowledge(row)),
+    ("pack", &["files_base64"], |row, _| package::pack(row)),
+    ("unpack", &["archive_base64"], |row, _| package::unpack(row)),
+    ("metrics", &["transitions"], |row, _| metrics::judge(row)),
     ("validate", &["schema", "data"], |row, _| schema::judge(row)),
     ("latest", &["versions"], |row, _| versions::judge(row)),
     ("exact", &["versions", "version"], |row, _| versions::judge(row)),

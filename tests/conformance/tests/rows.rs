@@ -35,18 +35,38 @@ fn check(rows: &[Row], at_once: usize) -> Tally {
 
 #[test]
 fn pure_rules() {
-    let files = ["contracts.jsonl", "skills.jsonl", "schema.jsonl", "semver.jsonl", "hardware.jsonl", "retry.jsonl"];
-    assert_eq!(check(&rows(&files), 1), Tally { passed: 40, failed: 0, skipped: 0 });
+    let files = ["contracts", "skills", "schema", "semver", "hardware", "retry", "metrics"];
+    assert_eq!(
+        check(&rows(&files.map(|file| format!("{file}.jsonl"))), 1),
+        Tally { passed: 42, failed: 0, skipped: 0 }
+    );
+}
+
+#[test]
+fn parts_of_later_features_that_exist_are_checked() {
+    let mut rows = rows(&["acl.jsonl", "policy.jsonl", "packages.jsonl"]);
+    rows.retain(|row| ["requirement", "permissions", "unpack"].contains(&row.kind.as_str()));
+    assert_eq!(check(&rows, 1), Tally { passed: 7, failed: 0, skipped: 0 });
 }
 
 #[test]
 fn what_is_not_covered_is_skipped() {
-    let covered = ["contracts", "skills", "schema", "semver", "hardware", "retry", "jobs", "rest", "ws", "cli"];
-    let all = std::fs::read_dir(folder().join("rows")).expect("the sample files").flatten();
-    let names = all.map(|file| file.file_name().into_string().expect("UTF-8"));
-    let names: Vec<_> =
-        names.filter(|name| !covered.iter().any(|known| name.trim_end_matches(".jsonl") == *known)).collect();
-    let rows = rows(&names);
+    let later = [
+        "bridge",
+        "chains",
+        "cron",
+        "eval",
+        "hmac",
+        "knowledge",
+        "llm",
+        "mcp",
+        "mediation",
+        "memory",
+        "misc",
+        "similarity",
+        "triggers",
+    ];
+    let rows = rows(&later.map(|name| format!("{name}.jsonl")));
     assert_eq!(check(&rows, 1), Tally { skipped: rows.len(), ..Tally::default() });
 }
 

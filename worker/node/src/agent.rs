@@ -17,6 +17,8 @@ pub(crate) struct Agent {
     pub(crate) directory: PathBuf,
     pub(crate) contract: Contract,
     /// None if the schema accepts anything.
+    input: Option<Validator>,
+    /// None if the schema accepts anything.
     output: Option<Validator>,
     /// Answers with its input, in this process.
     pub(crate) noop: bool,
@@ -70,10 +72,12 @@ impl Agent {
         let text = read_bounded(&directory.join("agent.yaml"), Self::CONTRACT_BYTES_MAX)
             .map_err(|source| AgentError::Read { source })?;
         let contract = atlas_contract::parse(&text).map_err(|source| AgentError::Contract { source })?;
-        let (_, output) = contract.check_schemas().map_err(|source| AgentError::Contract { source })?;
-        let output = (contract.output_schema != json!({"type": "object"})).then_some(output);
+        let (input, output) = contract.check_schemas().map_err(|source| AgentError::Contract { source })?;
+        let anything = json!({"type": "object"});
+        let input = (contract.input_schema != anything).then_some(input);
+        let output = (contract.output_schema != anything).then_some(output);
         let noop = noop && contract.provider.command == [NOOP];
-        Ok(Self { directory: directory.to_owned(), contract, output, noop, python: OnceCell::new() })
+        Ok(Self { directory: directory.to_owned(), contract, input, output, noop, python: OnceCell::new() })
     }
 
     /// The Python packages that it needs an environment for.
@@ -87,6 +91,13 @@ impl Agent {
     /// True if nothing has to be installed before it can run.
     pub(crate) fn is_ready(&self) -> bool {
         self.requirements().is_empty() || self.python.initialized()
+    }
+
+    /// Checks an input; the messages of all violations, joined.
+    pub(crate) fn check_input(&self, input: &[u8]) -> Result<(), String> {
+        let Some(validator) = &self.input else { return Ok(()) };
+        let input: Value = serde_json::from_slice(input).map_err(|error| error.to_string())?;
+        validator.validate(&input).map_err(|violations| joined(&violations))
     }
 
     /// Checks an output.

@@ -162,6 +162,9 @@ impl Execution {
 /// Why a program did not start. The texts follow `Pool error: ` and are those of spec §7.1.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
+    /// The agent calls skills, and there are none.
+    #[error("Agent requires skills but no SkillResolver configured")]
+    NoSkills,
     /// No class, no `agent.py`, or a kind of agent that this worker does not know; the attempt's log lines say which.
     #[error("Agent not found or no implementation: {agent}")]
     NoImplementation { agent: String },
@@ -182,8 +185,11 @@ pub(crate) enum StartError {
 
 /// Starts the program of `work`'s agent.
 pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Control<'_>) -> Result<Program, StartError> {
-    let provider = &work.agent.contract.provider;
-    match (provider.kind, provider.mode) {
+    let contract = &work.agent.contract;
+    if !contract.requires.skills.is_empty() {
+        return Err(StartError::NoSkills);
+    }
+    match (contract.provider.kind, contract.provider.mode) {
         (ProviderKind::Python, _) => {
             Ok(Program::Python(Box::new(python::PythonProgram::start(work, shared, control).await?)))
         }
@@ -193,7 +199,7 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
         (ProviderKind::Exec, _) => Ok(Program::Exec(exec::Exec::new(shared))),
         (ProviderKind::Llm, _) => {
             control.say(StreamKind::Log, "error", "this worker has no llm provider".to_owned()).await;
-            Err(StartError::NoImplementation { agent: work.agent.contract.name.to_string() })
+            Err(StartError::NoImplementation { agent: contract.name.to_string() })
         }
     }
 }

@@ -213,10 +213,14 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
                     usage.warmup = Micros::from(control.now().saturating_sub(began)).max(Micros(1));
                     program.insert(started)
                 }
-                Err(error) => return Ended { usage, ..Ended::failed(pool_error(&error)) },
+                Err(error) => return Ended { usage, ..Ended::failed(not_started(&error)) },
             }
         }
     };
+    if let Some(failure) = check_input(work, control).await {
+        program.set_busy(false);
+        return Ended { usage, slot_usable: true, ..Ended::failed(failure) };
+    }
     let began = control.now();
     let execution = program.execute(work, control).await;
     usage.execution = Micros::from(control.now().saturating_sub(began));
@@ -235,6 +239,21 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
         let error = "the check of the output was cut short".into();
         Ended { usage, ..Ended::failed(Failure { kind: FailureKind::Internal, error }) }
     })
+}
+
+/// Validates the input of a retry (spec §7.1, step 12). That of a first try was validated at the door, by which retries do not pass.
+async fn check_input(work: &Arc<Work>, control: &Control<'_>) -> Option<Failure> {
+    if work.assignment.retry_count == 0 {
+        return None;
+    }
+    let (bytes, checked) = (work.input.len(), Arc::clone(work));
+    let found = provider::elsewhere(control.env, bytes, move || checked.agent.check_input(&checked.input)).await;
+    let (kind, why) = match found {
+        Some(Ok(())) => return None,
+        Some(Err(why)) => (FailureKind::InputInvalid, why),
+        None => (FailureKind::Internal, "the check was cut short".to_owned()),
+    };
+    Some(Failure { kind, error: provider::bounded(format!("Input validation: {why}")).into() })
 }
 
 /// Validates the output (spec §7.1, step 15): a wrong one is kept, and so is the slot.
@@ -261,8 +280,10 @@ fn conclude(execution: Execution, work: &Work, usage: Usage, declared: bool) -> 
     }
 }
 
-fn pool_error(error: &StartError) -> Failure {
+fn not_started(error: &StartError) -> Failure {
     let kind = match error {
+        // The one error of these that comes before there is a slot.
+        StartError::NoSkills => return Failure { kind: FailureKind::Dependency, error: error.to_string().into() },
         StartError::NoImplementation { .. } => FailureKind::NoAgent,
         StartError::NodeLacks { .. } => FailureKind::Internal,
         _ => FailureKind::Startup,

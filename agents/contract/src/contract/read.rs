@@ -10,6 +10,7 @@ use super::{
     Contract, ContractError, Dependency, ExecMode, Hardware, Knowledge, Model, Permissions, Provider, ProviderKind,
     Requires, Retry, keys,
 };
+use crate::document::{Wrapped, told};
 use crate::python;
 use crate::schema::Validator;
 use crate::violation::{Violation, member, nearest};
@@ -22,19 +23,17 @@ static RULES: LazyLock<Validator> = LazyLock::new(|| {
     Validator::compile(&rules).expect("the rules are a schema")
 });
 
-/// Where a contract carries schemas, which may hold dates as plain data.
-const SCHEMAS: [&str; 2] = ["/agent/input/schema", "/agent/output/schema"];
-
 pub(super) fn contract(document: Document) -> Result<Contract, ContractError> {
-    let (value, foreign) = wrapped(document)?;
-    let mut violations = RULES.validate(&value).err().unwrap_or_default();
-    for (pointer, found) in &foreign {
+    let document = Wrapped::new(document, "agent").map_err(|got| ContractError::NotAMapping { got })?;
+    let value = &document.value;
+    let mut violations = RULES.validate(value).err().unwrap_or_default();
+    for (pointer, found) in &document.foreign {
         let missed = taken_for_null(pointer, found, &violations);
         violations.extend(missed);
     }
     for violation in &mut violations {
-        name_foreign(violation, &foreign);
-        suggest(violation, &value);
+        document.name_foreign(violation);
+        suggest(violation, value);
     }
     let agent = Members::of(value.get("agent"));
     let name = agent.text("name", "");
@@ -65,40 +64,12 @@ pub(super) fn contract(document: Document) -> Result<Contract, ContractError> {
     };
     let mut conversions = Conversions::default();
     let mut contract = typed(&agent, name, version, &mut conversions);
-    conversions.violations.iter_mut().for_each(|violation| name_foreign(violation, &foreign));
+    conversions.violations.iter_mut().for_each(|violation| document.name_foreign(violation));
     if !conversions.violations.is_empty() {
         return Err(ContractError::Conversion { violations: conversions.violations });
     }
-    contract.warnings = keys::unknown(RULES.schema(), &value);
+    contract.warnings = keys::unknown(RULES.schema(), value);
     Ok(contract)
-}
-
-/// The document with its contract under `agent`, and with null for what JSON cannot hold, schemas excepted.
-fn wrapped(document: Document) -> Result<(Value, Vec<(String, Foreign)>), ContractError> {
-    let Document { mut value, mut foreign } = document;
-    let Some(members) = value.as_object() else {
-        let got = match (foreign.first(), &value) {
-            (Some((_, Foreign::Date(iso))), _) if iso.contains('T') => "datetime",
-            (Some((_, Foreign::Date(_))), Value::String(_)) => "date",
-            (Some((_, Foreign::NonFinite(_))), Value::Null) => "float",
-            (Some((_, Foreign::Tagged(tag))), Value::Null) => tag.trim_start_matches('!'),
-            _ => python::type_name(&value),
-        };
-        return Err(ContractError::NotAMapping { got });
-    };
-    if !members.contains_key("agent") && members.contains_key("name") {
-        value = json!({ "agent": value });
-        for (pointer, _) in &mut foreign {
-            pointer.insert_str(0, "/agent");
-        }
-    }
-    foreign.retain(|(pointer, _)| !SCHEMAS.iter().any(|schema| pointer.starts_with(&format!("{schema}/"))));
-    for (pointer, _) in &foreign {
-        if let Some(found) = value.pointer_mut(pointer) {
-            *found = Value::Null;
-        }
-    }
-    Ok((value, foreign))
 }
 
 /// A violation for what JSON cannot hold where a rule takes null, which stood in its place, but not that.
@@ -110,25 +81,8 @@ fn taken_for_null(pointer: &str, found: &Foreign, violations: &[Violation]) -> O
     if violations.iter().any(|violation| pointer.starts_with(&violation.pointer)) {
         return None;
     }
-    let message = format!("{} is not allowed here", foreign_text(found));
+    let message = format!("{} is not allowed here", told(found));
     Some(Violation { pointer: pointer.to_owned(), rule: keyword.to_owned(), message, suggestion: None })
-}
-
-/// Says what was really there where the rules saw a null in its place.
-fn name_foreign(violation: &mut Violation, foreign: &[(String, Foreign)]) {
-    if let Some((_, found)) = foreign.iter().find(|(pointer, _)| *pointer == violation.pointer)
-        && let Some(rest) = violation.message.strip_prefix("None")
-    {
-        violation.message = format!("{}{rest}", foreign_text(found));
-    }
-}
-
-fn foreign_text(found: &Foreign) -> String {
-    match found {
-        Foreign::Date(iso) => format!("the date {iso} (quote it to have text)"),
-        Foreign::NonFinite(text) => text.clone(),
-        Foreign::Tagged(tag) => format!("a {tag} value"),
-    }
 }
 
 /// The rule for the value at a pointer.

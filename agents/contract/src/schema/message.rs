@@ -18,7 +18,7 @@ pub(super) fn violations(root: Root<'_>, value: &Value, errors: &[ValidationErro
     let mut violations = Vec::new();
     for error in errors {
         let context = Context::of(root, value, error);
-        let violation = context.violation();
+        let violation = context.told();
         // Items beyond the last allowed one are one violation, not one each.
         if violation.rule != "items" || seen.insert(violation.pointer.clone()) {
             violations.push(violation);
@@ -85,15 +85,19 @@ struct Context<'a> {
     /// The value that the keyword was applied to.
     instance: &'a Value,
     pointer: String,
+    /// The schema that was broken is that of one member: the last step of the path led into the value.
+    of_member: bool,
 }
 
 impl<'a> Context<'a> {
     fn of(root: Root<'a>, value: &'a Value, error: &'a ValidationError<'a>) -> Self {
         let mut holder = Some(root.schema);
         let mut keyword = String::new();
+        let mut of_member = false;
         let mut path = segments(error.evaluation_path()).into_iter().peekable();
         while let Some(part) = path.next() {
             let below = holder.and_then(|schema| schema.get(&part));
+            of_member = matches!(part.as_str(), "properties" | "patternProperties" | "prefixItems");
             match part.as_str() {
                 "$ref" | "$dynamicRef" if path.peek().is_some() => {
                     holder = below.and_then(Value::as_str).and_then(|reference| root.resolve(reference));
@@ -131,7 +135,17 @@ impl<'a> Context<'a> {
             pointer.truncate(pointer.rfind('/').unwrap_or(0));
         }
         let instance = value.pointer(&pointer).unwrap_or(value);
-        Self { error, root, holder, keyword, detail: path.next(), instance, pointer: shown(&pointer) }
+        Self { error, root, holder, keyword, detail: path.next(), instance, pointer: shown(&pointer), of_member }
+    }
+
+    /// The violation where Python's library places it: a member whose schema is `false` is said of what holds it.
+    fn told(&self) -> Violation {
+        let mut violation = self.violation();
+        if violation.rule == "false" && self.of_member {
+            let end = violation.pointer.rfind('/').unwrap_or(0);
+            violation.pointer = shown(&violation.pointer[..end]);
+        }
+        violation
     }
 
     /// The limit or list that the broken keyword states.

@@ -113,7 +113,7 @@ fn texts_are_those_of_the_python_library() {
         / additionalProperties: 'y' does not match any of the regexes: '^x'
         / unevaluatedProperties: Unevaluated properties are not allowed ('y' was unexpected)
         / minLength: 'x' is too short
-        /a false: False schema does not allow 1
+        / false: False schema does not allow 1
     "#]]
     .assert_eq(&lines.concat());
 }

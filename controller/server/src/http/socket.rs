@@ -14,7 +14,8 @@ pub(crate) async fn run(mut socket: WebSocket, mut feed: Feed) {
         let step = tokio::select! {
             step = feed.next() => step,
             heard = socket.recv() => match heard {
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(Message::Close(_))) => return answered(&mut socket).await,
+                Some(Err(_)) | None => return,
                 Some(Ok(_)) => continue,
             },
         };
@@ -55,7 +56,12 @@ async fn close(socket: &mut WebSocket, code: u16, reason: &'static str) {
     if !send(socket, Message::Close(Some(frame))).await {
         return;
     }
-    // The client's own close frame ends the connection in order; one that does not come is not waited for.
-    let answered = async { while let Some(Ok(_)) = socket.recv().await {} };
-    let _ = tokio::time::timeout(Duration::from_secs(1), answered).await;
+    answered(socket).await;
+}
+
+/// Reads until the connection has ended in order: our answer to a client's close frame leaves while we read, and so arrives its
+/// own. One that does not come is not waited for.
+async fn answered(socket: &mut WebSocket) {
+    let ended = async { while let Some(Ok(_)) = socket.recv().await {} };
+    let _ = tokio::time::timeout(Duration::from_secs(1), ended).await;
 }

@@ -89,6 +89,16 @@ async fn a_job_whose_agent_lacks_others_fails_or_is_refused() {
     server.register(&chain.replace("1.0.0", "1.1.0").replace("ghost, ", "").replace("^2.0.0", "~1.2.0")).await;
     let id = server.submit(r#"{"agent": "chain"}"#).await;
     assert_eq!(server.get(&format!("/api/jobs/{id}")).await.json()["status"], "pending");
+    // A retry asks anew: they are missing still, and then they are there.
+    let retry = format!("/api/jobs/{}/retry", job["id"].as_str().expect("an id"));
+    let retried = async || {
+        let id = server.post(&retry, "").await.json()["id"].as_str().expect("an id").to_owned();
+        server.get(&format!("/api/jobs/{id}")).await.json()
+    };
+    assert_eq!(retried().await["error"], expected);
+    server.register("name: ghost\nversion: 1.0.0\n").await;
+    server.register(&GREETER.replace("1.2.0", "2.0.0")).await;
+    assert_eq!(retried().await["status"], "pending");
 }
 
 #[tokio::test(flavor = "multi_thread")]

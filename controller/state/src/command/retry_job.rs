@@ -1,9 +1,12 @@
 //! A person asks for an ended job to be run again, as a new job of the same family. The ended job stays as it is.
 
-use atlas_types::{Job, Outcome, Rejection, RetryJob, Spawned};
+use atlas_types::{Failure, FailureKind, Job, Level, Outcome, Rejection, RetryJob, Spawned};
 
 use super::submit_job::check_admission;
 use crate::change::{Change, again};
+
+/// The level from which on an input that was refused is refused again; below it such a retry runs.
+const REFUSES_SINCE: Level = Level(3);
 
 pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let job = change.own_job(command.job)?;
@@ -25,7 +28,14 @@ pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outco
         trace: origin.trace,
         ..again(job, command.id)
     };
+    // The same input under the same contract: what the door found then it would find again.
+    let refused = |failure: &Failure| failure.kind == FailureKind::InputInvalid && change.state.level >= REFUSES_SINCE;
+    let failure = job.failure.clone().filter(refused);
     change.submit(new);
+    if let (Some(failure), Ok(job)) = (failure, change.job(command.id)) {
+        let job = (**job).clone();
+        change.fail_without_run(job, failure);
+    }
     Ok(Outcome::Submitted { job: command.id, repeated: false })
 }
 
@@ -44,6 +54,20 @@ mod tests {
                 j2 Submitted pending→pending Queued
                 j1: completed attempt 1 output 1
                 j2: pending Queued attempt 0
+            "#]],
+        );
+    }
+
+    #[test]
+    fn an_input_that_was_refused_is_refused_again() {
+        check(
+            "agent a; job j1 refused=input kind=input error=bad -- retry j1 j2; level 3; retry j1 j3; show j3",
+            expect![[r#"
+                j2 Submitted pending→pending Queued
+                j3 Submitted pending→pending Queued
+                j3 Granted pending→running without a lease
+                j3 Ended running→failed InputInvalid: bad
+                j3: failed attempt 0
             "#]],
         );
     }

@@ -1,7 +1,6 @@
-//! Versions and requirements.
+//! Versions and requirements. Rows have published versions of any text, where a contract has three numbers.
 
-use atlas_contract::requirement::{self, Requirement};
-use atlas_types::Version;
+use atlas_contract::requirement::Requirement;
 use serde_json::{Value, json};
 
 use crate::matcher::Captures;
@@ -10,12 +9,12 @@ use crate::verdict::{Judged, Stop, compare};
 
 pub(super) fn judge(row: &Row) -> Judged {
     let answer = match row.kind.as_str() {
-        "latest" => named(requirement::latest(versions(row, "versions")?)),
-        "exact" => chosen(row.text("version"), versions(row, "versions")?),
-        "range" => chosen(row.text("range"), versions(row, "versions")?),
-        "best" => chosen(row.text("required"), versions(row, "published")?),
+        "latest" => named(Requirement::Any.latest_published(versions(row, "versions"))),
+        "exact" => chosen(row, "version", "versions"),
+        "range" => chosen(row, "range", "versions"),
+        "best" => chosen(row, "required", "published"),
         "matches" => match Requirement::parse(row.text("required")) {
-            Ok(required) => json!({"matches": required.matches(&version(row.text("available"))?)}),
+            Ok(required) => json!({"matches": required.matches_published(row.text("available"))}),
             Err(error) => json!({"error": error.to_string()}),
         },
         _ => missing(row)?,
@@ -29,30 +28,24 @@ fn missing(row: &Row) -> Result<Value, Stop> {
     for wanted in items(&row.input, "requires_agents") {
         let registered = row.input["registered"].get(text(wanted, "name")).and_then(Value::as_str);
         let required = Requirement::parse(text(wanted, "version")).map_err(|error| Stop::fail(error.to_string()))?;
-        let found = registered.map(version).transpose()?;
-        if !found.is_some_and(|found| required.matches(&found)) {
+        if !registered.is_some_and(|found| required.matches_published(found)) {
             missing.push(wanted["name"].clone());
         }
     }
     Ok(json!({ "missing": missing }))
 }
 
-fn chosen(required: &str, versions: Vec<Version>) -> Value {
-    match Requirement::parse(required) {
-        Ok(required) => named(required.latest(versions)),
+fn chosen(row: &Row, required: &str, published: &str) -> Value {
+    match Requirement::parse(row.text(required)) {
+        Ok(required) => named(required.latest_published(versions(row, published))),
         Err(error) => json!({"error": error.to_string()}),
     }
 }
 
-fn named(found: Option<Version>) -> Value {
-    json!({"version": found.map(|version| version.to_string())})
+fn named(found: Option<&str>) -> Value {
+    json!({ "version": found })
 }
 
-fn versions(row: &Row, member: &str) -> Result<Vec<Version>, Stop> {
-    items(&row.input, member).filter_map(Value::as_str).map(version).collect()
-}
-
-/// Atlas registers versions of three numbers only, so that other texts never reach a rule.
-fn version(text: &str) -> Result<Version, Stop> {
-    text.parse().map_err(|_| Stop::skip(format!("versions such as \"{text}\", which no contract may have")))
+fn versions<'r>(row: &'r Row, member: &str) -> impl Iterator<Item = &'r str> {
+    items(&row.input, member).filter_map(Value::as_str)
 }

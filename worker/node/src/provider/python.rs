@@ -96,9 +96,6 @@ impl PythonProgram {
         let settings = Arc::clone(&shared.settings);
         let contract = &work.agent.contract;
         let agent = || contract.name.to_string();
-        if !contract.requires.skills.is_empty() {
-            return Err(StartError::Raised("Agent requires skills but no SkillResolver configured".to_owned()));
-        }
         if !work.agent.directory.join("agent.py").is_file() {
             control.say(StreamKind::Log, "error", "there is no agent.py in the package".to_owned()).await;
             return Err(StartError::NoImplementation { agent: agent() });

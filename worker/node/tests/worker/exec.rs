@@ -129,6 +129,33 @@ async fn a_wrong_output_is_kept() {
     assert_eq!(controller.text(&output), "{\"a\": 5}");
 }
 
+/// The door checked the input of a first try; a retry did not pass by it.
+#[tokio::test]
+async fn the_input_of_a_retry_is_checked_and_the_slot_kept() {
+    let mut controller = Controller::start().await;
+    let node = Node::start(&controller).await;
+    let mut session = controller.welcomed(Vec::new()).await;
+    let more = "  input:\n    schema:\n      required: [a]\n";
+    let agent = controller.publish_owned(&shell("echo '{}'", more));
+    let mut assignment = controller.assignment(&agent, "{}");
+    assignment.retry_count = 1;
+    let end = session.run(&assignment).await;
+    assert!(matches!(&end, End::Failed { failure, .. } if failure.kind == FailureKind::InputInvalid), "{end:?}");
+    assert_eq!(end.error(), "Input validation: 'a' is a required property");
+    let mut assignment = controller.assignment(&agent, "{\"a\": 1}");
+    assignment.retry_count = 1;
+    let end = session.run(&assignment).await;
+    assert_eq!(end.output(&controller), "{}");
+    assert!(end.usage().warm);
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_calls_skills_does_not_run_without_them() {
+    let (end, _, _) = once("echo '{}'", "  requires: {skills: [reverse]}\n", "{}").await;
+    assert_eq!(end.error(), "Agent requires skills but no SkillResolver configured");
+}
+
 #[tokio::test]
 async fn large_inputs_and_outputs_travel_as_artifacts() {
     let input = format!("{{\"text\": \"{}\"}}", "x".repeat(300_000));

@@ -1,0 +1,70 @@
+//! A document that describes one thing under a key of its own, as the rules see it: JSON, with null for what JSON cannot hold.
+
+use serde_json::{Value, json};
+
+use crate::python;
+use crate::violation::Violation;
+use crate::yaml::{Document, Foreign};
+
+/// A document under its key.
+#[derive(Debug)]
+pub(crate) struct Wrapped {
+    /// The document, with its content under the key.
+    pub(crate) value: Value,
+    /// What stands in the document where [`Self::value`] has null. In schemas, which may hold dates as plain data, it is text.
+    pub(crate) foreign: Vec<(String, Foreign)>,
+}
+
+impl Wrapped {
+    /// Puts what stands without the key, but with a name, under it. What is no mapping is an error: what Python calls it.
+    pub(crate) fn new(document: Document, key: &str) -> Result<Self, &'static str> {
+        let Document { mut value, mut foreign } = document;
+        let Some(members) = value.as_object() else {
+            return Err(type_name(&value, foreign.first().map(|(_, found)| found)));
+        };
+        if !members.contains_key(key) && members.contains_key("name") {
+            value = json!({ key: value });
+            for (pointer, _) in &mut foreign {
+                pointer.insert_str(0, &format!("/{key}"));
+            }
+        }
+        let schemas = ["input", "output"].map(|side| format!("/{key}/{side}/schema/"));
+        foreign.retain(|(pointer, _)| !schemas.iter().any(|schema| pointer.starts_with(schema)));
+        for (pointer, _) in &foreign {
+            if let Some(found) = value.pointer_mut(pointer) {
+                *found = Value::Null;
+            }
+        }
+        Ok(Self { value, foreign })
+    }
+
+    /// Says what was really there where the rules saw a null in its place.
+    pub(crate) fn name_foreign(&self, violation: &mut Violation) {
+        if let Some((_, found)) = self.foreign.iter().find(|(pointer, _)| *pointer == violation.pointer)
+            && let Some(rest) = violation.message.strip_prefix("None")
+        {
+            violation.message = format!("{}{rest}", told(found));
+        }
+    }
+}
+
+/// A value that JSON cannot hold, in words.
+pub(crate) fn told(found: &Foreign) -> String {
+    match found {
+        Foreign::Date(iso) => format!("the date {iso} (quote it to have text)"),
+        Foreign::NonFinite(text) => text.clone(),
+        Foreign::Tagged(tag) => format!("a {tag} value"),
+    }
+}
+
+/// What Python calls a document; `foreign` is what it is if JSON cannot hold it.
+fn type_name(value: &Value, foreign: Option<&Foreign>) -> &'static str {
+    match (foreign, value) {
+        (Some(Foreign::Date(iso)), Value::String(_)) if iso.contains('T') => "datetime",
+        (Some(Foreign::Date(_)), Value::String(_)) => "date",
+        (Some(Foreign::NonFinite(_)), Value::Null) => "float",
+        (Some(Foreign::Tagged("!!binary")), Value::Null) => "bytes",
+        (Some(Foreign::Tagged(tag)), Value::Null) => tag.trim_start_matches('!'),
+        _ => python::type_name(value),
+    }
+}
