@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::command::{
-    agent, agent_exec, apply, cluster, completion, config, context, deploy, dev, dev_member, diff, docs, event,
-    explain_error, generic, init, job, node, operator, run, test, top,
+    agent, apply, cluster, completion, config, context, deploy, dev, dev_member, diff, docs, event, explain_error,
+    generic, init, job, node, operator, run, test, top,
 };
 use crate::context::TimeForm;
 use crate::exit;
@@ -113,7 +113,4 @@ pub(crate) enum Command {
     /// One controller or worker of a development cluster of several.
     #[command(hide = true)]
     DevMember(dev_member::Options),
-    /// Runs a bundled agent that lives in this program; workers start it.
-    #[command(hide = true)]
-    AgentExec(agent_exec::Options),
 }

@@ -1,7 +1,6 @@
 //! One file a command.
 
 pub(crate) mod agent;
-pub(crate) mod agent_exec;
 pub(crate) mod apply;
 pub(crate) mod cluster;
 pub(crate) mod completion;
@@ -36,7 +35,6 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         // These come first and set up what they need themselves: a whole cluster, a part of one, an agent.
         Command::Dev(options) => dev::run(context, &options),
         Command::DevMember(options) => dev_member::run(context, options),
-        Command::AgentExec(options) => agent_exec::run(context, &options),
         Command::Init(options) => init::run(context, &options),
         Command::Deploy(options) => beside_a_trial(deploy::run(context, &options)),
         Command::Test(options) => beside_a_trial(test::run(context, &options)),

@@ -36,6 +36,9 @@ use crate::exit::Exit;
 pub fn main() -> ExitCode {
     // The worker of `dev` starts this program again to hold its agents' processes.
     atlas_dev::run_if_asked();
+    if let Some(code) = atlas_bundled::run_if_asked() {
+        return code;
+    }
     atlas_env::no_huge_pages();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,

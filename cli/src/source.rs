@@ -63,6 +63,9 @@ type Answer = Result<String, Refusal>;
 /// Runs one command line: 0 done, 1 refused with a text on stderr, 2 wrong use.
 pub fn main() -> ExitCode {
     atlas_dev::run_if_asked();
+    if let Some(code) = atlas_bundled::run_if_asked() {
+        return code;
+    }
     atlas_env::no_huge_pages();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,

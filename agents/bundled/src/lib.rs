@@ -4,11 +4,13 @@
 //! [`wordcount`] is the one that is written in Rust: its contract runs this very program.
 #![deny(missing_docs)]
 
+mod program;
 mod wordcount;
 
 use atlas_package::{PackError, PackFile, Package};
 use rust_embed::{Embed, EmbeddedFile};
 
+pub use program::run_if_asked;
 pub use wordcount::{WordcountError, wordcount};
 
 /// The directory of one bundled agent.

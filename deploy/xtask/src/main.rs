@@ -37,7 +37,7 @@ enum Verb {
     Test(test::Options),
     /// Release benchmarks; the figures of docs/internals/performance.md.
     Bench(bench::Options),
-    /// The seeded simulation with fresh seeds, for a bounded time.
+    /// Real programs under a mixed load, for a bounded time: what they hold must not grow.
     Soak(soak::Options),
     /// The simulation with real openraft over a range of seeds; prints a row for the ledger.
     Campaign(campaign::Options),

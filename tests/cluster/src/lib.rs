@@ -5,11 +5,13 @@
 
 pub mod chaos;
 pub mod net;
+pub mod soak;
 
 mod agents;
 mod dev;
 mod disk;
 mod machine;
+mod pair;
 mod patience;
 mod process;
 mod program;
@@ -38,8 +40,6 @@ mod members;
 mod membership;
 #[cfg(test)]
 mod openapi;
-#[cfg(test)]
-mod pair;
 #[cfg(test)]
 mod reload;
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub(crate) struct Controller {
 
 impl Controller {
     /// Starts one on free ports with its data under `folder`.
+    #[cfg(test)]
     pub(crate) fn start(folder: &Path) -> Self {
         Self::start_with(folder, &[])
     }
@@ -27,12 +28,18 @@ impl Controller {
         Self::start_at(folder, free, free, options)
     }
 
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
     /// Asks it to end and waits until it has; its exit code.
     pub(crate) fn end(self) -> Option<i32> {
         self.process.end(nix::sys::signal::Signal::SIGTERM)
     }
 
     /// Kills it with -9 and starts another with the same data and ports.
+    #[cfg(test)]
     pub(crate) fn kill_and_restart(self, folder: &Path) -> Self {
         let (http, workers) = (self.http, self.workers);
         self.process.kill();
@@ -55,6 +62,7 @@ impl Controller {
 }
 
 /// Starts a worker with its data under `folder`.
+#[cfg(test)]
 pub(crate) fn worker(folder: &Path, controller: &Controller) -> Process {
     worker_with(folder, controller, &[])
 }

@@ -48,6 +48,11 @@ impl Process {
         })
     }
 
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What it wrote to stderr so far.
     pub fn text(&self) -> String {
         self.lines.lock().expect("not poisoned").iter().map(|line| format!("{line}\n")).collect()

@@ -11,6 +11,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 fn main() -> ExitCode {
     atlas_worker::run_if_asked();
+    if let Some(code) = atlas_bundled::run_if_asked() {
+        return code;
+    }
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -1,0 +1,65 @@
+//! The agents that are written in Rust as programs: a worker starts its own program again for them, as `@atlas agent-exec NAME`.
+
+use std::ffi::OsStr;
+use std::io::{self, Read, Write};
+use std::process::ExitCode;
+
+use crate::wordcount;
+
+/// The first argument of a process that is to be an agent.
+const ARGUMENT: &str = "agent-exec";
+
+/// Is an agent and ends with this code, if this process was started as one: one JSON document in, one out, as any exec agent. Every
+/// program that runs a worker calls it early in `main`.
+pub fn run_if_asked() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_none_or(|first| first != ARGUMENT) {
+        return None;
+    }
+    let done = run(arguments.next().as_deref(), io::stdin().lock(), io::stdout().lock());
+    Some(match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The worker reads it as why the job failed; without stderr nobody does.
+            let _ = writeln!(io::stderr(), "error: {error}");
+            ExitCode::from(2)
+        }
+    })
+}
+
+fn run(name: Option<&OsStr>, mut input: impl Read, mut output: impl Write) -> Result<(), String> {
+    if name.is_none_or(|name| name != "wordcount") {
+        return Err(format!("no agent {name:?} is part of this program; there is wordcount"));
+    }
+    let mut document = Vec::new();
+    input.read_to_end(&mut document).map_err(|error| format!("could not read the input: {error}"))?;
+    let answer = wordcount(&document).map_err(|error| error.to_string())?;
+    writeln!(output, "{answer}").map_err(|error| format!("could not write the output: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn check(name: Option<&str>, input: &str, ends: &expect_test::Expect) {
+        let mut output = Vec::new();
+        let done = run(name.map(OsStr::new), input.as_bytes(), &mut output);
+        ends.assert_eq(&done.map_or_else(|error| error, |()| String::from_utf8(output).expect("text")));
+    }
+
+    #[test]
+    fn a_document_in_a_document_out() {
+        check(
+            Some("wordcount"),
+            r#"{"input": {"text": "a"}}"#,
+            &expect![[r#"
+                {"lines":1,"words":1,"characters":1,"bytes":1,"top":[{"word":"a","count":1}]}
+            "#]],
+        );
+        check(Some("wordcount"), "no JSON", &expect!["the input is not JSON"]);
+        check(Some("other"), "", &expect![[r#"no agent Some("other") is part of this program; there is wordcount"#]]);
+        check(None, "", &expect!["no agent None is part of this program; there is wordcount"]);
+    }
+}
