@@ -36,6 +36,8 @@ pub(crate) enum TimeForm {
     Relative,
     /// Date and time in UTC.
     Utc,
+    /// Date and time where this program runs.
+    Local,
     /// As RFC 3339.
     Rfc3339,
 }
@@ -55,7 +57,8 @@ impl Look {
         match self.time {
             _ if unix_seconds <= 0.0 => String::new(),
             TimeForm::Relative => words::age(self.now - unix_seconds),
-            TimeForm::Utc => words::date_and_time(unix_seconds as u64),
+            TimeForm::Utc => words::date_and_time(unix_seconds),
+            TimeForm::Local => words::local_date_and_time(unix_seconds),
             TimeForm::Rfc3339 => words::rfc3339(unix_seconds),
         }
     }

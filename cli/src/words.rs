@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Local, Utc};
+
 use crate::failure::Failure;
 
 /// Milliseconds as people say them: `<1 ms`, `38 ms`, `1.9 s`, `3 min 4 s`.
@@ -55,24 +57,27 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
 
 /// The time of day (UTC) of a Unix time.
 pub(crate) fn time_of_day(unix_seconds: f64) -> String {
-    let ms = (unix_seconds.max(0.0) * 1000.0).round() as u64;
-    let (seconds, ms) = (ms / 1000, ms % 1000);
-    format!("{:02}:{:02}:{:02}.{ms:03}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
+    utc(unix_seconds).format("%H:%M:%S%.3f").to_string()
 }
 
 /// The date and time (UTC) of a Unix time: `2026-11-22 12:01:07 UTC`.
-pub(crate) fn date_and_time(unix_seconds: u64) -> String {
-    let (days, seconds) = (unix_seconds / 86_400, unix_seconds % 86_400);
-    // Civil date from days, counted in eras of 400 years that begin on the first of March.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    format!("{year}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC", seconds / 3600, seconds / 60 % 60, seconds % 60)
+pub(crate) fn date_and_time(unix_seconds: f64) -> String {
+    utc(unix_seconds).format("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+/// The same where this program runs, with its distance from UTC: `2026-11-22 13:01:07 +01:00`.
+pub(crate) fn local_date_and_time(unix_seconds: f64) -> String {
+    utc(unix_seconds).with_timezone(&Local).format("%Y-%m-%d %H:%M:%S %:z").to_string()
+}
+
+/// A Unix time as RFC 3339: `2026-11-22T12:01:07.204Z`.
+pub(crate) fn rfc3339(unix_seconds: f64) -> String {
+    utc(unix_seconds).format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+/// To the millisecond; what is beyond all calendars counts as the epoch.
+fn utc(unix_seconds: f64) -> DateTime<Utc> {
+    DateTime::from_timestamp_millis((unix_seconds.max(0.0) * 1000.0).round() as i64).unwrap_or_default()
 }
 
 /// How long ago something was: `3 s`, `12 min`, `5 h`, `3 d`.
@@ -86,14 +91,6 @@ pub(crate) fn age(seconds: f64) -> String {
     }
 }
 
-/// A Unix time as RFC 3339: `2026-11-22T12:01:07.204Z`.
-pub(crate) fn rfc3339(unix_seconds: f64) -> String {
-    let ms = (unix_seconds.max(0.0) * 1000.0).round() as u64;
-    let text = date_and_time(ms / 1000);
-    let (date, time) = text.trim_end_matches(" UTC").split_once(' ').unwrap_or_default();
-    format!("{date}T{time}.{:03}Z", ms % 1000)
-}
-
 /// A moment as arguments say it: `in 5m` or `+5m` from now, `@1795348867` or `2026-11-22T12:01:07Z`; as Unix seconds.
 pub(crate) fn parse_moment(text: &str, now: f64) -> Result<f64, String> {
     let later = text.strip_prefix('+').or_else(|| text.strip_prefix("in "));
@@ -104,42 +101,8 @@ pub(crate) fn parse_moment(text: &str, now: f64) -> Result<f64, String> {
     if let Some(unix) = text.strip_prefix('@') {
         return unix.parse().ok().filter(|unix: &f64| unix.is_finite() && *unix >= 0.0).ok_or_else(wrong);
     }
-    unix_of(text).ok_or_else(wrong)
-}
-
-/// Reads RFC 3339: date, time, and `Z` or an offset.
-fn unix_of(text: &str) -> Option<f64> {
-    let (date, rest) = text.split_at_checked(10)?;
-    let rest = rest.strip_prefix(['T', 't', ' '])?;
-    let at = rest.find(['Z', 'z', '+', '-'])?;
-    let (time, offset) = rest.split_at_checked(at)?;
-    let whole = |part: &str, digits: usize| {
-        let fits = part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit());
-        if fits { part.parse::<i64>().ok() } else { None }
-    };
-    let mut parts = date.split('-');
-    let (year, month, day) = (whole(parts.next()?, 4)?, whole(parts.next()?, 2)?, whole(parts.next()?, 2)?);
-    let mut parts = time.split(':');
-    let (hour, minute, second) = (whole(parts.next()?, 2)?, whole(parts.next()?, 2)?, parts.next()?);
-    let seconds = second.parse::<f64>().ok().filter(|_| second.starts_with(|c: char| c.is_ascii_digit()))?;
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days_in = [31, if leap { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let last = *days_in.get(usize::try_from(month - 1).ok()?)?;
-    if !(1..=last).contains(&day) || hour > 23 || minute > 59 || seconds >= 60.0 || parts.next().is_some() {
-        return None;
-    }
-    let east = match offset {
-        "Z" | "z" => 0,
-        offset => {
-            let (hours, minutes) = offset.get(1..)?.split_once(':')?;
-            let east = whole(hours, 2)? * 3600 + whole(minutes, 2)? * 60;
-            if offset.starts_with('-') { -east } else { east }
-        }
-    };
-    // Days from the civil date, counted in years that begin on the first of March.
-    let (years, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = years * 365 + years / 4 - years / 100 + years / 400 + (month * 153 + 2) / 5 + day - 1 - 719_468;
-    Some((days * 86_400 + hour * 3600 + minute * 60 - east) as f64 + seconds)
+    let time = DateTime::parse_from_rfc3339(text).map_err(|_| wrong())?;
+    Ok(time.timestamp_micros() as f64 / 1e6)
 }
 
 /// `90`, `500ms`, `30s`, `5m`, `2h`: how arguments say durations; a bare number is seconds.
@@ -252,6 +215,7 @@ mod tests {
             "2026-11-22T24:00:00Z",
             "2026-11-22T12:01:07",
             "2026-11-22T12:01:61Z",
+            "2026-11-22T12:01:07+25:00",
             "äää2026-11-22T12:01:07Z",
         ] {
             assert!(moment(wrong).is_err(), "{wrong:?}");
@@ -261,7 +225,7 @@ mod tests {
     #[test]
     fn times_of_day_are_utc() {
         expect!["12:01:07.204"].assert_eq(&time_of_day(1_795_348_867.204));
-        let all = [0, 951_782_399, 951_782_400, 1_795_348_867, 4_107_542_400].map(date_and_time);
+        let all = [0.0, 951_782_399.0, 951_782_400.0, 1_795_348_867.0, 4_107_542_400.0].map(date_and_time);
         let expected = expect![[r#"
             1970-01-01 00:00:00 UTC
             2000-02-28 23:59:59 UTC

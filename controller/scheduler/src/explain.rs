@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use atlas_types::{ClusterTime, Job, JobStatus, NodeId, Reason};
+use atlas_types::{ClusterTime, Job, JobStatus, NodeId, Reason, Timestamp};
+use chrono::DateTime;
 
 use crate::cluster::{Cluster, NodeView};
 use crate::describe::describe;
@@ -60,13 +61,13 @@ pub enum Why {
     },
     /// For its back-off to pass.
     Backoff {
-        /// When it has, on the cluster's clock.
-        until: ClusterTime,
+        /// When it has, by the wall clock.
+        until: Timestamp,
     },
     /// For its time to come: it was submitted for later.
     Delayed {
-        /// When it comes, on the cluster's clock.
-        until: ClusterTime,
+        /// When it comes, by the wall clock.
+        until: Timestamp,
     },
     /// For a person or a reconcile call: its last lease was lost and it must not run twice.
     InDoubt,
@@ -91,10 +92,16 @@ pub fn explain<C: Cluster>(cluster: &C, job: &Job) -> Waiting {
     }
 }
 
+/// When the cluster's clock shows `until`, if it does not stand still before: people read no other clock than theirs.
+fn by_the_wall(job: &Job, until: ClusterTime) -> Timestamp {
+    let left = until.0.saturating_sub(job.queued_at.0);
+    Timestamp(job.created_at.0.saturating_add(i64::try_from(left).unwrap_or(i64::MAX)))
+}
+
 fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
     match (job.status, job.reason, &job.spec) {
-        (JobStatus::Pending, Reason::Backoff { until }, _) => return Why::Backoff { until },
-        (JobStatus::Pending, Reason::Delayed { until }, _) => return Why::Delayed { until },
+        (JobStatus::Pending, Reason::Backoff { until }, _) => return Why::Backoff { until: by_the_wall(job, until) },
+        (JobStatus::Pending, Reason::Delayed { until }, _) => return Why::Delayed { until: by_the_wall(job, until) },
         (JobStatus::Pending, Reason::InDoubt, _) => return Why::InDoubt,
         (JobStatus::Pending, _, Some(_)) => {}
         (status, ..) => return Why::NotWaiting { status },
@@ -142,6 +149,13 @@ impl fmt::Display for Waiting {
     }
 }
 
+fn rfc3339(time: Timestamp) -> String {
+    match DateTime::from_timestamp_micros(time.0) {
+        Some(time) => time.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        None => "the end of time".to_owned(),
+    }
+}
+
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -166,10 +180,10 @@ impl fmt::Display for Why {
                 write!(f, "waits for another job of its agent to end: {running} of at most {limit} run")
             }
             Self::Backoff { until } => {
-                write!(f, "waits until {:.1} s on the cluster's clock to be retried", until.0 as f64 / 1e6)
+                write!(f, "waits until {} to be retried", rfc3339(*until))
             }
             Self::Delayed { until } => {
-                write!(f, "waits until {:.1} s on the cluster's clock, as it was asked for", until.0 as f64 / 1e6)
+                write!(f, "waits until {}, as it was asked for", rfc3339(*until))
             }
             Self::InDoubt => f.write_str(
                 "in doubt: its lease was lost and it must not run twice; a person decides whether it runs again",

@@ -325,7 +325,7 @@ fn what_does_not_wait_for_a_node_says_so() {
         expect![[r#"
             j1 waits for its turn: a node has room for it
             j3 waits for its turn: a node has room for it; 2 jobs go before it
-            j4 waits until 90.0 s on the cluster's clock to be retried
+            j4 waits until 1970-01-01T00:01:30Z to be retried
             j5 in doubt: its lease was lost and it must not run twice; a person decides whether it runs again
             j1 on n1: cores=0 mem=0
             j1 does not wait: it is running
