@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use atlas_contract::fixture::{Expected, Fixture};
+use atlas_contract::yaml::{Budget, load};
 use atlas_contract::{Contract, ProviderKind, joined};
 use atlas_package::{discover, pack};
 use serde_json::{Value, json};
@@ -88,6 +89,36 @@ fn fixtures_fit_the_schemas() {
                     assert_eq!(fixture.check(Err(&error)), Ok(()), "{path}");
                 }
             }
+        }
+    }
+}
+
+/// Every step names an agent that is bundled, and maps what the step before it gives to all that it needs.
+#[test]
+fn chains_fit_the_agents_that_they_name() {
+    let contracts: Vec<Contract> = bundled().iter().map(contract).collect();
+    let chains = std::fs::read_dir(agents_dir().join("chains")).expect("there are chains").flatten();
+    for path in chains.map(|entry| entry.path()) {
+        let text = std::fs::read(&path).expect("it can be read");
+        let chain = load(&text, Budget::default()).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert_eq!(
+            path.file_stem().map(|stem| stem.to_string_lossy()),
+            chain["chain"]["name"].as_str().map(Into::into)
+        );
+        let mut given: Option<&Contract> = None;
+        for step in chain["chain"]["steps"].as_array().expect("it has steps") {
+            let agent = contracts.iter().find(|contract| step["agent"] == contract.name.as_str());
+            let agent = agent.unwrap_or_else(|| panic!("{}: no agent {}", path.display(), step["agent"]));
+            if let Some(given) = given {
+                let needed = agent.input_schema["required"].as_array().expect("it says what it needs");
+                let mapped = |name: &&Value| step["input_map"].get(name.as_str().unwrap_or_default()).is_none();
+                assert_eq!(needed.iter().find(mapped), None, "{}", path.display());
+                let fields = given.output_schema["properties"].as_object().expect("it says what it gives");
+                let sources = step["input_map"].as_object().expect("a mapping").values();
+                let from_before = |source: &&Value| source.as_str().is_some_and(|source| fields.contains_key(source));
+                assert!(sources.filter(from_before).count() > 0, "{}: nothing is passed on", path.display());
+            }
+            given = Some(agent);
         }
     }
 }

@@ -63,6 +63,8 @@ fn why(error: &str) -> &str {
     match error.split_once(':') {
         Some(("Input validation", _)) => "Input validation failed",
         Some(("Output validation", _)) => "Output validation failed",
+        // Without a pool there is no error of one.
+        Some(("Pool error", why)) => why.trim_start(),
         _ => error,
     }
 }
@@ -75,6 +77,7 @@ mod tests {
     fn validation_is_told_in_short() {
         assert_eq!(why("Input validation: 'message' is a required property"), "Input validation failed");
         assert_eq!(why("Execution timed out after 0.3s"), "Execution timed out after 0.3s");
+        assert_eq!(why("Pool error: no model: x"), "no model: x");
     }
 
     #[test]

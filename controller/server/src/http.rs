@@ -144,7 +144,7 @@ impl HttpDoor {
             (Route::Node(name), &Method::DELETE) => nodes::remove(self, &caller, &name).await,
             (Route::NodeAction(name, action), &Method::POST) => nodes::act(self, &caller, &name, action).await,
             (Route::Cluster, &Method::GET) => cluster::status(self),
-            (Route::Members, &Method::GET) => cluster::members(self),
+            (Route::Members, &Method::GET) => cluster::members(self, request),
             (Route::Member(name), &Method::DELETE) => cluster::remove(self, &name).await,
             (Route::JoinTokens, &Method::POST) => cluster::create_token(self, &caller, request).await,
             (Route::JoinTokenRevoke, &Method::POST) => cluster::revoke_token(self, &caller, request).await,

@@ -23,9 +23,9 @@ const GB: f64 = (1_u64 << 30) as f64;
 
 impl Service {
     /// All nodes by name.
-    pub async fn nodes(&self, consistency: Consistency) -> Result<Vec<Value>, Error> {
+    pub async fn nodes(&self, offset: usize, limit: usize, consistency: Consistency) -> Result<Vec<Value>, Error> {
         let state = self.state(consistency).await?;
-        Ok(state.nodes().map(|node| shown(node)).collect())
+        Ok(state.nodes().skip(offset).take(limit).map(|node| shown(node)).collect())
     }
 
     /// One node.

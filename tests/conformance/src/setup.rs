@@ -35,6 +35,7 @@ impl Setup {
                 "max_concurrent" => self.set("--places", &value),
                 "warm_pool_size" => self.set("--warm-pool-size", &value),
                 "idle_timeout" => self.set("--idle-timeout", &format!("{value}s")),
+                "warmup_timeout" => self.set("--warmup-timeout", &format!("{value}s")),
                 "max_size" => self.controller.extend(["--queue-max-size".to_owned(), value]),
                 other => return Err(Stop::skip(format!("pools with \"{other}\""))),
             }

@@ -30,6 +30,8 @@ pub struct Options {
     pub warm_pool_size: u32,
     /// How long a slot may be idle.
     pub idle_timeout: Duration,
+    /// Longest start of an agent whose contract sets no `startup_timeout`; none is what the cluster says, 30 s.
+    pub warmup_timeout: Option<Duration>,
     /// How long running attempts may go on when the worker stops.
     pub drain_timeout: Duration,
     /// Time between the polite and the hard signal when the worker gives up an attempt.
@@ -78,6 +80,7 @@ impl Options {
             places: None,
             warm_pool_size: 2,
             idle_timeout: Duration::from_secs(300),
+            warmup_timeout: None,
             drain_timeout: Duration::from_secs(10),
             stop_grace: Duration::from_secs(2),
             shutdown_timeout: Duration::from_secs(5),
@@ -177,6 +180,9 @@ pub struct Configuration {
     /// How long a slot may be idle; 300s if not given.
     #[arg(long, env = "ATLAS_IDLE_TIMEOUT", value_name = "TIME")]
     pub idle_timeout: Option<String>,
+    /// Longest start of an agent whose contract sets no startup_timeout, at most 30s, which it is if not given.
+    #[arg(long, env = "ATLAS_WARMUP_TIMEOUT", value_name = "TIME")]
+    pub warmup_timeout: Option<String>,
     /// How long running attempts may go on when the worker stops; 10s if not given.
     #[arg(long, env = "ATLAS_DRAIN_TIMEOUT", value_name = "TIME")]
     pub drain_timeout: Option<String>,
@@ -255,6 +261,7 @@ impl Configuration {
             places: self.places.or(file.places),
             warm_pool_size: self.warm_pool_size.or(file.warm_pool_size),
             idle_timeout: self.idle_timeout.or(file.idle_timeout),
+            warmup_timeout: self.warmup_timeout.or(file.warmup_timeout),
             drain_timeout: self.drain_timeout.or(file.drain_timeout),
             stop_grace: self.stop_grace.or(file.stop_grace),
             output_max: self.output_max.or(file.output_max),
@@ -287,6 +294,7 @@ impl Configuration {
         options.places = self.places;
         options.warm_pool_size = self.warm_pool_size.unwrap_or(options.warm_pool_size);
         set(&mut options.idle_timeout, self.idle_timeout.as_deref(), duration)?;
+        options.warmup_timeout = self.warmup_timeout.as_deref().map(duration).transpose()?;
         set(&mut options.drain_timeout, self.drain_timeout.as_deref(), duration)?;
         set(&mut options.stop_grace, self.stop_grace.as_deref(), duration)?;
         set(&mut options.output_bytes_max, self.output_max.as_deref(), size)?;

@@ -43,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) log_bytes_max: usize,
     /// How long `on_shutdown` may take.
     pub(crate) shutdown_timeout: Duration,
+    /// Longest start of an agent whose contract says nothing, where it is shorter than the cluster's.
+    pub(crate) warmup_timeout: Option<Micros>,
     /// What `@atlas` stands for.
     pub(crate) atlas_program: PathBuf,
     /// Finds the interpreter, once.

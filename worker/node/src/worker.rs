@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use atlas_env::{Env, Task};
 use atlas_slots::{Slots, Spool};
-use atlas_types::{BootId, Inventory, NodeId};
+use atlas_types::{BootId, Inventory, Micros, NodeId};
 use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
 
@@ -141,6 +141,7 @@ fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>,
         stderr_bytes_max: options.stderr_bytes_max,
         log_bytes_max: options.log_bytes_max,
         shutdown_timeout: options.shutdown_timeout,
+        warmup_timeout: options.warmup_timeout.map(Micros::from),
         atlas_program,
         python: Finder::new(options.python.clone()),
         sdk,

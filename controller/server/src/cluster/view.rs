@@ -41,11 +41,11 @@ impl Cluster {
     }
 
     /// The members as this one sees them now.
-    pub(crate) fn members(&self) -> Value {
+    pub(crate) fn members(&self) -> Vec<Value> {
         self.members_of(&self.handle().members())
     }
 
-    fn members_of(&self, view: &MembersView) -> Value {
+    fn members_of(&self, view: &MembersView) -> Vec<Value> {
         view.members.iter().map(|member| self.member(view, member)).collect()
     }
 

@@ -23,9 +23,10 @@ pub(crate) fn status(door: &HttpDoor) -> Answer {
     Ok(json(StatusCode::OK, &door.cluster.status()))
 }
 
-/// `GET /api/cluster/members`.
-pub(crate) fn members(door: &HttpDoor) -> Answer {
-    Ok(json(StatusCode::OK, &door.cluster.members()))
+/// `GET /api/cluster/members`: by number.
+pub(crate) fn members(door: &HttpDoor, request: &Request) -> Answer {
+    let (offset, limit) = request.query().page()?;
+    Ok(json(StatusCode::OK, &door.cluster.members().into_iter().skip(offset).take(limit).collect()))
 }
 
 /// `DELETE /api/cluster/members/{number or name}`.

@@ -8,9 +8,10 @@ use super::HttpDoor;
 use super::answer::{Answer, json};
 use super::request::Request;
 
-/// `GET /api/nodes`.
+/// `GET /api/nodes`: by name.
 pub(crate) async fn list(door: &HttpDoor, request: &Request) -> Answer {
-    let nodes = door.service.nodes(request.consistency()).await?;
+    let (offset, limit) = request.query().page()?;
+    let nodes = door.service.nodes(offset, limit, request.consistency()).await?;
     Ok(json(StatusCode::OK, &Value::Array(nodes)))
 }
 

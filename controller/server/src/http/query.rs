@@ -30,7 +30,7 @@ impl<'a> Query<'a> {
 
     /// `limit`: 50 unless it is a number, and within its bounds (spec §15).
     pub(crate) fn limit(&self) -> usize {
-        match self.filled("limit").and_then(|text| text.trim().parse::<i64>().ok()) {
+        match self.filled("limit").and_then(|text| text.trim().parse::<i128>().ok()) {
             Some(limit) => usize::try_from(limit.clamp(1, 1_000)).unwrap_or(1),
             None => 50,
         }
@@ -46,6 +46,12 @@ impl<'a> Query<'a> {
     /// `offset`: how many to skip; nobody has more than a million.
     pub(crate) fn offset(&self) -> Result<usize, Problem> {
         Ok(usize::try_from(self.count("offset")?.unwrap_or(0).min(1_000_000)).unwrap_or(0))
+    }
+
+    /// `limit` and `offset` of a list that is whole unless a limit is given: how many to skip, and how many to take at most.
+    pub(crate) fn page(&self) -> Result<(usize, usize), Problem> {
+        let limit = self.filled("limit").map_or(usize::MAX, |_| self.limit());
+        Ok((self.offset()?, limit))
     }
 
     /// A time in seconds, at most `max`.
@@ -106,11 +112,25 @@ mod tests {
 
     #[test]
     fn limits_are_clamped() {
-        for (text, limit) in
-            [("", 50), ("limit=abc", 50), ("limit=0", 1), ("limit=-5", 1), ("limit=99999", 1_000), ("limit=7", 7)]
-        {
+        for (text, limit) in [
+            ("", 50),
+            ("limit=abc", 50),
+            ("limit=0", 1),
+            ("limit=-5", 1),
+            ("limit=99999999999999999999", 1_000),
+            ("limit=7", 7),
+        ] {
             assert_eq!(Query::new(Some(text)).limit(), limit, "{text}");
         }
+    }
+
+    #[test]
+    fn a_page_is_all_unless_it_is_limited() {
+        let page = |text| Query::new(Some(text)).page().ok();
+        assert_eq!(page(""), Some((0, usize::MAX)));
+        assert_eq!(page("limit=2&offset=3"), Some((3, 2)));
+        assert_eq!(page("limit=x"), Some((0, 50)));
+        assert_eq!(page("offset=-1"), None);
     }
 
     #[test]

@@ -139,6 +139,19 @@ async fn figures_of_agents() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nodes_and_members_are_listed_in_pages() {
+    let server = Server::start().await;
+    let count = async |path: &str| server.get(path).await.json().as_array().expect("a list").len();
+    assert_eq!(count("/api/cluster/members").await, 1);
+    assert_eq!(count("/api/cluster/members?limit=0").await, 1, "a limit is at least 1");
+    assert_eq!(count("/api/cluster/members?offset=1").await, 0);
+    assert_eq!(count("/api/nodes?limit=5&offset=0").await, 0);
+    for path in ["/api/nodes?offset=-1", "/api/cluster/members?offset=x"] {
+        assert_eq!(server.get(path).await.status, 400, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_repeated_idempotency_key_gets_the_first_answer() {
     let server = Server::start().await;
     let headers = "idempotency-key: k1\r\n";

@@ -111,7 +111,10 @@ impl PythonProgram {
         let mut program = Self { host, settings };
         let directory = work.agent.directory.display().to_string();
         program.host.send(&json!({"type": "start", "contract": contract.to_json(), "directory": directory}));
-        let limit = work.assignment.startup_timeout;
+        // What the contract says counts; else the cluster's limit, or the worker's where that is shorter.
+        let granted = work.assignment.startup_timeout;
+        let own = program.settings.warmup_timeout.filter(|_| contract.startup_timeout.is_none());
+        let limit = own.map_or(granted, |own| own.min(granted));
         let mut wait = Wait::until(control.now() + limit.as_duration());
         let answer = program.host.answer(&mut wait, control, program.settings.output_bytes_max).await;
         let frame = match answer {

@@ -1,5 +1,7 @@
 //! Python agents.
 
+use std::time::Duration;
+
 use crate::support::{Controller, End, Node, Session, python, without_python};
 
 const HEADER: &str = "from atlas.runtime.base import AgentBase\n";
@@ -132,6 +134,26 @@ async fn start_up_that_fails_or_hangs_is_a_pool_error() {
     assert_eq!(fails(raising, "").await, "Pool error: no model");
     let hanging = "import time\nclass A(AgentBase):\n    async def on_startup(self):\n        time.sleep(600)\n    async def execute(self, d):\n        return {}\n";
     assert_eq!(fails(hanging, "  startup_timeout: 0.8\n").await, "Pool error: Agent py startup timed out (0.8s)");
+}
+
+#[tokio::test]
+async fn the_workers_limit_of_a_start_counts_where_the_contract_sets_none() {
+    if without_python() {
+        return;
+    }
+    let mut controller = Controller::start().await;
+    let limit = Duration::from_millis(300);
+    let node = Node::start_with(&controller, |options| options.warmup_timeout = Some(limit)).await;
+    let mut session = controller.welcomed(Vec::new()).await;
+    let slow = "import asyncio\nclass A(AgentBase):\n    async def on_startup(self):\n        await asyncio.sleep(3)\n    async def execute(self, d):\n        return {}\n";
+    let mut run = async |more: &str| {
+        let agent = controller.publish_owned(&python(&format!("{HEADER}{slow}"), more));
+        let assignment = controller.assignment(&agent, "{}");
+        session.run(&assignment).await
+    };
+    assert_eq!(run("").await.error(), "Pool error: Agent py startup timed out (0.3s)");
+    assert!(matches!(run("  startup_timeout: 60\n").await, End::Completed { .. }));
+    node.shutdown().await;
 }
 
 #[tokio::test]

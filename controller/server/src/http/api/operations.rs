@@ -26,6 +26,7 @@ const VIEW: Parameter = word("view", &["full"], "`full` adds the members that ar
 const CONSISTENCY: Parameter =
     word("consistency", &["stale"], "`stale` answers from what this controller has, without asking the others");
 const LIMIT: Parameter = query("limit", Kind::Lenient, "how many, 1 to 1000; 50 unless it is a number");
+const LIMIT_OF_ALL: Parameter = query("limit", Kind::Lenient, "how many, 1 to 1000; all unless given");
 const OFFSET: Parameter = query("offset", Kind::Whole, "how many to skip");
 const IDEMPOTENCY_KEY: Parameter = Parameter {
     name: "Idempotency-Key",
@@ -196,7 +197,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
                 Kind::Text,
                 "only versions with this text in name, description or a capability, whatever its case",
             ),
-            query("limit", Kind::Lenient, "how many, 1 to 1000; all unless given"),
+            LIMIT_OF_ALL,
             OFFSET,
             CONSISTENCY,
         ])
@@ -233,8 +234,8 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     .answers(&[ok("it is told in lists", &[Content::Json("Deprecated")])])
     .refuses(&[WRITE, BODY, &[UNKNOWN_AGENT]]),
     // Nodes.
-    get("listNodes", "/api/nodes", "Nodes with their hardware and what of it is free.")
-        .takes(&[CONSISTENCY])
+    get("listNodes", "/api/nodes", "Nodes by name, with their hardware and what of it is free.")
+        .takes(&[LIMIT_OF_ALL, OFFSET, CONSISTENCY])
         .answers(&[ok("the nodes", &[Content::List("Node")])])
         .refuses(&[READ]),
     get("getNode", "/api/nodes/{name}", "One node.")
@@ -291,7 +292,8 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     get("cluster", "/api/cluster", "Who leads, how far, how many voters answer, and the members.")
         .answers(&[ok("the cluster as this controller sees it", &[Content::Json("Cluster")])])
         .refuses(&[&[MALFORMED]]),
-    get("listMembers", "/api/cluster/members", "The members and how each is.")
+    get("listMembers", "/api/cluster/members", "The members by number, and how each is.")
+        .takes(&[LIMIT_OF_ALL, OFFSET])
         .answers(&[ok("the members", &[Content::List("Member")])])
         .refuses(&[&[MALFORMED]]),
     delete(
