@@ -6,6 +6,7 @@
 
 mod compose;
 mod scalar;
+mod shift;
 
 use serde_json::Value;
 

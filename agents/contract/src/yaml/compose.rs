@@ -6,10 +6,11 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
+use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StructureStyle, Tag};
 use serde_json::{Map, Value};
 
 use super::scalar::{self, Scalar, Type};
+use super::shift::Shifted;
 use super::{Budget, Document, Foreign, Place, YamlError};
 use crate::python;
 
@@ -33,6 +34,8 @@ type Pair = (Rc<Node>, Rc<Node>);
 /// A collection whose end has not come yet.
 struct Open {
     anchor: usize,
+    /// Written with brackets or braces.
+    flow: bool,
     place: Place,
     tag: CollectionTag,
     children: Vec<Rc<Node>>,
@@ -51,21 +54,35 @@ const CORE: &str = "tag:yaml.org,2002:";
 
 /// Reads the only document of `text`; an empty text is null.
 pub(super) fn compose(text: &str, budget: Budget) -> Result<Rc<Node>, YamlError> {
-    let mut composer = Composer { budget, nodes: 0, open: Vec::new(), anchors: HashMap::new(), root: None };
-    for next in Parser::new_from_str(text) {
-        let (event, span) = next.map_err(|error| YamlError::Syntax {
-            place: Place { line: error.marker().line(), column: error.marker().col() + 1 },
-            problem: error.info().to_owned(),
-        })?;
-        composer.event(event, span)?;
+    let mut text = Shifted::new(text);
+    loop {
+        match Composer::new(&text, budget).read() {
+            Ok(root) => return Ok(root),
+            Err(Stop::Error(error)) => return Err(error),
+            Err(Stop::TooFarLeft(at, error)) => {
+                if !text.shift(&at) {
+                    return Err(error);
+                }
+            }
+        }
     }
-    Ok(composer.root.unwrap_or_else(|| {
-        let place = Place { line: 1, column: 1 };
-        Rc::new(Node { kind: Kind::Scalar(Scalar::Json(Value::Null)), place })
-    }))
 }
 
-struct Composer {
+/// Why a text was not read to its end.
+enum Stop {
+    Error(YamlError),
+    /// A line stands where only the Python loader takes it.
+    TooFarLeft(Marker, YamlError),
+}
+
+impl From<YamlError> for Stop {
+    fn from(error: YamlError) -> Self {
+        Self::Error(error)
+    }
+}
+
+struct Composer<'t> {
+    text: &'t Shifted<'t>,
     budget: Budget,
     nodes: usize,
     open: Vec<Open>,
@@ -73,23 +90,62 @@ struct Composer {
     root: Option<Rc<Node>>,
 }
 
-impl Composer {
+impl<'t> Composer<'t> {
+    fn new(text: &'t Shifted<'t>, budget: Budget) -> Self {
+        Self { text, budget, nodes: 0, open: Vec::new(), anchors: HashMap::new(), root: None }
+    }
+
+    fn read(mut self) -> Result<Rc<Node>, Stop> {
+        for next in Parser::new_from_str(self.text.text()) {
+            let (event, span) = next.map_err(|error| self.stop(&error))?;
+            self.event(event, span)?;
+        }
+        Ok(self.root.unwrap_or_else(|| {
+            let place = Place { line: 1, column: 1 };
+            Rc::new(Node { kind: Kind::Scalar(Scalar::Json(Value::Null)), place })
+        }))
+    }
+
+    fn stop(&self, error: &ScanError) -> Stop {
+        let at = *error.marker();
+        let syntax = YamlError::Syntax { place: self.text.place(&at), problem: error.info().to_owned() };
+        let in_flow = self.open.last().is_some_and(|open| open.flow);
+        match error.info() {
+            "invalid indentation in multiline quoted scalar" | "invalid indentation in flow construct" => {
+                Stop::TooFarLeft(at, syntax)
+            }
+            "invalid indentation" if in_flow => Stop::TooFarLeft(at, syntax),
+            _ => Stop::Error(syntax),
+        }
+    }
+
+    /// A block's text that ends with the file, and not with a line, has no line break at its end.
+    fn block<'s>(&self, text: &'s str, style: ScalarStyle, span: &Span) -> &'s str {
+        let source = self.text.text();
+        let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+        let ends = is_block && !source.ends_with(['\n', '\r']) && span.end.byte_offset() == Some(source.len());
+        if ends { text.strip_suffix('\n').unwrap_or(text) } else { text }
+    }
+
     fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), YamlError> {
-        let place = Place { line: span.start.line(), column: span.start.col() + 1 };
+        let place = self.text.place(&span.start);
         match event {
             Event::DocumentStart(..) if self.root.is_some() => {
                 Err(meaning(place, "a second document; only one is read"))
             }
             Event::Scalar(text, style, anchor, tag) => {
+                let text = self.block(&text, style, &span);
                 let kind =
-                    Kind::Scalar(scalar(&text, style, tag.as_deref()).map_err(|problem| meaning(place, problem))?);
+                    Kind::Scalar(scalar(text, style, tag.as_deref()).map_err(|problem| meaning(place, problem))?);
                 self.add(Node { kind, place }, anchor)
             }
-            Event::SequenceStart(_, anchor, tag) => {
-                self.begin(anchor, place, collection(tag.as_deref(), CollectionTag::Sequence), tag.as_deref())
+            Event::SequenceStart(style, anchor, tag) => {
+                let kind = collection(tag.as_deref(), CollectionTag::Sequence);
+                self.begin(anchor, style, place, kind, tag.as_deref())
             }
-            Event::MappingStart(_, anchor, tag) => {
-                self.begin(anchor, place, collection(tag.as_deref(), CollectionTag::Mapping), tag.as_deref())
+            Event::MappingStart(style, anchor, tag) => {
+                let kind = collection(tag.as_deref(), CollectionTag::Mapping);
+                self.begin(anchor, style, place, kind, tag.as_deref())
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(),
             Event::Alias(anchor) => {
@@ -106,6 +162,7 @@ impl Composer {
     fn begin(
         &mut self,
         anchor: usize,
+        style: StructureStyle,
         place: Place,
         kind: Option<CollectionTag>,
         tag: Option<&Tag>,
@@ -117,7 +174,8 @@ impl Composer {
         if self.open.len() >= self.budget.depth_max {
             return Err(YamlError::Budget { what: "levels", max: self.budget.depth_max });
         }
-        self.open.push(Open { anchor, place, tag: kind, children: Vec::new() });
+        let flow = style == StructureStyle::Flow;
+        self.open.push(Open { anchor, flow, place, tag: kind, children: Vec::new() });
         Ok(())
     }
 

@@ -113,6 +113,35 @@ fn bomb(first: &str, then: impl Fn(char) -> String) -> String {
     text
 }
 
+/// As the Python loader takes them.
+#[test]
+fn lines_of_quoted_text_and_of_brackets_begin_anywhere() {
+    for (text, expected) in [
+        ("a:\n  b: \"one\n  two\"\n", json!({"a": {"b": "one two"}})),
+        ("a:\n  b: 'one\n\n two'\n  c: 1\n", json!({"a": {"b": "one\ntwo", "c": 1}})),
+        ("a:\n  b: [x,\n  y,\nz]\n  c: 1\n", json!({"a": {"b": ["x", "y", "z"], "c": 1}})),
+        ("a:\n  b: {\n  x: 1,\n  y: {z: \"q\nr\"}\n}\n", json!({"a": {"b": {"x": 1, "y": {"z": "q r"}}}})),
+    ] {
+        assert_eq!(load(text.as_bytes(), Budget::default()), Ok(expected), "{text}");
+    }
+    // Places are those of the text as it was given, and a block that is not indented is wrong still.
+    check("a:\n  b: [x,\n  y, *z]\n", &expect!["error: line 3, column 6: while parsing node, found unknown anchor"]);
+    check(
+        "a:\n   b: 1\n  c: 2\n",
+        &expect!["error: line 3, column 3: while parsing a block mapping, did not find expected key"],
+    );
+    let many = format!("a:\n  b: [\n{}x]", "x,\n".repeat(50_000));
+    assert!(load(many.as_bytes(), Budget::default()).is_err());
+}
+
+#[test]
+fn a_block_that_ends_with_the_file_ends_without_a_line_break() {
+    check("a: |\n  x\n  y", &expect![[r#"{"a":"x\ny"}"#]]);
+    check("a: >\n  x\n  y", &expect![[r#"{"a":"x y"}"#]]);
+    check("a: |\n  x\n", &expect![[r#"{"a":"x\n"}"#]]);
+    check("- |\n  x\n- y", &expect![[r#"["x\n","y"]"#]]);
+}
+
 fn nine(name: char) -> String {
     vec![format!("*{name}"); 9].join(",")
 }

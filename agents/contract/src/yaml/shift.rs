@@ -1,0 +1,53 @@
+//! Lines that stand too far to the left.
+//!
+//! The Python loader lets the lines of a quoted text, and those of `[…]` and `{…}`, begin anywhere. YAML 1.2, and with it the
+//! parser below, wants them deeper than what holds them. Such a line is moved to the right, where it means the same, and the
+//! text is read again.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use granit_parser::Marker;
+
+use super::Place;
+
+/// How far a line is moved: deeper than anything that people indent.
+const COLUMNS: usize = 200;
+
+/// Bytes that are read again at most: a text with many such lines is no contract.
+const READ_AGAIN_MAX: usize = 256 << 10;
+
+/// A text with the lines that were moved.
+pub(super) struct Shifted<'t> {
+    text: Cow<'t, str>,
+    lines: BTreeSet<usize>,
+    read_again: usize,
+}
+
+impl<'t> Shifted<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        Self { text: Cow::Borrowed(text), lines: BTreeSet::new(), read_again: 0 }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Where something is in the text as it was given.
+    pub(super) fn place(&self, at: &Marker) -> Place {
+        let moved = if self.lines.contains(&at.line()) { COLUMNS } else { 0 };
+        Place { line: at.line(), column: (at.col() + 1).saturating_sub(moved).max(1) }
+    }
+
+    /// Moves the line of `at`; false if that cannot help.
+    pub(super) fn shift(&mut self, at: &Marker) -> bool {
+        let Some(before) = at.byte_offset().and_then(|offset| self.text.get(..offset)) else { return false };
+        let start = before.rfind(['\n', '\r']).map_or(0, |end| end + 1);
+        self.read_again += self.text.len();
+        if self.read_again > READ_AGAIN_MAX || !self.lines.insert(at.line()) {
+            return false;
+        }
+        self.text.to_mut().insert_str(start, &" ".repeat(COLUMNS));
+        true
+    }
+}
