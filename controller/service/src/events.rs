@@ -118,8 +118,8 @@ pub enum Next {
     Changes(Vec<Change>),
     /// The reader is too slow: it has fallen behind what is in memory. Only for readers that asked for it.
     Behind,
-    /// The controller stops.
-    Stopped,
+    /// There will be no more: the controller stops, or the reader was to end here.
+    Over,
 }
 
 /// What a reader follows, from where.
@@ -129,6 +129,8 @@ pub struct Follow {
     pub job: Option<JobId>,
     /// Start after this event; none starts now.
     pub after: Option<EventSeq>,
+    /// End behind this event; none goes on.
+    pub through: Option<EventSeq>,
     /// Give [`Next::Behind`] rather than read from history.
     pub live_only: bool,
 }
@@ -138,6 +140,7 @@ pub struct Reader {
     shared: Arc<Shared>,
     latest: watch::Receiver<EventSeq>,
     cursor: EventSeq,
+    through: Option<EventSeq>,
     job: Option<JobId>,
     live_only: bool,
 }
@@ -155,8 +158,8 @@ impl Service {
         // A cursor ahead of all events is of another cluster, or made up: it starts now.
         let ahead = self.shared.handle.applied().event_seq().max(now);
         let cursor = follow.after.map_or(now, |after| if after > ahead { now } else { after });
-        let reader =
-            Reader { shared: self.shared.clone(), latest, cursor, job: follow.job, live_only: follow.live_only };
+        let Follow { job, through, live_only, .. } = follow;
+        let reader = Reader { shared: self.shared.clone(), latest, cursor, through, job, live_only };
         if reader.shared.events.after(cursor, 0).is_none() {
             reader.read_history(1).await?;
         }
@@ -184,7 +187,8 @@ impl Service {
         let state = self.state(Consistency::Linearizable).await?;
         let seq = state.event_seq();
         let job = self.job_in(caller, &state, id).await?;
-        let reader = self.follow(Follow { job: Some(id), after: Some(seq), live_only }).await?;
+        let follow = Follow { job: Some(id), after: Some(seq), live_only, ..Follow::default() };
+        let reader = self.follow(follow).await?;
         Ok(JobStream { so_far: told(&job, seq), reader })
     }
 }
@@ -229,6 +233,9 @@ impl Reader {
             if !changes.is_empty() {
                 return Ok(Next::Changes(changes));
             }
+            if self.through.is_some_and(|through| self.cursor >= through) {
+                return Ok(Next::Over);
+            }
             if moved {
                 continue;
             }
@@ -236,7 +243,7 @@ impl Reader {
                 // What left the memory is not in history yet: its writer is a moment behind.
                 self.shared.env.clock.sleep(HISTORY_INTERVAL).await;
             } else if self.latest.changed().await.is_err() {
-                return Ok(Next::Stopped);
+                return Ok(Next::Over);
             }
         }
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_raft::Leadership;
-use atlas_types::{Attempt, Job, JobId, MemberId};
+use atlas_types::{Attempt, ErrorKind, Job, JobId, MemberId};
 use futures::StreamExt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -166,17 +166,32 @@ impl LogReader {
     /// What the job tells that was not read before it ended; none if it goes on, with another attempt.
     async fn rest(&mut self) -> Option<Vec<ToldLine>> {
         self.source = Source::None;
-        let Ok(job) = self.service.log_owner(&self.caller, self.place.job).await else {
-            // Gone, or nobody can tell: there is no more to read here.
+        let job = match self.service.log_owner(&self.caller, self.place.job).await {
+            Ok(job) if job.status.is_terminal() => job,
+            Ok(_) => return self.later().await,
+            Err(error) => return self.unless_gone(&error).await,
+        };
+        match self.service.told(&job).await {
+            Ok(rest) => {
+                self.over = true;
+                Some(rest)
+            }
+            Err(error) => self.unless_gone(&error).await,
+        }
+    }
+
+    /// What is gone has no more lines. What nobody can tell at the moment is asked for again: a stream that ends is whole.
+    async fn unless_gone(&mut self, error: &Error) -> Option<Vec<ToldLine>> {
+        if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Gone) {
             self.over = true;
             return None;
-        };
-        if !job.status.is_terminal() {
-            self.wait().await;
-            return None;
         }
-        self.over = true;
-        self.service.told(&job).await.ok()
+        self.later().await
+    }
+
+    async fn later(&self) -> Option<Vec<ToldLine>> {
+        self.wait().await;
+        None
     }
 
     /// Waits a moment, or until leadership changes.

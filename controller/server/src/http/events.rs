@@ -1,6 +1,7 @@
 //! `/api/events` and `/api/jobs/{id}/events`: server-sent events and WebSockets over one stream (spec §16).
 
 use std::convert::Infallible;
+use std::fmt;
 use std::time::Duration;
 
 use atlas_service::{Caller, Change, Error, Follow, Next, Reader, Service, View, write_frame};
@@ -30,16 +31,52 @@ pub(crate) struct Feed {
     /// End after the change that ends the job.
     pub(crate) until_end: bool,
     /// Changes that go before what the reader gives.
-    pub(crate) first: Vec<Change>,
+    pub(crate) first: Vec<(Place, Change)>,
     pub(crate) env: atlas_env::Env,
     pub(crate) stop: watch::Receiver<bool>,
     over: bool,
 }
 
+/// Where a frame is in its stream: its id, with which a client goes on after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The number of the event; of what begins a job's stream that of the state which tells it.
+    seq: EventSeq,
+    /// How many of the frames that begin a job's stream were sent if there are more of them; else 0.
+    begun: usize,
+}
+
+impl Place {
+    fn behind(seq: EventSeq) -> Self {
+        Self { seq, begun: 0 }
+    }
+
+    /// What begins a job's stream shares one number, so all but the last say how many there were.
+    fn of_all(so_far: Vec<Change>) -> impl Iterator<Item = (Self, Change)> {
+        let count = so_far.len();
+        so_far.into_iter().zip(1..).map(move |(change, number)| {
+            let begun = if number < count { number } else { 0 };
+            (Self { seq: change.seq, begun }, change)
+        })
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (seq, begun) = text.trim().split_once('.').unwrap_or((text.trim(), "0"));
+        Some(Self { seq: EventSeq(seq.parse().ok()?), begun: begun.parse().ok()? })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seq: EventSeq(seq), begun } = self;
+        if *begun == 0 { write!(f, "{seq}") } else { write!(f, "{seq}.{begun}") }
+    }
+}
+
 /// What a stream sends next.
 pub(crate) enum Step {
-    /// Frames: number and JSON.
-    Frames(Vec<(EventSeq, Vec<u8>)>),
+    /// Frames: place and JSON.
+    Frames(Vec<(Place, Vec<u8>)>),
     /// Nothing happened for a while.
     Silence,
     /// The reader is too slow.
@@ -51,15 +88,15 @@ pub(crate) enum Step {
 /// `GET /api/events`.
 pub(crate) async fn all(door: &HttpDoor, request: &mut Request) -> Answer {
     let view = request.view();
-    let after = request.last_event_id().map(EventSeq);
+    let after = seen(request).map(|place| place.seq);
     if is_upgrade(request) {
-        let reader = door.service.follow(Follow { job: None, after: None, live_only: true }).await?;
+        let reader = door.service.follow(Follow { live_only: true, ..Follow::default() }).await?;
         return upgrade(door, request, Feed::new(door, reader, view)).await;
     }
     if !request.accepts_sse() {
         return Err(neither());
     }
-    let reader = door.service.follow(Follow { job: None, after, live_only: false }).await?;
+    let reader = door.service.follow(Follow { after, ..Follow::default() }).await?;
     Ok(sse(Feed::new(door, reader, view)))
 }
 
@@ -73,22 +110,29 @@ pub(crate) async fn job(door: &HttpDoor, caller: &Caller, request: &mut Request,
     let id = door.service.job_id(caller, id).await?;
     let stream = door.service.follow_job(caller, id, upgraded).await?;
     let ended = stream.so_far.last().is_some_and(|change| change.job.status.is_terminal());
+    let now = stream.reader.cursor();
     let mut feed = Feed { until_end: true, ..Feed::new(door, stream.reader, view) };
+    let so_far = Place::of_all(stream.so_far);
     if upgraded {
         // A socket tells what happens from now on; of an ended job it tells the end (spec §16).
-        feed.first = if ended { stream.so_far.into_iter().next_back().into_iter().collect() } else { Vec::new() };
+        feed.first = if ended { so_far.last().into_iter().collect() } else { Vec::new() };
         return upgrade(door, request, feed).await;
     }
-    match request.last_event_id().map(EventSeq) {
-        Some(after) if !ended || after < feed.reader.cursor() => {
-            feed.reader = door.service.follow(Follow { job: Some(id), after: Some(after), live_only: false }).await?;
+    match seen(request) {
+        // The beginning was broken off: the rest of it, as it is by now.
+        Some(Place { begun, .. }) if begun > 0 => feed.first = so_far.skip(begun).collect(),
+        // Of a job that has ended there is no more than what has happened by now, if anything.
+        Some(Place { seq, .. }) => {
+            let through = ended.then_some(now);
+            let follow = Follow { job: Some(id), after: Some(seq), through, live_only: false };
+            feed.reader = door.service.follow(follow).await?;
         }
-        _ => feed.first = stream.so_far,
+        None => feed.first = so_far.collect(),
     }
     if request.query().get("follow").as_deref() == Some("false") {
         let mut body = Vec::new();
         while !feed.first.is_empty() {
-            body.extend(feed.told_first().await?.iter().flat_map(|(seq, data)| event_frame(*seq, data)));
+            body.extend(feed.told_first().await?.iter().flat_map(|(place, data)| event_frame(*place, data)));
         }
         return Ok(sse_response(Body::from(body)));
     }
@@ -97,6 +141,11 @@ pub(crate) async fn job(door: &HttpDoor, caller: &Caller, request: &mut Request,
 
 fn neither() -> Problem {
     Problem::malformed("this is an event stream: upgrade to a WebSocket, or ask with 'Accept: text/event-stream'")
+}
+
+/// Where a client was that comes back.
+fn seen(request: &Request) -> Option<Place> {
+    Place::parse(&request.last_event()?)
 }
 
 fn is_upgrade(request: &Request) -> bool {
@@ -136,7 +185,7 @@ impl Feed {
     }
 
     /// The frames that go before what the reader gives.
-    async fn told_first(&mut self) -> Result<Vec<(EventSeq, Vec<u8>)>, Error> {
+    async fn told_first(&mut self) -> Result<Vec<(Place, Vec<u8>)>, Error> {
         let first = std::mem::take(&mut self.first);
         self.frames(first).await
     }
@@ -144,7 +193,7 @@ impl Feed {
     /// What to send next.
     pub(crate) async fn next(&mut self) -> Step {
         if !self.first.is_empty() {
-            let ended = self.first.iter().any(|change| change.job.status.is_terminal());
+            let ended = self.first.iter().any(|(_, change)| change.job.status.is_terminal());
             let told = self.told_first().await;
             return self.step(told, ended);
         }
@@ -160,11 +209,12 @@ impl Feed {
         match next {
             Ok(Next::Changes(changes)) => {
                 let ended = changes.iter().any(|change| change.job.status.is_terminal());
+                let changes = changes.into_iter().map(|change| (Place::behind(change.seq), change)).collect();
                 let frames = self.frames(changes).await;
                 self.step(frames, ended)
             }
             Ok(Next::Behind) => Step::Behind,
-            Ok(Next::Stopped) => Step::Over,
+            Ok(Next::Over) => Step::Over,
             Err(error) => {
                 tracing::warn!(%error, "an event stream ended early");
                 Step::Behind
@@ -172,7 +222,7 @@ impl Feed {
         }
     }
 
-    fn step(&mut self, frames: Result<Vec<(EventSeq, Vec<u8>)>, Error>, ended: bool) -> Step {
+    fn step(&mut self, frames: Result<Vec<(Place, Vec<u8>)>, Error>, ended: bool) -> Step {
         match frames {
             Ok(frames) => {
                 // Not before the last of its frames was made.
@@ -184,12 +234,12 @@ impl Feed {
     }
 
     /// The frames of changes; when they grow large, of the first of them, and the others come next.
-    async fn frames(&mut self, changes: Vec<Change>) -> Result<Vec<(EventSeq, Vec<u8>)>, Error> {
+    async fn frames(&mut self, changes: Vec<(Place, Change)>) -> Result<Vec<(Place, Vec<u8>)>, Error> {
         let mut frames = Vec::with_capacity(changes.len());
         let mut bytes = 0;
         let mut changes = changes.into_iter();
         while bytes < FRAMES_BYTES_MAX {
-            let Some(change) = changes.next() else { break };
+            let Some((place, change)) = changes.next() else { break };
             if self.view == View::Plain && !change.is_transition() {
                 continue;
             }
@@ -197,21 +247,21 @@ impl Feed {
             let mut data = Vec::with_capacity(1024);
             write_frame(&mut data, &shown, change.old_status, change.at, Some(change.change), self.view);
             bytes += data.len();
-            frames.push((change.seq, data));
+            frames.push((place, data));
         }
         self.first = changes.collect();
         Ok(frames)
     }
 }
 
-fn event_frame(seq: EventSeq, data: &[u8]) -> Vec<u8> {
-    sse_frame(seq.0, "job", data)
+fn event_frame(place: Place, data: &[u8]) -> Vec<u8> {
+    sse_frame(place, "job", data)
 }
 
 fn sse(feed: Feed) -> Response {
     let frames = stream::unfold(feed, |mut feed| async move {
         let bytes = match feed.next().await {
-            Step::Frames(frames) => frames.iter().flat_map(|(seq, data)| event_frame(*seq, data)).collect(),
+            Step::Frames(frames) => frames.iter().flat_map(|(place, data)| event_frame(*place, data)).collect(),
             Step::Silence => b": alive\n\n".to_vec(),
             Step::Behind | Step::Over => return None,
         };
@@ -227,4 +277,14 @@ pub(crate) fn sse_response(body: Body) -> Response {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
+}
+
+#[test]
+fn a_place_is_read_as_it_is_told() {
+    for text in ["7", "7.1"] {
+        assert_eq!(Place::parse(text).map(|place| place.to_string()).as_deref(), Some(text));
+    }
+    for text in ["", "x", "7.", ".1", "-7", "7.1.1"] {
+        assert_eq!(Place::parse(text), None, "{text}");
+    }
 }

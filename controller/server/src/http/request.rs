@@ -1,7 +1,6 @@
 //! A request as handlers read it.
 
 use std::net::IpAddr;
-use std::str::FromStr;
 
 use atlas_service::{Consistency, View};
 use atlas_types::{RequestId, Seq, TraceContext};
@@ -124,11 +123,6 @@ impl Request {
     }
 
     /// `Last-Event-ID`, or `?after=` for clients that cannot set headers.
-    pub(crate) fn last_event_id(&self) -> Option<u64> {
-        u64::from_str(self.last_event()?.trim()).ok()
-    }
-
-    /// The same as it stands, for streams whose events have ids of another form.
     pub(crate) fn last_event(&self) -> Option<String> {
         self.header("last-event-id").map(str::to_owned).or_else(|| self.query().filled("after"))
     }

@@ -84,6 +84,26 @@ async fn the_stream_of_an_ended_job_tells_its_life_and_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_jobs_stream_is_taken_up_where_it_broke() {
+    let server = Server::start().await;
+    let id = server.submit(r#"{"agent": "ghost"}"#).await;
+    server.get(&format!("/api/jobs/{id}/wait")).await;
+    let told = async |last: &str| {
+        let headers = format!("accept: text/event-stream\r\n{last}");
+        let body = server.send("GET", &format!("/api/jobs/{id}/events?view=full"), &headers, b"").await.body;
+        let field = |name: &str| body.lines().filter_map(|line| line.strip_prefix(name)).map(str::to_owned).collect();
+        let (ids, data): (Vec<String>, Vec<String>) = (field("id: "), field("data: "));
+        (ids, data)
+    };
+    let (ids, data) = told("").await;
+    assert_eq!(data.len(), 3, "submitted, running, failed: {data:?}");
+    for (place, last) in ids.iter().enumerate() {
+        let (_, rest) = told(&format!("last-event-id: {last}\r\n")).await;
+        assert_eq!(rest, data[place + 1..], "behind {last} of {ids:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_socket_gets_frames_and_is_closed_after_the_end() {
     let server = Server::start().await;
     let mut all = TcpStream::connect(server.addr()).await.expect("connects");
