@@ -9,6 +9,7 @@ mod remote;
 mod token;
 mod view;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Env;
@@ -16,6 +17,7 @@ use atlas_raft::{Handle, Leadership, Peer};
 use atlas_service::{Caller, Error, Service};
 use atlas_types::{JoinKind, MemberId};
 use atlas_wire::proto::peer::v1 as wire;
+use tokio::sync::Mutex;
 
 use crate::options::Mode;
 
@@ -33,6 +35,8 @@ pub(crate) struct Cluster {
     service: Service,
     env: Env,
     mode: Mode,
+    /// Held while a controller is taken in: of two that want one name at once, the second finds the first.
+    joining: Arc<Mutex<()>>,
 }
 
 /// What is to change, once it is clear at which member.
@@ -45,7 +49,7 @@ enum Change {
 impl Cluster {
     /// The cluster of a controller.
     pub(crate) fn new(service: Service, mode: Mode, env: Env) -> Self {
-        Self { service, env, mode }
+        Self { service, env, mode, joining: Arc::default() }
     }
 
     /// What this member has of what a voter must have.

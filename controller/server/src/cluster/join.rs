@@ -40,6 +40,8 @@ impl Cluster {
         if request.feature_level < level.0 {
             return Err(status_of(&Error::TooOld { needed: level, known: Level(request.feature_level) }));
         }
+        // A leader that takes over finds in its log whatever the one before it began.
+        let _turn = self.joining.lock().await;
         let view = handle.members();
         let known = |label: &str| view.members.iter().find(|member| member.peer.label() == label);
         // One that asks again is a learner still: whoever votes under this name is another one, also if it was at this address.
@@ -51,6 +53,14 @@ impl Cluster {
         let caller = Caller { principal: Principal::cluster(), ..Caller::local(Door::Peer) };
         let member = self.service.join_member(&caller, token.hash(), above, request_id).await;
         let member = member.map_err(|error| status_of(&error))?;
+        // One that crashed on its way in, and came back with another token, was a learner by another number.
+        let before = |other: &&MemberView| {
+            other.role == Role::Learner && other.peer.address == request.peer && other.peer.member != member
+        };
+        for other in view.members.iter().filter(before).map(|other| other.peer.member) {
+            handle.remove(other).await.map_err(|error| status_of(&error.into()))?;
+            tracing::info!(member = %other, "a learner that comes again as another one was removed");
+        }
         let name = if request.name.is_empty() { format!("c{member}") } else { request.name };
         let known = Member { name: name.clone(), peer: request.peer, worker: request.worker, http: request.http };
         handle.add_learner(member, known).await.map_err(|error| status_of(&error.into()))?;
