@@ -126,6 +126,8 @@ pub(crate) struct Parts {
     pub(crate) own: Member,
     pub(crate) addresses: Addresses,
     pub(crate) disk: watch::Receiver<Disk>,
+    /// The feature level that this member says it knows.
+    pub(crate) level: Level,
     pub(crate) env: Env,
 }
 
@@ -136,6 +138,7 @@ pub(crate) struct Group {
     log: Log,
     cluster_id: u128,
     own: Arc<Member>,
+    level: Level,
     env: Env,
     addresses: Addresses,
     /// What the others told, by number.
@@ -156,11 +159,11 @@ impl std::fmt::Debug for Group {
 impl Group {
     /// The group of a member that starts.
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { raft, log, own, addresses, disk, env } = parts;
+        let Parts { raft, log, own, addresses, disk, level, env } = parts;
         let (met, changing) = (Arc::default(), Arc::default());
         let doubt = Arc::new(watch::Sender::new(None));
         let cluster_id = log.cluster_id();
-        Self { raft, log, cluster_id, own: Arc::new(own), env, addresses, met, doubt, disk, changing }
+        Self { raft, log, cluster_id, own: Arc::new(own), level, env, addresses, met, doubt, disk, changing }
     }
 
     fn id(&self) -> MemberId {
@@ -222,7 +225,7 @@ impl Group {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
         Status {
-            level: Level::CURRENT,
+            level: self.level,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             term: metrics.current_term,
             last_index: metrics.last_log_index.unwrap_or_default(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use atlas_types::{EventSeq, MemberId};
+use atlas_types::{EventSeq, Level, MemberId};
 
 use crate::log;
 use crate::member::Member;
@@ -23,6 +23,8 @@ pub struct Options {
     pub own: Member,
     /// True for a member that a group has taken in: it never forms one of its own, its leader will reach it.
     pub joins: bool,
+    /// The feature level that this member says it knows: that of the program, or a lower one, which its group then does not leave.
+    pub level: Level,
     /// The members that form a new group. Read on the very first start only; empty means this member alone.
     pub members: BTreeMap<MemberId, Member>,
     /// Sizes of the log.
@@ -60,6 +62,7 @@ impl Options {
             cluster_id: None,
             own: Member::default(),
             joins: false,
+            level: Level::CURRENT,
             members: BTreeMap::new(),
             log: log::Limits::default(),
             queue_max: 16_384,

@@ -176,6 +176,7 @@ impl Running {
             own: options.own.clone(),
             addresses,
             disk: disk.clone(),
+            level: options.level,
             env: env.clone(),
         });
         let door = PeerDoor {

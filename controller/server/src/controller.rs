@@ -137,6 +137,7 @@ impl Controller {
             member: who.member,
             cluster_id: who.cluster_id,
             joins: who.joins,
+            level: options.level,
             own,
             session_ttl: options.session_ttl,
             history_from: *history.synced().borrow(),

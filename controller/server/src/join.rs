@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_raft::{Identity, Member};
-use atlas_types::{Level, MemberId};
+use atlas_types::MemberId;
 use atlas_wire::proto::peer::v1 as wire;
 use tonic::{Code, Status};
 
@@ -98,7 +98,7 @@ pub(crate) async fn identify(options: &Options, own: &Member, env: &Env) -> Resu
         }
     };
     let Member { name, peer, worker, http } = own.clone();
-    let feature_level = Level::CURRENT.0;
+    let feature_level = options.level.0;
     let request = wire::JoinRequest { token, request_id, name, peer, worker, http, feature_level, forwarded: false };
     let wire::JoinResponse { cluster_id, member_id, name } = ask(&options.join, request, env).await?;
     let cluster_id: [u8; 16] = cluster_id.as_ref().try_into().map_err(|_| JoinError::Malformed)?;

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use atlas_raft::SpaceLimits;
 use atlas_service::Limits;
+use atlas_types::Level;
 
 pub use load::{Loaded, OptionsError, command, load};
 pub use table::{OPTIONS, OptionRow, reference};
@@ -57,6 +58,8 @@ pub struct Options {
     pub token: Option<String>,
     /// What the controller says of itself.
     pub mode: Mode,
+    /// The feature level that the controller says it knows: that of the program, or a lower one.
+    pub level: Level,
     /// How long a worker's session lives after its last renewal.
     pub session_ttl: Duration,
     /// Rules of the whole cluster.
@@ -99,6 +102,7 @@ impl Options {
             join: Vec::new(),
             token: None,
             mode: Mode::Production,
+            level: Level::CURRENT,
             session_ttl: Duration::from_secs(10),
             rules: Rules::default(),
             events_kept: 1_000_000,

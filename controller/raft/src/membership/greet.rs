@@ -85,7 +85,7 @@ impl Group {
         let request = wire::HelloRequest {
             cluster_id: self.cluster_id.to_be_bytes().to_vec().into(),
             member_id: self.id().0,
-            feature_level: Level::CURRENT.0,
+            feature_level: self.level.0,
             info: Some((*self.own).clone().into()),
             status: Some(self.status().into()),
         };
@@ -133,7 +133,7 @@ impl Group {
         wire::HelloResponse {
             cluster_id: self.cluster_id.to_be_bytes().to_vec().into(),
             member_id: self.id().0,
-            feature_level: Level::CURRENT.0,
+            feature_level: self.level.0,
             leader_id: view.leader.map_or(0, |leader| leader.0),
             info: Some((*self.own).clone().into()),
             status: Some(self.status().into()),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use atlas_env::{Env, Task};
 use atlas_types::{
-    ClusterConfig, Command, ConfigureCluster, Door, MemberId, Namespace, Origin, Principal, Request, RequestId,
+    ClusterConfig, Command, ConfigureCluster, Door, Level, MemberId, Namespace, Origin, Principal, Request, RequestId,
 };
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -39,6 +39,11 @@ struct Running {
 impl Running {
     /// Starts a member on an address of its own.
     async fn start(dir: &TempDir, member: u64, disk: SimDisk) -> Self {
+        Self::start_knowing(dir, member, disk, Level::CURRENT).await
+    }
+
+    /// The same for one that says it knows this level.
+    async fn start_knowing(dir: &TempDir, member: u64, disk: SimDisk, level: Level) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let own = Member {
             name: format!("m{member}"),
@@ -50,6 +55,7 @@ impl Running {
             cluster_id: Some(7),
             history: false,
             joins: member > 1,
+            level,
             own,
             ..Options::new(dir.path().join(member.to_string()))
         };
@@ -172,6 +178,25 @@ async fn one_member_becomes_five_and_three_again_while_it_works() {
     let last = writing.join().await.expect("every write was acknowledged");
     all_have(&members, last).await;
     for member in members {
+        member.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_group_stays_at_the_level_of_the_member_that_knows_least() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let first = Running::start_knowing(&dir, 1, SimDisk::default(), Level(2)).await;
+    until(|| leads(&first.handle)).await;
+    let level = |member: &Running| member.handle.applied().level();
+    until(|| level(&first) == Level(2)).await;
+    let second = Running::start(&dir, 2, SimDisk::default()).await;
+    take_in(&first.handle, &second).await;
+    for member in [&first, &second] {
+        until(|| member.handle.level_of_all() == Some(Level(2))).await;
+    }
+    soon(first.handle.propose(vec![set(1)])).await.expect("acknowledged");
+    assert_eq!(level(&first), Level(2));
+    for member in [first, second] {
         member.stop().await;
     }
 }
@@ -304,7 +329,7 @@ async fn members_know_how_the_others_are() {
     let dir = tempfile::tempdir().expect("temporary directory");
     let members = group(&dir, 1).await;
     for member in &members {
-        until(|| member.handle.level_of_all() == Some(atlas_types::Level::CURRENT)).await;
+        until(|| member.handle.level_of_all() == Some(Level::CURRENT)).await;
         let view = member.handle.members();
         let names: BTreeMap<_, _> = view.members.iter().map(|view| (view.peer.member.0, &*view.peer.name)).collect();
         assert_eq!(names, BTreeMap::from([(1, "m1"), (2, "m2")]));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use atlas_types::Level;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::table::{OPTIONS, OptionRow};
@@ -226,6 +227,9 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
         if let Some(duration) = duration(text(key)) {
             *target = duration;
         }
+    }
+    if let Ok(level) = text("level-max").parse() {
+        options.level = options.level.min(Level(level));
     }
     options.rules = Rules {
         jobs_active_max: text("queue.max-size").parse().ok(),

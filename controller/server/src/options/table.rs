@@ -158,6 +158,14 @@ pub const OPTIONS: &[OptionRow] = &[
     ),
     row("token-file", "token-file", "ATLAS_TOKEN_FILE", Form::Text, "", "A file that holds the token to join with."),
     row(
+        "level-max",
+        "level-max",
+        "ATLAS_LEVEL_MAX",
+        Form::Count,
+        "",
+        "The highest feature level of a cluster that this controller belongs to. Unset is that of the program; at the level of the program before, an upgrade can still be undone.",
+    ),
+    row(
         "package.max",
         "package-max",
         "ATLAS_PACKAGE_MAX",
