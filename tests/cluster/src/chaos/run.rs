@@ -17,15 +17,16 @@ use super::fault::Became;
 use super::journal::{Journal, Outcome};
 use super::rig::{CLIENTS, Rig, hosts};
 use super::scenario::Scenario;
-use super::survey::{self, Survey};
+use super::survey::{self, Known, Survey};
 use super::verdict::Verdict;
 use super::workload::{Client, Shared};
 use crate::machine::Machine;
 use crate::net::Network;
 use crate::rng::Rng;
 
-/// Everything that waits for nobody ends within this once all is healed.
-const CALM: Duration = Duration::from_secs(60);
+/// Everything that waits for nobody ends within this once all is healed. It takes a second or two; a machine that is denied most of
+/// its time may take minutes, and what would never end is not there after those either.
+const CALM: Duration = Duration::from_secs(240);
 
 /// How long the next fault waits for a cluster that has not recovered.
 const RECOVERY: Duration = Duration::from_secs(10);
@@ -163,10 +164,24 @@ fn survey(rig: &Rig) -> Result<Vec<Survey>, String> {
     let one = async |machine: &Machine, http: &Http| {
         let (name, at) = (machine.name().to_owned(), machine.http());
         let jobs = survey::jobs(http, at).await.map_err(|error| format!("the jobs of {name}: {error}"))?;
-        let events = survey::events(&env, http, at).await.map_err(|error| format!("the events of {name}: {error}"))?;
-        Ok(Survey { name, jobs, events })
+        let known = Known { jobs: &jobs, seq: 0 };
+        let events = survey::events(&env, http, at, &known).await;
+        let events = events.map_err(|error| format!("the events of {name}: {error}"))?;
+        Ok::<_, String>(Survey { name, jobs, events })
     };
-    rig.ask(async |http| join_all(rig.controllers.iter().map(|machine| one(machine, http))).await).into_iter().collect()
+    rig.ask(async |http| {
+        let all = join_all(rig.controllers.iter().map(|machine| one(machine, http))).await;
+        let mut all = all.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let last = |survey: &Survey| survey.events.last().map_or(0, |change| change.seq);
+        let seq = all.iter().map(last).max().unwrap_or(0);
+        // What one of them told, the others have to tell as well.
+        for (survey, machine) in all.iter_mut().zip(&rig.controllers).filter(|(survey, _)| last(survey) < seq) {
+            let known = Known { jobs: &survey.jobs, seq };
+            let events = survey::events(&env, http, machine.http(), &known).await;
+            survey.events = events.map_err(|error| format!("the events of {}: {error}", survey.name))?;
+        }
+        Ok(all)
+    })
 }
 
 /// Reports that controllers refused since their last start because the lease was not the current one.

@@ -19,6 +19,9 @@ const TRIES: usize = 3;
 /// How long an event stream is silent when everything was told.
 const SILENCE: Duration = Duration::from_millis(1500);
 
+/// How long one is waited for that has not told what is known.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+
 /// What a controller tells.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Survey {
@@ -71,22 +74,44 @@ async fn page(http: &Http, at: SocketAddr, path: &str) -> Result<Value, String> 
     Err(last)
 }
 
-/// All events of a controller from the first one.
-pub(crate) async fn events(env: &Env, http: &Http, at: SocketAddr) -> Result<Vec<Change>, String> {
+/// All events of a controller from the first one. A stream has no end: it is over when it is silent and tells what is `known`, or when
+/// it is silent for so long that what is missing will not come.
+pub(crate) async fn events(env: &Env, http: &Http, at: SocketAddr, known: &Known<'_>) -> Result<Vec<Change>, String> {
     let mut answer = http.stream(at, "/api/events?view=full", 0).await?;
-    let mut text = Vec::new();
+    let (mut text, mut changes) = (Vec::new(), Vec::new());
     loop {
+        let patience = if known.is_told(&changes) { SILENCE } else { SILENCE_MAX };
         let piece = tokio::select! {
             piece = answer.chunk() => piece.map_err(|error| error.to_string())?,
-            () = env.clock.sleep(SILENCE) => None,
+            () = env.clock.sleep(patience) => None,
         };
-        match piece {
-            Some(piece) => text.extend_from_slice(&piece),
-            None => break,
-        }
+        let Some(piece) = piece else { return Ok(changes) };
+        text.extend_from_slice(&piece);
+        // Whole frames only: a piece may end in the midst of one.
+        let Some(whole) = text.windows(2).rposition(|pair| pair == b"\n\n") else { continue };
+        let rest = text.split_off(whole + 2);
+        let frames = String::from_utf8(std::mem::replace(&mut text, rest)).map_err(|error| error.to_string())?;
+        let frames = frames.split("\n\n").filter(|frame| frame.lines().any(|line| line.starts_with("data:")));
+        changes.extend(frames.map(change).collect::<Result<Vec<_>, _>>()?);
     }
-    let text = String::from_utf8(text).map_err(|error| error.to_string())?;
-    text.split("\n\n").filter(|frame| frame.lines().any(|line| line.starts_with("data:"))).map(change).collect()
+}
+
+/// What a stream of events must have told before its silence means that it is over. A busy machine is silent for seconds.
+#[derive(Debug)]
+pub(crate) struct Known<'a> {
+    /// The last status of these jobs.
+    pub(crate) jobs: &'a BTreeMap<String, Value>,
+    /// The event of this number.
+    pub(crate) seq: u64,
+}
+
+impl Known<'_> {
+    fn is_told(&self, changes: &[Change]) -> bool {
+        let reached = changes.last().map_or(0, |change| change.seq) >= self.seq;
+        let last: BTreeMap<&str, &str> = changes.iter().map(|change| (&*change.job, &*change.new)).collect();
+        let is_told = |(id, job): (&String, &Value)| last.get(id.as_str()).copied() == job["status"].as_str();
+        reached && self.jobs.iter().all(is_told)
+    }
 }
 
 fn change(frame: &str) -> Result<Change, String> {
@@ -108,6 +133,24 @@ fn change(frame: &str) -> Result<Change, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn silence_means_nothing_before_what_is_known_was_told() {
+        let change = |seq, new: &str| Change {
+            seq,
+            job: "j".to_owned(),
+            change: "ended".to_owned(),
+            old: "running".to_owned(),
+            new: new.to_owned(),
+            attempt: 1,
+        };
+        let jobs = BTreeMap::from([("j".to_owned(), serde_json::json!({"status": "completed"}))]);
+        let known = |seq| Known { jobs: &jobs, seq };
+        assert!(!known(0).is_told(&[]));
+        assert!(!known(0).is_told(&[change(6, "running")]));
+        assert!(known(7).is_told(&[change(6, "running"), change(7, "completed")]));
+        assert!(!known(8).is_told(&[change(7, "completed")]));
+    }
 
     #[test]
     fn a_frame_is_read() {

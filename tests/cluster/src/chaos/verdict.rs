@@ -36,6 +36,11 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// That of a run which showed nothing.
+    pub fn void(reason: String) -> Self {
+        Self { void: Some(reason), ..Self::default() }
+    }
+
     /// All calls.
     pub fn operations(&self) -> u64 {
         self.done + self.refused + self.unknown
