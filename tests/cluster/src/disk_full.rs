@@ -3,17 +3,16 @@
 //! Needs a file system of a fixed size, so the right to mount one; without it the test says so and leaves it to its twin on a
 //! simulated disk (`atlas-raft`, `tests::faults`).
 
-use std::fs::{self, File};
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 
 use atlas_package::pack;
-use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use serde_json::json;
 
 use crate::api::Api;
 use crate::pair::{Controller, worker};
 use crate::patience::eventually_async;
+use crate::small::Small;
 use crate::{Agent, write_agent};
 
 const QUICK: Agent<'static> =
@@ -28,42 +27,6 @@ while [ ! -e "$gate" ]; do sleep 0.05; done
 printf '{"passed": true}'"#,
 };
 
-/// A small file system in memory, gone at the end.
-struct Small(PathBuf);
-
-impl Small {
-    fn mount(at: PathBuf, mib: u64) -> Result<Self, nix::Error> {
-        fs::create_dir_all(&at).expect("a folder");
-        let size = format!("size={mib}m");
-        mount(Some("small"), &at, Some("tmpfs"), MsFlags::empty(), Some(size.as_str()))?;
-        Ok(Self(at))
-    }
-
-    fn filler(&self) -> PathBuf {
-        self.0.join("filler")
-    }
-
-    /// Takes what is free, but for `left` bytes.
-    fn fill(&self, left: usize) {
-        let mut filler = File::options().append(true).create(true).open(self.filler()).expect("a file");
-        let block = vec![1; 64 << 10];
-        while filler.write_all(&block).is_ok() {}
-        let len = filler.metadata().expect("readable").len();
-        filler.set_len(len.saturating_sub(left as u64)).expect("shortened");
-    }
-
-    fn free(&self) {
-        fs::remove_file(self.filler()).expect("removed");
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        // Detached, since a process that was killed may hold it for a moment longer.
-        let _ = umount2(&self.0, MntFlags::MNT_DETACH);
-    }
-}
-
 async fn room(api: &Api, wanted: &str) {
     eventually_async("the controller sees its disk", async || {
         let cluster = api.get("/api/cluster").await;
@@ -75,18 +38,8 @@ async fn room(api: &Api, wanted: &str) {
 #[tokio::test]
 async fn a_full_disk_refuses_new_work_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a folder");
-    let small = match Small::mount(folder.path().join("small"), 64) {
-        Ok(small) => small,
-        Err(error) => {
-            #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-            {
-                eprintln!(
-                    "SKIPPED a_full_disk_refuses_new_work_and_nothing_else: nothing can be mounted here: {error}"
-                );
-            }
-            return;
-        }
-    };
+    let test = "a_full_disk_refuses_new_work_and_nothing_else";
+    let Some(small) = Small::mount(test, folder.path().join("small"), 64) else { return };
     for agent in [&QUICK, &GATED] {
         write_agent(folder.path(), agent);
     }

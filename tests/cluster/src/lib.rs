@@ -27,9 +27,17 @@ mod backup;
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod crashed_change;
+#[cfg(test)]
 mod damage;
 #[cfg(test)]
 mod disk_full;
+#[cfg(test)]
+mod follower;
+#[cfg(test)]
+mod following;
+#[cfg(test)]
+mod full_member;
 #[cfg(test)]
 mod in_doubt;
 #[cfg(test)]
@@ -41,11 +49,23 @@ mod membership;
 #[cfg(test)]
 mod openapi;
 #[cfg(test)]
+mod operating;
+#[cfg(test)]
+mod parallel_changes;
+#[cfg(test)]
 mod reload;
+#[cfg(test)]
+mod rolling;
+#[cfg(test)]
+mod small;
 #[cfg(test)]
 mod spawn;
 #[cfg(test)]
 mod store;
+#[cfg(test)]
+mod stream;
+#[cfg(test)]
+mod trio;
 #[cfg(test)]
 mod upgrade;
 

@@ -1,7 +1,7 @@
 //! Controllers of one cluster as processes on loopback, and clients that keep submitting to whichever answers.
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,6 +26,9 @@ const ANSWER_MAX: Duration = Duration::from_secs(8);
 pub(crate) struct Member {
     pub(crate) name: &'static str,
     data: PathBuf,
+    /// What runs on its data, and with which arguments in every life.
+    program: PathBuf,
+    always: Vec<String>,
     process: Option<Process>,
     pub(crate) http: SocketAddr,
     pub(crate) workers: SocketAddr,
@@ -33,6 +36,21 @@ pub(crate) struct Member {
 }
 
 impl Member {
+    /// One that does not run yet, with its data under `folder`.
+    pub(crate) fn prepared(folder: &Path, name: &'static str) -> Self {
+        let free = SocketAddr::from(([127, 0, 0, 1], 0));
+        Self {
+            name,
+            data: folder.join(name),
+            program: program("atlas-controller"),
+            always: Vec::new(),
+            process: None,
+            http: free,
+            workers: free,
+            peers: free,
+        }
+    }
+
     /// Starts the first controller of a cluster on free ports, with its data under `folder`.
     pub(crate) fn first(folder: &Path, name: &'static str) -> Self {
         Self::first_with(folder, name, &[])
@@ -40,40 +58,78 @@ impl Member {
 
     /// The same with more arguments, which it has in this life only.
     pub(crate) fn first_with(folder: &Path, name: &'static str, more: &[&str]) -> Self {
-        let more: Vec<String> = more.iter().map(|&word| word.to_owned()).collect();
-        Self::start_at(folder.join(name), name, [SocketAddr::from(([127, 0, 0, 1], 0)); 3], &more)
-    }
-
-    /// Whether it wrote this to stderr.
-    pub(crate) fn said(&self, text: &str) -> bool {
-        self.process.as_ref().is_some_and(|process| process.text().contains(text))
+        let mut member = Self::prepared(folder, name);
+        member.restart_with(more);
+        member
     }
 
     /// Starts a controller that joins the cluster of `member` with a token.
     pub(crate) fn joining(folder: &Path, name: &'static str, member: &Self, token: &str) -> Self {
-        let more = ["--join", &member.peers.to_string(), "--token", token].map(str::to_owned);
-        Self::start_at(folder.join(name), name, [SocketAddr::from(([127, 0, 0, 1], 0)); 3], &more)
+        Self::joining_with(folder, name, member, token, &[])
+    }
+
+    /// The same with more arguments, which it has in this life only.
+    pub(crate) fn joining_with(folder: &Path, name: &'static str, member: &Self, token: &str, more: &[&str]) -> Self {
+        let join = ["--join", &member.peers.to_string(), "--token", token];
+        Self::first_with(folder, name, &[&join, more].concat())
+    }
+
+    /// Starts a controller and does not wait for it, so that its ports are chosen before; it has these arguments in this life only.
+    pub(crate) fn begins(folder: &Path, name: &'static str, more: &[&str]) -> Self {
+        let mut member = Self::prepared(folder, name);
+        let free = [member.http, member.workers, member.peers].map(|any| TcpListener::bind(any).expect("a free port"));
+        let [http, workers, peers] = free.each_ref().map(|port| port.local_addr().expect("bound"));
+        (member.http, member.workers, member.peers) = (http, workers, peers);
+        drop(free);
+        member.begin(more);
+        member
     }
 
     /// Starts a controller that nobody takes in, and waits until it says so.
     pub(crate) fn asking_in_vain(folder: &Path, name: &'static str, more: &[&str]) -> Self {
-        let (data, free) = (folder.join(name), [SocketAddr::from(([127, 0, 0, 1], 0)); 3]);
-        let more: Vec<String> = more.iter().map(|&word| word.to_owned()).collect();
-        let mut process = Process::start(&mut command(&data, name, free, &more));
+        let mut member = Self::begins(folder, name, more);
         let waits = "no member has taken this controller in yet";
-        process.says("nobody takes it in", |text| text.contains(waits).then_some(()));
-        let [http, workers, peers] = free;
-        Self { name, data, process: Some(process), http, workers, peers }
+        member.process_mut().says("nobody takes it in", |text| text.contains(waits).then_some(()));
+        member
     }
 
-    fn start_at(data: PathBuf, name: &'static str, [http, workers, peers]: [SocketAddr; 3], more: &[String]) -> Self {
-        let mut process = Process::start(&mut command(&data, name, [http, workers, peers], more));
-        let [http, workers, peers] = process.says("the controller has started", |text| {
+    /// From its next start on it runs this program, with these arguments in every life.
+    pub(crate) fn runs_program(&mut self, program: PathBuf, always: &[&str]) {
+        self.program = program;
+        self.always = always.iter().map(|&word| word.to_owned()).collect();
+    }
+
+    fn begin(&mut self, more: &[&str]) {
+        assert!(self.process.is_none(), "{} runs", self.name);
+        let mut command = Command::new(&self.program);
+        command.arg("--data-dir").arg(&self.data).args(["--log", "info", "--name", self.name]);
+        command.args(["--queue-max-size", "1000000", "--http-listen", &self.http.to_string()]);
+        command.args(["--worker-listen", &self.workers.to_string(), "--peer-listen", &self.peers.to_string()]);
+        self.process = Some(Process::start(command.args(&self.always).args(more)));
+    }
+
+    fn process_mut(&mut self) -> &mut Process {
+        self.process.as_mut().expect("it runs")
+    }
+
+    /// Waits until it serves, and notes its ports.
+    pub(crate) fn has_started(&mut self) {
+        let [http, workers, peers] = self.process_mut().says("the controller has started", |text| {
             let line = text.lines().find(|line| line.contains("controller started"))?;
             let field = |name: &str| line.split_whitespace().find_map(|word| word.strip_prefix(name)?.parse().ok());
             Some([field("http=")?, field("workers=")?, field("peers=")?])
         });
-        Self { name, data, process: Some(process), http, workers, peers }
+        (self.http, self.workers, self.peers) = (http, workers, peers);
+    }
+
+    /// Whether it was started and neither killed nor stopped.
+    pub(crate) fn runs(&self) -> bool {
+        self.process.is_some()
+    }
+
+    /// Whether it wrote this to stderr.
+    pub(crate) fn said(&self, text: &str) -> bool {
+        self.text().contains(text)
     }
 
     /// What it wrote to stderr so far.
@@ -91,6 +147,21 @@ impl Member {
         self.process.take().expect("it runs").end(Signal::SIGTERM)
     }
 
+    /// Whether it ended by itself.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.process_mut().ended().is_some()
+    }
+
+    /// Waits until it ends by itself, with a reason; returns what it said.
+    pub(crate) fn ends_by_itself(&mut self) -> String {
+        let process = self.process_mut();
+        let code = crate::eventually("it ends by itself", crate::LONG, || process.ended());
+        let text = process.text();
+        self.process = None;
+        assert_eq!(code, Some(1), "{text}");
+        text
+    }
+
     /// Loses its data; it does not run.
     pub(crate) fn wipe(&self) {
         assert!(self.process.is_none(), "{} runs", self.name);
@@ -104,9 +175,8 @@ impl Member {
 
     /// The same with more arguments, which it has in this life only.
     pub(crate) fn restart_with(&mut self, more: &[&str]) {
-        let more: Vec<String> = more.iter().map(|&word| word.to_owned()).collect();
-        let again = Self::start_at(self.data.clone(), self.name, [self.http, self.workers, self.peers], &more);
-        self.process = again.process;
+        self.begin(more);
+        self.has_started();
     }
 
     /// Starts it again on its data, with which it cannot go on: it ends by itself. Returns what it said.
@@ -116,31 +186,14 @@ impl Member {
 
     /// The same with more arguments.
     pub(crate) fn restart_to_its_end_with(&mut self, more: &[&str]) -> String {
-        let ports = [self.http, self.workers, self.peers];
-        let more: Vec<String> = more.iter().map(|&word| word.to_owned()).collect();
-        let mut process = Process::start(&mut command(&self.data, self.name, ports, &more));
-        let code = crate::eventually("it ends by itself", crate::LONG, || process.ended());
-        assert_eq!(code, Some(1), "{}", process.text());
-        process.text()
+        self.begin(more);
+        self.ends_by_itself()
     }
 }
 
-fn command(data: &Path, name: &str, [http, workers, peers]: [SocketAddr; 3], more: &[String]) -> Command {
-    let mut command = Command::new(program("atlas-controller"));
-    command.arg("--data-dir").arg(data).args(["--log", "info", "--name", name, "--queue-max-size", "1000000"]);
-    command.args(["--http-listen", &http.to_string(), "--worker-listen", &workers.to_string()]);
-    command.args(["--peer-listen", &peers.to_string()]).args(more);
-    command
-}
-
 /// Starts a controller that the cluster does not take in; returns what it said.
-pub(crate) fn refused(folder: &Path, name: &str, member: &Member, token: &str) -> String {
-    let free = [SocketAddr::from(([127, 0, 0, 1], 0)); 3];
-    let more = ["--join", &member.peers.to_string(), "--token", token].map(str::to_owned);
-    let mut process = Process::start(&mut command(&folder.join(name), name, free, &more));
-    let code = crate::eventually("it ends by itself", crate::LONG, || process.ended());
-    assert_eq!(code, Some(1), "{}", process.text());
-    process.text()
+pub(crate) fn refused(folder: &Path, name: &'static str, member: &Member, token: &str) -> String {
+    Member::begins(folder, name, &["--join", &member.peers.to_string(), "--token", token]).ends_by_itself()
 }
 
 fn client() -> reqwest::Client {
@@ -151,11 +204,8 @@ fn client() -> reqwest::Client {
 
 /// Asks one controller; an error says why it gave no answer.
 pub(crate) async fn get(member: &Member, path: &str) -> Result<Value, String> {
-    get_by(&client(), member, path).await
-}
-
-async fn get_by(client: &reqwest::Client, member: &Member, path: &str) -> Result<Value, String> {
-    let answer = client.get(format!("http://{}{path}", member.http)).send().await.map_err(|error| error.to_string())?;
+    let answer =
+        client().get(format!("http://{}{path}", member.http)).send().await.map_err(|error| error.to_string())?;
     read(answer).await
 }
 
@@ -167,9 +217,10 @@ pub(crate) async fn ask(member: &Member, method: reqwest::Method, path: &str, bo
 
 async fn read(answer: reqwest::Response) -> Result<Value, String> {
     let status = answer.status();
+    let code = answer.headers().get("atlas-error-code").and_then(|code| code.to_str().ok()).unwrap_or("").to_owned();
     let text = answer.text().await.map_err(|error| error.to_string())?;
     if !status.is_success() {
-        return Err(format!("{status}: {text}"));
+        return Err(format!("{status} {code}: {text}"));
     }
     serde_json::from_str(&text).map_err(|error| format!("{error}: {text}"))
 }
@@ -194,6 +245,34 @@ pub(crate) async fn voters(member: &Member, wanted: &[&str]) -> String {
         leader.filter(|_| json!(found) == json!(wanted) && status["changing"] == json!(false)).ok_or(status.to_string())
     })
     .await
+}
+
+/// Waits until all of them see these members, in order of their names, as voters and nobody else; returns their numbers by name.
+pub(crate) async fn agreed(members: &[&Member], wanted: &[&str]) -> BTreeMap<String, u64> {
+    eventually_async("all see the same group", async || {
+        let mut agreed = None;
+        for member in members {
+            let status = get(member, "/api/cluster").await?;
+            let group =
+                group(&status).filter(|group| group.keys().eq(wanted)).ok_or(format!("{}: {status}", member.name))?;
+            if agreed.get_or_insert_with(|| group.clone()) != &group {
+                return Err(format!("{} sees {group:?}, the first {agreed:?}", member.name));
+            }
+        }
+        agreed.ok_or_else(|| "nobody was asked".to_owned())
+    })
+    .await
+}
+
+/// The numbers of the voters by their names; none while the group changes, or if there is anybody else.
+fn group(status: &Value) -> Option<BTreeMap<String, u64>> {
+    let members = status["members"].as_array()?;
+    let voter = |member: &Value| {
+        let votes = member["role"] != "learner";
+        votes.then(|| Some((member["name"].as_str()?.to_owned(), member["id"].as_u64()?)))?
+    };
+    let group: BTreeMap<_, _> = members.iter().map(voter).collect::<Option<_>>()?;
+    (group.len() == members.len() && status["changing"] == false && !status["leader"].is_null()).then_some(group)
 }
 
 /// What clients were told, and how long they had to wait for it at most.
@@ -264,17 +343,26 @@ impl Load {
         }
         let journal = std::mem::take(&mut *self.journal.lock().expect("not poisoned"));
         for member in members {
-            // One connection for all: they are many.
-            let client = reqwest::Client::builder().no_proxy().timeout(ANSWER_MAX).build().expect("a client");
+            let found = jobs(member, "").await;
             for (key, id) in &journal.acknowledged {
-                let job = eventually_async("an acknowledged job is there", async || {
-                    let found = get_by(&client, member, &format!("/api/jobs/{id}")).await;
-                    found.map_err(|error| format!("{id} of {key} at {}: {error}\n{}", member.name, member.text()))
-                });
-                assert_eq!(job.await["id"], json!(id));
+                assert!(found.contains(id), "{id} of {key} is not at {}:\n{}", member.name, member.text());
             }
         }
         journal.acknowledged.len()
+    }
+}
+
+/// The ids of all jobs that a controller lists, of those that this part of a query wants.
+pub(crate) async fn jobs(member: &Member, query: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    loop {
+        let path = format!("/api/jobs?limit=1000&offset={}{query}", found.len());
+        let page = eventually_async("a list of jobs", async || get(member, &path).await).await;
+        let page = page.as_array().expect("an array");
+        found.extend(page.iter().map(|job| job["id"].as_str().expect("an id").to_owned()));
+        if page.len() < 1000 {
+            return found;
+        }
     }
 }
 

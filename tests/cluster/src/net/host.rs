@@ -39,7 +39,7 @@ fn hardware(index: usize) -> String {
 }
 
 fn address(index: usize) -> Ipv4Addr {
-    Ipv4Addr::new(10, 94, 0, number(index))
+    Ipv4Addr::new(10, 0, 0, number(index))
 }
 
 impl Host {

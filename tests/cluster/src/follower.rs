@@ -1,0 +1,96 @@
+//! Controllers that do not lead: they forward what is written, read what any of them acknowledged, and mark what may be old.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::Agent;
+use crate::api::Api;
+use crate::members::{Load, Member, ask, get};
+use crate::trio::{leader, trio};
+
+/// Never run here: there is no worker.
+const WAITING: Agent<'static> = Agent { name: "waiting", version: "1.0.0", contract: "", script: "cat" };
+/// Writes that are read elsewhere.
+const ROUNDS: usize = 30;
+/// Clients besides, so that followers have something to be behind with.
+const CLIENTS: usize = 1;
+/// Longest that a request may wait for a leader that does not come.
+const NO_LEADER_MAX: Duration = Duration::from_secs(20);
+
+/// An answer: its status, the header of that name, and the body.
+async fn answer(member: &Member, path: &str, index: Option<&str>, header: &str) -> (u16, Option<String>, Value) {
+    let client = reqwest::Client::builder().no_proxy().timeout(NO_LEADER_MAX).build().expect("a client");
+    let mut request = client.get(format!("http://{}{path}", member.http));
+    if let Some(index) = index {
+        request = request.header("X-Atlas-Index", index);
+    }
+    let answer = request.send().await.expect("an answer");
+    let told = answer.headers().get(header).map(|value| value.to_str().expect("text").to_owned());
+    (answer.status().as_u16(), told, answer.json().await.unwrap_or_default())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_one_controller_acknowledged_every_other_one_reads_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let members = trio(folder.path(), &[&WAITING]).await;
+    let load = Load::start(WAITING.name, CLIENTS, &members[0]);
+    load.knows(&members[1]);
+    load.knows(&members[2]);
+    for round in 0..ROUNDS {
+        // Each of them writes, reads and ends in turn; two of the three are followers.
+        let [writer, reader, ender] = [0, 1, 2].map(|place| &members[(round + place) % 3]);
+        let submitted =
+            ask(writer, Method::POST, "/api/jobs", json!({"agent": "waiting", "input": {"n": round}})).await;
+        let id = submitted.expect("a follower forwards it")["id"].as_str().expect("an id").to_owned();
+        let path = format!("/api/jobs/{id}");
+        let (status, marked, job) = answer(reader, &path, None, "atlas-consistency").await;
+        assert_eq!((status, marked), (200, None), "{} does not read what {} took", reader.name, writer.name);
+        assert_eq!((&job["status"], &job["input_data"]), (&json!("pending"), &json!({"n": round})));
+        let newest = get(reader, "/api/jobs?limit=200").await.expect("a list");
+        assert!(newest.as_array().expect("an array").iter().any(|job| job["id"] == json!(id)), "{id} is not listed");
+        let ended = ask(ender, Method::POST, &format!("{path}/cancel"), json!({})).await;
+        assert_eq!(ended.expect("a follower forwards it")["cancelled"], json!(true));
+        for other in [writer, reader] {
+            assert_eq!(get(other, &path).await.expect("a job")["status"], json!("cancelled"), "at {}", other.name);
+        }
+    }
+    load.check(&[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stale_read_says_so_and_is_never_older_than_its_client_allows() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut members = trio(folder.path(), &[&WAITING]).await;
+    let leads = leader(&members).await;
+    let (follower, third) = ((leads + 1) % 3, (leads + 2) % 3);
+    let mut last = String::new();
+    for _ in 0..ROUNDS {
+        last = Api::new(&members[leads].http.to_string()).submit("waiting", json!({})).await;
+        let path = format!("/api/jobs/{last}");
+        let (_, index, _) = answer(&members[leads], &path, None, "x-atlas-index").await;
+        let index = index.expect("every answer tells it");
+        // With the index of what it saw, a client finds it at a member that is not asked to confirm anything.
+        let stale = format!("{path}?consistency=stale");
+        let (status, marked, job) = answer(&members[follower], &stale, Some(&index), "atlas-consistency").await;
+        assert_eq!((status, marked.as_deref(), &job["id"]), (200, Some("stale"), &json!(last)));
+        let (_, seen, _) = answer(&members[follower], &stale, Some(&index), "x-atlas-index").await;
+        let number = |text: &str| text.parse::<u64>().expect("a number");
+        assert!(number(&seen.expect("every answer tells it")) >= number(&index));
+    }
+    // Without a majority nothing is confirmed, and what a member has it still tells, marked.
+    members[leads].kill();
+    members[third].kill();
+    let (path, member) = (format!("/api/jobs/{last}"), &members[follower]);
+    let (status, code, _) = answer(member, &path, None, "atlas-error-code").await;
+    assert_eq!((status, code.as_deref()), (503, Some("E4001")));
+    let (status, marked, job) = answer(member, &format!("{path}?consistency=stale"), None, "atlas-consistency").await;
+    assert_eq!((status, marked.as_deref(), &job["id"]), (200, Some("stale"), &json!(last)));
+    let refused = ask(member, Method::POST, "/api/jobs", json!({"agent": "waiting", "input": {}})).await;
+    let refused = refused.expect_err("nobody can take it");
+    assert!(refused.contains("503"), "{refused}");
+    // As soon as there is a majority again, everything is as before.
+    members[third].restart();
+    crate::patience::eventually_async("a majority serves", async || get(&members[follower], &path).await).await;
+}

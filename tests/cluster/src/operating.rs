@@ -1,0 +1,137 @@
+//! The pages of `docs/operating`, done as they are written: each command that a page shows is typed, in its order and on the machine
+//! that its prompt names; what the page says around the commands is done and looked at here.
+
+mod page;
+mod site;
+
+use page::{DESK, Page};
+use site::Site;
+
+use crate::{Agent, write_agent};
+
+/// Greets nobody in particular.
+const HELLO: Agent<'static> = Agent {
+    name: "hello",
+    version: "1.0.0",
+    contract: "",
+    script: r#"cat >/dev/null; printf '{"greeting": "Hello"}'"#,
+};
+
+/// A cluster as the page on sizing builds it, with an agent and a job that has ended; the job's id.
+fn cluster() -> Option<(Site, String)> {
+    let mut site = Site::of_three()?;
+    write_agent(&site.home(DESK), &HELLO);
+    site.typed(DESK, "atlasctl deploy ./hello");
+    let id = site.typed(DESK, "atlasctl run hello --detach").trim().to_owned();
+    site.typed(DESK, &format!("atlasctl job wait {id}"));
+    Some((site, id))
+}
+
+/// The job is there with its result, and the cluster takes another one.
+fn goes_on(site: &mut Site, id: &str) {
+    let result = site.typed(DESK, &format!("atlasctl job result {id}"));
+    assert!(result.contains("Hello"), "{result}");
+    assert!(site.typed(DESK, "atlasctl run hello").contains("Hello"));
+}
+
+#[test]
+fn a_backup_is_made_looked_at_and_restored_as_the_pages_say() {
+    let Some((mut site, id)) = cluster() else { return };
+    let mut page = Page::open("backup.md");
+    site.run(&page.next("atlasctl operator snapshot save"));
+    site.run(&page.next("atlasctl operator snapshot inspect"));
+    let sums = site.run(&page.next("mkdir look && tar"));
+    assert!(!sums.is_empty() && sums.lines().all(|line| line.ends_with(": OK")), "{sums}");
+    page.end();
+
+    // The cluster is gone as a whole.
+    for machine in ["c1", "c2", "c3"] {
+        site.lose(machine);
+    }
+    site.carry("atlas.tar", "c1");
+    let mut page = Page::open("restore.md");
+    site.run(&page.next("atlasctl operator snapshot inspect"));
+    site.run(&page.next("atlasctl operator snapshot restore"));
+    site.start(&page.next("atlas-controller"));
+    site.run(&page.next("atlasctl cluster status"));
+    assert!(site.run(&page.next("atlasctl job list")).contains(id.trim_start_matches("job-").split_at(4).0));
+    assert!(site.run(&page.next("atlasctl node list")).contains("w1"));
+    page.end();
+    goes_on(&mut site, &id);
+
+    // Further controllers join as the page on sizing says.
+    let mut page = Page::open("sizing.md");
+    page.next("atlas-controller");
+    page.next("export");
+    for machine in ["c2", "c3"] {
+        site.join(&mut page, machine);
+    }
+    site.all_vote();
+    goes_on(&mut site, &id);
+}
+
+#[test]
+fn what_is_lost_is_replaced_as_the_page_on_disasters_says() {
+    let Some((mut site, id)) = cluster() else { return };
+    let mut page = Page::open("disaster-recovery.md");
+    let status = page.next("atlasctl cluster status");
+    site.run(&status);
+    // One is away, and comes back by being started.
+    site.stop("c2");
+    site.typed(DESK, "for i in $(seq 40); do atlasctl cluster status >/dev/null || exit 0; sleep 0.5; done; exit 1");
+    site.run_to(&status, 1);
+    goes_on(&mut site, &id);
+    site.start_again("c2");
+    site.all_vote();
+
+    // A disk is gone.
+    site.lose("c3");
+    site.run(&page.next("atlasctl cluster remove"));
+    site.join(&mut page, "c3");
+    site.all_vote();
+    site.run(&page.next("atlasctl cluster transfer-leader"));
+    goes_on(&mut site, &id);
+
+    // A majority is gone.
+    site.lose("c2");
+    site.lose("c3");
+    site.stop("c1");
+    site.run(&page.next("atlasctl operator raft log"));
+    let told = site.run_to(&page.next("atlasctl operator raft recover"), 2);
+    let confirm = told.split_once("--confirm ").map(|(_, id)| id.split_whitespace().next().unwrap_or_default());
+    let cluster = confirm.expect("it tells the command").to_owned();
+    site.run(&page.next("atlasctl operator raft recover").with("CLUSTER_ID", &cluster));
+    site.start(&page.next("atlas-controller"));
+    site.run(&page.next("atlasctl cluster status"));
+    goes_on(&mut site, &id);
+    for machine in ["c2", "c3"] {
+        site.join(&mut page, machine);
+    }
+    page.end();
+    site.all_vote();
+    goes_on(&mut site, &id);
+}
+
+#[test]
+fn programs_are_replaced_one_after_the_other_as_the_page_on_upgrades_says() {
+    let Some((mut site, id)) = cluster() else { return };
+    let mut page = Page::open("upgrade.md");
+    site.run(&page.next("atlasctl operator snapshot save"));
+    let status = page.next("atlasctl cluster status");
+    // The leader last; it may be any of them here, since each of them hands over.
+    for machine in ["c2", "c3", "c1"] {
+        site.stop(machine);
+        site.start_again(machine);
+        site.all_vote();
+        site.run(&status);
+        goes_on(&mut site, &id);
+    }
+    site.run(&page.next("atlasctl node drain"));
+    site.stop("w1");
+    site.start_again("w1");
+    site.run(&page.next("atlasctl node uncordon"));
+    goes_on(&mut site, &id);
+    let members = site.run(&page.next("atlasctl cluster members"));
+    assert!(["c1", "c2", "c3"].iter().all(|name| members.contains(name)), "{members}");
+    page.end();
+}

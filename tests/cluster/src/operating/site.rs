@@ -1,0 +1,179 @@
+//! Machines on which the commands of a page are typed: `c1` to `c3` at 10.0.0.1 to 10.0.0.3 as on the pages, `w1`, and a desk.
+//!
+//! Each has a network and a `/var/lib` of its own, and a folder in which commands are typed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use nix::mount::{MsFlags, mount};
+use nix::sys::signal::Signal;
+
+use super::page::{DESK, Line, Page};
+use crate::chaos::{Needs, skipped_aloud};
+use crate::net::Network;
+use crate::process::Process;
+use crate::{LONG, eventually, program};
+
+/// In the order of their addresses.
+const MACHINES: [&str; 5] = ["c1", "c2", "c3", "w1", DESK];
+/// Longest that a command may take which ends by itself.
+const PATIENCE_S: &str = "90";
+
+pub(super) struct Site {
+    // Before the network, whose hosts they run on.
+    running: BTreeMap<String, Process>,
+    /// What was typed to start what runs, or ran, on a machine.
+    started: BTreeMap<String, String>,
+    /// `ATLAS_SERVER` at the desk.
+    servers: Option<String>,
+    network: Network,
+    folder: tempfile::TempDir,
+}
+
+impl Site {
+    /// Machines with empty disks; none if this one cannot make them, which is said aloud.
+    pub(super) fn new() -> Option<Self> {
+        if skipped_aloud(&[Needs::Namespaces]) {
+            return None;
+        }
+        let network = Network::isolated(&MACHINES, 1).expect("namespaces");
+        let folder = tempfile::tempdir().expect("a folder");
+        for machine in MACHINES {
+            let lib = folder.path().join(machine).join("lib");
+            fs::create_dir_all(&lib).expect("a folder");
+            let bind = move || mount(Some(&lib), "/var/lib", None::<&str>, MsFlags::MS_BIND, None::<&str>);
+            network.host(machine).run(bind).expect("mounted");
+        }
+        Some(Self { running: BTreeMap::new(), started: BTreeMap::new(), servers: None, network, folder })
+    }
+
+    /// The cluster that the page on sizing builds: three controllers and a worker.
+    pub(super) fn of_three() -> Option<Self> {
+        let mut site = Self::new()?;
+        let mut page = Page::open("sizing.md");
+        site.start(&page.next("atlas-controller"));
+        site.run(&page.next("export ATLAS_SERVER="));
+        for machine in ["c2", "c3"] {
+            site.join(&mut page, machine);
+        }
+        site.run(&page.next("export ATLAS_SERVER="));
+        site.all_vote();
+        site.run(&page.next("atlasctl cluster status"));
+        site.start(&page.next("atlas-worker"));
+        page.end();
+        Some(site)
+    }
+
+    /// A controller joins: a token is made, brought there and used up.
+    pub(super) fn join(&mut self, page: &mut Page, machine: &str) {
+        self.run(&page.next("atlasctl cluster join-token"));
+        self.carry("join.token", machine);
+        self.start(&page.next("atlas-controller"));
+        self.run(&page.next("rm join.token"));
+    }
+
+    pub(super) fn home(&self, machine: &str) -> PathBuf {
+        self.folder.path().join(machine)
+    }
+
+    /// The command of a line as it is typed.
+    fn command(&self, line: &Line, before: &[&str]) -> Command {
+        let programs = program("atlasctl").parent().expect("a folder").to_owned();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut command = Command::new(before.first().copied().unwrap_or("sh"));
+        command.args(before.get(1..).unwrap_or_default());
+        if !before.is_empty() {
+            command.arg("sh");
+        }
+        command.args(["-c", &line.command]).current_dir(self.home(&line.machine));
+        command.env("PATH", format!("{}:{path}", programs.display())).env("NO_COLOR", "1");
+        command.env("HOME", self.home(&line.machine)).env_remove("XDG_CONFIG_HOME");
+        command.env_remove("ATLAS_CONFIG").env_remove("ATLAS_SERVER");
+        if let Some(servers) = self.servers.as_ref().filter(|_| line.machine == DESK) {
+            command.env("ATLAS_SERVER", servers);
+        }
+        command
+    }
+
+    fn output(&self, line: &Line) -> Output {
+        let mut command = self.command(line, &["timeout", PATIENCE_S]);
+        command.stdin(Stdio::null());
+        self.network.host(&line.machine).run(move || command.output().expect("a shell starts"))
+    }
+
+    /// Types a command that ends by itself, and well; returns what it wrote to stdout.
+    #[track_caller]
+    pub(super) fn run(&mut self, line: &Line) -> String {
+        self.run_to(line, 0)
+    }
+
+    /// The same for one that ends with this code; returns what it wrote.
+    #[track_caller]
+    pub(super) fn run_to(&mut self, line: &Line, code: i32) -> String {
+        if let Some(servers) = line.command.strip_prefix("export ATLAS_SERVER=") {
+            self.servers = Some(servers.to_owned());
+            return String::new();
+        }
+        let Output { status, stdout, stderr } = self.output(line);
+        let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+        let Line { machine, command } = line;
+        assert_eq!(status.code(), Some(code), "{machine}$ {command}\n{stdout}{stderr}");
+        if code == 0 { stdout.into_owned() } else { format!("{stdout}{stderr}") }
+    }
+
+    /// Types one that is on no page.
+    #[track_caller]
+    pub(super) fn typed(&mut self, machine: &str, command: &str) -> String {
+        self.run(&Line { machine: machine.to_owned(), command: command.to_owned() })
+    }
+
+    /// Types a command that goes on, and waits until it serves.
+    pub(super) fn start(&mut self, line: &Line) {
+        let Line { machine, command } = line;
+        let exec = Line { machine: machine.clone(), command: format!("exec {command}") };
+        let mut process = self.network.host(machine).spawn(&self.command(&exec, &[]));
+        let says = if command.starts_with("atlas-worker") { "session open" } else { "controller started" };
+        process.says(command, |text| text.contains(says).then_some(()));
+        assert!(self.running.insert(machine.clone(), process).is_none(), "{machine} runs something already");
+        self.started.insert(machine.clone(), command.clone());
+    }
+
+    /// Starts what ran on a machine before.
+    pub(super) fn start_again(&mut self, machine: &str) {
+        let command = self.started.get(machine).expect("it ran before").clone();
+        self.start(&Line { machine: machine.to_owned(), command });
+    }
+
+    /// Stops what runs on a machine, in order.
+    pub(super) fn stop(&mut self, machine: &str) {
+        let process = self.running.remove(machine).expect("it runs");
+        assert_eq!(process.end(Signal::SIGTERM), Some(0), "{machine}");
+    }
+
+    /// The machine is gone: what runs on it, and its disk.
+    pub(super) fn lose(&mut self, machine: &str) {
+        self.running.remove(machine).expect("it runs").kill();
+        let disk = self.home(machine).join("lib");
+        for entry in fs::read_dir(disk).expect("a folder").flatten() {
+            fs::remove_dir_all(entry.path()).expect("removed");
+        }
+    }
+
+    /// Brings a file from the desk to a machine.
+    pub(super) fn carry(&self, file: &str, machine: &str) {
+        fs::copy(self.home(DESK).join(file), self.home(machine).join(file)).expect("carried");
+    }
+
+    /// Waits until the cluster, seen from the desk, has three voters that all answer.
+    pub(super) fn all_vote(&mut self) {
+        let asks = Line { machine: DESK.to_owned(), command: "atlasctl cluster status -o json".to_owned() };
+        eventually("three voters answer", LONG, || {
+            let status = String::from_utf8(self.output(&asks).stdout).ok()?;
+            let status: serde_json::Value = serde_json::from_str(&status).ok()?;
+            let quorum = &status["quorum"];
+            (quorum["voters"] == 3 && quorum["reachable"] == 3 && status["changing"] == false).then_some(())
+        });
+    }
+}
