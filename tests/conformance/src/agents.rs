@@ -90,7 +90,6 @@ fn covered(agent: &Value, skills: bool) -> Judged {
         ("skills", skills && filled("/requires/skills") || at("/requires/platform_tools") == true),
         ("shared memory", at("/requires/memory") == true),
         ("knowledge", at("/requires/knowledge/enabled") == true),
-        ("secrets", filled("/permissions/secrets")),
         ("containers", at("/permissions/isolation") == "container"),
         ("the llm provider", at("/provider/type") == "llm"),
     ];

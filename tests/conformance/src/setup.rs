@@ -34,8 +34,8 @@ impl Setup {
             match name.as_str() {
                 "max_concurrent" => self.set("--places", &value),
                 "warm_pool_size" => self.set("--warm-pool-size", &value),
-                "idle_timeout" => self.set("--idle-timeout", &format!("{value}s")),
-                "warmup_timeout" => self.set("--warmup-timeout", &format!("{value}s")),
+                "idle_timeout" => self.set("--idle-timeout", &milliseconds(&value)?),
+                "warmup_timeout" => self.set("--warmup-timeout", &milliseconds(&value)?),
                 "max_size" => self.controller.extend(["--queue-max-size".to_owned(), value]),
                 other => return Err(Stop::skip(format!("pools with \"{other}\""))),
             }
@@ -83,6 +83,12 @@ impl Setup {
     }
 }
 
+/// Seconds, which may have a fraction, as our options take them.
+fn milliseconds(seconds: &str) -> Result<String, Stop> {
+    let seconds: f64 = seconds.parse().map_err(|error| Stop::system("read a number of seconds", error))?;
+    Ok(format!("{}ms", (seconds * 1e3).round()))
+}
+
 /// Refuses a row whose input has members beyond `known`.
 pub(crate) fn only(input: &Value, known: &[&str]) -> Judged {
     // A registry of skills that is empty is what there is.
@@ -102,9 +108,12 @@ mod tests {
 
     #[test]
     fn flags_and_pools_become_options() {
-        let pool = json!({"max_concurrent": 8, "idle_timeout": 0.5, "max_size": 2});
+        let pool = json!({"max_concurrent": 8, "idle_timeout": 0.5, "warmup_timeout": "2", "max_size": 2});
         let setup = Setup::new().with_pool(&pool).expect("known");
-        assert_eq!(setup.worker.join(" "), "--places 8 --warm-pool-size 2 --idle-timeout 0.5s");
+        assert_eq!(
+            setup.worker.join(" "),
+            "--places 8 --warm-pool-size 2 --idle-timeout 500ms --warmup-timeout 2000ms"
+        );
         assert_eq!(setup.controller.join(" "), "--queue-max-size 2");
         assert!(setup.worker_flags().ends_with(&["--hardware-checks".to_owned(), "off".to_owned()]));
         let flags = json!(["--db", "{dir}/x", "--gpus", "2", "--pool-device", "/dev/a", "--agents-path", "{dir}/a"]);
