@@ -1,8 +1,8 @@
-//! `cargo xtask campaign`: the simulation with real openraft over a range of seeds, and its row for the ledger; or its deliberate bugs.
+//! `cargo xtask campaign`: the simulation with real openraft over a range of seeds, and its rows for the ledger; or its deliberate bugs.
 
 use anyhow::Result;
 
-use crate::command::{cargo, run};
+use crate::command::{cargo, commit, root, run};
 
 /// Which seeds.
 #[derive(clap::Args)]
@@ -12,16 +12,25 @@ pub(crate) struct Options {
     seeds: String,
     /// Runs at a time.
     #[arg(long, default_value_t = 2)]
-    threads: u32,
+    threads: u64,
+    /// Seeds of a slice: each has a row of its own, so that a campaign that is stopped keeps what it has.
+    #[arg(long, default_value_t = 250)]
+    slice: u64,
+    /// Appends the rows to docs/internals/ledger.md.
+    #[arg(long)]
+    record: bool,
     /// Instead: the mistakes made on purpose, and which seed catches each. Fails unless all are caught.
     #[arg(long)]
     bugs: bool,
 }
 
 pub(crate) fn run_all(options: &Options) -> Result<()> {
-    let threads = options.threads.to_string();
     let program = ["run", "--release", "--quiet", "--locked", "--package", "atlas-turmoil", "--"];
     let mut campaign = cargo(&program);
-    campaign.args([if options.bugs { "bugs" } else { options.seeds.as_str() }, &threads]);
+    campaign.arg(if options.bugs { "bugs" } else { options.seeds.as_str() });
+    campaign.args(["--threads", &options.threads.to_string(), "--slice", &options.slice.to_string()]);
+    if options.record {
+        campaign.arg("--record").arg(root().join("docs/internals/ledger.md")).args(["--commit", &commit()]);
+    }
     run(&mut campaign)
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::command::{cargo, root, run, target_dir};
+use crate::command::{cargo, commit, root, run, target_dir};
 use crate::tools;
 
 /// How long, and what.
@@ -50,14 +50,4 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
         chaos.arg("--record").arg(root().join("docs/internals/ledger.md")).args(["--commit", &commit()]);
     }
     run(&mut chaos)
-}
-
-/// The commit that is checked out, marked if something was changed since.
-fn commit() -> String {
-    let git = |arguments: &[&str]| {
-        let output = Command::new("git").args(arguments).current_dir(root()).output();
-        output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
-    };
-    let changed = !git(&["status", "--porcelain", "--untracked-files=no"]).is_empty();
-    format!("{}{}", git(&["rev-parse", "--short", "HEAD"]), if changed { "+" } else { "" })
 }

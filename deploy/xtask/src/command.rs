@@ -40,6 +40,16 @@ pub(crate) fn has_cargo(name: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
+/// The commit that is checked out, marked if something was changed since.
+pub(crate) fn commit() -> String {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).current_dir(root()).output();
+        output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
+    };
+    let changed = !git(&["status", "--porcelain", "--untracked-files=no"]).is_empty();
+    format!("{}{}", git(&["rev-parse", "--short", "HEAD"]), if changed { "+" } else { "" })
+}
+
 fn describe(command: &Command) -> String {
     let program = PathBuf::from(command.get_program());
     let program = program.file_name().unwrap_or_default().to_string_lossy().into_owned();

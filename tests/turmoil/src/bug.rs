@@ -43,6 +43,12 @@ pub enum Bug {
     StartUncommitted,
     /// Timeouts run on the wall clock.
     TimeoutsByWallClock,
+    /// A welcome leaves out leases that the worker did not say it holds: those whose grant was lost on the way.
+    LostGrantForgotten,
+    /// Who waits for the end of a job is told once any member knows of it, not the one that answers.
+    WaitEndsElsewhere,
+    /// A log takes damage for a torn tail, and goes on with what is in front of it.
+    DamageCutOff,
 }
 
 impl Bug {
@@ -56,17 +62,23 @@ impl Bug {
             Self::StaleRead | Self::BackwardsRead => (&[5, 7, 15, 8], 8),
             Self::AckBeforeCommit | Self::CancelAlwaysAccepted => (&[0, 5, 3], 8),
             Self::NoDedupe => (&[10, 9, 0], 8),
-            Self::NoFencing | Self::ReportAckedEarly => (&[17, 0, 19, 5], 10),
+            Self::NoFencing => (&[17, 0, 19, 5], 10),
+            Self::ReportAckedEarly => (&[5, 0, 5, 3], 14),
             Self::RenewalWithoutQuorum => (&[5, 5, 17], 8),
             Self::LossByBrokenStream => (&[0, 13, 17], 8),
             Self::DeafWorker | Self::SlowWorkerClock => (&[17, 17, 5], 8),
             Self::StartUncommitted => (&[17, 16, 5, 0], 10),
             Self::TimeoutsByWallClock => (&[14, 14, 0], 10),
+            Self::LostGrantForgotten => (&[17, 0, 5], 10),
+            Self::WaitEndsElsewhere => (&[9, 10, 7], 8),
+            Self::DamageCutOff => (&[22, 10], 6),
         };
         let options =
             Options { kinds, faults, faults_for: Duration::from_secs(12), jobs_per_client: 10, ..options.clone() };
         match self {
             Self::NoDedupe => Options { patience: millis(120), ..options },
+            // A start must be lost between its acknowledgement and its entry.
+            Self::ReportAckedEarly => Options { nodes: 3, session_ttl: millis(1_000), disk_max: millis(150), ..options },
             Self::SnapshotNameNotSynced => Options { snapshot_log_bytes: 2 << 10, ..options },
             Self::DeafWorker | Self::SlowWorkerClock | Self::StartUncommitted | Self::NoFencing => {
                 Options { nodes: 3, session_ttl: millis(1_000), ..options }
@@ -76,7 +88,7 @@ impl Bug {
     }
 
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 21] = [
         Self::LogNotSynced,
         Self::SegmentNameNotSynced,
         Self::SnapshotNameNotSynced,
@@ -95,5 +107,8 @@ impl Bug {
         Self::SlowWorkerClock,
         Self::StartUncommitted,
         Self::TimeoutsByWallClock,
+        Self::LostGrantForgotten,
+        Self::WaitEndsElsewhere,
+        Self::DamageCutOff,
     ];
 }

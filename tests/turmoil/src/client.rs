@@ -95,6 +95,7 @@ impl Client {
                 }
             }
             2..=4 => self.read(Ask::Stale(job, self.seen)).await,
+            5 => self.read(Ask::Wait(latest)).await,
             _ => self.read(Ask::Read(job)).await,
         }
     }

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_raft::log::Driver;
+use atlas_raft::log::recover::{Recovered, recover};
 use atlas_raft::log::sim::SimDisk;
+use atlas_raft::log::{Driver, Limits};
 use atlas_raft::{AppliedBatch, Handle, Leadership, Member};
 use atlas_sim::{Coverage, Rng, workload};
 use atlas_state::State;
@@ -22,7 +23,7 @@ use crate::wire::{Answer, Ask};
 use crate::{Bug, Options};
 
 /// The cluster of every run.
-const CLUSTER_ID: u128 = 7;
+pub(crate) const CLUSTER_ID: u128 = 7;
 /// Where members talk to each other.
 pub(crate) const PEER_PORT: u16 = 7402;
 /// Often enough for a run of a few seconds.
@@ -192,11 +193,11 @@ impl Cluster {
             own: at(member, machine.id),
             joins,
             members: founders,
-            log: atlas_raft::log::Limits {
+            log: Limits {
                 first_segment_bytes: 1 << 16,
                 segment_bytes: 1 << 16,
                 cache_bytes: 1 << 14,
-                ..atlas_raft::log::Limits::default()
+                ..Limits::default()
             },
             subscription_max: BATCHES_MAX,
             session_ttl: options.session_ttl,
@@ -237,6 +238,26 @@ impl Cluster {
     /// The member, while it is up.
     pub(crate) fn handle(&self, member: usize) -> Option<Handle> {
         self.shared().members[member].handle.clone()
+    }
+
+    /// Whether the member leads, while it is up.
+    pub(crate) fn leadership(&self, member: usize) -> Option<Leadership> {
+        let shared = self.shared();
+        let handle = shared.members[member].handle.as_ref()?;
+        let leadership = handle.leadership();
+        Some(leadership.borrow().clone())
+    }
+
+    /// Whether this holds for the state of a member that is up.
+    pub(crate) fn any_state(&self, holds: impl Fn(&State) -> bool) -> bool {
+        let shared = self.shared();
+        shared.members.iter().filter_map(|machine| machine.handle.as_ref()).any(|handle| holds(&handle.applied()))
+    }
+
+    /// The log on a member's disk, as far as it is synced; none if it does not read back.
+    pub(crate) fn synced_log(&self, member: usize) -> Option<Recovered> {
+        let limits = Limits { cache_bytes: usize::MAX, ..Limits::default() };
+        recover(&mut self.disk(member).copy().driver(), Some(CLUSTER_ID), 0, 0, &limits).ok()
     }
 
     /// Asks a member to hand its leadership over; the member's own host does it.

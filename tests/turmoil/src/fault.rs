@@ -6,11 +6,11 @@ use atlas_types::{Command, Cordon, DrainNode};
 use turmoil::Sim;
 
 use crate::Bug;
-use crate::run::World;
+use crate::run::{RENEW, World};
 use crate::seen::Seen;
 
 /// The faults, by the names under which they are counted.
-pub const FAULTS: [&str; 21] = [
+pub const FAULTS: [&str; 22] = [
     "leader killed",
     "member killed",
     "all killed",
@@ -31,6 +31,7 @@ pub const FAULTS: [&str; 21] = [
     "disks full",
     "workers drained",
     "disks replaced",
+    "disks damaged",
     "restarts",
 ];
 
@@ -55,10 +56,17 @@ pub(crate) enum Due {
     Room(usize),
     /// A worker may have leases again.
     Uncordon(usize),
+    /// A member whose disk is damaged gets a new one.
+    Renew(usize),
 }
 
 /// How many kinds there are; some come more than once.
-const KINDS: u64 = 23;
+const KINDS: u64 = 24;
+
+/// Less than this in a segment of the log is not damaged: all of it may be the last groups.
+const DAMAGE_MIN: usize = 6 * BLOCK;
+/// What the log writes at least.
+const BLOCK: usize = 4_096;
 
 fn host(member: usize) -> String {
     format!("c{}", member + 1)
@@ -101,6 +109,7 @@ impl World {
             19 => self.hold_up_worker(sim, node),
             20 => self.replace(sim, any),
             21 => self.fill_disk(any),
+            22 => self.damage(sim, any),
             _ => self.drain_worker(),
         };
         if installed {
@@ -291,16 +300,66 @@ impl World {
 
     /// A machine's disk is beyond repair: another member comes in its place, which has nothing.
     fn replace(&mut self, sim: &mut Sim<'_>, member: usize) -> bool {
-        let others_up = (0..self.options.members).all(|other| self.is_up(other));
-        if !others_up || self.cluster.replacement().is_some() {
+        if !self.may_lose_a_disk() {
             return false;
         }
         self.kill(sim, member);
         self.cluster.replace(member);
+        self.cluster.see(Seen::Replaced { member });
         self.cluster.count("disks replaced");
         let back = self.rng.range(50, 1_500);
         self.after(Duration::from_millis(back), Due::Start(member));
         true
+    }
+
+    /// One at a time, and only of a whole group: what two have lost nobody can bring back.
+    fn may_lose_a_disk(&self) -> bool {
+        let all_up = (0..self.options.members).all(|member| self.is_up(member));
+        all_up && self.cluster.replacement().is_none() && self.damaged.is_empty()
+    }
+
+    /// A bit of what a member has synced turns, in front of its last groups: those could as well be torn. The member must not start on
+    /// it, and gets a new disk.
+    fn damage(&mut self, sim: &mut Sim<'_>, member: usize) -> bool {
+        let disk = self.cluster.disk(member);
+        let Some(sequence) = disk.sequences().last().copied() else { return false };
+        let written = disk.with(sequence, |bytes| bytes.iter().rposition(|byte| *byte != 0)).flatten();
+        let Some(written) = written.filter(|written| *written > DAMAGE_MIN) else { return false };
+        if !self.may_lose_a_disk() {
+            return false;
+        }
+        self.kill(sim, member);
+        let (from, cuts) = (self.rng.below(written as u64 / 2) as usize, self.cluster.has(Bug::DamageCutOff));
+        let turned = disk.with(sequence, |bytes| {
+            let Some(at) = (from..written).find(|at| bytes[*at] != 0) else { return false };
+            bytes[at] ^= 1;
+            if cuts {
+                bytes[at / BLOCK * BLOCK..].fill(0);
+            }
+            true
+        });
+        if turned == Some(true) {
+            self.damaged.insert(member);
+            self.cluster.see(Seen::Damaged { member });
+            self.cluster.count("disks damaged");
+        }
+        let back = self.rng.range(50, 1_500);
+        self.after(Duration::from_millis(back), Due::Start(member));
+        true
+    }
+
+    /// The disk of a member that could not start is replaced, as soon as no other member is.
+    fn renew(&mut self, member: usize) {
+        if !self.damaged.contains(&member) {
+            return;
+        }
+        if self.cluster.replace(member) {
+            self.damaged.remove(&member);
+            self.cluster.see(Seen::Replaced { member });
+            self.after(Duration::ZERO, Due::Start(member));
+        } else {
+            self.after(RENEW, Due::Renew(member));
+        }
     }
 
     /// Nothing more fits on a member's disk for a while.
@@ -350,6 +409,7 @@ impl World {
                 self.cluster.disk(member).set_capacity(None);
                 self.cluster.see(Seen::DiskRoom { member });
             }
+            Due::Renew(member) => self.renew(member),
             Due::Uncordon(node) => {
                 self.cluster.command(Command::Cordon(Cordon { node: crate::worker::node(node), cordoned: false }));
             }

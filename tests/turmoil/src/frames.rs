@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use atlas_env::Connection;
-use atlas_types::{Assignment, FencingToken, Inventory, NodeEpoch, NodeId, Report, ReportResult};
+use atlas_types::{Assignment, FencingToken, Inventory, NodeEpoch, NodeId, Report, ReportResult, Seq};
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
@@ -17,7 +17,7 @@ pub(crate) const PORT: u16 = 7401;
 /// From a worker.
 #[derive(Debug, Clone)]
 pub(crate) enum ToLeader {
-    Hello { node: NodeId, boot: u128, inventory: Box<Inventory> },
+    Hello { node: NodeId, boot: u128, inventory: Box<Inventory>, held: Vec<FencingToken> },
     Renew(u64),
     Report { number: u64, report: Arc<Report> },
 }
@@ -25,7 +25,7 @@ pub(crate) enum ToLeader {
 /// To a worker.
 #[derive(Debug, Clone)]
 pub(crate) enum ToWorker {
-    Welcome { epoch: NodeEpoch, ttl: Duration, leases: Vec<Assignment> },
+    Welcome { epoch: NodeEpoch, ttl: Duration, seq: Seq, leases: Vec<Assignment> },
     Grant(Box<Assignment>),
     Cancel(FencingToken),
     Revoke(FencingToken),

@@ -13,14 +13,19 @@ mod b17;
 mod b18;
 mod b19;
 mod b20;
+mod b21;
 mod b22;
 mod b29;
 mod b30;
+mod b31;
 mod b32;
+mod b35;
 mod b36;
+mod b37;
 mod b38;
 mod b39;
 mod b40;
+mod b41;
 mod b42;
 mod leaders;
 
@@ -61,18 +66,24 @@ pub(crate) fn all(options: &Options) -> Vec<Box<dyn Invariant>> {
         Box::<b18::NeverTwoAtATime>::default(),
         Box::<b19::OneProcessANode>::default(),
         Box::new(b20::NothingIsOversubscribed::of(options)),
+        Box::<b21::ALostGrantComesAgain>::default(),
         Box::<b22::NothingForTheDrained>::default(),
         Box::new(b29::Linearizable::of(options)),
         Box::<b30::NeverBack>::default(),
+        Box::<b31::AWaitEndsWithTheWhole>::default(),
         Box::<b32::StreamsHaveNoGaps>::default(),
+        Box::new(b35::OnAMajorityOfDisks::of(options)),
         Box::<b36::AFailedSyncIsTheEnd>::default(),
+        Box::<b37::DamageIsFound>::default(),
         Box::<b38::AFullDiskIsNoEnd>::default(),
+        Box::<b41::ApplyingAgainIsTheSame>::default(),
         Box::<b42::TheRightOnesVote>::default(),
     ]
 }
 
-/// Whether a member stopped since its vote found no room on the disk, twice in one segment. The caller of a real member's log waits
-/// for room then; here no time would pass while it waits, so that the log calls it an error.
-fn vote_had_no_room(reason: &str) -> bool {
-    reason.contains("Write Vote") && reason.contains("has no room for the log")
+/// Whether a member stopped since a vote, or the cut of its log behind a new leader's entries, found no room on the disk. The caller of a
+/// real member's log waits for room then; here no time would pass while it waits, so that the log calls it an error. Entries wait
+/// here as well.
+fn had_no_room_at_once(reason: &str) -> bool {
+    reason.contains("has no room for the log")
 }

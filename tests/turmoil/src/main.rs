@@ -1,6 +1,8 @@
-//! The campaign: a range of seeds, two at a time, and a line about them for the ledger; or the mistakes made on purpose, and which seed
-//! catches each.
+//! The campaign: a range of seeds in slices, and a row of the ledger for each; or the mistakes made on purpose, and which seed catches each.
 
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::ops::Range;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,10 +11,26 @@ use std::time::Instant;
 use atlas_sim::Coverage;
 use atlas_turmoil::{Bug, Options, first_caught, run_checked};
 
-const USAGE: &str = "usage: atlas-turmoil FROM..TO|bugs [THREADS]";
+const USAGE: &str = "usage: atlas-turmoil FROM..TO|bugs|BUG [--threads N] [--slice N] [--record TABLE --commit COMMIT]";
 
 /// A mistake must be caught within so many seeds.
 const BUG_SEEDS: u64 = 40;
+
+/// What to run.
+enum What {
+    Seeds(Range<u64>),
+    Bugs(Vec<Bug>),
+}
+
+/// What is asked for.
+struct Task {
+    what: What,
+    threads: u64,
+    slice: u64,
+    /// The file that ends with the ledger's table, if rows are to be appended.
+    table: Option<String>,
+    commit: String,
+}
 
 /// What a range of seeds came to.
 #[derive(Default)]
@@ -23,33 +41,87 @@ struct Sum {
     failed: Vec<u64>,
 }
 
-#[expect(clippy::print_stdout, clippy::print_stderr, reason = "the ledger of a campaign is its output")]
-#[expect(clippy::disallowed_methods, reason = "how long it took is a matter of the real clock")]
+#[expect(clippy::print_stderr, reason = "whoever asks for nothing known is told what there is")]
 fn main() -> ExitCode {
     // What panics is told with its seed; the rest of the words would drown that.
     std::panic::set_hook(Box::new(|_| {}));
-    let words: Vec<_> = std::env::args().skip(1).collect();
-    let threads = words.get(1).map_or(Some(2), |threads| threads.parse::<u64>().ok());
-    let (what, Some(threads)) = (words.first().map(String::as_str), threads) else {
+    let Some(task) = task(std::env::args().skip(1)) else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    if what == Some("bugs") {
-        return bugs(threads);
+    let outcome = match &task.what {
+        What::Seeds(seeds) => campaign(seeds.clone(), &task),
+        What::Bugs(all) => Ok(bugs(all, task.threads)),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("could not append to the ledger: {error}");
+            ExitCode::from(2)
+        }
     }
-    let Some((from, to)) = what.and_then(range) else {
-        eprintln!("{USAGE}");
-        return ExitCode::from(2);
+}
+
+fn task(mut words: impl Iterator<Item = String>) -> Option<Task> {
+    let word = words.next()?;
+    let what = match range(&word) {
+        Some(seeds) => What::Seeds(seeds),
+        None if word == "bugs" => What::Bugs(Bug::ALL.to_vec()),
+        None => What::Bugs(vec![*Bug::ALL.iter().find(|bug| format!("{bug:?}") == word)?]),
     };
-    let begun = Instant::now();
-    let next = AtomicU64::new(from);
+    let mut task = Task { what, threads: 2, slice: u64::MAX, table: None, commit: String::new() };
+    while let Some(word) = words.next() {
+        let value = words.next()?;
+        match word.as_str() {
+            "--threads" => task.threads = value.parse().ok()?,
+            "--slice" => task.slice = value.parse().ok().filter(|slice| *slice > 0)?,
+            "--record" => task.table = Some(value),
+            "--commit" => task.commit = value,
+            _ => return None,
+        }
+    }
+    Some(task)
+}
+
+fn range(words: &str) -> Option<Range<u64>> {
+    let (from, to) = words.split_once("..")?;
+    let (from, to) = (from.parse().ok()?, to.parse().ok()?);
+    (from < to).then_some(from..to)
+}
+
+/// Slice after slice; true if nothing was violated and no run was void.
+#[expect(clippy::print_stdout, reason = "the rows of a campaign are its output")]
+#[expect(clippy::disallowed_methods, reason = "how long it took is a matter of the real clock")]
+fn campaign(seeds: Range<u64>, task: &Task) -> io::Result<bool> {
+    let mut good = true;
+    let mut next = seeds.start;
+    while next < seeds.end {
+        let slice = next..seeds.end.min(next.saturating_add(task.slice));
+        next = slice.end;
+        let begun = Instant::now();
+        let sum = run_slice(slice.clone(), task.threads);
+        good &= sum.failed.is_empty() && sum.void.is_empty();
+        let row = row(&sum, &slice, begun.elapsed().as_secs().div_ceil(60));
+        println!("{row}");
+        if let Some(table) = &task.table {
+            let row = format!("| {} | {row} |\n", task.commit);
+            File::options().append(true).open(table)?.write_all(row.as_bytes())?;
+        }
+    }
+    Ok(good)
+}
+
+#[expect(clippy::print_stderr, reason = "a failure is told when it is found")]
+fn run_slice(slice: Range<u64>, threads: u64) -> Sum {
+    let next = AtomicU64::new(slice.start);
     let sum = Mutex::new(Sum::default());
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= to {
+                    if seed >= slice.end {
                         return;
                     }
                     let outcome = run_checked(&Options::of(seed));
@@ -66,18 +138,17 @@ fn main() -> ExitCode {
             });
         }
     });
-    let sum = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
-    println!("{}", line(&sum, (from, to), begun.elapsed().as_secs() / 60));
-    if sum.failed.is_empty() && sum.void.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    sum.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Mistake after mistake; true if each is caught.
 #[expect(clippy::print_stdout, reason = "what catches a mistake is the output")]
-fn bugs(threads: u64) -> ExitCode {
+fn bugs(all: &[Bug], threads: u64) -> bool {
     let (next, caught) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                while let Some(bug) = Bug::ALL.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some(bug) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
                     match first_caught(*bug, 0..BUG_SEEDS, Options::of) {
                         Some((seed, failure)) => {
                             caught.fetch_add(1, Ordering::Relaxed);
@@ -89,13 +160,13 @@ fn bugs(threads: u64) -> ExitCode {
             });
         }
     });
-    let (caught, all) = (caught.into_inner(), Bug::ALL.len());
+    let (caught, all) = (caught.into_inner(), all.len());
     println!("{caught} of {all} deliberate bugs caught");
-    if caught == all { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    caught == all
 }
 
 /// The part of the ledger's row behind the commit.
-fn line(sum: &Sum, (from, to): (u64, u64), minutes: u64) -> String {
+fn row(sum: &Sum, slice: &Range<u64>, minutes: u64) -> String {
     let Sum { coverage, runs, void, failed } = sum;
     let faults: Vec<_> = atlas_turmoil::FAULTS
         .iter()
@@ -104,16 +175,10 @@ fn line(sum: &Sum, (from, to): (u64, u64), minutes: u64) -> String {
         .map(|(fault, n)| format!("{fault} {n}"))
         .collect();
     let operations = coverage.of("operations in histories");
+    let (from, to, faults) = (slice.start, slice.end - 1, faults.join(", "));
     format!(
-        "simulation | seeds {from} to {} ({runs} runs) | {minutes} | {operations} | {} | {} | {}",
-        to - 1,
-        faults.join(", "),
+        "simulation with openraft | seeds {from} to {to} ({runs} runs) | {minutes} | {operations} | {faults} | {} | {}",
         void.len(),
         failed.len()
     )
-}
-
-fn range(words: &str) -> Option<(u64, u64)> {
-    let (from, to) = words.split_once("..")?;
-    Some((from.parse().ok()?, to.parse().ok()?))
 }

@@ -231,6 +231,7 @@ fn in_words(seen: &Seen) -> String {
             format!("u{client} {} -> {}", ask_in_words(ask), answer_in_words(answer))
         }
         Seen::Unanswered { client, ask, .. } => format!("u{client} {} -> ?", ask_in_words(ask)),
+        Seen::Logged { member, entries } => format!("c{} holds {} entries", member + 1, entries.len()),
         other => format!("{other:?}"),
     }
 }
@@ -243,6 +244,7 @@ fn ask_in_words(ask: &Ask) -> String {
         }
         Ask::Read(job) => format!("read {job}"),
         Ask::Stale(job, seq) => format!("stale {job} from {seq}"),
+        Ask::Wait(job) => format!("wait for {job}"),
     }
 }
 

@@ -1,12 +1,13 @@
 //! One run: the hosts, the loop outside of them, and its end.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use atlas_raft::Leadership;
+use atlas_raft::log::index::Found;
 use atlas_sim::{Coverage, Rng};
 use turmoil::{Builder, Sim};
 
@@ -21,6 +22,10 @@ use crate::{Bug, Options, client, member, worker};
 const TICK: Duration = Duration::from_millis(8);
 /// After the faults there is one leader, and all are equal, in this time.
 const LIVENESS_BOUND: Duration = Duration::from_secs(30);
+/// How many disks hold what was applied is looked at after so many new entries.
+const DISKS_EVERY: u64 = 6;
+/// A member that does not start for damage gets a new disk after this time, and again after it if another is being replaced.
+pub(crate) const RENEW: Duration = Duration::from_millis(300);
 /// Room for everything that a connection has under way.
 const TCP_CAPACITY: usize = 65_536;
 
@@ -169,6 +174,10 @@ pub(crate) struct World {
     terms: BTreeMap<usize, u64>,
     /// Which sync of a member's disk is to fail.
     pub(crate) failing: BTreeMap<usize, u64>,
+    /// Members whose disk was damaged and must be replaced.
+    pub(crate) damaged: BTreeSet<usize>,
+    /// How often a member was the first to apply something.
+    applied: u64,
     /// Libraries read clocks past every seam.
     clocks: Simulated,
 }
@@ -188,6 +197,8 @@ impl World {
             numbers: 0,
             terms: BTreeMap::new(),
             failing: BTreeMap::new(),
+            damaged: BTreeSet::new(),
+            applied: 0,
             clocks: Simulated::begin(),
         }
     }
@@ -232,6 +243,7 @@ impl World {
         }
         self.cluster.count(if self.now - over < LIVENESS_BOUND / 2 { "quick recoveries" } else { "slow recoveries" });
         self.see_voters();
+        self.see_log();
         self.oracle.finish();
         Ok(())
     }
@@ -266,12 +278,22 @@ impl World {
         for (member, _) in failed {
             self.oracle.see(self.now, &Seen::SyncFailed { member });
         }
+        let mut newest = None;
         for seen in self.cluster.take_seen() {
+            match &seen {
+                Seen::Applied { batch, .. } if batch.seq > self.oracle.facts().newest.seq() => {
+                    newest = Some(batch.index)
+                }
+                Seen::NoStart { member, .. } if self.damaged.contains(member) => self.after(RENEW, Due::Renew(*member)),
+                _ => {}
+            }
             self.oracle.see(self.now, &seen);
         }
+        if let Some(index) = newest {
+            self.look_at_disks(index);
+        }
         for member in 0..self.options.members {
-            let Some(handle) = self.cluster.handle(member) else { continue };
-            if let Leadership::Leader { term } = *handle.leadership().borrow()
+            if let Some(Leadership::Leader { term }) = self.cluster.leadership(member)
                 && self.terms.insert(member, term) != Some(term)
             {
                 self.oracle.see(self.now, &Seen::Leads { member, term });
@@ -279,11 +301,36 @@ impl World {
         }
     }
 
+    /// Shows the oracle on how many disks is what a member has just applied; now and then, since it takes its time.
+    fn look_at_disks(&mut self, index: u64) {
+        self.applied += 1;
+        if !self.applied.is_multiple_of(DISKS_EVERY) {
+            return;
+        }
+        let holds = |member: &usize| {
+            let last = self.cluster.synced_log(*member).and_then(|log| log.index.last());
+            last.is_some_and(|last| last.index >= index)
+        };
+        let disks = (0..self.options.members).filter(holds).count();
+        self.oracle.see(self.now, &Seen::OnDisks { index, disks });
+    }
+
+    /// Shows the oracle what is in the longest log.
+    fn see_log(&mut self) {
+        let logs = (0..self.options.members).filter_map(|member| Some((member, self.cluster.synced_log(member)?)));
+        let Some((member, log)) = logs.min_by_key(|(_, log)| log.index.first()) else { return };
+        let bodies = (log.index.first()..log.index.next()).filter_map(|index| match log.index.find(index) {
+            Some(Found::Cached(_, body)) => Some((index, body)),
+            Some(Found::OnDisk(_)) | None => None,
+        });
+        let entries = bodies.collect();
+        self.oracle.see(self.now, &Seen::Logged { member, entries });
+    }
+
     /// A member that stopped by itself is killed and started again, as whoever supervises it would.
     fn revive(&mut self, sim: &mut Sim<'_>) {
         for member in 0..self.options.members {
-            let Some(handle) = self.cluster.handle(member) else { continue };
-            if matches!(*handle.leadership().borrow(), Leadership::Stopped { .. }) {
+            if matches!(self.cluster.leadership(member), Some(Leadership::Stopped { .. })) {
                 self.kill(sim, member);
                 let back = Duration::from_millis(self.rng.range(50, 1_000));
                 self.after(back, Due::Start(member));

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use atlas_raft::AppliedBatch;
 use atlas_state::State;
-use atlas_types::{EventRecord, FencingToken, JobId, MemberId, NodeId};
+use atlas_types::{EventRecord, FencingToken, JobId, MemberId, NodeEpoch, NodeId, Seq};
+use bytes::Bytes;
 
 use crate::wire::{Answer, Ask};
 
@@ -40,6 +41,16 @@ pub(crate) enum Seen {
     Answered { client: usize, ask: Ask, called: Duration, answer: Answer },
     /// A client gave up waiting, or was told that nobody knows.
     Unanswered { client: usize, ask: Ask, called: Duration },
+    /// A worker's process was welcomed with these leases, from the state after so many entries.
+    Welcomed { node: NodeId, epoch: NodeEpoch, seq: Seq, leases: Vec<FencingToken> },
+    /// When the first member had applied the entry of this index, so many disks held it.
+    OnDisks { index: u64, disks: usize },
+    /// Bytes of a member's disk that it had synced are not what they were.
+    Damaged { member: usize },
+    /// A machine with a new disk, and a new member on it.
+    Replaced { member: usize },
+    /// At rest the log of a member holds these entries, by index.
+    Logged { member: usize, entries: Vec<(u64, Bytes)> },
     /// A child begins to run an attempt.
     ChildStarted { node: NodeId, job: JobId, token: FencingToken },
     /// A child has ended.

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_raft::{Handle, ProposeError, ReadError};
-use atlas_types::{Command, Job, JobId, Outcome, Rejection, Request, Seq};
+use atlas_state::State;
+use atlas_types::{Command, Event, EventRecord, Job, JobId, Outcome, Rejection, Request, Seq};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::Bug;
@@ -18,6 +19,8 @@ pub(crate) const PORT: u16 = 7400;
 
 /// How long a member waits until it has applied what a client has seen.
 const CATCH_UP_MAX: Duration = Duration::from_secs(2);
+/// How often a member with the mistake looks at the others.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// What a client asks.
 #[derive(Debug, Clone)]
@@ -28,6 +31,8 @@ pub(crate) enum Ask {
     Read(JobId),
     /// A job as this member has it, but no older than what the client has seen.
     Stale(JobId, Seq),
+    /// A job, as this member has it as soon as it knows that it has ended.
+    Wait(JobId),
 }
 
 /// What it is answered.
@@ -88,7 +93,43 @@ async fn answer(cluster: &Cluster, handle: &Handle, env: &Env, ask: Ask) -> Answ
             let state = handle.applied();
             Answer::Job { job: state.job(job).cloned(), seq: state.seq() }
         }
+        Ask::Wait(job) => {
+            if !ended(cluster, handle, env, job).await {
+                return Answer::NotLeader;
+            }
+            let state = handle.applied();
+            Answer::Job { job: state.job(job).cloned(), seq: state.seq() }
+        }
     }
+}
+
+/// Waits until a member tells that a job has ended; false if it does not within its time.
+async fn ended(cluster: &Cluster, handle: &Handle, env: &Env, id: JobId) -> bool {
+    let mut batches = handle.subscribe();
+    if is_over(&handle.applied(), id) {
+        return true;
+    }
+    let ends = |event: &EventRecord| matches!(&event.event, Event::Job { job, .. } if job.id == id && job.status.is_terminal());
+    let told = async {
+        if cluster.has(Bug::WaitEndsElsewhere) {
+            while !cluster.any_state(|state| is_over(state, id)) {
+                env.clock.sleep(LOOK_EVERY).await;
+            }
+            return true;
+        }
+        while let Ok(batch) = batches.recv().await {
+            if batch.events.iter().any(ends) {
+                return true;
+            }
+        }
+        false
+    };
+    tokio::time::timeout(CATCH_UP_MAX, told).await.unwrap_or(false)
+}
+
+/// Whether a state shows that a job has ended.
+fn is_over(state: &State, id: JobId) -> bool {
+    state.job(id).is_some_and(|job| job.status.is_terminal())
 }
 
 /// What a member with one of the mistakes makes of a question.

@@ -156,7 +156,12 @@ impl Worker {
             Happened::Said(said) => {
                 self.renewed(&said);
                 self.step(match said {
-                    ToWorker::Welcome { epoch, ttl, leases } => Input::Welcome { epoch, ttl, leases },
+                    ToWorker::Welcome { epoch, ttl, seq, leases } => {
+                        let tokens = leases.iter().map(|lease| lease.token).collect();
+                        let node = self.node.clone();
+                        self.cluster.see(Seen::Welcomed { node, epoch, seq, leases: tokens });
+                        Input::Welcome { epoch, ttl, leases }
+                    }
                     ToWorker::Grant(assignment) => Input::Granted(*assignment),
                     ToWorker::Cancel(token) => Input::Cancelled { token, grace: Duration::from_millis(200) },
                     ToWorker::Revoke(token) => Input::Revoked { token },
@@ -199,11 +204,11 @@ impl Worker {
 
     fn perform(&mut self, effect: Effect) {
         match effect {
-            // The leader answers with what it knows; what the worker believes to hold it diffs itself.
-            Effect::SendHello { held: _ } => {
+            Effect::SendHello { held } => {
                 self.asked = BTreeMap::from([(0, machine::now())]);
                 let inventory = Box::new(self.inventory.clone());
-                self.send(ToLeader::Hello { node: self.node.clone(), boot: self.boot, inventory });
+                let held = held.into_iter().map(|lease| lease.token).collect();
+                self.send(ToLeader::Hello { node: self.node.clone(), boot: self.boot, inventory, held });
             }
             Effect::SendRenew { number } => {
                 self.asked.insert(number, machine::now());

@@ -9,8 +9,8 @@ use atlas_raft::{AppliedBatch, Handle, Leadership};
 use atlas_sim::workload;
 use atlas_state::State;
 use atlas_types::{
-    BootId, Command, Event, Inventory, Job, JobChange, JobStatus, LoseNode, NodeEpoch, NodeHealth, NodeId, Outcome,
-    Reason, RegisterNode, Report, ReportResult,
+    BootId, Command, Event, FencingToken, Inventory, Job, JobChange, JobStatus, LoseNode, NodeEpoch, NodeHealth,
+    NodeId, Outcome, Reason, RegisterNode, Report, ReportResult,
 };
 use tokio::sync::{broadcast, mpsc};
 
@@ -44,14 +44,16 @@ struct Session {
 impl Session {
     /// From hello to the end. The stream ends when this returns.
     async fn run(self, mut reader: Reader) {
-        let Some(Frame::ToLeader(ToLeader::Hello { node, boot, inventory })) = reader.next().await else { return };
+        let Some(Frame::ToLeader(ToLeader::Hello { node, boot, inventory, held })) = reader.next().await else {
+            return;
+        };
         let Some(epoch) = self.admit(&node, BootId(boot), *inventory).await else { return };
         let mut batches = self.handle.subscribe();
         let state = self.handle.applied();
         if !is_current(&state, &node, epoch) {
             return;
         }
-        self.welcome(&state, &node, epoch);
+        self.welcome(&state, (&node, epoch), &held);
         let from = state.seq();
         let mut before = state;
         let mut leadership = self.handle.leadership();
@@ -114,11 +116,14 @@ impl Session {
         Some(epoch)
     }
 
-    fn welcome(&self, state: &State, node: &NodeId, epoch: NodeEpoch) {
-        let leases = state.leases_of(node).filter_map(|lease| self.cluster.assignment(state, lease.job)).collect();
+    /// The leader answers with what it knows; what the worker believes to hold it diffs itself.
+    fn welcome(&self, state: &State, (node, epoch): (&NodeId, NodeEpoch), held: &[FencingToken]) {
+        let known = |token| held.contains(&token) || !self.cluster.has(Bug::LostGrantForgotten);
+        let leases = state.leases_of(node).filter(|lease| known(lease.token));
+        let leases = leases.filter_map(|lease| self.cluster.assignment(state, lease.job)).collect();
         let ttl = self.cluster.options().session_ttl;
         let ttl = if self.cluster.has(Bug::DeafWorker) { 10 * ttl } else { ttl };
-        self.send(ToWorker::Welcome { epoch, ttl, leases });
+        self.send(ToWorker::Welcome { epoch, ttl, seq: state.seq(), leases });
         // A cancel that was told on an earlier stream may be lost.
         for lease in state.leases_of(node) {
             if state.job(lease.job).is_some_and(|job| job.reason == Reason::Cancelling) {

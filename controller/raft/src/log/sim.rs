@@ -133,7 +133,8 @@ impl SimDisk {
 
     /// A disk with the same durable bytes.
     pub fn copy(&self) -> Self {
-        let segments = self.state().segments.clone();
+        let mut segments = self.state().segments.clone();
+        segments.values_mut().for_each(|contents| contents.pending.clear());
         Self(Arc::new(Mutex::new(DiskState { segments, ..DiskState::default() })))
     }
 }

@@ -1,9 +1,9 @@
 //! A failed sync is fatal: the member takes nothing more and says that it stops.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::{Invariant, vote_had_no_room};
+use super::{Invariant, had_no_room_at_once};
 use crate::oracle::Facts;
 use crate::seen::Seen;
 
@@ -11,6 +11,8 @@ use crate::seen::Seen;
 pub(crate) struct AFailedSyncIsTheEnd {
     /// Since when.
     failed: BTreeMap<usize, Duration>,
+    /// Who must not start.
+    damaged: BTreeSet<usize>,
 }
 
 impl Invariant for AFailedSyncIsTheEnd {
@@ -33,11 +35,20 @@ impl Invariant for AFailedSyncIsTheEnd {
                     facts.coverage.count("members stopped by a failed sync");
                     return Ok(());
                 }
-                if vote_had_no_room(reason) {
+                if had_no_room_at_once(reason) {
                     return Ok(());
                 }
                 Err(format!("c{} stopped without a cause: {reason}", member + 1))
             }
+            Seen::Damaged { member } => {
+                self.damaged.insert(*member);
+                Ok(())
+            }
+            Seen::Replaced { member } => {
+                self.damaged.remove(member);
+                Ok(())
+            }
+            Seen::NoStart { member, .. } if self.damaged.contains(member) => Ok(()),
             Seen::NoStart { member, error } => Err(format!("c{} does not start: {error}", member + 1)),
             // It may have come to lead in the same step before.
             Seen::Leads { member, term } if self.failed.get(member).is_some_and(|since| *since < facts.now) => {

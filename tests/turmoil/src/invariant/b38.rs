@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Invariant, vote_had_no_room};
+use super::{Invariant, had_no_room_at_once};
 use crate::oracle::Facts;
 use crate::seen::Seen;
 
@@ -32,7 +32,7 @@ impl Invariant for AFullDiskIsNoEnd {
                 self.failed.remove(member);
             }
             Seen::Stopped { member, reason }
-                if self.full.contains(member) && !self.failed.contains(member) && !vote_had_no_room(reason) =>
+                if self.full.contains(member) && !self.failed.contains(member) && !had_no_room_at_once(reason) =>
             {
                 return Err(format!("c{} stopped because its disk is full: {reason}", member + 1));
             }

@@ -1,0 +1,46 @@
+//! A lost answer loses no slot: whoever says hello again is told of exactly the leases that the state has for that process, also of one
+//! whose grant was lost on the way, and of no second one in its place.
+
+use std::collections::BTreeMap;
+
+use atlas_state::State;
+use atlas_types::Seq;
+
+use super::Invariant;
+use crate::oracle::Facts;
+use crate::seen::Seen;
+
+#[derive(Default)]
+pub(crate) struct ALostGrantComesAgain {
+    states: BTreeMap<Seq, State>,
+}
+
+impl Invariant for ALostGrantComesAgain {
+    fn name(&self) -> &'static str {
+        "B.21 a lost grant comes again"
+    }
+
+    fn see(&mut self, seen: &Seen, facts: &mut Facts) -> Result<(), String> {
+        match seen {
+            Seen::Applied { batch, .. } => {
+                self.states.entry(batch.seq).or_insert_with(|| batch.state.clone());
+                Ok(())
+            }
+            Seen::Welcomed { node, epoch, seq, leases } => {
+                // Whoever applied what nobody saw has no record here.
+                let Some(state) = self.states.get(seq) else { return Ok(()) };
+                let held = state.leases_of(node).filter(|lease| lease.epoch == *epoch).map(|lease| lease.token);
+                let (mut held, mut told): (Vec<_>, _) = (held.collect(), leases.clone());
+                held.sort();
+                told.sort();
+                facts.coverage.add("leases told again", told.len() as u64);
+                if held == told {
+                    Ok(())
+                } else {
+                    Err(format!("{node} was told of {told:?} when it said hello, and holds {held:?} after {seq}"))
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+}

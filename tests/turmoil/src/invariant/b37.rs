@@ -1,0 +1,44 @@
+//! Damage is found, never interpreted: a member whose log was damaged does not start on it. What the others have is untouched by it, which
+//! the other promises say.
+
+use std::collections::BTreeSet;
+
+use super::Invariant;
+use crate::oracle::Facts;
+use crate::seen::Seen;
+
+#[derive(Default)]
+pub(crate) struct DamageIsFound {
+    damaged: BTreeSet<usize>,
+}
+
+impl Invariant for DamageIsFound {
+    fn name(&self) -> &'static str {
+        "B.37 damage is found"
+    }
+
+    fn see(&mut self, seen: &Seen, facts: &mut Facts) -> Result<(), String> {
+        match seen {
+            Seen::Damaged { member } => {
+                self.damaged.insert(*member);
+                Ok(())
+            }
+            Seen::Replaced { member } => {
+                self.damaged.remove(member);
+                Ok(())
+            }
+            Seen::NoStart { member, error } if self.damaged.contains(member) => {
+                facts.coverage.count("damage found");
+                if error.contains("damaged") {
+                    Ok(())
+                } else {
+                    Err(format!("c{} has a damaged log and does not say so: {error}", member + 1))
+                }
+            }
+            Seen::Up { member, .. } if self.damaged.contains(member) => {
+                Err(format!("c{} started on a damaged log", member + 1))
+            }
+            _ => Ok(()),
+        }
+    }
+}
