@@ -11,6 +11,7 @@ pub(crate) mod runtime;
 pub(crate) mod snapshot;
 #[cfg(test)]
 mod tests;
+pub(crate) mod unhurried;
 
 use std::fmt;
 

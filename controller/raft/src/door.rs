@@ -1,5 +1,6 @@
 //! The peer door: what this member offers the others of its group. Mounted by the controller's gRPC server.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,6 +19,7 @@ use crate::consensus::message::{
     AppendAnswer, AppendBody, SnapshotAnswer, SnapshotHead, TransferAnswer, TransferBody, VoteAnswer, VoteAsk, decode,
 };
 use crate::consensus::snapshot::{SnapshotFile, Snapshots};
+use crate::consensus::unhurried::Hurry;
 use crate::consensus::{RaftSnapshotMeta, Types};
 use crate::forward;
 use crate::leader::Raft;
@@ -34,6 +36,7 @@ pub struct PeerDoor {
     pub(crate) local: Local,
     pub(crate) applied: watch::Receiver<State>,
     pub(crate) group: Group,
+    pub(crate) hurry: Hurry,
 }
 
 impl PeerDoor {
@@ -70,8 +73,11 @@ impl PeerService for PeerDoor {
         request: Request<Streaming<wire::AppendRequest>>,
     ) -> Result<Response<Self::AppendStream>, Status> {
         let door = self.clone();
+        let quiet = Quiet::default();
+        let asked = quiet.clone();
         let requests = request.into_inner().map(move |request| {
-            let wire::AppendRequest { cluster_id, body, to } = request?;
+            let wire::AppendRequest { cluster_id, body, to, quiet } = request?;
+            asked.push(quiet);
             door.meant(&cluster_id, to)?;
             let append: AppendBody = decode("an append", body).map_err(refused)?;
             AppendEntriesRequest::<Types>::try_from(append).map_err(refused)
@@ -86,9 +92,13 @@ impl PeerService for PeerDoor {
             });
             std::future::ready(append.ok())
         });
-        let answers = self.raft.stream_append(requests).map(|answer| {
-            let body = AppendAnswer::from(answer.map_err(stopped)?).encode_to_vec().into();
-            Ok(wire::AppendResponse { body })
+        let answers = self.raft.stream_append(requests).filter_map(move |answer| {
+            // What would wake the leader to tell it nothing new is left out.
+            let left_out = quiet.next() && matches!(answer, Ok(Ok(_)));
+            std::future::ready((!left_out).then(|| {
+                let body = AppendAnswer::from(answer.map_err(stopped)?).encode_to_vec().into();
+                Ok(wire::AppendResponse { body })
+            }))
         });
         let last = stream::once(async move { refusal.lock().unwrap_or_else(PoisonError::into_inner).take() });
         let last = last.filter_map(|refusal| std::future::ready(refusal.map(Err)));
@@ -182,6 +192,21 @@ impl PeerDoor {
         synced.join().await.map_err(|_| Status::unavailable("stopping"))?.map_err(failed)?;
         tracing::info!(last = ?meta.last_log_id, "received a snapshot");
         self.snapshots.arrived(&path).map_err(failed)
+    }
+}
+
+/// Which of the appends that Raft has not answered yet need no answer, in their order.
+#[derive(Clone, Default)]
+struct Quiet(Arc<Mutex<VecDeque<bool>>>);
+
+impl Quiet {
+    fn push(&self, quiet: bool) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(quiet);
+    }
+
+    /// Whether the one that is answered now needs none.
+    fn next(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front().unwrap_or(false)
     }
 }
 

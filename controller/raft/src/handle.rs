@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use atlas_env::Task;
 use atlas_state::State;
 use atlas_types::{EventRecord, EventSeq, MemberId, NodeEpoch, NodeId, Outcome, Rejection, Request, Seq};
 use tokio::sync::{broadcast, watch};
@@ -86,6 +87,8 @@ pub struct Handle {
     pub(crate) group: Group,
     pub(crate) disk: watch::Receiver<Disk>,
     pub(crate) agreement: watch::Receiver<Agreement>,
+    /// What Raft and the leader loop run on.
+    pub(crate) runtime: tokio::runtime::Handle,
 }
 
 impl fmt::Debug for Handle {
@@ -183,5 +186,16 @@ impl Handle {
     /// What this member offers its peers, to be mounted on the controller's gRPC server.
     pub fn peer_door(&self) -> PeerDoor {
         self.door.clone()
+    }
+
+    /// Spawns a task on the thread of Raft and the leader loop, so that what it asks them wakes no other thread. It ends with the
+    /// member, and must never hold that thread up.
+    pub fn spawn_beside<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> Task<T> {
+        let _there = self.runtime.enter();
+        self.forward.env.spawn(name, task)
     }
 }

@@ -15,6 +15,7 @@ use crate::consensus::machine::MachineStore;
 use crate::consensus::network::{Addresses, Network};
 use crate::consensus::runtime::with_entropy;
 use crate::consensus::snapshot::Snapshots;
+use crate::consensus::unhurried::Hurry;
 use crate::digests::{Agreement, Checks, DigestKeeper};
 use crate::door::PeerDoor;
 use crate::error::{Leadership, StartError};
@@ -93,6 +94,8 @@ pub(crate) async fn start_on(
                     let told = started.send(Ok(handle));
                     if told.is_ok() {
                         member.run(asked).await;
+                        // Peers and callers whose answers are there by now get them: this comes back when nothing else is to do.
+                        tokio::task::yield_now().await;
                     }
                 }
                 Err(error) => drop(started.send(Err(error))),
@@ -161,8 +164,10 @@ impl Running {
         let store = MachineStore::new(machine, snapshots.clone(), history_seen.clone(), env.clone());
         let config = config()?;
         let addresses = Addresses::default();
-        let network = Network { cluster_id, addresses: addresses.clone(), env: env.clone() };
-        let raft = Raft::new(options.member.0, config, network, LogStore::new(log.clone()), store).await;
+        let hurry = Hurry::default();
+        let network = Network { cluster_id, addresses: addresses.clone(), hurry: hurry.clone(), env: env.clone() };
+        let raft =
+            Raft::new(options.member.0, config, network, LogStore::new(log.clone(), options.member.0), store).await;
         let raft = raft.map_err(failed)?;
         begin(&raft, &log, &options).await?;
 
@@ -187,9 +192,10 @@ impl Running {
             local: local.clone(),
             applied: applied.clone(),
             group: group.clone(),
+            hurry,
         };
         let (reads, asks) = mpsc::channel(READERS_MAX);
-        let link = LeaderLink::new(cluster_id, env.clone());
+        let link = LeaderLink::new(cluster_id, options.member, env.clone());
         let indexer = ReadIndexer { link: link.clone(), leadership, asks };
         let forward = Forward { local, applied: applied.clone(), link, reads, env: env.clone() };
         let (agreement_sender, agreement) = watch::channel(Agreement::default());
@@ -209,6 +215,7 @@ impl Running {
             group: group.clone(),
             disk: disk.clone(),
             agreement,
+            runtime: tokio::runtime::Handle::current(),
         };
         let keeper = SnapshotKeeper {
             raft: raft.clone(),

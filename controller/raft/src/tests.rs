@@ -285,24 +285,11 @@ async fn many_callers_share_entries() {
     soon(service.shutdown()).await;
 }
 
-/// A member of three, with its peer door on loopback.
+/// A member of three, with its peer door on loopback. The door and its connections end with the member.
 struct Third {
     handle: Handle,
     service: Service,
-    door: Door,
     members: BTreeMap<MemberId, Member>,
-}
-
-/// What serves a peer door and all its connections. Those would else outlive it in this process, and the others would not come to the
-/// next door at its address.
-struct Door(Option<tokio::runtime::Runtime>);
-
-impl Drop for Door {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
-        }
-    }
 }
 
 async fn three(dir: &Path, disks: &[SimDisk; 3]) -> Vec<Third> {
@@ -335,9 +322,6 @@ async fn third(
     let options = options(&dir.join(member.to_string()));
     let options = Options { member, cluster_id: Some(7), members: members.clone(), digest_every: 8, ..options };
     let (handle, service) = soon(start_on(driver, options, Env::system())).await.expect("starts");
-    let door = Door(Some(
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime"),
-    ));
     let listener = listener.into_std().expect("a listener");
     let incoming = async move { TcpListener::from_std(listener).expect("a listener") };
     let incoming = futures::stream::once(incoming).flat_map(|listener| {
@@ -346,13 +330,12 @@ async fn third(
         })
     });
     let server = tonic::transport::Server::builder().add_service(handle.peer_door().into_service());
-    door.0.as_ref().expect("open").spawn(server.serve_with_incoming(incoming));
-    Third { handle, service, door, members: members.clone() }
+    handle.spawn_beside("peer-door", server.serve_with_incoming(incoming));
+    Third { handle, service, members: members.clone() }
 }
 
 impl Third {
     async fn stop(self) {
-        drop(self.door);
         soon(self.service.shutdown()).await;
     }
 }

@@ -195,7 +195,7 @@ impl Controller {
                 cluster: cluster.clone(),
                 env: env.clone(),
             };
-            env.spawn("peer-door", peer_door::serve(parts, listener, peer_stopped))
+            peer_door::start(parts, listener, peer_stopped)
         });
         let duty = env.spawn("group-duty", cluster::duty::run(cluster.clone()));
         let doors = vec![

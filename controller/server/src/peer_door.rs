@@ -1,21 +1,25 @@
 //! The peers' door: what controllers of one group offer each other, on a port and a server of its own, so that no client and no
 //! worker keeps Raft waiting.
 //!
-//! Raft itself is served by `atlas_raft`; here is what needs the service functions besides.
+//! Raft itself is served by `atlas_raft`; here is what needs the service functions besides. The connections are served on Raft's
+//! thread, which a message between members then does not have to wake; what is not Raft's is answered on the runtime of the
+//! other doors ([`elsewhere`]), and so does not hold it up.
 
+mod elsewhere;
 mod lines;
 mod member;
 pub(crate) mod store;
 
 use std::time::Duration;
 
-use atlas_env::{Env, Listener};
+use atlas_env::{Env, Listener, Task};
 use atlas_raft::Handle;
 use atlas_service::{Error, Service};
 use atlas_wire::proto::peer::v1::member_service_server::MemberServiceServer;
 use tokio::sync::watch;
 use tonic::Status;
 
+use self::elsewhere::Doors;
 use crate::cluster::Cluster;
 use crate::listen;
 
@@ -41,8 +45,13 @@ pub(crate) struct Parts {
     pub(crate) env: Env,
 }
 
-/// Serves peers on `listener` until `stop` turns true.
-pub(crate) async fn serve(parts: Parts, listener: Box<dyn Listener>, mut stop: watch::Receiver<bool>) {
+/// Begins to serve peers on `listener`, until `stop` turns true or the member ends. Called on the runtime of the doors.
+pub(crate) fn start(parts: Parts, listener: Box<dyn Listener>, stop: watch::Receiver<bool>) -> Task<()> {
+    let doors = Doors::here(&parts.env);
+    parts.handle.clone().spawn_beside("peer-door", serve(parts, listener, doors, stop))
+}
+
+async fn serve(parts: Parts, listener: Box<dyn Listener>, doors: Doors, mut stop: watch::Receiver<bool>) {
     let Parts { handle, service, cluster, env } = parts;
     let mut stopped = stop.clone();
     let serving = tonic::transport::Server::builder()
@@ -52,9 +61,9 @@ pub(crate) async fn serve(parts: Parts, listener: Box<dyn Listener>, mut stop: w
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(2 * WINDOW_BYTES)
         .add_service(handle.peer_door().into_service())
-        .add_service(MemberServiceServer::new(member::Rpc::new(cluster, handle)))
-        .add_service(lines::service(service.clone()))
-        .add_service(store::service(service, env.clone()))
+        .add_service(doors.answer(MemberServiceServer::new(member::Rpc::new(cluster, handle))))
+        .add_service(doors.answer(lines::service(service.clone())))
+        .add_service(doors.answer(store::service(service, env.clone())))
         .serve_with_incoming_shutdown(listen::connections(listener, CONNECTIONS_MAX, env.clone()), async move {
             // A sender that is gone stops as well.
             let _ = stopped.wait_for(|stop| *stop).await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::{Stream, StreamExt, stream};
 use tokio::sync::Notify;
 
-/// Requests that were sent on a stream.
+/// Requests that were sent on a stream and need an answer.
 #[derive(Clone, Default)]
 pub(super) struct Sent(Arc<(AtomicU64, Notify)>);
 
@@ -55,7 +55,8 @@ pub(super) fn in_time<'s, T: Send + 's>(
                     () = sent.0.1.notified() => {}
                 }
             };
-            waiting.answered += 1;
+            // A peer may answer what needs no answer.
+            waiting.answered = sent.total().min(waiting.answered + 1);
             waiting.over = next.is_err();
             let answer = next.unwrap_or_else(|_| Some(late()))?;
             Some((answer, waiting))

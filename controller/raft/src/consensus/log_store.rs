@@ -17,11 +17,13 @@ const READ_BYTES: usize = 1 << 20;
 #[derive(Clone)]
 pub(crate) struct LogStore {
     log: Log,
+    member: u64,
 }
 
 impl LogStore {
-    pub(crate) fn new(log: Log) -> Self {
-        Self { log }
+    /// The log of `member`.
+    pub(crate) fn new(log: Log, member: u64) -> Self {
+        Self { log, member }
     }
 
     fn read(&self, from: u64, to: u64, bytes: usize) -> io::Result<Vec<RaftEntry>> {
@@ -98,8 +100,9 @@ impl RaftLogStorage<Types> for LogStore {
             }
             records.push((body::log_id(entry.log_id), body::entry_body(&entry)));
         }
+        let led = records.first().is_some_and(|(id, _)| id.node != self.member);
         let done = Box::new(move |outcome: Result<(), _>| callback.io_completed(outcome.map_err(io::Error::from)));
-        Ok(self.log.append(records, done)?)
+        Ok(if led { self.log.append_led(records, done) } else { self.log.append(records, done) }?)
     }
 
     async fn truncate_after(&mut self, last: Option<RaftLogId>) -> io::Result<()> {

@@ -27,6 +27,7 @@ use super::message::{
     self, AppendAnswer, AppendBody, SnapshotAnswer, TransferAnswer, TransferBody, VoteAnswer, VoteAsk,
 };
 use super::snapshot::SnapshotFile;
+use super::unhurried::{Hurry, unhurried};
 use super::{RaftVote, Types};
 use crate::channel::peer_channel;
 use crate::member::Member;
@@ -46,6 +47,7 @@ const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(600);
 pub(crate) struct Network {
     pub(crate) cluster_id: u128,
     pub(crate) addresses: Addresses,
+    pub(crate) hurry: Hurry,
     pub(crate) env: Env,
 }
 
@@ -162,10 +164,19 @@ impl RaftNetworkV2<Types> for Peer {
             // Before a stream is opened: openraft waits in here after a failure. A peer that refuses connections would else be asked
             // again and again without a pause.
             let Some(first) = input.next().await else { return Ok(stream::empty().boxed()) };
-            let requests = stream::once(std::future::ready(first)).chain(input).map(move |append| {
-                counted.count();
+            // The first may ask how far the peer's log goes.
+            let first = stream::once(std::future::ready((first, false)));
+            let others =
+                unhurried(input, Arc::clone(&self.network.env.clock), self.network.hurry.of(to)).map(|append| {
+                    let quiet = append.entries.is_empty();
+                    (append, quiet)
+                });
+            let requests = first.chain(others).map(move |(append, quiet)| {
+                if !quiet {
+                    counted.count();
+                }
                 let body = AppendBody::of(&append).encode_to_vec().into();
-                wire::AppendRequest { cluster_id: cluster_id.clone(), body, to }
+                wire::AppendRequest { cluster_id: cluster_id.clone(), body, to, quiet }
             });
             let answers = self.client()?.append(requests).await.map_err(failed)?.into_inner();
             let answers = answers.map(|answer| {
@@ -284,7 +295,7 @@ mod tests {
     async fn a_peer_is_connected_to_when_there_is_something_to_say() {
         let nobody = Arc::new(Nobody::default());
         let env = Env { net: nobody.clone(), ..Env::system() };
-        let mut network = Network { cluster_id: 7, addresses: Addresses::default(), env };
+        let mut network = Network { cluster_id: 7, addresses: Addresses::default(), hurry: Hurry::default(), env };
         let mut peer = network.new_client(2, &Member::at("nobody:1")).await;
         let waiting = Duration::from_millis(100);
         let silent = peer.stream_append(stream::pending(), RPCOption::new(waiting));

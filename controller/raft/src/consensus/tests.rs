@@ -47,6 +47,8 @@ impl Machine for Counter {
 struct Stores {
     on_files: bool,
     inline: bool,
+    /// Whose log it is; the suite's entries are of member 0.
+    member: u64,
 }
 
 impl StoreBuilder<Types, LogStore, MachineStore<Counter>, TempDir> for Stores {
@@ -65,16 +67,21 @@ impl StoreBuilder<Types, LogStore, MachineStore<Counter>, TempDir> for Stores {
         log.set_inline(self.inline);
         let snapshots = Snapshots::open(env.files.clone(), dir.path().join("snapshots")).expect("writable");
         let (_, history) = watch::channel(EventSeq(u64::MAX));
-        Ok((dir, LogStore::new(log), MachineStore::new(Counter::default(), snapshots, history, env)))
+        Ok((dir, LogStore::new(log, self.member), MachineStore::new(Counter::default(), snapshots, history, env)))
     }
 }
 
 #[tokio::test]
 async fn the_storage_suite_passes_in_memory() {
-    Suite::test_all(Stores { on_files: false, inline: true }).await.expect("conforms");
+    Suite::test_all(Stores { on_files: false, inline: true, member: 0 }).await.expect("conforms");
 }
 
 #[tokio::test]
 async fn the_storage_suite_passes_on_files_with_the_writer_thread() {
-    Suite::test_all(Stores { on_files: true, inline: false }).await.expect("conforms");
+    Suite::test_all(Stores { on_files: true, inline: false, member: 0 }).await.expect("conforms");
+}
+
+#[tokio::test]
+async fn the_storage_suite_passes_on_files_of_a_follower() {
+    Suite::test_all(Stores { on_files: true, inline: false, member: 1 }).await.expect("conforms");
 }

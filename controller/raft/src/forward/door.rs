@@ -20,11 +20,14 @@ pub(crate) async fn propose(door: &PeerDoor, request: ProposeRequest) -> Result<
     let requests = atlas_format::decode_requests(&request.requests, REQUESTS_MAX).map_err(refused)?;
     let ended = |result: ForwardResult| ProposeResponse { result: result.into(), ..ProposeResponse::default() };
     Ok(match door.local.propose(requests).await {
-        Ok(answers) => ProposeResponse {
-            answers: atlas_format::encode_outcomes(&answers).into(),
-            seq: door.applied.borrow().seq().0,
-            ..ended(ForwardResult::Done)
-        },
+        Ok(answers) => {
+            door.hurry.tell(request.from);
+            ProposeResponse {
+                answers: atlas_format::encode_outcomes(&answers).into(),
+                seq: door.applied.borrow().seq().0,
+                ..ended(ForwardResult::Done)
+            }
+        }
         // A member that has stopped took nothing in either.
         Err(ProposeError::NotLeader { .. } | ProposeError::Stopped { .. }) => ended(ForwardResult::NotLeader),
         Err(ProposeError::Unknown) => ended(ForwardResult::Unknown),
@@ -38,7 +41,10 @@ pub(crate) async fn read_index(door: &PeerDoor, request: ReadIndexRequest) -> Re
     same_cluster(door.cluster_id, &request.cluster_id)?;
     let ended = |result: ForwardResult, seq| ReadIndexResponse { result: result.into(), seq };
     Ok(match door.local.read().await {
-        Ok(state) => ended(ForwardResult::Done, state.seq().0),
+        Ok(state) => {
+            door.hurry.tell(request.from);
+            ended(ForwardResult::Done, state.seq().0)
+        }
         Err(ReadError::Overloaded) => ended(ForwardResult::Overloaded, 0),
         Err(ReadError::NotLeader { .. } | ReadError::NoSession | ReadError::Stopped { .. }) => {
             ended(ForwardResult::NotLeader, 0)

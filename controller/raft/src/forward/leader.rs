@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_types::{Request, Seq};
+use atlas_types::{MemberId, Request, Seq};
 use atlas_wire::limits::PEER_FRAME_BYTES_MAX;
 use atlas_wire::proto::peer::v1::peer_service_client::PeerServiceClient;
 use atlas_wire::proto::peer::v1::{ForwardResult, ProposeRequest, ReadIndexRequest};
@@ -28,15 +28,16 @@ const READ_MAX: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(crate) struct LeaderLink {
     cluster_id: bytes::Bytes,
+    member: MemberId,
     env: Env,
     /// The client of the leader that was asked last, and its address.
     client: Arc<Mutex<Option<(String, Client)>>>,
 }
 
 impl LeaderLink {
-    /// A link that is not connected yet.
-    pub(crate) fn new(cluster_id: u128, env: Env) -> Self {
-        Self { cluster_id: cluster_id.to_be_bytes().to_vec().into(), env, client: Arc::default() }
+    /// A link of `member` that is not connected yet.
+    pub(crate) fn new(cluster_id: u128, member: MemberId, env: Env) -> Self {
+        Self { cluster_id: cluster_id.to_be_bytes().to_vec().into(), member, env, client: Arc::default() }
     }
 
     /// Proposes at `leader`. Answers with how many entries the leader had applied by then.
@@ -47,8 +48,9 @@ impl LeaderLink {
             return Err(ProposeError::Overloaded);
         }
         let mut client = self.client(leader).await.ok_or_else(not_leader)?;
-        let mut request =
-            tonic::Request::new(ProposeRequest { cluster_id: self.cluster_id.clone(), requests: requests.into() });
+        let ask =
+            ProposeRequest { cluster_id: self.cluster_id.clone(), requests: requests.into(), from: self.member.0 };
+        let mut request = tonic::Request::new(ask);
         request.set_timeout(PROPOSE_MAX);
         let answer = match client.propose(request).await {
             Ok(answer) => answer.into_inner(),
@@ -74,7 +76,8 @@ impl LeaderLink {
     pub(super) async fn read_index(&self, leader: &Peer) -> Result<Seq, ReadError> {
         let not_leader = || ReadError::NotLeader { leader: None };
         let mut client = self.client(leader).await.ok_or_else(not_leader)?;
-        let mut request = tonic::Request::new(ReadIndexRequest { cluster_id: self.cluster_id.clone() });
+        let mut request =
+            tonic::Request::new(ReadIndexRequest { cluster_id: self.cluster_id.clone(), from: self.member.0 });
         request.set_timeout(READ_MAX);
         let answer = match client.read_index(request).await {
             Ok(answer) => answer.into_inner(),

@@ -156,13 +156,13 @@ async fn frames_of_strangers_are_refused() {
     let own: bytes::Bytes = 7_u128.to_be_bytes().to_vec().into();
     let stranger: bytes::Bytes = 8_u128.to_be_bytes().to_vec().into();
     let propose = async |cluster_id: &bytes::Bytes, requests: &'static [u8]| {
-        let request = ProposeRequest { cluster_id: cluster_id.clone(), requests: requests.into() };
+        let request = ProposeRequest { cluster_id: cluster_id.clone(), requests: requests.into(), from: 0 };
         door.propose(tonic::Request::new(request)).await.expect_err("refused").code()
     };
     assert_eq!(propose(&stranger, b"").await, Code::FailedPrecondition);
     assert_eq!(propose(&own, b"\xff\xff\xff").await, Code::InvalidArgument);
     assert_eq!(propose(&own, b"\x0a\x00").await, Code::InvalidArgument);
-    let read = ReadIndexRequest { cluster_id: bytes::Bytes::new() };
+    let read = ReadIndexRequest { cluster_id: bytes::Bytes::new(), from: 0 };
     let refused = door.read_index(tonic::Request::new(read)).await.expect_err("refused");
     assert_eq!(refused.code(), Code::FailedPrecondition);
     // A member that took over the address of one whose disk is gone must not answer in its stead.
@@ -182,7 +182,7 @@ async fn two_members_that_follow_each_other_send_nothing_in_circles() {
     assert!(matches!(leadership, Leadership::Follower { .. }));
     let own: bytes::Bytes = 7_u128.to_be_bytes().to_vec().into();
     let requests = atlas_format::encode_requests(&[set(9)]);
-    let request = ProposeRequest { cluster_id: own, requests: requests.into() };
+    let request = ProposeRequest { cluster_id: own, requests: requests.into(), from: 0 };
     let answer = soon(door.propose(tonic::Request::new(request))).await.expect("answered").into_inner();
     assert_eq!(answer.result(), atlas_wire::proto::peer::v1::ForwardResult::NotLeader);
     assert!(started.elapsed() < Duration::from_secs(4), "it answers at once rather than ask a third");

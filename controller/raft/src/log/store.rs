@@ -1,15 +1,15 @@
 //! The log in use: group commit, readers, and the rule that a failed sync ends it. How it is written is in [`write`].
 //!
 //! Whoever needs durability stages its records and flushes; a flush takes all that is staged by then as groups. With one
-//! voter the caller of [`Log::append`] flushes at once, on its own thread; otherwise a writer does, so that the local sync
-//! overlaps replication: a thread, or a task where the driver's time is simulated. Order is the order of staging either way,
-//! since a flush drains the stage under the writer's lock.
+//! voter the caller of [`Log::append`] flushes at once, on its own thread, and so does a follower while its disk is quick
+//! ([`Log::append_led`]); otherwise a writer does, so that the local sync overlaps replication: a thread, or a task where the
+//! driver's time is simulated. Order is the order of staging either way, since a flush drains the stage under the writer's lock.
 
 mod write;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use atlas_env::{Clock, Env};
@@ -52,6 +52,10 @@ impl Default for Limits {
         }
     }
 }
+
+/// A disk is quick while none of its latest syncs took longer: far below the time after which a member is taken for dead, since
+/// whoever syncs on Raft's own thread says nothing meanwhile.
+const QUICK: Duration = Duration::from_millis(10);
 
 /// Called once the records are durable, or never will be.
 pub type Done = Box<dyn FnOnce(Result<(), LogError>) + Send>;
@@ -191,32 +195,50 @@ impl Log {
 
     /// Appends entries; they can be read when this returns and are durable when `done` is called.
     pub fn append(&self, entries: impl IntoIterator<Item = (LogId, Bytes)>, done: Done) -> Result<(), LogError> {
-        {
-            let mut view = self.shared.view();
-            view.check()?;
-            for (id, data) in entries {
-                if data.len() > self.shared.limits.entry_bytes {
-                    return Err(LogError::TooLarge { bytes: data.len() });
-                }
-                let next = view.index.next();
-                if !view.index.push(id, data.clone(), None) {
-                    return Err(LogError::OutOfOrder { index: id.index, next });
-                }
-                view.appended_bytes += data.len() as u64;
-                view.stage.push(Record::Entry { id, data });
-            }
-            view.done.push(done);
-        }
+        self.stage(entries, done)?;
         if self.shared.inline.load(Ordering::Relaxed) {
-            let mut writer = self.shared.writer();
-            // Any other outcome went to `done`.
-            if let Err(LogError::NoSpace { .. }) = self.shared.flush(&mut writer) {
-                self.shared.staged.wake();
-            }
+            self.flush_here(self.shared.writer());
         } else {
             self.shared.staged.wake();
         }
         Ok(())
+    }
+
+    /// The same for entries of another member, which waits for their sync. While the disk is quick the caller syncs: to wake the
+    /// writer and to be woken by it would take longer. A slow disk, or a writer at work, does not hold the caller up.
+    pub fn append_led(&self, entries: impl IntoIterator<Item = (LogId, Bytes)>, done: Done) -> Result<(), LogError> {
+        self.stage(entries, done)?;
+        let quick = matches!(self.shared.staged, Wake::Thread(_)) && self.shared.syncs.are_within(QUICK);
+        match self.shared.idle_writer().filter(|_| quick) {
+            Some(writer) => self.flush_here(writer),
+            None => self.shared.staged.wake(),
+        }
+        Ok(())
+    }
+
+    fn stage(&self, entries: impl IntoIterator<Item = (LogId, Bytes)>, done: Done) -> Result<(), LogError> {
+        let mut view = self.shared.view();
+        view.check()?;
+        for (id, data) in entries {
+            if data.len() > self.shared.limits.entry_bytes {
+                return Err(LogError::TooLarge { bytes: data.len() });
+            }
+            let next = view.index.next();
+            if !view.index.push(id, data.clone(), None) {
+                return Err(LogError::OutOfOrder { index: id.index, next });
+            }
+            view.appended_bytes += data.len() as u64;
+            view.stage.push(Record::Entry { id, data });
+        }
+        view.done.push(done);
+        Ok(())
+    }
+
+    fn flush_here(&self, mut writer: MutexGuard<'_, Writer>) {
+        // Any other outcome went to the callbacks.
+        if let Err(LogError::NoSpace { .. }) = self.shared.flush(&mut writer) {
+            self.shared.staged.wake();
+        }
     }
 
     /// Saves the vote; durable when this returns.
@@ -430,6 +452,15 @@ impl Shared {
 
     fn writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The writer, unless it is at work.
+    fn idle_writer(&self) -> Option<MutexGuard<'_, Writer>> {
+        match self.writer.try_lock() {
+            Ok(writer) => Some(writer),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 

@@ -7,6 +7,9 @@ use std::time::Duration;
 /// Syncs that are remembered.
 const KEPT: usize = 256;
 
+/// The latest of them: a disk that was slow now and then is so again.
+const RECENT: usize = 64;
+
 /// The durations of the latest syncs.
 #[derive(Debug, Default)]
 pub(super) struct SyncTimes(Mutex<VecDeque<Duration>>);
@@ -19,6 +22,11 @@ impl SyncTimes {
             latest.pop_front();
         }
         latest.push_back(took);
+    }
+
+    /// Whether none of the latest ones took longer than `max`.
+    pub(super) fn are_within(&self, max: Duration) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().rev().take(RECENT).all(|took| *took <= max)
     }
 
     /// The 99th percentile; none before the first sync.

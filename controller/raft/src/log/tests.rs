@@ -1,8 +1,12 @@
 //! The log under crashes, damage and failing disks.
 
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use atlas_env::Env;
+use atlas_env::{Clock, Env};
+use atlas_types::Timestamp;
 use bytes::Bytes;
 use proptest::prelude::*;
 
@@ -112,7 +116,7 @@ fn eventually(what: &str, reached: impl Fn() -> bool) {
         if reached() {
             return;
         }
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(10));
     }
     panic!("not in time: {what}");
 }
@@ -179,6 +183,56 @@ fn a_crash_on_a_full_disk_loses_nothing_that_was_acknowledged() {
     disk.crash(3);
     drop(log);
     assert_eq!(indexes(&open(&disk).expect("opens")), (0..=acknowledged).collect::<Vec<_>>());
+}
+
+/// A clock that goes on by so many microseconds each time that it is read: as long as a sync takes.
+struct Steps(AtomicU64, AtomicU64);
+
+impl Clock for Steps {
+    fn wall(&self) -> Timestamp {
+        Timestamp(0)
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::from_micros(self.1.fetch_add(self.0.load(Ordering::Relaxed), Ordering::Relaxed))
+    }
+
+    fn sleep(&self, _: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[test]
+fn a_follower_syncs_for_itself_while_its_disk_is_quick() {
+    let disk = SimDisk::default();
+    let clock = Arc::new(Steps(AtomicU64::new(100), AtomicU64::new(0)));
+    let env = Env { clock: clock.clone(), ..Env::system() };
+    let log = Log::open(Box::new(disk.driver()), limits(), Some(7), &env).expect("opens");
+    log.set_inline(false);
+    let here = std::thread::current().id();
+    let synced_by = |index| {
+        let by = Arc::new(Mutex::new(None));
+        let theirs = Arc::clone(&by);
+        let done = Box::new(move |outcome: Result<(), LogError>| {
+            outcome.expect("synced");
+            *theirs.lock().expect("not poisoned") = Some(std::thread::current().id());
+        });
+        log.append_led([(id(1, index), body(1, index))], done).expect("appended");
+        eventually("it is durable", || by.lock().expect("not poisoned").is_some());
+        by.lock().expect("not poisoned").expect("it is durable")
+    };
+    // A sync is slow, which is known after it; the writer finds that they have been quick for long.
+    let took = [100, 20_000].into_iter().chain([100; 66]);
+    let by_caller: Vec<_> = took
+        .zip(0..)
+        .map(|(micros, index)| {
+            clock.0.store(micros, Ordering::Relaxed);
+            synced_by(index) == here
+        })
+        .collect();
+    assert_eq!(by_caller, [&[true; 2][..], &[false; 64], &[true; 2]].concat());
+    drop(log);
+    assert_eq!(indexes(&open(&disk).expect("opens")), (0..68).collect::<Vec<_>>());
 }
 
 /// A log whose segments are large enough to keep room for votes.

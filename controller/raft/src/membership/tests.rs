@@ -32,7 +32,6 @@ async fn soon<T>(what: impl Future<Output = T>) -> T {
 struct Running {
     handle: Handle,
     service: Service,
-    door: Task<()>,
     disk: SimDisk,
 }
 
@@ -65,10 +64,10 @@ impl Running {
             Some((listener.accept().await.map(|(stream, _)| stream), listener))
         });
         let server = tonic::transport::Server::builder().add_service(handle.peer_door().into_service());
-        let door = Env::system().spawn("peer-door", async move {
+        handle.spawn_beside("peer-door", async move {
             server.serve_with_incoming(incoming).await.expect("serves");
         });
-        Self { handle, service, door, disk }
+        Self { handle, service, disk }
     }
 
     fn known(&self) -> Member {
@@ -77,7 +76,6 @@ impl Running {
     }
 
     async fn stop(self) {
-        self.door.abort();
         soon(self.service.shutdown()).await;
     }
 }

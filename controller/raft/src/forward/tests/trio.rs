@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use atlas_env::{Connection, Env, Listener, Net, SystemNet, Task};
+use atlas_env::{Connection, Env, Listener, Net, SystemNet};
 use atlas_types::MemberId;
 use futures::future::BoxFuture;
 use tempfile::TempDir;
@@ -33,7 +33,6 @@ pub(super) struct Trio {
 pub(super) struct One {
     pub(super) handle: Handle,
     service: Service,
-    door: Task<()>,
     cable: watch::Sender<bool>,
 }
 
@@ -62,10 +61,10 @@ impl Trio {
                 Some((listener.accept().await.map(Plugged), listener))
             });
             let server = tonic::transport::Server::builder().add_service(handle.peer_door().into_service());
-            let door = env.spawn("peer-door", async move {
+            handle.spawn_beside("peer-door", async move {
                 server.serve_with_incoming(incoming).await.expect("serves");
             });
-            members.push(One { handle, service, door, cable });
+            members.push(One { handle, service, cable });
         }
         let trio = Self { members, _dir: dir };
         trio.leader().await;
@@ -108,7 +107,6 @@ impl One {
     }
 
     pub(super) async fn stop(self) {
-        self.door.abort();
         soon(self.service.shutdown()).await;
     }
 }
