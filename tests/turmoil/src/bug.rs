@@ -78,7 +78,9 @@ impl Bug {
         match self {
             Self::NoDedupe => Options { patience: millis(120), ..options },
             // A start must be lost between its acknowledgement and its entry.
-            Self::ReportAckedEarly => Options { nodes: 3, session_ttl: millis(1_000), disk_max: millis(150), ..options },
+            Self::ReportAckedEarly => {
+                Options { nodes: 3, session_ttl: millis(1_000), disk_max: millis(150), ..options }
+            }
             Self::SnapshotNameNotSynced => Options { snapshot_log_bytes: 2 << 10, ..options },
             Self::DeafWorker | Self::SlowWorkerClock | Self::StartUncommitted | Self::NoFencing => {
                 Options { nodes: 3, session_ttl: millis(1_000), ..options }

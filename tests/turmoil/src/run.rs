@@ -304,7 +304,9 @@ impl World {
     /// Shows the oracle on how many disks is what a member has just applied; now and then, since it takes its time.
     fn look_at_disks(&mut self, index: u64) {
         self.applied += 1;
-        if !self.applied.is_multiple_of(DISKS_EVERY) {
+        // A disk that is lost counts for what it held: its member may have said so before.
+        let one_is_lost = !self.damaged.is_empty() || self.cluster.replacement().is_some();
+        if one_is_lost || !self.applied.is_multiple_of(DISKS_EVERY) {
             return;
         }
         let holds = |member: &usize| {
