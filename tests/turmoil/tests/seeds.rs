@@ -3,8 +3,8 @@
 use atlas_sim::Coverage;
 use atlas_turmoil::{Options, build_shortfall, run_checked};
 
-/// What a build can afford: a seed takes two to three seconds of a core without optimisation.
-const SEEDS: u64 = 60;
+/// What a build can afford: a seed takes one to two seconds of a core without optimisation.
+const SEEDS: u64 = 200;
 
 /// The seed of `ATLAS_SEED`, or the first: for repeating a failure. With `ATLAS_TRACE` all that was seen is printed.
 #[test]
