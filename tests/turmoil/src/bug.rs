@@ -62,7 +62,7 @@ impl Bug {
             Self::StaleRead | Self::BackwardsRead => (&[5, 7, 15, 8], 8),
             Self::AckBeforeCommit | Self::CancelAlwaysAccepted => (&[0, 5, 3], 8),
             Self::NoDedupe => (&[10, 9, 0], 8),
-            Self::NoFencing => (&[17, 0, 19, 5], 10),
+            Self::NoFencing => (&[17, 18], 18),
             Self::ReportAckedEarly => (&[5, 0, 5, 3], 14),
             Self::RenewalWithoutQuorum => (&[5, 5, 17], 8),
             Self::LossByBrokenStream => (&[0, 13, 17], 8),

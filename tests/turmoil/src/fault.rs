@@ -125,7 +125,7 @@ impl World {
     pub(crate) fn kill(&mut self, sim: &mut Sim<'_>, member: usize) {
         let (disk, files) = (self.rng.next(), self.rng.next());
         self.look();
-        self.failing.remove(&member);
+        self.failing.retain(|(failing, _), _| *failing != member);
         self.cluster.down(member);
         // The disk first: what the dying process still does must not reach it.
         self.cluster.disk(member).crash(disk);
@@ -171,7 +171,7 @@ impl World {
         let n = self.rng.below(4);
         let disk = self.cluster.disk(member);
         disk.lose_power_at_sync(n);
-        self.failing.insert(member, disk.syncs() + n);
+        self.failing.insert((member, "power lost in a sync"), disk.syncs() + n);
         self.cluster.count("power lost in a sync");
         true
     }
@@ -183,7 +183,7 @@ impl World {
         let n = self.rng.below(4);
         let disk = self.cluster.disk(member);
         disk.fail_sync(n);
-        self.failing.insert(member, disk.syncs() + n);
+        self.failing.insert((member, "syncs failed"), disk.syncs() + n);
         self.cluster.count("syncs failed");
         true
     }

@@ -172,8 +172,8 @@ pub(crate) struct World {
     due: BinaryHeap<Reverse<(Duration, u64, Due)>>,
     numbers: u64,
     terms: BTreeMap<usize, u64>,
-    /// Which sync of a member's disk is to fail.
-    pub(crate) failing: BTreeMap<usize, u64>,
+    /// Which sync of a member's disk is to fail, and how: the one does not undo the other.
+    pub(crate) failing: BTreeMap<(usize, &'static str), u64>,
     /// Members whose disk was damaged and must be replaced.
     pub(crate) damaged: BTreeSet<usize>,
     /// How often a member was the first to apply something.
@@ -274,8 +274,8 @@ impl World {
     /// Shows the oracle what happened.
     pub(crate) fn look(&mut self) {
         let cluster = self.cluster.clone();
-        let failed = self.failing.extract_if(.., |member, sync| cluster.disk(*member).syncs() > *sync);
-        for (member, _) in failed {
+        let failed = self.failing.extract_if(.., |(member, _), sync| cluster.disk(*member).syncs() > *sync);
+        for ((member, _), _) in failed {
             self.oracle.see(self.now, &Seen::SyncFailed { member });
         }
         let mut newest = None;
