@@ -156,6 +156,7 @@ impl Member {
     pub(crate) fn ends_by_itself(&mut self) -> String {
         let process = self.process_mut();
         let code = crate::eventually("it ends by itself", crate::LONG, || process.ended());
+        crate::eventually("its last words are read", crate::LONG, || process.is_read().then_some(()));
         let text = process.text();
         self.process = None;
         assert_eq!(code, Some(1), "{text}");

@@ -74,10 +74,13 @@ impl Process {
     pub fn end_with_words(mut self, signal: Signal) -> (Option<i32>, String) {
         self.signal(signal);
         let status = eventually("it ends after a signal", LONG, || self.child.try_wait().expect("waitable"));
-        eventually("its children end as well", LONG, || {
-            self.reader.as_ref().is_none_or(|reader| reader.is_finished()).then_some(())
-        });
+        eventually("its children end as well", LONG, || self.is_read().then_some(()));
         (status.code(), self.text())
+    }
+
+    /// Whether all that it and its children will ever write to stderr has been read.
+    pub fn is_read(&self) -> bool {
+        self.reader.as_ref().is_none_or(|reader| reader.is_finished())
     }
 
     /// Sends a signal.

@@ -25,7 +25,7 @@ use load::{Load, Tally};
 use sample::Sample;
 
 /// Bounds of what a controller keeps that are reached soon, snapshots among them: it is what lies beyond that must not grow.
-const CONTROLLER: [&str; 4] = ["--idempotency-keys-max", "1000", "--snapshot-log", "16MiB"];
+const CONTROLLER: [&str; 4] = ["--idempotency-keys-max", "1000", "--snapshot-log", "1MiB"];
 
 /// More places than cores: slots of different agents take turns.
 const WORKER: [&str; 2] = ["--places", "4"];
