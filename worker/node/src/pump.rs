@@ -1,5 +1,6 @@
 //! The pump: takes every input in turn, asks the slot machine, performs its effects. Decides nothing itself.
 
+mod preparation;
 mod spawns;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -9,23 +10,20 @@ use std::time::Duration;
 use atlas_env::Env;
 use atlas_slots::{AttemptEnd, Effect, Input, SlotId, Slots, Spool, StopReason};
 use atlas_types::{
-    Assignment, BootId, Failure, FailureKind, FencingToken, Inventory, JobId, Level, Micros, NodeId, Payload,
-    PayloadBody, ReportKind, Usage,
+    Assignment, BootId, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload, PayloadBody,
+    ReportKind,
 };
 use atlas_wire::limits::{STREAM_EVENTS_MAX, WORKER_FRAME_BYTES_MAX};
 use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
-use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
+use self::preparation::{Unprepared, echo, prepare};
 use self::spawns::Spawns;
-use crate::agent::{Agent, OutputFault};
-use crate::environment::EnvironmentError;
 use crate::link::{LinkEvent, Stream};
 use crate::mailbox::{Answer, Mailbox, Order};
-use crate::packages::{PackageError, Packages};
+use crate::packages::Packages;
 use crate::payloads::Transfers;
-use crate::provider::bounded;
 use crate::slot::{self, Ended, Shared, Told, Work};
 
 /// Stream events in one frame.
@@ -37,14 +35,6 @@ const _: () = assert!(EVENTS_PER_FRAME <= STREAM_EVENTS_MAX && EVENT_BYTES_PER_F
 
 /// How long stream events wait when the stream does not keep up.
 const EVENTS_PAUSE: Duration = Duration::from_millis(5);
-
-/// Why an attempt could not begin.
-pub(crate) enum Unprepared {
-    /// It is the job's failure, here and anywhere.
-    Failed(Failure),
-    /// It is this node's: the lease is given back.
-    GiveBack,
-}
 
 /// How long a worker that leaves waits for the answers to its last reports.
 const ANSWERS_PATIENCE: Duration = Duration::from_secs(2);
@@ -514,54 +504,4 @@ impl Pump {
             }
         }
     }
-}
-
-/// The in-process agent's answer: its input.
-fn echo(input: &Arc<[u8]>, agent: &Agent, warm: bool) -> AttemptEnd {
-    let text = String::from_utf8_lossy(input).into_owned();
-    let checked = match RawValue::from_string(text) {
-        Ok(output) => agent.check_output(&output),
-        Err(error) => Err(OutputFault::Unusable(error.to_string())),
-    };
-    match checked {
-        Ok(()) => {
-            let output = Payload { key_id: 0, body: PayloadBody::Inline(Arc::clone(input)) };
-            let warmup = if warm { Micros(0) } else { Micros(1) };
-            let usage = Usage { warm, warmup, ..Usage::default() };
-            AttemptEnd { report: ReportKind::Completed { output, usage, metadata: None }, slot_usable: true }
-        }
-        Err(OutputFault::Violations(why) | OutputFault::Unusable(why)) => {
-            let error = bounded(format!("Output validation: {why}"));
-            Ended::failed(Failure { kind: FailureKind::OutputInvalid, error: error.into() }).into_end(None)
-        }
-    }
-}
-
-async fn prepare(
-    assignment: Box<Assignment>,
-    packages: &Packages,
-    transfers: &Transfers,
-) -> Result<Arc<Work>, Unprepared> {
-    let agent = packages.get(assignment.digest, assignment.package_bytes).await.map_err(|error| match &error {
-        PackageError::Fetch(cause) if cause.is_nodes_own() => give_back(cause),
-        PackageError::CutShort | PackageError::Environment(EnvironmentError::CutShort) => give_back(&error),
-        PackageError::Environment(_) => failed(FailureKind::Startup, "Pool error", &error),
-        _ => failed(FailureKind::Internal, "Pool error", &error),
-    })?;
-    let input = transfers.load(&assignment.input).await.map_err(|error| match error {
-        error if error.is_nodes_own() => give_back(&error),
-        error => failed(FailureKind::Internal, "the input could not be fetched", &error),
-    })?;
-    Ok(Arc::new(Work { assignment, input, agent }))
-}
-
-fn give_back(error: &dyn std::error::Error) -> Unprepared {
-    warn!(%error, "an attempt could not be prepared, its lease is given back");
-    Unprepared::GiveBack
-}
-
-fn failed(kind: FailureKind, what: &str, error: &dyn std::error::Error) -> Unprepared {
-    let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-    let error = bounded(format!("{what}: {error}{cause}")).into();
-    Unprepared::Failed(Failure { kind, error })
 }

@@ -2,24 +2,11 @@
 
 use std::time::Duration;
 
-use crate::support::{Controller, End, Node, Session, python, without_python};
+use crate::support::{Controller, End, Node, Stage, python, without_python};
 
 const HEADER: &str = "from atlas.runtime.base import AgentBase\n";
 
-struct Stage {
-    controller: Controller,
-    node: Node,
-    session: Session,
-}
-
 impl Stage {
-    async fn set() -> Self {
-        let mut controller = Controller::start().await;
-        let node = Node::start(&controller).await;
-        let session = controller.welcomed(Vec::new()).await;
-        Self { controller, node, session }
-    }
-
     /// Runs `code`'s agent on each of `inputs`.
     async fn run(&mut self, code: &str, more: &str, inputs: &[&str]) -> Vec<End> {
         let agent = self.controller.publish_owned(&python(&format!("{HEADER}{code}"), more));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use atlas_types::{Assignment, Micros, Spawn, SpawnEnd, SpawnRule, Spawner};
 use atlas_wire::session::{ToLeader, ToWorker};
 
-use crate::support::{Controller, End, Node, Session, python, without_python};
+use crate::support::{End, Session, Stage, python, without_python};
 
 /// Spawns what its input says, and tells how that ended.
 const PARENT: &str = r#"
@@ -24,20 +24,7 @@ class Parent(AgentBase):
         return {"success": child.success, "data": child.data, "error": child.error}
 "#;
 
-struct Stage {
-    controller: Controller,
-    node: Node,
-    session: Session,
-}
-
 impl Stage {
-    async fn set() -> Self {
-        let mut controller = Controller::start().await;
-        let node = Node::start(&controller).await;
-        let session = controller.welcomed(Vec::new()).await;
-        Self { controller, node, session }
-    }
-
     /// Grants a parent with this input, and reads what it spawns.
     async fn parent(&mut self, input: &str) -> (Assignment, u64, Spawn) {
         let agent = self.controller.publish_owned(&python(PARENT, "  requires: { spawn_agents: true }\n"));

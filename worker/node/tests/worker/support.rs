@@ -361,6 +361,22 @@ impl Node {
     }
 }
 
+/// A controller and the session of a node that has said hello to it.
+pub(crate) struct Stage {
+    pub(crate) controller: Controller,
+    pub(crate) node: Node,
+    pub(crate) session: Session,
+}
+
+impl Stage {
+    pub(crate) async fn set() -> Self {
+        let mut controller = Controller::start().await;
+        let node = Node::start(&controller).await;
+        let session = controller.welcomed(Vec::new()).await;
+        Self { controller, node, session }
+    }
+}
+
 /// The program that keeps process trees.
 pub(crate) fn keeper() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_atlas-worker"))
