@@ -16,6 +16,8 @@ pub(crate) enum Fault {
     KillLeader,
     /// `kill -9` of all controllers at once.
     KillAll,
+    /// `kill -9` of the leader and another one at once: the others of five serve without them.
+    KillTwo,
     /// `kill -9` of a worker, which takes its children with it.
     KillWorker,
     /// The leader is cut from its peers; clients and workers still reach it.
@@ -61,6 +63,7 @@ impl Fault {
         match self {
             Self::KillLeader => "kill leader",
             Self::KillAll => "kill all",
+            Self::KillTwo => "kill two",
             Self::KillWorker => "kill worker",
             Self::IsolateLeader => "isolate leader",
             Self::OneWay => "one way",
@@ -94,6 +97,19 @@ impl Fault {
                 hold(rng, 0, 900);
                 rig.controllers.iter_mut().for_each(|machine| machine.start());
                 installed(killed == rig.controllers.len())
+            }
+            Self::KillTwo => {
+                let Some(leader) = rig.leader().filter(|_| rig.controllers.len() > 4) else { return Became::Skipped };
+                let other = other_than(leader, rig, rng);
+                let killed = [leader, other].map(|which| rig.controllers[which].kill()) == [true; 2];
+                let left = (0..rig.controllers.len()).find(|which| ![leader, other].contains(which)).unwrap_or(0);
+                // Two that come back before the others have served show no more than the death of a leader.
+                let served = rig.until("the others serve", Duration::from_secs(10), |rig| rig.serves(left));
+                hold(rng, 500, 1_500);
+                for which in [leader, other] {
+                    rig.controllers[which].start();
+                }
+                installed(killed && served.is_ok())
             }
             Self::KillWorker => {
                 let worker = rng.below(rig.workers.len() as u64) as usize;

@@ -89,11 +89,15 @@ fn on_host(options: &Options, network: Arc<Network>, folder: &Path) -> Result<Ve
     };
     let clients = start_clients(&shared, options.clients, &mut rng);
     let mut verdict = Verdict::default();
+    let (mut leader, mut leader_changes) = (rig.leader(), 0);
     let until = rig.env.clock.monotonic() + options.faults_for;
     while rig.env.clock.monotonic() < until && !options.stop.load(Ordering::Relaxed) {
         // On a cluster that has not recovered from the last fault the next one shows little.
         let _ = rig
             .until("somebody leads and serves", RECOVERY, |rig| rig.leader().is_some_and(|leader| rig.serves(leader)));
+        let leads = rig.leader().or(leader);
+        leader_changes += u64::from(leads != leader);
+        leader = leads;
         thread::sleep(Duration::from_millis(rng.range(300, 1_500)));
         let fault = rng.pick(options.scenario.faults);
         let count = verdict.faults.entry(fault.name()).or_default();
@@ -117,7 +121,7 @@ fn on_host(options: &Options, network: Arc<Network>, folder: &Path) -> Result<Ve
     verdict.violations = check(&evidence);
     verdict.violations.extend(calm.err().map(|text| Violation { rule: "liveness", text }));
     count(&mut verdict, &evidence);
-    verdict.seen.insert("fenced reports", fenced(&rig));
+    verdict.seen.extend([("fenced reports", fenced(&rig)), ("leader changes", leader_changes)]);
     verdict.void = void(&verdict, options);
     if !verdict.is_good() {
         write_evidence(&evidence, folder);

@@ -21,7 +21,12 @@ pub struct Scenario {
 /// Three controllers and two workers.
 const THREE: Layout = Layout { controllers: 3, ..Layout::SMALL };
 
+/// As many as one cluster is sized for.
+const FIVE: Layout = Layout { controllers: 5, ..Layout::SMALL };
+
 const LOST: &[(&str, u64)] = &[("attempts lost", 1)];
+const FENCED: &[(&str, u64)] = &[("attempts lost", 1), ("fenced reports", 1)];
+const LED_ANEW: &[(&str, u64)] = &[("leader changes", 1)];
 
 const fn scenario(name: &'static str, layout: Layout, needs: &'static [Needs], faults: &'static [Fault]) -> Scenario {
     Scenario { name, faults, faults_min: 5, seen_min: &[], needs, layout }
@@ -29,14 +34,17 @@ const fn scenario(name: &'static str, layout: Layout, needs: &'static [Needs], f
 
 /// All scenarios in the order in which a long run goes through them.
 pub(crate) const ALL: &[Scenario] = &[
-    scenario("leader-kill", THREE, &[], &[Fault::KillLeader]),
+    Scenario { seen_min: LED_ANEW, ..scenario("leader-kill", THREE, &[], &[Fault::KillLeader]) },
     scenario("all-kill", THREE, &[], &[Fault::KillAll]),
-    scenario("leader-isolated", THREE, &[Needs::Namespaces], &[Fault::IsolateLeader]),
+    Scenario {
+        seen_min: LED_ANEW,
+        ..scenario("leader-isolated", THREE, &[Needs::Namespaces], &[Fault::IsolateLeader])
+    },
     scenario("one-way", THREE, &[Needs::Namespaces], &[Fault::OneWay]),
-    Scenario { seen_min: LOST, ..scenario("worker-isolated", THREE, &[Needs::Namespaces], &[Fault::IsolateWorker]) },
+    Scenario { seen_min: FENCED, ..scenario("worker-isolated", THREE, &[Needs::Namespaces], &[Fault::IsolateWorker]) },
     Scenario { seen_min: LOST, ..scenario("worker-pause", THREE, &[], &[Fault::PauseWorker]) },
     Scenario { seen_min: LOST, ..scenario("worker-kill", THREE, &[], &[Fault::KillWorker]) },
-    scenario("leader-pause", THREE, &[], &[Fault::PauseLeader]),
+    Scenario { seen_min: LED_ANEW, ..scenario("leader-pause", THREE, &[], &[Fault::PauseLeader]) },
     scenario("disk-full", Layout { disk_mib: Some(768), ..THREE }, &[Needs::Namespaces], &[Fault::FillDisk]),
     scenario(
         "slow-disk",
@@ -47,6 +55,10 @@ pub(crate) const ALL: &[Scenario] = &[
     scenario("clock-steps", Layout { shim: true, ..THREE }, &[Needs::Compiler], &[Fault::StepClock]),
     scenario("rolling-restart", THREE, &[], &[Fault::RollingRestart]),
     scenario("member-replaced", THREE, &[], &[Fault::Replace]),
+    Scenario {
+        seen_min: LED_ANEW,
+        ..scenario("five", FIVE, &[], &[Fault::KillTwo, Fault::KillTwo, Fault::TransferLeader, Fault::Replace])
+    },
     scenario("flaky", THREE, &[Needs::Namespaces], &[Fault::Flaky]),
     scenario(
         "mixed",
