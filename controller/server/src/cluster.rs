@@ -15,7 +15,7 @@ use std::time::Duration;
 use atlas_env::Env;
 use atlas_raft::{Handle, Leadership, Peer};
 use atlas_service::{Caller, Error, Service};
-use atlas_types::{JoinKind, MemberId};
+use atlas_types::{JoinKind, Level, MemberId};
 use atlas_wire::proto::peer::v1 as wire;
 use tokio::sync::Mutex;
 
@@ -23,6 +23,9 @@ use crate::options::Mode;
 
 pub(crate) use remote::join as ask_to_join;
 pub(crate) use token::Token;
+
+/// Since this level a named request for a token can be repeated.
+const SALTED_SINCE: Level = Level(3);
 
 /// How often a change is tried again while leadership moves.
 const TRIES: u32 = 3;
@@ -62,10 +65,24 @@ impl Cluster {
         self.service.handle()
     }
 
-    /// Makes a token with which a controller or a worker joins, for `ttl`, an hour at most.
-    pub(crate) async fn create_token(&self, caller: &Caller, kind: JoinKind, ttl: Duration) -> Result<Token, Error> {
-        let token = Token::draw(&*self.env.entropy);
-        self.service.create_join_token(caller, token.hash(), kind, ttl).await.map(|()| token)
+    /// Makes a token with which a controller or a worker joins, for `ttl`, an hour at most. Answers with how long it holds: a
+    /// repeat of a request that has a name gets the first one's token.
+    pub(crate) async fn create_token(
+        &self,
+        caller: &Caller,
+        kind: JoinKind,
+        ttl: Duration,
+    ) -> Result<(Token, Duration), Error> {
+        let named = caller.request_id.as_ref().filter(|_| self.handle().applied().level() >= SALTED_SINCE);
+        let Some(key) = named else {
+            let token = Token::draw(&*self.env.entropy);
+            return self.service.create_join_token(caller, token.hash(), kind, ttl).await.map(|()| (token, ttl));
+        };
+        let caller = Caller { request_id: Some(token::name_of(key)?), ..caller.clone() };
+        let salt = self.env.entropy.u128();
+        let new = (Token::of(salt, key).hash(), salt);
+        let (salt, holds) = self.service.create_salted_join_token(&caller, new, kind, ttl).await?;
+        Ok((Token::of(salt, key), Duration::from_micros(holds.0)))
     }
 
     /// Takes a token back.

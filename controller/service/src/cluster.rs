@@ -18,8 +18,28 @@ impl Service {
         kind: JoinKind,
         ttl: Duration,
     ) -> Result<(), Error> {
-        let command = CreateJoinToken { hash, kind, ttl: Micros::from(ttl), uses: 1 };
+        let command = CreateJoinToken { hash, kind, ttl: Micros::from(ttl), uses: 1, salt: None };
         self.propose(caller.request(Command::CreateJoinToken(command))).await.map(|_| ())
+    }
+
+    /// The same for a token that is made of `salt` and of what the caller's request id stands for. Answers with the salt of the
+    /// first such request, and how long its token still holds.
+    pub async fn create_salted_join_token(
+        &self,
+        caller: &Caller,
+        (hash, salt): (Digest, u128),
+        kind: JoinKind,
+        ttl: Duration,
+    ) -> Result<(u128, Micros), Error> {
+        let command = CreateJoinToken { hash, kind, ttl: Micros::from(ttl), uses: 1, salt: Some(salt) };
+        // A repeat comes with another salt and so with another hash.
+        let body = CreateJoinToken { hash: Digest([0; 32]), salt: None, ..command };
+        let Request { origin, .. } = caller.request(Command::CreateJoinToken(body));
+        match self.propose(Request { origin, command: Command::CreateJoinToken(command) }).await? {
+            Outcome::TokenMade { salt, expires } => Ok((salt, expires.since(self.handle().applied().clock()))),
+            // The request id was used for something else before.
+            _ => Err(Error::RequestConflict),
+        }
     }
 
     /// Takes a join token back. One that is unknown is no error: it lets nobody in.

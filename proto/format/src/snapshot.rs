@@ -317,6 +317,6 @@ fn request_in(message: &proto::RequestRecord) -> Result<RequestImage, FormatErro
         request_id: name("request_record.request_id", &message.request_id, RequestId::new)?,
         body_hash: message.body_hash,
         at: ClusterTime(message.at_us),
-        outcome: required("request_record.outcome", message.outcome)?.try_into()?,
+        outcome: required("request_record.outcome", message.outcome.clone())?.try_into()?,
     })
 }

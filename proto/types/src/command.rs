@@ -91,6 +91,7 @@ impl Command {
             Self::RegisterAgent(command) if command.spec.spawns => Level(3),
             Self::SubmitJob(command) if command.spawner.is_some() || command.not_before.is_some() => Level(3),
             Self::ConfigureCluster(command) if command.config.needs_level_3() => Level(3),
+            Self::CreateJoinToken(command) if command.salt.is_some() => Level(3),
             Self::RegisterAgent(_)
             | Self::RetireAgent(_)
             | Self::RegisterNode(_)
@@ -467,6 +468,8 @@ pub struct CreateJoinToken {
     pub ttl: Micros,
     /// How often it can be used.
     pub uses: u32,
+    /// What the token was made of besides its caller's name for the request, which the log does not have; none if it was drawn.
+    pub salt: Option<u128>,
 }
 
 /// Takes a join token back.

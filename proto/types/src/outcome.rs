@@ -1,6 +1,6 @@
 //! The answer to a command: what was established, or why it was refused. Outcomes are part of the replicas' chain.
 
-use crate::{Attempt, FencingToken, JobId, JobStatus, Level, MemberId, NodeEpoch, NodeId};
+use crate::{Attempt, ClusterTime, FencingToken, JobId, JobStatus, Level, MemberId, NodeEpoch, NodeId};
 
 /// What an accepted command established.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +47,13 @@ pub enum Outcome {
     MemberJoined {
         /// Its number.
         member: MemberId,
+    },
+    /// The join token is known that was made of a salt and the caller's name for the request.
+    TokenMade {
+        /// The salt: a repeat makes the same token of it.
+        salt: u128,
+        /// When it ceases to hold.
+        expires: ClusterTime,
     },
 }
 

@@ -54,8 +54,8 @@ pub(crate) async fn create_token(door: &HttpDoor, caller: &Caller, request: &mut
     if ttl.is_zero() || ttl > TOKEN_TTL_MAX {
         return Err(Problem::malformed("'expires_s' must be from 1 to 3600"));
     }
-    let token = door.cluster.create_token(caller, kind, ttl).await?;
-    let micros = i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX);
+    let (token, holds) = door.cluster.create_token(caller, kind, ttl).await?;
+    let micros = i64::try_from(holds.as_micros()).unwrap_or(i64::MAX);
     let mut expires_at = Vec::new();
     text::time(&mut expires_at, Timestamp(door.env.clock.wall().0.saturating_add(micros)));
     let expires_at: Value = serde_json::from_slice(&expires_at).unwrap_or_default();

@@ -16,9 +16,10 @@ pub(super) fn apply(command: &CreateJoinToken, change: &mut Change<'_>) -> Resul
     check_limit("join tokens", live, TOKENS_MAX)?;
     let tokens = &mut change.state.join_tokens;
     *tokens = tokens.iter().filter(|(_, token)| token.expires > clock).map(|(hash, token)| (*hash, *token)).collect();
-    let CreateJoinToken { hash, kind, ttl, uses } = *command;
-    tokens.insert(hash, JoinToken { hash, kind, expires: clock.plus(ttl.min(TTL_MAX)), uses: uses.max(1) });
-    Ok(Outcome::Done)
+    let CreateJoinToken { hash, kind, ttl, uses, salt } = *command;
+    let expires = clock.plus(ttl.min(TTL_MAX));
+    tokens.insert(hash, JoinToken { hash, kind, expires, uses: uses.max(1) });
+    Ok(salt.map_or(Outcome::Done, |salt| Outcome::TokenMade { salt, expires }))
 }
 
 #[cfg(test)]
@@ -36,6 +37,19 @@ mod tests {
                 ! the cluster's limit of 1024 for join tokens is reached
                 = member 1
                 ! the join token is unknown, used or expired
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_repeat_of_the_request_gets_the_first_salt() {
+        check(
+            "token t1 salt=7 key=r1; clock 60; token t2 salt=8 key=r1; join t2; join t1",
+            expect![[r#"
+                = a token of salt 7 until 601 s
+                = a token of salt 7 until 601 s
+                ! the join token is unknown, used or expired
+                = member 1
             "#]],
         );
     }

@@ -53,6 +53,7 @@ pub(crate) fn command(run: &Run, words: &Words<'_>) -> Command {
             kind: if words.text("kind") == Some("worker") { JoinKind::Worker } else { JoinKind::Controller },
             ttl: Micros::from_secs(words.or("ttl", 600)),
             uses: words.or("uses", 1),
+            salt: words.text("salt").map(|salt| number(salt).into()),
         }),
         "revoke" => Command::RevokeJoinToken(RevokeJoinToken { hash: token_hash(words) }),
         "join" => Command::JoinMember(JoinMember { hash: token_hash(words), above: MemberId(words.or("above", 0)) }),

@@ -117,6 +117,9 @@ impl Run {
             Ok(Outcome::NodeRegistered { epoch }) => writeln!(out, "= epoch {epoch}"),
             Ok(Outcome::Pruned { jobs }) => writeln!(out, "= pruned {jobs}"),
             Ok(Outcome::MemberJoined { member }) => writeln!(out, "= member {member}"),
+            Ok(Outcome::TokenMade { salt, expires }) => {
+                writeln!(out, "= a token of salt {salt} until {} s", expires.0 / 1_000_000)
+            }
             Ok(_) => Ok(()),
         }
         .expect("writing to a string");

@@ -11,7 +11,7 @@ use atlas_types::{
 };
 
 use super::node::boot_id;
-use super::{EnumField as _, digest, labels_in, labels_out, name, required};
+use super::{EnumField as _, digest, fixed, labels_in, labels_out, name, required};
 use crate::proto::request::Command as Message;
 use crate::{FormatError, proto};
 
@@ -114,6 +114,7 @@ impl From<&Command> for Message {
                 kind: proto::JoinKind::from(command.kind).into(),
                 ttl_us: command.ttl.0,
                 uses: command.uses,
+                salt: command.salt.map_or_else(Vec::new, |salt| salt.to_be_bytes().to_vec()),
             }),
             Command::RevokeJoinToken(command) => {
                 Self::RevokeJoinToken(proto::RevokeJoinToken { hash: command.hash.0.to_vec() })
@@ -219,6 +220,10 @@ impl TryFrom<Message> for Command {
                 kind: JoinKind::read("create_join_token.kind", message.kind)?,
                 ttl: Micros(message.ttl_us),
                 uses: message.uses,
+                salt: match &message.salt[..] {
+                    [] => None,
+                    salt => Some(u128::from_be_bytes(fixed("create_join_token.salt", salt)?)),
+                },
             }),
             Message::RevokeJoinToken(message) => {
                 Self::RevokeJoinToken(RevokeJoinToken { hash: digest("revoke_join_token.hash", &message.hash)? })

@@ -1,8 +1,10 @@
 //! The answers to commands.
 
-use atlas_types::{Attempt, FencingToken, JobId, JobStatus, Level, MemberId, NodeEpoch, NodeId, Outcome, Rejection};
+use atlas_types::{
+    Attempt, ClusterTime, FencingToken, JobId, JobStatus, Level, MemberId, NodeEpoch, NodeId, Outcome, Rejection,
+};
 
-use super::{EnumField as _, name, required};
+use super::{EnumField as _, fixed, name, required};
 use crate::FormatError;
 use crate::proto::outcome::Kind;
 use crate::proto::{self, RejectionKind};
@@ -25,6 +27,9 @@ impl From<&Outcome> for proto::Outcome {
             Outcome::NodeRegistered { epoch } => Kind::NodeRegistered(proto::NodeRegistered { epoch: epoch.0 }),
             Outcome::Pruned { jobs } => Kind::Pruned(proto::Pruned { jobs: *jobs }),
             Outcome::MemberJoined { member } => Kind::MemberJoined(proto::MemberJoined { member_id: member.0 }),
+            Outcome::TokenMade { salt, expires } => {
+                Kind::TokenMade(proto::TokenMade { salt: salt.to_be_bytes().to_vec(), expires_us: expires.0 })
+            }
         };
         Self { kind: Some(kind) }
     }
@@ -50,6 +55,10 @@ impl TryFrom<proto::Outcome> for Outcome {
             Kind::NodeRegistered(registered) => Self::NodeRegistered { epoch: NodeEpoch(registered.epoch) },
             Kind::Pruned(pruned) => Self::Pruned { jobs: pruned.jobs },
             Kind::MemberJoined(joined) => Self::MemberJoined { member: MemberId(joined.member_id) },
+            Kind::TokenMade(made) => Self::TokenMade {
+                salt: u128::from_be_bytes(fixed("token_made.salt", &made.salt)?),
+                expires: ClusterTime(made.expires_us),
+            },
         })
     }
 }

@@ -446,6 +446,7 @@ impl Draw {
                 kind: self.join_kind(),
                 ttl: Micros(self.u64()),
                 uses: self.u32(),
+                salt: self.option(Self::u128),
             }),
             24 => Command::RevokeJoinToken(RevokeJoinToken { hash: Digest(self.array()) }),
             25 => Command::DeprecateAgent(DeprecateAgent {
@@ -489,7 +490,7 @@ impl Draw {
     }
 
     fn outcome(&mut self) -> Outcome {
-        match self.below(8) {
+        match self.below(9) {
             0 => Outcome::Done,
             1 => Outcome::Submitted { job: self.job_id(), repeated: self.flag() },
             2 => Outcome::Granted { token: self.token(), attempt: Attempt(self.u32()) },
@@ -497,7 +498,8 @@ impl Draw {
             4 => Outcome::Cancelled { accepted: self.flag() },
             5 => Outcome::NodeRegistered { epoch: NodeEpoch(self.u64()) },
             6 => Outcome::Pruned { jobs: self.u64() },
-            _ => Outcome::MemberJoined { member: MemberId(self.u64()) },
+            7 => Outcome::MemberJoined { member: MemberId(self.u64()) },
+            _ => Outcome::TokenMade { salt: self.u128(), expires: ClusterTime(self.u64()) },
         }
     }
 

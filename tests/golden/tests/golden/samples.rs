@@ -174,6 +174,7 @@ fn name(command: &Command) -> &'static str {
         Command::ResolveJob(ResolveJob { resolution: Resolution::Completed(_), .. }) => "resolve_job_completed",
         Command::ResolveJob(ResolveJob { resolution: Resolution::Failed(_), .. }) => "resolve_job_failed",
         Command::ReportDigest(_) => "report_digest",
+        Command::CreateJoinToken(CreateJoinToken { salt: Some(_), .. }) => "create_join_token_salt",
         Command::CreateJoinToken(_) => "create_join_token",
         Command::RevokeJoinToken(_) => "revoke_join_token",
         Command::JoinMember(_) => "join_member",
@@ -182,7 +183,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 34;
+const NAMES: usize = 35;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -242,6 +243,14 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
             kind: JoinKind::Controller,
             ttl: Micros::from_secs(600),
             uses: 1,
+            salt: None,
+        }),
+        Command::CreateJoinToken(CreateJoinToken {
+            hash: Digest([0x71; 32]),
+            kind: JoinKind::Controller,
+            ttl: Micros::from_secs(600),
+            uses: 1,
+            salt: Some(0x5a17),
         }),
         Command::RevokeJoinToken(RevokeJoinToken { hash: Digest([0x70; 32]) }),
         Command::JoinMember(JoinMember { hash: Digest([0x70; 32]), above: MemberId(3) }),
@@ -281,6 +290,7 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         Ok(Outcome::NodeRegistered { epoch: NodeEpoch(2) }),
         Ok(Outcome::Pruned { jobs: 100 }),
         Ok(Outcome::MemberJoined { member: MemberId(4) }),
+        Ok(Outcome::TokenMade { salt: 0x5a17, expires: ClusterTime(690_000_000) }),
         Err(Rejection::QueueFull { active: 1_000 }),
         Err(Rejection::PayloadTooLarge { bytes: 65_537 }),
         Err(Rejection::RequestConflict),
