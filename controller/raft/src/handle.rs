@@ -1,15 +1,15 @@
 //! The handle through which the rest of the controller uses the replicated state.
 
-use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Task;
 use atlas_state::State;
-use atlas_types::{EventRecord, EventSeq, MemberId, NodeEpoch, NodeId, Outcome, Rejection, Request, Seq};
+use atlas_types::{EventSeq, MemberId, NodeEpoch, NodeId, Outcome, Rejection, Request, Seq};
 use tokio::sync::{broadcast, watch};
 
+use crate::batches::{AppliedBatch, Batches, Subscription};
 use crate::digests::Agreement;
 use crate::door::PeerDoor;
 use crate::error::{Leadership, ProposeError, ReadError};
@@ -17,61 +17,6 @@ use crate::forward::Forward;
 use crate::local::Input;
 use crate::membership::Group;
 use crate::space::Disk;
-
-/// An entry that this member has applied: what happened, and the state behind it.
-#[derive(Debug, Clone)]
-pub struct AppliedBatch {
-    /// Raft's index of the entry.
-    pub index: u64,
-    /// The state's count of entries.
-    pub seq: Seq,
-    /// What happened, in order; empty for an entry that changed nothing, and for a state that came as a snapshot.
-    pub events: Arc<[EventRecord]>,
-    /// The state after it.
-    pub state: State,
-}
-
-/// Where applied batches go: to subscribers, and until the history comes for them also into a store for it.
-#[derive(Debug, Clone)]
-pub(crate) struct Batches {
-    sender: broadcast::Sender<Arc<AppliedBatch>>,
-    early: Arc<Mutex<Option<VecDeque<Arc<AppliedBatch>>>>>,
-    /// Batches up to this event are not stored.
-    from: EventSeq,
-}
-
-/// Batches that wait for the history. A history that is further behind after a crash has a gap, which it tells.
-const EARLY_MAX: usize = 4_096;
-
-impl Batches {
-    /// Keeps batches behind `from` for the history if there is one.
-    pub(crate) fn new(capacity: usize, history: bool, from: EventSeq) -> Self {
-        let (sender, _) = broadcast::channel(capacity);
-        Self { sender, early: Arc::new(Mutex::new(history.then(VecDeque::new))), from }
-    }
-
-    /// Tells subscribers.
-    pub(crate) fn send(&self, batch: AppliedBatch) {
-        let batch = Arc::new(batch);
-        // Held while sending, so that whoever takes the stored ones and subscribes misses none and sees none twice.
-        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(early) = early.as_mut()
-            && batch.events.last().is_some_and(|event| event.seq > self.from)
-        {
-            if early.len() == EARLY_MAX {
-                early.pop_front();
-            }
-            early.push_back(Arc::clone(&batch));
-        }
-        // Without subscribers there is nobody to tell.
-        let _ = self.sender.send(batch);
-    }
-
-    fn subscribe_from_start(&self) -> (Vec<Arc<AppliedBatch>>, broadcast::Receiver<Arc<AppliedBatch>>) {
-        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
-        (early.take().unwrap_or_default().into(), self.sender.subscribe())
-    }
-}
 
 /// Answers to one proposal, in the order of its requests.
 pub type Answers = Vec<Result<Outcome, Rejection>>;
@@ -145,12 +90,18 @@ impl Handle {
 
     /// What this member applies from now on. A receiver that lags is told so by its error; it then reads the state again.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<AppliedBatch>> {
-        self.batches.sender.subscribe()
+        self.batches.subscribe()
+    }
+
+    /// The same for somebody whom only some of it concerns: what is `urgent` comes at once, the rest some milliseconds later. It is
+    /// asked on Raft's thread, and must not hold that up.
+    pub fn subscribe_to(&self, urgent: impl Fn(&AppliedBatch) -> bool + Send + Sync + 'static) -> Subscription {
+        self.batches.subscribe_to(urgent)
     }
 
     /// What this member has applied since its start, replayed entries included, that the history does not have, and what it
-    /// applies from now on. For the history alone, once: the first part is empty the second time.
-    pub fn subscribe_from_start(&self) -> (Vec<Arc<AppliedBatch>>, broadcast::Receiver<Arc<AppliedBatch>>) {
+    /// applies from now on, without haste. For the history alone, once: the first part is empty the second time.
+    pub fn subscribe_from_start(&self) -> (Vec<Arc<AppliedBatch>>, Subscription) {
         self.batches.subscribe_from_start()
     }
 

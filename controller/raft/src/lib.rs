@@ -3,6 +3,7 @@
 //! [`start`] gives a [`Handle`] and a [`Service`]. Behind them one thread runs Raft's core and the leader loop on one runtime,
 //! so that a commit wakes no other thread. Nothing outside this crate names an openraft type.
 
+mod batches;
 mod channel;
 mod consensus;
 mod digests;
@@ -25,11 +26,12 @@ mod start;
 mod tests;
 mod wall;
 
+pub use batches::{AppliedBatch, Subscription};
 pub use channel::peer_channel;
 pub use digests::Agreement;
 pub use door::PeerDoor;
 pub use error::{Leadership, ProposeError, ReadError, StartError};
-pub use handle::{Answers, AppliedBatch, Handle};
+pub use handle::{Answers, Handle};
 pub use identity::Identity;
 pub use member::{Member, Peer};
 pub use membership::{ChangeError, MemberView, MembersView, Role, Status};

@@ -10,6 +10,7 @@ use atlas_types::EventSeq;
 use openraft::{Config, SnapshotPolicy};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::batches::Batches;
 use crate::consensus::log_store::LogStore;
 use crate::consensus::machine::MachineStore;
 use crate::consensus::network::{Addresses, Network};
@@ -20,7 +21,7 @@ use crate::digests::{Agreement, Checks, DigestKeeper};
 use crate::door::PeerDoor;
 use crate::error::{Leadership, StartError};
 use crate::forward::{Forward, LeaderLink, READERS_MAX, ReadIndexer};
-use crate::handle::{Batches, Handle};
+use crate::handle::Handle;
 use crate::leader::machine::{Slot, StateMachine};
 use crate::leader::{LeaderLoop, Raft};
 use crate::local::Local;
@@ -142,6 +143,7 @@ struct Running {
     space: SpaceKeeper,
     digests: DigestKeeper,
     indexer: ReadIndexer,
+    batches: Batches,
     group: Group,
     env: Env,
 }
@@ -209,7 +211,7 @@ impl Running {
         let handle = Handle {
             cluster_id,
             forward,
-            batches,
+            batches: batches.clone(),
             history: Arc::new(history),
             door,
             group: group.clone(),
@@ -238,13 +240,15 @@ impl Running {
             group: group.clone(),
             disk,
         };
-        Ok((Self { raft, leader_loop, keeper, space, digests, indexer, group, env }, handle))
+        Ok((Self { raft, leader_loop, keeper, space, digests, indexer, batches, group, env }, handle))
     }
 
     async fn run(self, shutdown: oneshot::Receiver<()>) {
         let keeper = self.env.spawn("raft-snapshots", self.keeper.run());
         let space = self.env.spawn("raft-space", self.space.run());
         let indexer = self.env.spawn("read-index", self.indexer.run());
+        let telling = self.batches.clone().flush_in_time(Arc::clone(&self.env.clock));
+        let telling = self.env.spawn("raft-batches", telling);
         let leadership = self.leader_loop.leadership.clone();
         tokio::select! {
             biased;
@@ -255,9 +259,11 @@ impl Running {
         keeper.abort();
         space.abort();
         indexer.abort();
+        telling.abort();
         if let Err(error) = self.raft.shutdown().await {
             tracing::error!(%error, "raft did not shut down in order");
         }
+        self.batches.flush();
     }
 }
 

@@ -106,6 +106,11 @@ impl EventLog {
         Some((found, cursor))
     }
 
+    /// Whether somebody follows events.
+    pub(crate) fn has_readers(&self) -> bool {
+        self.latest.receiver_count() > 0
+    }
+
     fn lock(&self) -> MutexGuard<'_, Recent> {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -154,10 +159,10 @@ impl Service {
     /// Opens a reader. [`Error::EventsGone`] if the events asked for were dropped.
     pub async fn follow(&self, follow: Follow) -> Result<Reader, Error> {
         let latest = self.shared.events.latest.subscribe();
-        let now = *latest.borrow();
+        // What is applied may not have been told here yet.
+        let now = self.shared.handle.applied().event_seq().max(*latest.borrow());
         // A cursor ahead of all events is of another cluster, or made up: it starts now.
-        let ahead = self.shared.handle.applied().event_seq().max(now);
-        let cursor = follow.after.map_or(now, |after| if after > ahead { now } else { after });
+        let cursor = follow.after.map_or(now, |after| after.min(now));
         let Follow { job, through, live_only, .. } = follow;
         let reader = Reader { shared: self.shared.clone(), latest, cursor, through, job, live_only };
         if reader.shared.events.after(cursor, 0).is_none() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use atlas_history::{Ended, HistoryError};
 use atlas_raft::{AppliedBatch, Leadership};
 use atlas_state::State;
-use atlas_types::{Command, Event, EventSeq, Job, Namespace, Origin, Reason, Request, SinkAck};
+use atlas_types::{Command, Event, EventRecord, EventSeq, Job, Namespace, Origin, Reason, Request, SinkAck};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::observe;
@@ -17,7 +17,8 @@ const ACKNOWLEDGE_EVERY: Duration = Duration::from_secs(1);
 
 /// Releases waiters, hands events to readers and counts. The state has a job's end before anybody is told of it.
 pub(crate) async fn events(shared: Arc<Shared>) {
-    let mut batches = shared.handle.subscribe();
+    let following = Arc::clone(&shared);
+    let mut batches = shared.handle.subscribe_to(move |batch| is_awaited(&following, batch));
     let mut seen = shared.handle.applied().event_seq();
     missed(&shared, &shared.handle.applied());
     loop {
@@ -42,6 +43,14 @@ pub(crate) async fn events(shared: Arc<Shared>) {
             Err(RecvError::Closed) => return,
         }
     }
+}
+
+/// Whether somebody waits for what an entry tells: a reader for anything about jobs, a waiter for an end.
+fn is_awaited(shared: &Shared, batch: &AppliedBatch) -> bool {
+    let job = |event: &EventRecord| matches!(event.event, Event::Job { .. });
+    let end = |event: &EventRecord| matches!(&event.event, Event::Job { job, .. } if settled(job));
+    (shared.events.has_readers() && batch.events.iter().any(job))
+        || (batch.events.iter().any(end) && !shared.waiters.is_empty())
 }
 
 fn release(shared: &Shared, batch: &AppliedBatch) {

@@ -9,11 +9,11 @@ use atlas_state::State;
 use atlas_types::EventSeq;
 use tokio::sync::watch;
 
+use crate::batches::{AppliedBatch, Batches};
 use crate::consensus::machine::Machine;
 use crate::consensus::snapshot::Source;
 use crate::consensus::{LeaderId, Proposal, RaftLogId, Reply};
 use crate::digests::Checks;
-use crate::handle::{AppliedBatch, Batches};
 
 /// What the leader loop has in flight, for the state machine to adopt when it comes back committed.
 #[derive(Clone, Default)]

@@ -10,7 +10,9 @@ use super::Door;
 /// Runs until the log ends.
 pub(super) async fn run(door: Arc<Door>) {
     let handle = door.service.handle();
-    let (mut batches, mut leadership) = (handle.subscribe(), handle.leadership());
+    let following = Arc::clone(&door);
+    let mut batches = handle.subscribe_to(move |batch| following.hub.awaits(batch));
+    let mut leadership = handle.leadership();
     loop {
         tokio::select! {
             // A member that was deposed must not hand out what it applies from its successor.

@@ -13,8 +13,8 @@ use atlas_raft::{AppliedBatch, Leadership};
 use atlas_service::Service;
 use atlas_state::State;
 use atlas_types::{
-    Assignment, Attempt, BootId, Event, FencingToken, Job, JobChange, JobId, Micros, Namespace, Node, NodeEpoch,
-    NodeHealth, NodeId, PayloadBody, Reason, Seq,
+    Assignment, Attempt, BootId, Event, EventRecord, FencingToken, Job, JobChange, JobId, Micros, Namespace, Node,
+    NodeEpoch, NodeHealth, NodeId, PayloadBody, Reason, Seq,
 };
 use atlas_wire::limits::CONTROLLER_FRAME_BYTES_MAX;
 use atlas_wire::session::{ToWorker, Welcome};
@@ -41,6 +41,8 @@ pub(super) struct Hub {
     session_ttl: Micros,
     /// Set once, under the lock of the seats: the controller stops.
     closed: AtomicBool,
+    /// Whether there are seats: asked on Raft's thread, which must not wait for their lock.
+    taken: AtomicBool,
     seats: Mutex<HashMap<NodeId, Arc<Seat>>>,
 }
 
@@ -98,6 +100,7 @@ impl Hub {
             service: service.clone(),
             session_ttl: session_ttl.into(),
             closed: AtomicBool::new(false),
+            taken: AtomicBool::new(false),
             seats: Mutex::default(),
         }
     }
@@ -159,6 +162,14 @@ impl Hub {
             seats.remove(&seat.node);
             self.count(&seats);
         }
+    }
+
+    /// Whether a worker waits for what an entry tells: a lease that began, ends or is to end.
+    pub(super) fn awaits(&self, batch: &AppliedBatch) -> bool {
+        use JobChange::{Cancelling, Ended, Granted, Lost};
+        let lease =
+            |event: &EventRecord| matches!(event.event, Event::Job { change: Granted | Cancelling | Lost | Ended, .. });
+        self.taken.load(Ordering::Relaxed) && batch.events.iter().any(lease)
     }
 
     /// Tells workers what an entry changed for them.
@@ -287,6 +298,7 @@ impl Hub {
     }
 
     fn count(&self, seats: &HashMap<NodeId, Arc<Seat>>) {
+        self.taken.store(!seats.is_empty(), Ordering::Relaxed);
         self.service.metrics().session_count.set(i64::try_from(seats.len()).unwrap_or(i64::MAX));
     }
 
