@@ -115,9 +115,10 @@ async fn measured(client: &Client, cluster: &Cluster) -> Result<Vec<Finding>, Fa
         _ => ok("storage", text),
     });
     findings.push(match gauge("atlas_clock_doubt_count") {
-        Some(count) if count > 0.0 => {
-            warn("clocks", "the controllers' clocks disagree; what depends on the hour is suspended")
-        }
+        Some(count) if count > 0.0 => warn(
+            "clocks",
+            "the controller's clock jumped or is apart from the others; it counts time by itself meanwhile",
+        ),
         _ => ok("clocks", "agree"),
     });
     Ok(findings)

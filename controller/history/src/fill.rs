@@ -5,7 +5,8 @@ use atlas_types::{EventSeq, Job};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::record::{decode_event, split_event};
-use crate::writer::{BLOB_BYTES_MAX, BLOB_EVENTS_MAX, column, insert_events, insert_job, raise_floor};
+use crate::retention::raise_floor;
+use crate::writer::{BLOB_BYTES_MAX, BLOB_EVENTS_MAX, column, insert_events, insert_job};
 use crate::{Gap, HistoryError, Part};
 
 /// A part that was checked.

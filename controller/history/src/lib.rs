@@ -16,6 +16,7 @@ mod fill;
 mod gap;
 mod reader;
 mod record;
+mod retention;
 mod schema;
 mod sqlite;
 mod sum;

@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_types::{Digest, EventRecord, EventSeq, Job, JobId, Timestamp};
+use atlas_types::{Digest, EventRecord, EventSeq, Job, JobId};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::fill::Filling;
+use crate::retention::Retention;
 use crate::writer::{Input, Progress, Writer};
 use crate::{
     Answer, Ended, Gap, History, HistoryError, JobFilter, Listed, Part, StoredEvent, copy, gap, reader, schema,
@@ -22,7 +23,7 @@ pub struct Options {
     pub path: PathBuf,
     /// How many of the latest events can be read again.
     pub events_kept: u64,
-    /// How long an ended job is kept, by the times of the events; none is for ever.
+    /// How long an ended job is kept, by the times of the events as far as this process has run; none is for ever.
     pub jobs_kept_for: Option<Duration>,
     /// The longest time that a written event waits for its sync.
     pub sync_interval: Duration,
@@ -77,6 +78,7 @@ impl SqliteHistory {
         let (inputs, receiver) = mpsc::channel(options.queue_max);
         // What an earlier process left behind is synced before it is called so: its last sync may not have come.
         let (announce, synced) = watch::channel(EventSeq(watermark.unsigned_abs()));
+        let retention = Retention::new(options.jobs_kept_for);
         let mut writer = Writer {
             connection,
             path: path.clone(),
@@ -87,7 +89,7 @@ impl SqliteHistory {
             gaps: found,
             observe: Box::new(observe),
             wal: None,
-            dropped_at: Timestamp::NOT_YET,
+            retention,
         };
         writer.sync()?;
         env.thread("history", move || writer.run()).map_err(HistoryError::Sync)?;

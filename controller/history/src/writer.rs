@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::fill::{self, Filling};
 use crate::record::{encode_event, id_column};
+use crate::retention::{self, Retention};
 use crate::{Ended, Gap, HistoryError, Options, gap, sum};
 
 /// What the writer is asked to do.
@@ -32,10 +33,6 @@ const EVENTS_MAX: usize = 8_192;
 /// Most bytes and events of one blob: a reader reads whole blobs.
 pub(crate) const BLOB_BYTES_MAX: usize = 256 << 10;
 pub(crate) const BLOB_EVENTS_MAX: u64 = 1_024;
-/// Most jobs that retention drops in one transaction.
-const DROPPED_MAX: i64 = 4_096;
-/// Parts of its time that a job may be kept longer.
-const DROPS_PER_TIME: u32 = 24;
 /// The wait before a failed transaction is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -50,8 +47,7 @@ pub(crate) struct Writer {
     pub(crate) observe: Box<dyn Fn(Progress) + Send>,
     /// A descriptor of the write-ahead file, once there is one.
     pub(crate) wal: Option<File>,
-    /// The time of the events at which jobs were last dropped.
-    pub(crate) dropped_at: Timestamp,
+    pub(crate) retention: Retention,
 }
 
 /// How long something took, for metrics.
@@ -188,18 +184,15 @@ impl Writer {
             // Retention runs now and then: a deletion a transaction would cost as much as the transaction.
             let kept = self.options.events_kept;
             if batch.through.0 / 4_096 != written.0 / 4_096 && batch.through.0 > kept {
-                drop_events(&transaction, EventSeq(batch.through.0 - kept))?;
+                retention::drop_events(&transaction, EventSeq(batch.through.0 - kept))?;
             }
         }
-        let dropped = self.options.jobs_kept_for.filter(|kept| is_due(self.dropped_at, batch.at, *kept));
-        let is_done = match dropped {
-            Some(kept) => drop_jobs(&transaction, Timestamp(batch.at.0 - micros(kept)))?,
-            None => false,
+        let dropped = match batch.at {
+            Some(at) => self.retention.drop_jobs(&transaction, at, self.clock.monotonic())?,
+            None => None,
         };
         transaction.commit().map_err(sql())?;
-        if is_done {
-            self.dropped_at = batch.at;
-        }
+        self.retention.dropped(dropped);
         Ok(batch.through)
     }
 
@@ -247,7 +240,7 @@ struct Batch {
     first: Option<EventSeq>,
     through: EventSeq,
     /// The time of the last event.
-    at: Timestamp,
+    at: Option<Timestamp>,
     blob: Vec<u8>,
 }
 
@@ -272,7 +265,7 @@ impl Batch {
         }
         encode_event(event, &mut self.blob)?;
         self.first.get_or_insert(event.seq);
-        (self.through, self.at) = (event.seq, event.at);
+        (self.through, self.at) = (event.seq, Some(event.at));
         match &event.event {
             Event::Job { job, .. } if job.status.is_terminal() => insert_with(connection, insert, event.seq, job),
             _ => Ok(()),
@@ -372,54 +365,6 @@ fn open_gap(connection: &Connection, gap: Gap) -> Result<(), HistoryError> {
         .execute("INSERT INTO gaps VALUES (?1, ?2)", [column(gap.after), column(gap.through)])
         .map(|_| ())
         .map_err(HistoryError::sql("write"))
-}
-
-pub(crate) fn raise_floor(connection: &Connection, floor: EventSeq) -> Result<(), HistoryError> {
-    connection
-        .execute("UPDATE progress SET floor = max(floor, ?1)", [column(floor)])
-        .map(|_| ())
-        .map_err(HistoryError::sql("write"))
-}
-
-fn drop_events(connection: &Connection, through: EventSeq) -> Result<(), HistoryError> {
-    connection
-        .execute("DELETE FROM events WHERE last_seq <= ?1", [column(through)])
-        .and_then(|_| {
-            connection.execute(
-                "UPDATE progress SET floor = max(floor, coalesce((SELECT first_seq - 1 FROM events ORDER BY last_seq LIMIT 1), 0))",
-                [],
-            )
-        })
-        .map(|_| ())
-        .map_err(HistoryError::sql("prune"))
-}
-
-/// Whether it is time to look for jobs that were kept long enough.
-fn is_due(dropped_at: Timestamp, now: Timestamp, kept: Duration) -> bool {
-    now.0.saturating_sub(dropped_at.0) >= micros(kept / DROPS_PER_TIME)
-}
-
-fn micros(duration: Duration) -> i64 {
-    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
-}
-
-/// Drops the oldest jobs that ended before a time, with what they refer to and all events up to them. True if that were all.
-fn drop_jobs(connection: &Connection, before: Timestamp) -> Result<bool, HistoryError> {
-    let sql = || HistoryError::sql("prune");
-    // The order of the events is that of the times.
-    let oldest =
-        "SELECT max(event_seq), count(*) FROM (SELECT event_seq, completed_at FROM jobs ORDER BY event_seq LIMIT ?2)
-        WHERE completed_at < ?1";
-    let (last, count): (Option<i64>, i64) =
-        connection.query_row(oldest, [before.0, DROPPED_MAX], |row| Ok((row.get(0)?, row.get(1)?))).map_err(sql())?;
-    let Some(last) = last else { return Ok(true) };
-    for table in ["DELETE FROM jobs WHERE event_seq <= ?1", "DELETE FROM artifacts WHERE event_seq <= ?1"] {
-        connection.execute(table, [last]).map_err(sql())?;
-    }
-    let through = EventSeq(last.unsigned_abs());
-    drop_events(connection, through)?;
-    raise_floor(connection, through)?;
-    Ok(count < DROPPED_MAX)
 }
 
 fn len(input: &Input) -> usize {

@@ -25,7 +25,7 @@ use crate::leader::Raft;
 use crate::log::Log;
 use crate::member::{Member, Peer};
 use crate::space::{Disk, Room};
-use crate::wall::ClockDoubt;
+use crate::wall::{Believed, ClockDoubt};
 
 pub use change::ChangeError;
 pub(crate) use greet::Met;
@@ -145,6 +145,8 @@ pub(crate) struct Group {
     met: Arc<Mutex<BTreeMap<MemberId, Met>>>,
     /// Why this member's wall clock is in doubt, if it is.
     doubt: Arc<watch::Sender<Option<ClockDoubt>>>,
+    /// What time it was when that clock could be believed last.
+    believed: Arc<Mutex<Option<Believed>>>,
     disk: watch::Receiver<Disk>,
     /// Held during a change: there is one at a time.
     changing: Arc<tokio::sync::Mutex<()>>,
@@ -160,10 +162,10 @@ impl Group {
     /// The group of a member that starts.
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts { raft, log, own, addresses, disk, level, env } = parts;
-        let (met, changing) = (Arc::default(), Arc::default());
+        let (met, changing, believed) = (Arc::default(), Arc::default(), Arc::default());
         let doubt = Arc::new(watch::Sender::new(None));
         let cluster_id = log.cluster_id();
-        Self { raft, log, cluster_id, own: Arc::new(own), level, env, addresses, met, doubt, disk, changing }
+        Self { raft, log, cluster_id, own: Arc::new(own), level, env, addresses, met, doubt, believed, disk, changing }
     }
 
     fn id(&self) -> MemberId {
@@ -239,6 +241,13 @@ impl Group {
     /// Why this member's wall clock is in doubt, if it is.
     pub(crate) fn clock_doubt(&self) -> watch::Receiver<Option<ClockDoubt>> {
         self.doubt.subscribe()
+    }
+
+    /// The time for people, to be written into an entry: that of the wall clock as long as it can be believed.
+    pub(crate) fn stamp(&self) -> Timestamp {
+        let (wall, now) = (self.env.clock.wall(), self.env.clock.monotonic());
+        let believed = *self.believed.lock().unwrap_or_else(PoisonError::into_inner);
+        believed.map_or(wall, |believed| believed.stamp(wall, now))
     }
 
     /// A voter that answered lately and has room on its disk, to lead in place of this member.

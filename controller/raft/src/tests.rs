@@ -1,5 +1,6 @@
 //! Whole members: one alone, restarted, killed, and three that replicate.
 
+mod clocks;
 mod damage;
 mod faults;
 mod sessions;

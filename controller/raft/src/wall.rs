@@ -1,7 +1,7 @@
 //! Whether the wall clock can be believed (design §2, rule 7).
 //!
-//! Nothing that is decided by time reads the wall clock but cron and what people see. While it is in doubt, duties by wall time are
-//! suspended, and the reason is shown.
+//! No timeout reads the wall clock, but people do, and so do jobs for later and the retention of history. While it is in doubt, a leader
+//! stamps entries with the time that it believed in last and what its monotonic clock has counted since, and the reason is shown.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::handle::Handle;
 
-/// Wall and monotonic time may go apart by so much between two looks before it counts as a jump.
+/// Wall and monotonic time may go apart by so much since the last look before it counts as a jump.
 const JUMP_MICROS: u64 = 5_000_000;
 /// How far the wall clock may be from the median of the peers.
 const APART_MICROS: u64 = 2_000_000;
@@ -51,39 +51,94 @@ impl fmt::Display for ClockDoubt {
 }
 
 impl Handle {
-    /// Why this member's wall clock is in doubt, if it is: then duties by wall time are suspended.
+    /// Why this member's wall clock is in doubt, if it is: then entries are stamped by its monotonic clock.
     pub fn clock_doubt(&self) -> watch::Receiver<Option<ClockDoubt>> {
         self.group.clock_doubt()
+    }
+}
+
+/// What time it was when the wall clock could be believed last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Believed {
+    wall: Timestamp,
+    /// Monotonic time then.
+    at: Duration,
+    /// Whether it has been in doubt since.
+    doubted: bool,
+}
+
+impl Believed {
+    /// What time it is when the clocks show this: the wall clock's, unless it is in doubt or has jumped since the last look.
+    pub(crate) fn stamp(self, wall: Timestamp, now: Duration) -> Timestamp {
+        let expected = self.wall.0.saturating_add(micros(now.saturating_sub(self.at)));
+        let jumped = wall.0.abs_diff(expected) > JUMP_MICROS;
+        if self.doubted || jumped { Timestamp(expected) } else { wall }
     }
 }
 
 /// Watches one wall clock.
 #[derive(Debug, Default)]
 pub(crate) struct WallWatch {
+    /// When it was looked at first, by the monotonic clock.
+    began: Option<Duration>,
     /// Both clocks at the last look.
     last: Option<(Timestamp, Duration)>,
     /// When it jumped last, by the monotonic clock, and how far.
     jumped: Option<(Duration, i64)>,
+    believed: Option<Believed>,
+    /// Whether the time that is believed was ever confirmed: by peers, or by going evenly for a while.
+    confirmed: bool,
 }
 
 impl WallWatch {
     /// Looks at both clocks, and at how far the peers' wall clocks are ahead of this one, in microseconds.
     pub(crate) fn look(&mut self, wall: Timestamp, now: Duration, ahead: &mut [i64]) -> Option<ClockDoubt> {
+        let began = *self.began.get_or_insert(now);
         if let Some((wall_before, before)) = self.last.replace((wall, now)) {
-            let passed = i64::try_from(now.saturating_sub(before).as_micros()).unwrap_or(i64::MAX);
-            let by = wall.0.saturating_sub(wall_before.0).saturating_sub(passed);
+            let by = wall.0.saturating_sub(wall_before.0).saturating_sub(micros(now.saturating_sub(before)));
             if by.unsigned_abs() > JUMP_MICROS {
                 self.jumped = Some((now, by));
             }
         }
         let apart = median(ahead);
-        if let Some(by_micros) = apart.filter(|by| by.unsigned_abs() > APART_MICROS) {
-            return Some(ClockDoubt::Apart { by_micros });
-        }
         let steady = if apart.is_some() { STEADY } else { STEADY_ALONE };
-        self.jumped = self.jumped.filter(|(at, _)| now.saturating_sub(*at) < steady);
-        self.jumped.map(|(_, by_micros)| ClockDoubt::Jumped { by_micros })
+        let doubt = match apart.filter(|by| by.unsigned_abs() > APART_MICROS) {
+            Some(by_micros) => Some(ClockDoubt::Apart { by_micros }),
+            None => {
+                self.jumped = self.jumped.filter(|(at, _)| now.saturating_sub(*at) < steady);
+                self.jumped.map(|(_, by_micros)| ClockDoubt::Jumped { by_micros })
+            }
+        };
+        self.confirmed |= doubt.is_none() && (apart.is_some() || now.saturating_sub(began) >= STEADY_ALONE);
+        self.believe(wall, now, doubt, ahead.len());
+        doubt
     }
+
+    /// What time it was when the wall clock could be believed last; none before the first look.
+    pub(crate) fn believed(&self) -> Option<Believed> {
+        self.believed
+    }
+
+    fn believe(&mut self, wall: Timestamp, now: Duration, doubt: Option<ClockDoubt>, peers: usize) {
+        let wall = match (doubt, &mut self.believed) {
+            (None, _) => wall,
+            // Two others know better than a clock that was wrong from the start for all that is known; one may be wrong itself.
+            (Some(ClockDoubt::Apart { by_micros }), _) if !self.confirmed && peers > 1 => {
+                Timestamp(wall.0.saturating_add(by_micros))
+            }
+            (Some(_), Some(believed)) => {
+                believed.doubted = true;
+                return;
+            }
+            // There is nothing better.
+            (Some(_), None) => wall,
+        };
+        self.believed = Some(Believed { wall, at: now, doubted: doubt.is_some() });
+    }
+}
+
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// The median; of two in the middle the one nearer to this clock, which then is one of a majority that agree.
@@ -100,15 +155,23 @@ mod tests {
 
     use super::*;
 
-    /// Looks once a second while the wall clock is `wall_offset` seconds off and the peers are `ahead` of it.
+    /// Looks while the wall clock is `wall_offset` seconds off and the peers are `ahead` of it: what is told, and by how much the stamps
+    /// of entries are off at this look and just before it.
     fn check(looks: &[(u64, i64, &[i64])], expected: &expect_test::Expect) {
         let mut watch = WallWatch::default();
         let mut table = String::new();
         for &(second, wall_offset, ahead) in looks {
             let wall = Timestamp((1_000 + second as i64 + wall_offset) * 1_000_000);
+            let off = |watch: &WallWatch| {
+                let now = Duration::from_secs(second);
+                let stamp = watch.believed().map_or(wall, |believed| believed.stamp(wall, now));
+                stamp.0 / 1_000_000 - second as i64 - 1_000
+            };
+            let before = off(&watch);
             let mut ahead: Vec<i64> = ahead.iter().map(|seconds| seconds * 1_000_000).collect();
             let doubt = watch.look(wall, Duration::from_secs(second), &mut ahead);
-            table += &format!("{second} s: {}\n", doubt.map_or("fine".to_owned(), |doubt| doubt.to_string()));
+            let doubt = doubt.map_or("fine".to_owned(), |doubt| doubt.to_string());
+            table += &format!("{second} s: {doubt} ({before:+} {:+})\n", off(&watch));
         }
         expected.assert_eq(&table);
     }
@@ -127,14 +190,14 @@ mod tests {
                 (64, 0, &[]),
             ],
             &expect![[r#"
-                0 s: fine
-                1 s: fine
-                2 s: fine
-                3 s: the wall clock jumped 3596.0 s ahead
-                30 s: the wall clock jumped 3596.0 s ahead
-                62 s: the wall clock jumped 3596.0 s ahead
-                63 s: fine
-                64 s: the wall clock jumped 3600.0 s back
+                0 s: fine (+0 +0)
+                1 s: fine (+0 +0)
+                2 s: fine (+4 +4)
+                3 s: the wall clock jumped 3596.0 s ahead (+4 +4)
+                30 s: the wall clock jumped 3596.0 s ahead (+4 +4)
+                62 s: the wall clock jumped 3596.0 s ahead (+4 +4)
+                63 s: fine (+4 +3600)
+                64 s: the wall clock jumped 3600.0 s back (+3600 +3600)
             "#]],
         );
     }
@@ -153,14 +216,38 @@ mod tests {
                 (17, 0, &[90, 90]),
             ],
             &expect![[r#"
-                0 s: fine
-                1 s: the wall clock is 60.0 s ahead of those of the other controllers
-                2 s: the wall clock is 60.0 s ahead of those of the other controllers
-                10 s: the wall clock jumped 60.0 s back
-                14 s: the wall clock jumped 60.0 s back
-                15 s: fine
-                16 s: fine
-                17 s: the wall clock is 90.0 s behind those of the other controllers
+                0 s: fine (+0 +0)
+                1 s: the wall clock is 60.0 s ahead of those of the other controllers (+0 +0)
+                2 s: the wall clock is 60.0 s ahead of those of the other controllers (+0 +0)
+                10 s: the wall clock jumped 60.0 s back (+0 +0)
+                14 s: the wall clock jumped 60.0 s back (+0 +0)
+                15 s: fine (+0 +0)
+                16 s: fine (+0 +0)
+                17 s: the wall clock is 90.0 s behind those of the other controllers (+0 +0)
+            "#]],
+        );
+    }
+
+    #[test]
+    fn the_time_of_a_clock_that_was_wrong_from_the_start_is_that_of_two_others() {
+        check(
+            &[
+                (0, 500, &[]),
+                (1, 500, &[-500]),
+                (2, 500, &[-500, -501]),
+                (3, 900, &[-900, -901]),
+                (4, 0, &[0, -1]),
+                (9, 0, &[0, -1]),
+                (10, 0, &[500, 500]),
+            ],
+            &expect![[r#"
+                0 s: fine (+500 +500)
+                1 s: the wall clock is 500.0 s ahead of those of the other controllers (+500 +500)
+                2 s: the wall clock is 500.0 s ahead of those of the other controllers (+500 +0)
+                3 s: the wall clock is 900.0 s ahead of those of the other controllers (+0 +0)
+                4 s: the wall clock jumped 900.0 s back (+0 +0)
+                9 s: fine (+0 +0)
+                10 s: the wall clock is 500.0 s behind those of the other controllers (+0 +0)
             "#]],
         );
     }

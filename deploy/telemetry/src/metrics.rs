@@ -85,7 +85,7 @@ instruments! {
     history_sync_duration: Histogram = "atlas.history.sync.duration" "s";
     /// Entries since this controller was last found to share its state with a majority.
     digest_lag: Gauge = "atlas.digest.lag" "{entry}";
-    /// 1 while this controller's wall clock is in doubt, and duties by wall time are suspended.
+    /// 1 while this controller's wall clock is in doubt, and entries are stamped by its monotonic clock.
     clock_doubt_count: Gauge = "atlas.clock.doubt.count" "{clock}";
     /// Room on the disk of the data directory.
     disk_free: Gauge = "atlas.disk.free" "By";

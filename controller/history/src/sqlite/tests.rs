@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use atlas_env::Clock;
 use atlas_types::{
     AgentPin, Attempt, ClusterTime, Digest, Door, Event, Failure, FailureKind, JobChange, JobStatus, Micros, Namespace,
     Payload, PayloadBody, Principal, Reason, Seq, Timestamp, Version,
@@ -343,25 +346,55 @@ async fn a_copy_ends_at_one_event_and_can_go_to_another_cluster() {
     assert_eq!(copy.job(JobId(3)).await.expect("reads").expect("ended").status, JobStatus::Failed);
 }
 
-#[tokio::test]
-async fn jobs_that_were_kept_long_enough_are_dropped_with_what_they_show() {
-    let (_dir, path) = file();
+/// Clocks that are set by hand.
+#[derive(Default)]
+struct Clocks(AtomicU64);
+
+impl Clock for Clocks {
+    fn wall(&self) -> Timestamp {
+        Timestamp::default()
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::from_secs(self.0.load(Ordering::Relaxed))
+    }
+
+    fn sleep(&self, _: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// A history that keeps jobs for 100 s.
+fn forgetful(path: PathBuf, clock: &Arc<Clocks>) -> SqliteHistory {
     let options = Options {
-        sync_interval: Duration::from_millis(5),
+        sync_interval: Duration::ZERO,
         gather_interval: Duration::from_millis(1),
         jobs_kept_for: Some(Duration::from_secs(100)),
         ..Options::new(path)
     };
-    let history = SqliteHistory::open(options, Env::system(), |_| ()).expect("opens");
+    let env = Env { clock: Arc::clone(clock) as Arc<dyn Clock>, ..Env::system() };
+    SqliteHistory::open(options, env, |_| ()).expect("opens")
+}
+
+/// Ends a job that shows an artifact, at a time by the entries.
+async fn end_at(history: &SqliteHistory, id: u8, second: i64) {
+    let at = Timestamp(second * 1_000_000);
+    let mut ended = Job { completed_at: at, ..job(id.into(), JobStatus::Completed) };
+    ended.output =
+        Some(Payload { key_id: 0, body: PayloadBody::Artifact { digest: Digest([id; 32]), size_bytes: 70_000 } });
+    let event = Event::Job { change: JobChange::Ended, old_status: JobStatus::Running, job: Arc::new(ended) };
+    history.append([EventRecord { seq: EventSeq(id.into()), at, event }].into()).await.expect("queued");
+    synced(history, id.into()).await;
+}
+
+#[tokio::test]
+async fn jobs_that_were_kept_long_enough_are_dropped_with_what_they_show() {
+    let (_dir, path) = file();
+    let clock = Arc::new(Clocks::default());
+    let history = forgetful(path, &clock);
     for id in 1..=200 {
-        let at = Timestamp(id * 1_000_000);
-        let mut ended = Job { completed_at: at, ..job(id.unsigned_abs(), JobStatus::Completed) };
-        let digest = Digest([u8::try_from(id).expect("a byte"); 32]);
-        ended.output = Some(Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes: 70_000 } });
-        let event = Event::Job { change: JobChange::Ended, old_status: JobStatus::Running, job: Arc::new(ended) };
-        let record = EventRecord { seq: EventSeq(id.unsigned_abs()), at, event };
-        history.append([record].into()).await.expect("queued");
-        synced(&history, id.unsigned_abs()).await;
+        clock.0.store(id.into(), Ordering::Relaxed);
+        end_at(&history, id, id.into()).await;
     }
     let kept = async |id: u64| history.job(JobId(id)).await.expect("reads").is_some();
     assert!(!kept(90).await);
@@ -371,4 +404,24 @@ async fn jobs_that_were_kept_long_enough_are_dropped_with_what_they_show() {
     let gone = history.events(EventSeq(80), 1).await.expect_err("dropped");
     assert!(matches!(gone, HistoryError::Gone { .. }), "{gone}");
     assert_eq!(history.events(EventSeq(100), 999).await.expect("reads").len(), 100);
+}
+
+#[tokio::test]
+async fn times_that_jump_ahead_drop_no_job_early() {
+    const TEN_YEARS: i64 = 10 * 365 * 24 * 3_600;
+    let (_dir, path) = file();
+    let clock = Arc::new(Clocks::default());
+    let history = forgetful(path, &clock);
+    let kept = async |id: u64| history.job(JobId(id)).await.expect("reads").is_some();
+    end_at(&history, 1, 1_000).await;
+    end_at(&history, 2, 1_001).await;
+    // Nobody knows which of the times was right: each job stays for as long as it was to.
+    end_at(&history, 3, TEN_YEARS).await;
+    clock.0.store(90, Ordering::Relaxed);
+    end_at(&history, 4, TEN_YEARS + 90).await;
+    assert!(kept(1).await && kept(2).await && kept(3).await);
+    clock.0.store(110, Ordering::Relaxed);
+    end_at(&history, 5, TEN_YEARS + 110).await;
+    assert!(!kept(1).await && !kept(2).await);
+    assert!(kept(3).await && kept(4).await);
 }

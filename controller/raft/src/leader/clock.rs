@@ -1,9 +1,9 @@
-//! The leader's clocks (design §2, rule 7).
+//! The leader's clock of timeouts (design §2, rule 7). The time for people is the group's: [`crate::membership::Group::stamp`].
 
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_types::{ClusterTime, Micros, Timestamp};
+use atlas_types::{ClusterTime, Micros};
 
 /// Reads the clocks for one leadership: cluster time goes on from the state's, as far as this member's monotonic clock has.
 pub(super) struct LeaderClock {
@@ -18,11 +18,6 @@ impl LeaderClock {
     pub(super) fn new(env: Env, base: ClusterTime) -> Self {
         let since = env.clock.monotonic();
         Self { env, base, since }
-    }
-
-    /// Wall time, for display and cron only. The state keeps it from going back.
-    pub(super) fn at(&self) -> Timestamp {
-        self.env.clock.wall()
     }
 
     /// The cluster's time.

@@ -307,7 +307,7 @@ impl<'l> Lead<'l> {
             strategy: self.base.options.strategy,
             sink,
         };
-        let at = self.clock.at();
+        let at = self.base.group.stamp();
         let mut planned = self.head.plan(gathered, at, duties.now, &mut |state, budget| duties.plan(state, budget));
         if planned.panics > 0 {
             tracing::error!(panics = planned.panics, "planning panicked; what caused it was refused");

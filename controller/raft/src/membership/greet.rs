@@ -4,7 +4,7 @@
 //! stops, so that a member that was away while it was removed does not linger.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use atlas_types::{Level, MemberId, Timestamp};
@@ -110,10 +110,11 @@ impl Group {
             met.values().filter(|met| now.saturating_sub(met.at) < AHEAD_MAX).filter_map(|met| met.ahead).collect()
         };
         let doubt = watch.look(wall, now, &mut ahead);
+        *self.believed.lock().unwrap_or_else(PoisonError::into_inner) = watch.believed();
         self.doubt.send_if_modified(|told| {
             let changed = told.is_some() != doubt.is_some();
             match doubt {
-                Some(doubt) if changed => tracing::warn!(%doubt, "duties by wall time are suspended"),
+                Some(doubt) if changed => tracing::warn!(%doubt, "entries are stamped by the monotonic clock until the wall clock can be believed"),
                 None if changed => tracing::info!("the wall clock can be believed again"),
                 _ => {}
             }

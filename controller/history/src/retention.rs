@@ -1,0 +1,101 @@
+//! What history lets go of: old events by their count, old jobs by their age.
+//!
+//! The age of a job is told by the times of the events, which are the leaders' wall clocks. What is deleted is gone on all members
+//! alike, so these times are believed only as far as this process has counted itself: time in which it ran. If they jump ahead,
+//! jobs are kept longer than they were to be, until the next start, rather than shorter.
+
+use std::time::Duration;
+
+use atlas_types::{EventSeq, Timestamp};
+use rusqlite::Connection;
+
+use crate::HistoryError;
+use crate::writer::column;
+
+/// Most jobs that retention drops in one transaction.
+const DROPPED_MAX: i64 = 4_096;
+/// Parts of its time that a job may be kept longer.
+const DROPS_PER_TIME: u32 = 24;
+
+/// When jobs have been kept long enough.
+pub(crate) struct Retention {
+    /// How long an ended job is kept; none is for ever.
+    kept: Option<Duration>,
+    /// The time of the first event that this process wrote, and the monotonic time then.
+    began: Option<(Timestamp, Duration)>,
+    /// When jobs were last dropped.
+    dropped_at: Timestamp,
+}
+
+impl Retention {
+    pub(crate) fn new(kept: Option<Duration>) -> Self {
+        Self { kept, began: None, dropped_at: Timestamp::NOT_YET }
+    }
+
+    /// Drops jobs that have been kept long enough by events of the time `at`, if it is time to look. Answers what
+    /// [`Self::dropped`] is to be told once that is committed.
+    pub(crate) fn drop_jobs(
+        &mut self,
+        connection: &Connection,
+        at: Timestamp,
+        now: Duration,
+    ) -> Result<Option<Timestamp>, HistoryError> {
+        let Some(kept) = self.kept else { return Ok(None) };
+        let (began, since) = *self.began.get_or_insert((at, now));
+        let now = at.min(Timestamp(began.0.saturating_add(micros(now.saturating_sub(since)))));
+        if now.0.saturating_sub(self.dropped_at.0) < micros(kept / DROPS_PER_TIME) {
+            return Ok(None);
+        }
+        let is_done = drop_jobs(connection, Timestamp(now.0.saturating_sub(micros(kept))))?;
+        Ok(is_done.then_some(now))
+    }
+
+    /// All that was old enough at a time is gone.
+    pub(crate) fn dropped(&mut self, at: Option<Timestamp>) {
+        self.dropped_at = at.unwrap_or(self.dropped_at);
+    }
+}
+
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// Drops the oldest jobs that ended before a time, with what they refer to and all events up to them. True if that were all.
+fn drop_jobs(connection: &Connection, before: Timestamp) -> Result<bool, HistoryError> {
+    let sql = || HistoryError::sql("prune");
+    // The order of the events is that of the times.
+    let oldest =
+        "SELECT max(event_seq), count(*) FROM (SELECT event_seq, completed_at FROM jobs ORDER BY event_seq LIMIT ?2)
+        WHERE completed_at < ?1";
+    let (last, count): (Option<i64>, i64) =
+        connection.query_row(oldest, [before.0, DROPPED_MAX], |row| Ok((row.get(0)?, row.get(1)?))).map_err(sql())?;
+    let Some(last) = last else { return Ok(true) };
+    for table in ["DELETE FROM jobs WHERE event_seq <= ?1", "DELETE FROM artifacts WHERE event_seq <= ?1"] {
+        connection.execute(table, [last]).map_err(sql())?;
+    }
+    let through = EventSeq(last.unsigned_abs());
+    drop_events(connection, through)?;
+    raise_floor(connection, through)?;
+    Ok(count < DROPPED_MAX)
+}
+
+/// Drops events up to one.
+pub(crate) fn drop_events(connection: &Connection, through: EventSeq) -> Result<(), HistoryError> {
+    connection
+        .execute("DELETE FROM events WHERE last_seq <= ?1", [column(through)])
+        .and_then(|_| {
+            connection.execute(
+                "UPDATE progress SET floor = max(floor, coalesce((SELECT first_seq - 1 FROM events ORDER BY last_seq LIMIT 1), 0))",
+                [],
+            )
+        })
+        .map(|_| ())
+        .map_err(HistoryError::sql("prune"))
+}
+
+pub(crate) fn raise_floor(connection: &Connection, floor: EventSeq) -> Result<(), HistoryError> {
+    connection
+        .execute("UPDATE progress SET floor = max(floor, ?1)", [column(floor)])
+        .map(|_| ())
+        .map_err(HistoryError::sql("write"))
+}
