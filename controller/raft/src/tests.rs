@@ -327,7 +327,9 @@ async fn third(
     let incoming = async move { TcpListener::from_std(listener).expect("a listener") };
     let incoming = futures::stream::once(incoming).flat_map(|listener| {
         futures::stream::unfold(listener, |listener| async move {
-            Some((listener.accept().await.map(|(stream, _)| stream), listener))
+            // Shut down together with what drives it, where a test failed.
+            let (stream, _) = listener.accept().await.ok()?;
+            Some((Ok::<_, std::io::Error>(stream), listener))
         })
     });
     let server = tonic::transport::Server::builder().add_service(handle.peer_door().into_service());

@@ -61,7 +61,9 @@ impl Running {
         let starting = start_on(Box::new(disk.driver()), options, Env::system());
         let (handle, service) = soon(starting).await.expect("starts");
         let incoming = futures::stream::unfold(listener, |listener| async move {
-            Some((listener.accept().await.map(|(stream, _)| stream), listener))
+            // Shut down together with what drives it, where a test failed.
+            let (stream, _) = listener.accept().await.ok()?;
+            Some((Ok::<_, std::io::Error>(stream), listener))
         });
         let server = tonic::transport::Server::builder().add_service(handle.peer_door().into_service());
         handle.spawn_beside("peer-door", async move {

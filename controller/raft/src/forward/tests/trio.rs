@@ -58,7 +58,9 @@ impl Trio {
             let disk = Box::new(SimDisk::default().driver());
             let (handle, service) = soon(start_on(disk, options, env.clone())).await.expect("starts");
             let incoming = futures::stream::unfold(listener, |listener| async move {
-                Some((listener.accept().await.map(Plugged), listener))
+                // Shut down together with what drives it, where a test failed.
+                let connection = listener.accept().await.ok()?;
+                Some((Ok::<_, io::Error>(Plugged(connection)), listener))
             });
             let server = tonic::transport::Server::builder().add_service(handle.peer_door().into_service());
             handle.spawn_beside("peer-door", async move {
