@@ -8,6 +8,9 @@
 //! * A leader that takes over, or whose loop stood still, gives every session a full TTL before it calls one ended: it
 //!   cannot know which renewals were acknowledged, or lie unread.
 //!
+//! A third rule makes it whole: exactly the nodes that are ready in the leader's state have a session. [`Sessions::applied`] sees to it,
+//! so that a node whose worker registered and was never heard of again is given up like any other.
+//!
 //! The table owns deadlines and acknowledgements. It does not lose nodes: that is [`crate::lose`], a command.
 //!
 //! ```
@@ -26,7 +29,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use atlas_types::{NodeEpoch, NodeId};
+use atlas_state::State;
+use atlas_types::{Event, NodeEpoch, NodeHealth, NodeId};
 
 /// The loop calls [`Sessions::tick`] at least so many times a TTL.
 pub const TICKS_PER_TTL: u32 = 8;
@@ -56,6 +60,12 @@ struct Session {
     epoch: NodeEpoch,
     ends_at: Duration,
     ended: bool,
+}
+
+impl Session {
+    fn new(epoch: NodeEpoch, ends_at: Duration) -> Self {
+        Self { epoch, ends_at, ended: false }
+    }
 }
 
 /// All sessions of a leader.
@@ -91,8 +101,8 @@ impl Sessions {
 
     /// Begins a leadership at `now`: each of `nodes`, all that are up in the state, gets one full TTL.
     pub fn take_over(&mut self, nodes: impl IntoIterator<Item = (NodeId, NodeEpoch)>, now: Duration) {
-        let fresh = |epoch| Session { epoch, ends_at: now + self.ttl, ended: false };
-        self.nodes = nodes.into_iter().map(|(node, epoch)| (node, fresh(epoch))).collect();
+        let ttl = self.ttl;
+        self.nodes = nodes.into_iter().map(|(node, epoch)| (node, Session::new(epoch, now + ttl))).collect();
         self.ticked_at = now;
         self.arrived.clear();
         self.asked.clear();
@@ -103,7 +113,42 @@ impl Sessions {
         if self.nodes.get(node).is_some_and(|session| session.epoch > epoch) {
             return;
         }
-        self.nodes.insert(node.clone(), Session { epoch, ends_at: now + self.ttl, ended: false });
+        self.begin(node, epoch, now);
+    }
+
+    /// An entry of this leadership is applied: it did this, and left `state`. What it made ready has a session from `now` on, whether its
+    /// worker says hello or not, and what is ready no more has none.
+    pub fn applied<'e>(&mut self, events: impl IntoIterator<Item = &'e Event>, state: &State, now: Duration) {
+        for event in events {
+            match event {
+                Event::Node { node } => match ready(state, &node.id) {
+                    Some(epoch) if self.nodes.get(&node.id).is_some_and(|session| session.epoch == epoch) => {}
+                    Some(epoch) => self.begin(&node.id, epoch, now),
+                    None => self.forget(&node.id),
+                },
+                // Its name may begin again with any epoch.
+                Event::NodeRemoved { node } => self.forget(node),
+                Event::Job { .. } | Event::Agent { .. } | Event::Configured => {}
+            }
+        }
+    }
+
+    /// A node that is ready in `state` and has no session, or has one and is not: there must be none.
+    pub fn mismatch(&self, state: &State) -> Option<NodeId> {
+        let has = |node: &NodeId, epoch| self.nodes.get(node).is_some_and(|session| session.epoch == epoch);
+        let mut nodes = state.nodes().map(|found| &found.node).filter(|node| node.health == NodeHealth::Ready);
+        let without = nodes.find(|node| !has(&node.id, node.epoch)).map(|node| node.id.clone());
+        let gone = || self.nodes.iter().find(|(node, session)| ready(state, node) != Some(session.epoch));
+        without.or_else(|| gone().map(|(node, _)| node.clone()))
+    }
+
+    fn begin(&mut self, node: &NodeId, epoch: NodeEpoch, now: Duration) {
+        self.nodes.insert(node.clone(), Session::new(epoch, now + self.ttl));
+    }
+
+    /// Whatever this node sends is refused until it says hello again.
+    fn forget(&mut self, node: &NodeId) {
+        self.nodes.remove(node);
     }
 
     /// A renewal arrived. The session is extended at once; the worker hears of it only by [`Self::confirmed`].
@@ -147,23 +192,26 @@ impl Sessions {
         }
     }
 
-    /// The sessions that ended and were not [forgotten](Self::forget): the input of [`crate::lose`], in every plan until
-    /// the loss is applied.
+    /// The sessions that ended: the input of [`crate::lose`], in every plan until the loss is [applied](Self::applied).
     pub fn ended(&self) -> impl Iterator<Item = (&NodeId, NodeEpoch)> {
         self.nodes.iter().filter(|(_, session)| session.ended).map(|(node, session)| (node, session.epoch))
     }
+}
 
-    /// The loss of a node was applied: whatever this incarnation sends is refused until it says hello again.
-    pub fn forget(&mut self, node: &NodeId, epoch: NodeEpoch) {
-        if self.nodes.get(node).is_some_and(|session| session.epoch <= epoch) {
-            self.nodes.remove(node);
-        }
-    }
+/// The epoch in which a node is ready.
+fn ready(state: &State, node: &NodeId) -> Option<NodeEpoch> {
+    let found = state.node(node).filter(|found| found.node.health == NodeHealth::Ready);
+    found.map(|found| found.node.epoch)
 }
 
 #[cfg(test)]
 mod tests {
+    use atlas_types::{
+        BootId, ClusterTime, Command, Inventory, LoseNode, Namespace, RegisterNode, RemoveNode, Timestamp,
+    };
+
     use super::*;
+    use crate::request;
 
     const EPOCH: NodeEpoch = NodeEpoch(1);
 
@@ -201,7 +249,7 @@ mod tests {
         tick(&mut sessions, 13..=13);
         assert_eq!(ended(&sessions), ["n1@1"]);
         assert_eq!(sessions.renew(&n1, EPOCH, 2, secs(13)), Err(NoSession));
-        sessions.forget(&n1, EPOCH);
+        sessions.forget(&n1);
         assert!(ended(&sessions).is_empty());
     }
 
@@ -266,7 +314,53 @@ mod tests {
         sessions.hello(&n1, NodeEpoch(2), secs(1));
         sessions.hello(&n1, EPOCH, secs(1));
         assert_eq!(sessions.renew(&n1, EPOCH, 1, secs(1)), Err(NoSession));
-        sessions.forget(&n1, EPOCH);
         assert_eq!(sessions.renew(&n1, NodeEpoch(2), 1, secs(1)), Ok(()));
+    }
+
+    /// Applies a command, and has the table follow it.
+    fn apply(state: &mut State, sessions: &mut Sessions, command: Command, second: u64) {
+        let (at, clock) = (Timestamp(1), ClusterTime(secs(second).as_micros() as u64));
+        state.begin_entry(at, clock);
+        let (outcome, events) = state.apply(&request(&Namespace::default_namespace(), command), at, clock);
+        state.end_entry();
+        outcome.expect("accepted");
+        sessions.applied(events.iter().map(|record| &record.event), state, secs(second));
+        assert_eq!(sessions.mismatch(state), None);
+    }
+
+    fn register(boot: u128) -> Command {
+        let inventory = Inventory { places: 1, ..Inventory::default() };
+        Command::RegisterNode(RegisterNode { node: node("n1"), boot_id: BootId(boot), inventory })
+    }
+
+    #[test]
+    fn a_node_that_registered_and_never_said_hello_has_a_session_that_ends() {
+        let (mut state, mut sessions) = (State::new(1), Sessions::new(secs(8)));
+        sessions.take_over([], secs(0));
+        apply(&mut state, &mut sessions, register(1), 1);
+        tick(&mut sessions, 1..=9);
+        assert_eq!(ended(&sessions), ["n1@1"]);
+        let lose = Command::LoseNode(LoseNode { node: node("n1"), epoch: EPOCH });
+        apply(&mut state, &mut sessions, lose, 9);
+        assert!(ended(&sessions).is_empty());
+        assert_eq!(sessions.renew(&node("n1"), EPOCH, 1, secs(9)), Err(NoSession));
+        // The same process again, and then another one, which leaves it nothing.
+        apply(&mut state, &mut sessions, register(1), 10);
+        assert_eq!(sessions.renew(&node("n1"), EPOCH, 2, secs(10)), Ok(()));
+        apply(&mut state, &mut sessions, register(2), 11);
+        assert_eq!(sessions.renew(&node("n1"), EPOCH, 3, secs(11)), Err(NoSession));
+        assert_eq!(sessions.renew(&node("n1"), NodeEpoch(2), 1, secs(11)), Ok(()));
+    }
+
+    #[test]
+    fn a_name_that_was_removed_begins_again_with_its_first_epoch() {
+        let (mut state, mut sessions) = (State::new(1), Sessions::new(secs(8)));
+        sessions.take_over([], secs(0));
+        apply(&mut state, &mut sessions, register(1), 1);
+        apply(&mut state, &mut sessions, register(2), 1);
+        apply(&mut state, &mut sessions, Command::RemoveNode(RemoveNode { node: node("n1") }), 2);
+        assert_eq!(sessions.renew(&node("n1"), NodeEpoch(2), 1, secs(2)), Err(NoSession));
+        apply(&mut state, &mut sessions, register(3), 3);
+        assert_eq!(sessions.renew(&node("n1"), EPOCH, 1, secs(3)), Ok(()));
     }
 }

@@ -67,6 +67,12 @@ impl Handle {
         self.forward.propose(requests).await
     }
 
+    /// Proposes at this member alone: if it does not lead, or not any more, nothing is brought to whoever does. For what a worker says on
+    /// its session with this member: what its process, or the next one, says to another leader must not be overtaken by it.
+    pub async fn propose_here(&self, requests: Vec<Request>) -> Result<Answers, ProposeError> {
+        self.forward.local.propose(requests).await
+    }
+
     /// The state with everything that was acknowledged before this call, wherever. A quorum confirms the leader for it; a
     /// member that does not lead asks the leader how far it has to be, and waits until it is.
     pub async fn read(&self) -> Result<State, ReadError> {
@@ -110,7 +116,7 @@ impl Handle {
         self.forward.local.leadership.clone()
     }
 
-    /// A worker said hello and its epoch is applied: its session begins. Only the leader keeps sessions.
+    /// A worker said hello and its epoch is applied: its session lives from now. Only the leader keeps sessions.
     ///
     /// Before this is answered the worker must not be welcomed: a session whose loss is on its way into the log lives no more, though
     /// the applied state shows the node with all its leases.

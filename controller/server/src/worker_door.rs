@@ -4,6 +4,7 @@
 //! It keeps no truth of its own: a stream begins with the node's whole lease set, and whenever the door may have missed something it
 //! ends its streams, so that they begin again.
 
+mod admission;
 mod assignment;
 mod follow;
 mod hub;

@@ -234,6 +234,7 @@ impl World {
             self.commit(bytes);
             self.apply_next(member);
         }
+        self.keep_sessions(member, &planned);
         self.settle(member, replies);
         self.tell_workers(member, &before, &planned.events);
         self.answer_reads(member);
@@ -336,6 +337,16 @@ impl World {
                 let request = workload::request(Command::RegisterNode(command));
                 self.gather(member, request, Reply::Hello { node, conn });
             }
+        }
+    }
+
+    /// Every node that is ready has a session at its leader, and no other.
+    fn keep_sessions(&mut self, member: Member, planned: &Planned) {
+        let now = Duration::from_micros(self.now);
+        let Some(leader) = self.leader(member) else { return };
+        leader.sessions.applied(planned.events.iter().map(|record| &record.event), &planned.state, now);
+        if let Some(node) = leader.sessions.mismatch(&planned.state) {
+            self.oracle.violate(format!("{node} is ready without a session, or has one and is not ready"));
         }
     }
 

@@ -108,7 +108,6 @@ impl World {
             StateEvent::Node { node } if node.health == NodeHealth::Down => {
                 let Some(index) = self.nodes.iter().position(|known| known.id == node.id) else { return };
                 let Some(leader) = self.leader(member) else { return };
-                leader.sessions.forget(&node.id, node.epoch);
                 if let Some(stream) = leader.streams.remove(&index) {
                     self.close_stream(index, stream.conn);
                 }

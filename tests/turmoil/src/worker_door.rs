@@ -103,7 +103,7 @@ impl Session {
             None => {
                 let register = RegisterNode { node: node.clone(), boot_id: boot, inventory };
                 let request = workload::request(Command::RegisterNode(register));
-                match self.handle.propose(vec![request]).await.ok()?.pop()? {
+                match self.handle.propose_here(vec![request]).await.ok()?.pop()? {
                     Ok(Outcome::NodeRegistered { epoch }) => epoch,
                     _ => return None,
                 }
@@ -189,7 +189,7 @@ impl Session {
         }
         self.env.spawn("report", async move {
             // Without an answer the worker keeps the report, and sends it again on its next stream.
-            let Ok(mut answers) = session.handle.propose(vec![request]).await else { return };
+            let Ok(mut answers) = session.handle.propose_here(vec![request]).await else { return };
             let Some(outcome) = answers.pop() else { return };
             // A start that found its job cancelled has ended it: there is nothing to run.
             let over = matches!(outcome, Ok(Outcome::Ended { status: JobStatus::Cancelled, .. }));

@@ -122,12 +122,32 @@ async fn a_leader_behind_a_pulled_cable_confirms_nothing_and_follows_again() {
     trio.stop().await;
 }
 
-/// Reads until it is answered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_proposed_here_alone_never_comes_behind_what_the_next_leader_took() {
+    let trio = Trio::start().await;
+    soon(applied(&trio.members[0].handle, set(1))).await;
+    let old = trio.leader().await;
+    let (deposed, other) = (&trio.members[old], &trio.members[(old + 1) % 3]);
+    deposed.pull_cable();
+    soon(other.handle.propose(vec![named_set(2)])).await.expect("the others elect a leader");
+    deposed.plug_in();
+    let late = async {
+        deposed.handle.leadership().wait_for(|now| !matches!(now, Leadership::Leader { .. })).await.expect("lives");
+        deposed.handle.propose_here(vec![set(3)]).await
+    };
+    let late = soon(late).await;
+    assert!(matches!(late, Err(ProposeError::NotLeader { .. })), "{late:?}");
+    let state = soon(until_read(&deposed.handle)).await;
+    assert_eq!(state.config().agents_max, 2);
+    trio.stop().await;
+}
+
 /// Asks for what may be done twice until it is: the first leader of a new group may lose an election, and then nobody knows.
 async fn applied(handle: &Handle, request: Request) {
     while handle.propose(vec![request.clone()]).await.is_err() {}
 }
 
+/// Reads until it is answered.
 async fn until_read(handle: &Handle) -> atlas_state::State {
     loop {
         if let Ok(state) = handle.read().await {

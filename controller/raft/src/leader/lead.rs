@@ -59,6 +59,7 @@ struct InFlight {
         <openraft::alias::OneshotOf<Types> as openraft::async_runtime::Oneshot>::Receiver<ClientWriteResult<Types>>,
     tickets: Vec<Ticket>,
     since: Duration,
+    planned: Arc<Planned>,
 }
 
 /// A question to the quorum in flight, and who waits for it.
@@ -328,10 +329,11 @@ impl<'l> Lead<'l> {
     async fn propose(&mut self, planned: Planned, tickets: Vec<Ticket>) -> Result<(), End> {
         let mut entry = Vec::with_capacity(planned.entry_bytes.len() + 1);
         entry.extend_from_slice(&planned.entry_bytes);
-        self.base.slot.put(self.leader, Arc::new(planned));
+        let planned = Arc::new(planned);
+        self.base.slot.put(self.leader, Arc::clone(&planned));
         let (responder, outcome) = ProgressResponder::complete_only();
         let write = self.base.raft.write(Proposal::new(entry)).with_leader(self.leader).responder(responder);
-        self.in_flight = Some(InFlight { outcome, tickets, since: self.clock.monotonic() });
+        self.in_flight = Some(InFlight { outcome, tickets, since: self.clock.monotonic(), planned });
         write.await.map_err(|_| End::Failed)
     }
 
@@ -345,7 +347,7 @@ impl<'l> Lead<'l> {
 
     /// The entry in flight came to its end.
     fn applied(&mut self, outcome: Option<ClientWriteResult<Types>>) -> Result<(), End> {
-        let Some(InFlight { tickets, .. }) = self.in_flight.take() else { return Ok(()) };
+        let Some(InFlight { tickets, planned, .. }) = self.in_flight.take() else { return Ok(()) };
         let fail = |tickets: Vec<Ticket>, error: &ProposeError| {
             tickets.into_iter().for_each(|ticket| ticket.fail(error.clone()));
         };
@@ -353,7 +355,7 @@ impl<'l> Lead<'l> {
             Some(Ok(response)) if response.log_id.leader_id == self.leader && response.data == Reply::Applied => {
                 tickets.into_iter().for_each(Ticket::release);
                 self.due = true;
-                self.forget_lost_sessions();
+                self.keep_sessions(&planned);
                 Ok(())
             }
             // Nothing was written, or what was written is a no-op on all members alike: safe to repeat.
@@ -374,16 +376,15 @@ impl<'l> Lead<'l> {
         }
     }
 
-    /// Ended sessions were proposed as lost nodes; those that are applied are done.
-    fn forget_lost_sessions(&mut self) {
-        let state = self.base.applied.borrow();
-        let up = |id: &NodeId, epoch| {
-            let node = state.node(id).map(|found| &found.node);
-            node.is_some_and(|node| node.epoch == epoch && node.health == NodeHealth::Ready)
-        };
-        let ended = self.sessions.ended().filter(|(id, epoch)| !up(id, *epoch));
-        let lost: Vec<_> = ended.map(|(id, epoch)| (id.clone(), epoch)).collect();
-        lost.iter().for_each(|(id, epoch)| self.sessions.forget(id, *epoch));
+    /// An entry is applied: every node that it made ready has a session, whoever registered it.
+    fn keep_sessions(&mut self, planned: &Planned) {
+        let events = planned.events.iter().map(|record| &record.event);
+        self.sessions.applied(events, &planned.state, self.clock.monotonic());
+        debug_assert_eq!(
+            self.sessions.mismatch(&planned.state),
+            None,
+            "a node without a session, or the other way round"
+        );
     }
 
     /// Asks the quorum for those who wait for it, unless it is being asked: they came after that question began.

@@ -1,6 +1,6 @@
 //! Sessions of workers, as members keep them whose logs are slow.
 
-use atlas_types::{NodeEpoch, NodeHealth};
+use atlas_types::{NodeEpoch, NodeHealth, RemoveNode};
 use openraft::async_runtime::WatchReceiver as _;
 
 use super::*;
@@ -47,4 +47,45 @@ async fn a_hello_while_the_loss_of_its_session_is_being_written_is_refused() {
     for third in thirds {
         third.stop().await;
     }
+}
+
+fn register(node: &NodeId, boot: u128) -> Request {
+    let inventory = Inventory { places: 1, ..Inventory::default() };
+    request(Command::RegisterNode(RegisterNode { node: node.clone(), boot_id: BootId(boot), inventory }))
+}
+
+#[tokio::test]
+async fn a_node_whose_worker_never_came_back_for_its_session_is_lost() {
+    let (dir, disk) = (tempfile::tempdir().expect("temporary directory"), SimDisk::default());
+    let (handle, service) = member(dir.path(), &disk).await;
+    let node = NodeId::new("n1").expect("a name");
+    soon(handle.propose(vec![register(&node, 1)])).await.expect("applied");
+    assert_eq!(health(&handle, &node), Some(NodeHealth::Ready));
+    let mut applied = handle.forward.applied.clone();
+    soon(applied.wait_for(|state| state.node(&node).is_some_and(|found| found.node.health == NodeHealth::Down)))
+        .await
+        .expect("lives");
+    soon(service.shutdown()).await;
+}
+
+#[tokio::test]
+async fn a_node_that_was_removed_begins_anew_with_a_session() {
+    let (dir, disk) = (tempfile::tempdir().expect("temporary directory"), SimDisk::default());
+    let (handle, service) = member(dir.path(), &disk).await;
+    let node = NodeId::new("n1").expect("a name");
+    let registered = async |boot| match soon(handle.propose(vec![register(&node, boot)])).await.as_deref() {
+        Ok([Ok(Outcome::NodeRegistered { epoch })]) => *epoch,
+        other => panic!("{other:?}"),
+    };
+    for boot in [1, 2] {
+        let epoch = registered(boot).await;
+        soon(handle.session_hello(node.clone(), epoch)).await.expect("it is up");
+    }
+    let remove = request(Command::RemoveNode(RemoveNode { node: node.clone() }));
+    assert_eq!(soon(handle.propose(vec![remove])).await, Ok(vec![Ok(Outcome::Done)]));
+    assert_eq!(soon(handle.session_renew(node.clone(), NodeEpoch(2), 1)).await, Err(ReadError::NoSession));
+    let epoch = registered(3).await;
+    soon(handle.session_hello(node.clone(), epoch)).await.expect("it is up");
+    assert_eq!(soon(handle.session_renew(node.clone(), epoch, 1)).await, Ok(1));
+    soon(service.shutdown()).await;
 }

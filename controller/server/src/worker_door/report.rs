@@ -101,7 +101,8 @@ impl Batch {
         self.reports.push(reported);
     }
 
-    /// Proposes everything and returns the acknowledgements.
+    /// Proposes everything and returns the acknowledgements. Here or not at all: the next leader hears it again from the worker, and what
+    /// carries no epoch, as the wish to drain, must not fall on the worker's successor there.
     pub(super) async fn propose(
         mut self,
         service: Service,
@@ -111,7 +112,7 @@ impl Batch {
         self.check_results(&service, &env).await?;
         self.store_streams(&service).await?;
         let namespaces: Vec<_> = self.requests.iter().map(|request| request.origin.namespace.clone()).collect();
-        let outcomes = service.handle().propose(self.requests).await.map_err(NotAnswered::Propose)?;
+        let outcomes = service.handle().propose_here(self.requests).await.map_err(NotAnswered::Propose)?;
         let mut answers = Answers::default();
         let mut unrecorded = Self::default();
         for ((reported, outcome), namespace) in self.reports.into_iter().zip(outcomes).zip(namespaces) {
@@ -126,7 +127,7 @@ impl Batch {
             }
         }
         if !unrecorded.is_empty() {
-            let outcomes = service.handle().propose(unrecorded.requests).await.map_err(NotAnswered::Propose)?;
+            let outcomes = service.handle().propose_here(unrecorded.requests).await.map_err(NotAnswered::Propose)?;
             for (reported, outcome) in unrecorded.reports.into_iter().flatten().zip(outcomes) {
                 // Whatever came of it: sending it again would not change it.
                 answers.push(&reported, outcome.map_or(ReportResult::Fenced, |_| ReportResult::Applied));

@@ -86,6 +86,17 @@ async fn a_restart_fences_what_the_older_process_held() {
 }
 
 #[tokio::test]
+async fn whoever_is_gone_before_it_is_admitted_is_not_registered() {
+    let cluster = Cluster::start().await;
+    let (out, outgoing) = outbox::outbox();
+    drop(outgoing);
+    let ToLeader::Hello(hello) = hello("n1", 1) else { panic!("a hello") };
+    assert!(soon(cluster.door().admit(hello, &out)).await.is_none());
+    let state = soon(cluster.controller.service().handle().read()).await.expect("leads");
+    assert_eq!(state.nodes().count(), 0);
+}
+
+#[tokio::test]
 async fn of_two_streams_of_one_process_the_newer_stays() {
     let cluster = Cluster::start().await;
     let mut old = cluster.worker("n1", 1).await;

@@ -1,0 +1,153 @@
+//! Whether a worker gets a session: its process is registered at this leader, and its node has a session there.
+
+use std::time::Duration;
+
+use atlas_raft::{Leadership, ProposeError, ReadError};
+use atlas_types::{
+    Command, Door as By, Namespace, NodeEpoch, NodeHealth, NodeId, Origin, Outcome, PayloadBody, Principal,
+    RegisterNode, Request,
+};
+use atlas_wire::session::{Hello, ToWorker};
+use bytes::Bytes;
+use tonic::Status;
+
+use super::Door;
+use super::hub::Stored;
+use super::outbox::Outbox;
+
+/// A hello waits so long for a leader to be known, rather than have the worker ask round.
+const LEADER_MAX: Duration = Duration::from_secs(3);
+
+/// A worker that may be welcomed.
+pub(super) struct Admitted {
+    pub(super) epoch: NodeEpoch,
+    /// What its welcome tells by reference.
+    pub(super) stored: Stored,
+}
+
+/// Why a session ends, or does not begin.
+pub(super) enum Refusal {
+    /// Another member leads, or none.
+    NotLeader,
+    /// Anything else.
+    Status(Status),
+}
+
+impl From<Status> for Refusal {
+    fn from(status: Status) -> Self {
+        Self::Status(status)
+    }
+}
+
+impl From<ProposeError> for Refusal {
+    fn from(error: ProposeError) -> Self {
+        match error {
+            ProposeError::NotLeader { .. } => Self::NotLeader,
+            ProposeError::Unknown | ProposeError::Overloaded | ProposeError::Stopped { .. } => {
+                Self::Status(Status::unavailable(error.to_string()))
+            }
+            ProposeError::NoSpace => Self::Status(Status::resource_exhausted(error.to_string())),
+        }
+    }
+}
+
+impl From<ReadError> for Refusal {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::NotLeader { .. } => Self::NotLeader,
+            ReadError::NoSession => Self::Status(Status::aborted(error.to_string())),
+            ReadError::Overloaded | ReadError::Stopped { .. } => Self::Status(Status::unavailable(error.to_string())),
+        }
+    }
+}
+
+impl Door {
+    /// Admits a worker. None if its stream ends meanwhile: whoever takes its name by then must not find it registered behind them.
+    pub(super) async fn admit(&self, hello: Hello, out: &Outbox) -> Option<Result<Admitted, Refusal>> {
+        let admitted = async {
+            let node = hello.node.clone();
+            let epoch = self.attach(hello).await?;
+            Ok(Admitted { epoch, stored: self.store_inputs(&node).await? })
+        };
+        tokio::select! {
+            biased;
+            () = out.ended() => None,
+            admitted = admitted => Some(admitted),
+        }
+    }
+
+    /// Registers the worker's process, unless the state knows it as it is: a reconnect is no log entry.
+    async fn attach(&self, hello: Hello) -> Result<NodeEpoch, Refusal> {
+        let handle = self.service.handle();
+        let mut leadership = handle.leadership();
+        let known = leadership.wait_for(|now| !matches!(now, Leadership::Follower { leader: None }));
+        let leads = tokio::select! {
+            biased;
+            known = known => known.is_ok_and(|now| matches!(*now, Leadership::Leader { .. })),
+            () = self.env.clock.sleep(LEADER_MAX) => false,
+        };
+        if !leads {
+            return Err(Refusal::NotLeader);
+        }
+        // Linearizable: a member that was deposed would welcome the worker with leases that are gone.
+        let state = handle.read().await?;
+        if hello.level < state.level() {
+            let text = format!("the cluster is at feature level {}, this worker at {}", state.level().0, hello.level.0);
+            return Err(Status::failed_precondition(text).into());
+        }
+        let Hello { node, boot_id, inventory, .. } = hello;
+        let known = state.node(&node).map(|known| &*known.node).filter(|known| {
+            known.boot_id == boot_id && known.inventory == inventory && known.health == NodeHealth::Ready
+        });
+        let epoch = match known {
+            Some(known) => known.epoch,
+            None => self.register(RegisterNode { node: node.clone(), boot_id, inventory }).await?,
+        };
+        handle.session_hello(node, epoch).await?;
+        Ok(epoch)
+    }
+
+    /// Makes artifacts of the inputs that have no room in the welcome.
+    async fn store_inputs(&self, node: &NodeId) -> Result<Stored, Refusal> {
+        let mut stored = Stored::new();
+        for (job, input) in self.hub.inputs_without_room(node) {
+            // For this controller alone: the worker fetches it from here, and the state has it inline.
+            let digest = self.service.artifacts().keep(Bytes::from_owner(input.clone())).await;
+            let digest = digest.map_err(|error| Status::unavailable(error.to_string()))?;
+            stored.insert(job, PayloadBody::Artifact { digest, size_bytes: input.len() as u64 });
+        }
+        Ok(stored)
+    }
+
+    async fn register(&self, command: RegisterNode) -> Result<NodeEpoch, Refusal> {
+        let origin = Origin {
+            namespace: Namespace::default_namespace(),
+            principal: Principal::cluster(),
+            door: By::Worker,
+            request_id: None,
+            body_hash: 0,
+            trace: None,
+        };
+        let request = Request { origin, command: Command::RegisterNode(command) };
+        // Here or not at all: at the next leader it could come behind another process that took the name there.
+        let outcomes = self.service.handle().propose_here(vec![request]).await?;
+        match outcomes.into_iter().next() {
+            Some(Ok(Outcome::NodeRegistered { epoch })) => Ok(epoch),
+            Some(Err(rejection)) => Err(Status::resource_exhausted(rejection.to_string()).into()),
+            Some(Ok(_)) | None => Err(Status::internal("the registration had no outcome").into()),
+        }
+    }
+
+    pub(super) fn refuse(&self, out: &Outbox, refusal: Refusal) {
+        match refusal {
+            Refusal::NotLeader => {
+                out.send(ToWorker::NotLeader { leader_address: self.leader_address() });
+                out.finish();
+            }
+            Refusal::Status(status) => {
+                tracing::debug!(%status, "a worker's stream is refused");
+                out.fail(status);
+            }
+        }
+    }
+}
