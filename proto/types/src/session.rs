@@ -110,7 +110,7 @@ pub struct Report {
 /// What happened to an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReportKind {
-    /// It is about to run; sent only where the start must be committed first.
+    /// It has all that it needs and is about to run; sent only where the start must be committed first.
     Started,
     /// It ended with a valid output.
     Completed {

@@ -67,6 +67,12 @@ pub(crate) enum Event {
     Connect(Node),
     /// The hello of this connection was not answered in time.
     HelloTimeout(Node, Conn),
+    /// What an attempt needs has come to its node, or will not come.
+    Prepared {
+        node: Node,
+        token: FencingToken,
+        fails: bool,
+    },
     ChildEnds(Node, FencingToken),
     SpawnSaid(Node, u64),
     SpawnTimeout(Node, u64),

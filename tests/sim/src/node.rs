@@ -238,9 +238,14 @@ impl World {
                 self.nodes[node].stream = None;
                 self.after_up_to(400 * MS, Event::Connect(node));
             }
+            Effect::PrepareAttempt { assignment } => {
+                let (token, fails) = (assignment.token, self.faults_on && self.rng.chance(50));
+                self.after_up_to(300 * MS, Event::Prepared { node, token, fails });
+            }
             Effect::StartAttempt { assignment, .. } => self.start_child(node, &assignment),
             Effect::StopAttempt { token, why, grace } => self.stop_child(node, token, why, grace),
-            Effect::EvictSlot { .. } => {}
+            // What comes for it all the same means nothing to the machine.
+            Effect::ForgetPrepared { .. } | Effect::EvictSlot { .. } => {}
             Effect::Drained => {
                 if std::mem::take(&mut self.nodes[node].draining) {
                     self.coverage.count("drains");
@@ -248,6 +253,13 @@ impl World {
                 }
             }
         }
+    }
+
+    /// What an attempt needs has come, or the node gives it up.
+    pub(crate) fn prepared(&mut self, node: Node, token: FencingToken, fails: bool) {
+        let input =
+            if fails { Input::Unprepared { token, report: ReportKind::NotHeld } } else { Input::Prepared { token } };
+        self.step_node(node, input);
     }
 
     fn start_child(&mut self, node: Node, assignment: &Assignment) {

@@ -206,6 +206,7 @@ impl World {
             Event::NodeTick(node) => self.node_tick(node),
             Event::Connect(node) => self.connect(node),
             Event::HelloTimeout(node, conn) => self.hello_timeout(node, conn),
+            Event::Prepared { node, token, fails } => self.prepared(node, token, fails),
             Event::ChildEnds(node, token) => self.child_ends(node, token),
             Event::SpawnSaid(node, number) => self.say_spawn(node, number),
             Event::SpawnTimeout(node, number) => self.spawn_timeout(node, number),
@@ -235,6 +236,7 @@ impl World {
             | Event::HelloTimeout(node, _)
             | Event::SpawnSaid(node, _)
             | Event::SpawnTimeout(node, _)
+            | Event::Prepared { node, .. }
             | Event::ChildEnds(node, _) => self.nodes[*node].paused_until,
             _ => 0,
         };

@@ -44,6 +44,8 @@ struct Worker {
     inventory: Inventory,
     slots: Slots,
     children: BTreeMap<FencingToken, Child>,
+    /// When what an attempt needs will be here.
+    preparing: BTreeMap<FencingToken, Duration>,
     /// Streams so far: what an older one says is not heard.
     streams: u64,
     out: Option<mpsc::UnboundedSender<Frame>>,
@@ -69,6 +71,7 @@ pub(crate) async fn run(cluster: Cluster, index: usize) -> turmoil::Result {
         slots: Slots::new(SlotOptions { idle_timeout: Duration::from_secs(10), ..SlotOptions::default() }),
         node: node(index),
         children: BTreeMap::new(),
+        preparing: BTreeMap::new(),
         streams: 0,
         out: None,
         events,
@@ -94,7 +97,8 @@ pub(crate) async fn run(cluster: Cluster, index: usize) -> turmoil::Result {
 impl Worker {
     fn next_wake(&self) -> Duration {
         let child = self.children.values().map(|child| child.ends_at).min();
-        let all = [child, self.slots.next_tick(), self.connect_at];
+        let prepared = self.preparing.values().min().copied();
+        let all = [child, prepared, self.slots.next_tick(), self.connect_at];
         all.into_iter()
             .flatten()
             .min()
@@ -110,6 +114,13 @@ impl Worker {
         }
         if self.slots.next_tick().is_some_and(|at| at <= now) {
             self.step(Input::Tick);
+        }
+        let here: Vec<_> = self.preparing.extract_if(.., |_, at| *at <= now).collect();
+        for (token, _) in here {
+            // Now and then a package cannot be fetched.
+            let fails = self.rng.chance(50);
+            let report = ReportKind::NotHeld;
+            self.step(if fails { Input::Unprepared { token, report } } else { Input::Prepared { token } });
         }
         let ended: Vec<_> = self.children.iter().filter(|(_, child)| child.ends_at <= now).map(|(t, _)| *t).collect();
         for token in ended {
@@ -221,6 +232,13 @@ impl Worker {
                 self.streams += 1;
                 self.out = None;
                 self.connect_later();
+            }
+            Effect::PrepareAttempt { assignment } => {
+                let takes = Duration::from_millis(self.rng.range(1, 300));
+                self.preparing.insert(assignment.token, self.env.clock.monotonic() + takes);
+            }
+            Effect::ForgetPrepared { token } => {
+                self.preparing.remove(&token);
             }
             Effect::StartAttempt { assignment, .. } => self.start(&assignment),
             Effect::StopAttempt { token, why, grace } => self.stop(token, why, grace),

@@ -10,15 +10,14 @@ use std::time::Duration;
 use atlas_env::Env;
 use atlas_slots::{AttemptEnd, Effect, Input, SlotId, Slots, Spool, StopReason};
 use atlas_types::{
-    Assignment, BootId, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload, PayloadBody,
-    ReportKind,
+    BootId, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload,
 };
 use atlas_wire::limits::{STREAM_EVENTS_MAX, WORKER_FRAME_BYTES_MAX};
 use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
-use self::preparation::{Unprepared, echo, prepare};
+use self::preparation::{Unprepared, echo};
 use self::spawns::Spawns;
 use crate::link::{LinkEvent, Stream};
 use crate::mailbox::{Answer, Mailbox, Order};
@@ -89,6 +88,8 @@ pub(crate) struct Pump {
     welcomed: bool,
     /// Where each attempt that was started is; a slot without a task is still being prepared.
     attempts: BTreeMap<FencingToken, Place>,
+    /// Attempts that are prepared before their start is committed, with what they need once it is here.
+    prepared: BTreeMap<FencingToken, Option<Arc<Work>>>,
     mailboxes: BTreeMap<SlotId, Arc<Mailbox>>,
     slots_alive: usize,
     /// Children that attempts wait for.
@@ -142,6 +143,7 @@ impl Pump {
             stream: None,
             welcomed: false,
             attempts: BTreeMap::new(),
+            prepared: BTreeMap::new(),
             mailboxes: BTreeMap::new(),
             slots_alive: 0,
             spawns: Spawns::default(),
@@ -228,17 +230,7 @@ impl Pump {
 
     fn on_news(&mut self, news: News) {
         match news {
-            News::Prepared { token, work } => match (self.attempts.get(&token).copied(), work) {
-                (Some(place), Ok(work)) => self.begin(place, work),
-                (Some(_), Err(Unprepared::Failed(failure))) => self.ended(token, Ended::failed(failure)),
-                (Some(_), Err(Unprepared::GiveBack)) => {
-                    self.attempts.remove(&token);
-                    let end = AttemptEnd { report: ReportKind::NotHeld, slot_usable: false };
-                    self.step(Input::Ended { token, end });
-                }
-                // Stopped meanwhile, and told so.
-                (None, _) => {}
-            },
+            News::Prepared { token, work } => self.on_prepared(token, work),
             News::SpawnStored { number, input } => self.on_spawn_stored(number, input),
             News::SpawnLoaded { token, call, answer } => self.answer_call(token, call, answer),
             News::Stored { token, end } => self.step(Input::Ended { token, end }),
@@ -364,6 +356,10 @@ impl Pump {
                 self.stream = None;
                 self.welcomed = false;
             }
+            Effect::PrepareAttempt { assignment } => self.prepare(assignment),
+            Effect::ForgetPrepared { token } => {
+                self.prepared.remove(&token);
+            }
             Effect::StartAttempt { assignment, slot, warm } => {
                 let job = assignment.job;
                 self.start(assignment, Place { job, slot, warm });
@@ -410,26 +406,6 @@ impl Pump {
             self.send(ToLeader::StreamEvents { job: batch.job, attempt: batch.attempt, events: batch.events });
         }
         some
-    }
-
-    /// Runs an attempt at once if everything is here, else prepares it off this loop.
-    fn start(&mut self, assignment: Box<Assignment>, place: Place) {
-        let token = assignment.token;
-        self.attempts.insert(token, place);
-        let inline = match &assignment.input.body {
-            PayloadBody::Inline(input) => Some(Arc::clone(input)),
-            PayloadBody::Artifact { .. } => None,
-        };
-        match (self.packages.ready(assignment.digest), inline) {
-            (Some(agent), Some(input)) => self.begin(place, Arc::new(Work { assignment, input, agent })),
-            _ => {
-                let (packages, transfers, news) = (self.packages.clone(), self.transfers.clone(), self.news.clone());
-                self.env.spawn("prepare attempt", async move {
-                    let work = prepare(assignment, &packages, &transfers).await;
-                    let _ = news.send(News::Prepared { token, work }).await;
-                });
-            }
-        }
     }
 
     fn begin(&mut self, place: Place, work: Arc<Work>) {

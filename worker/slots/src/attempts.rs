@@ -16,6 +16,11 @@ pub(crate) enum Stage {
         /// The older attempt's lease.
         older: FencingToken,
     },
+    /// What it needs is being fetched, before its start is reported: a start that is committed says that it may have run.
+    Preparing {
+        /// The assignment, until it goes on.
+        assignment: Box<Assignment>,
+    },
     /// Its start was reported and must be committed before it runs.
     AwaitingStart {
         /// The assignment, until it runs.
@@ -89,6 +94,11 @@ impl Attempts {
 
     pub(crate) fn contains(&self, token: FencingToken) -> bool {
         self.held.contains_key(&token)
+    }
+
+    /// Whether what the attempt needs is being fetched.
+    pub(crate) fn is_preparing(&self, token: FencingToken) -> bool {
+        self.held.get(&token).is_some_and(|attempt| matches!(attempt.stage, Stage::Preparing { .. }))
     }
 
     /// Takes a lease out to move it to another stage.

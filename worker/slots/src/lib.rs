@@ -6,6 +6,7 @@
 //!
 //! What holds whatever comes in:
 //! - no attempt runs once the session's time to live, counted from the *sending* of the last acknowledged renewal, is used up;
+//! - where a start must be committed, it is reported when nothing else is missing: until then it is certain that nothing ran;
 //! - a token runs at most once in a process's life, however often its grant arrives;
 //! - a report stays until the leader has answered it, and is sent again in order after each reconnect;
 //! - an idle slot serves only the name space, package and devices it was made for.

@@ -49,6 +49,18 @@ pub enum Input {
         /// What became of it.
         result: ReportResult,
     },
+    /// What an attempt needs is here, as [`Effect::PrepareAttempt`] asked.
+    Prepared {
+        /// Its lease.
+        token: FencingToken,
+    },
+    /// It could not be fetched.
+    Unprepared {
+        /// The attempt's lease.
+        token: FencingToken,
+        /// What to report.
+        report: ReportKind,
+    },
     /// An attempt ended, by itself or because it was stopped.
     Ended {
         /// Its lease.
@@ -124,6 +136,16 @@ pub enum Effect {
     SendDraining,
     /// Close the stream and connect again: the session ended by our clock.
     Disconnect,
+    /// Fetch what an attempt needs and keep it until it is started or forgotten: nothing may run yet.
+    PrepareAttempt {
+        /// What is to run.
+        assignment: Box<Assignment>,
+    },
+    /// An attempt that was to be prepared will not be started.
+    ForgetPrepared {
+        /// Its lease.
+        token: FencingToken,
+    },
     /// Run an attempt.
     StartAttempt {
         /// What to run.

@@ -88,6 +88,8 @@ impl Slots {
             Input::Revoked { token } => self.drop_attempt(token, StopReason::Revoked, &mut effects),
             Input::RenewAcked { number } => self.acknowledge_renewal(number),
             Input::ReportAcked { number, result } => self.acknowledge_report(number, result, &mut effects),
+            Input::Prepared { token } => self.prepared(token, &mut effects),
+            Input::Unprepared { token, report } => self.unprepared(token, report, &mut effects),
             Input::Ended { token, end } => self.end(token, end, now, &mut effects),
             Input::SlotDied { slot } => self.slot_died(slot, &mut effects),
             Input::Disconnected => self.session = Session::Away,
@@ -191,11 +193,11 @@ impl Slots {
         }
     }
 
-    /// Has the start committed if that is asked for, else starts.
+    /// Has the attempt prepared if its start must be committed, else starts it.
     fn proceed(&mut self, lease: HeldLease, assignment: Box<Assignment>, effects: &mut Vec<Effect>) {
         if assignment.needs_start {
-            let report = self.report(lease.job, lease.token, ReportKind::Started, effects);
-            self.attempts.insert(Attempt { lease, stage: Stage::AwaitingStart { assignment, report } });
+            effects.push(Effect::PrepareAttempt { assignment: assignment.clone() });
+            self.attempts.insert(Attempt { lease, stage: Stage::Preparing { assignment } });
         } else {
             self.start(lease, assignment, effects);
         }
@@ -207,6 +209,25 @@ impl Slots {
         effects.push(Effect::StartAttempt { assignment, slot, warm });
     }
 
+    /// Has the start committed: from now on nobody else knows whether it ran.
+    fn prepared(&mut self, token: FencingToken, effects: &mut Vec<Effect>) {
+        if !self.attempts.is_preparing(token) {
+            return;
+        }
+        if let Some(Attempt { lease, stage: Stage::Preparing { assignment } }) = self.attempts.take(token) {
+            let report = self.report(lease.job, token, ReportKind::Started, effects);
+            self.attempts.insert(Attempt { lease, stage: Stage::AwaitingStart { assignment, report } });
+        }
+    }
+
+    fn unprepared(&mut self, token: FencingToken, report: ReportKind, effects: &mut Vec<Effect>) {
+        if self.attempts.is_preparing(token)
+            && let Some(attempt) = self.attempts.remove(token)
+        {
+            self.report(attempt.lease.job, token, report, effects);
+        }
+    }
+
     fn cancel(&mut self, token: FencingToken, grace: Duration, effects: &mut Vec<Effect>) {
         let Some(attempt) = self.attempts.get_mut(token) else { return };
         let job = attempt.lease.job;
@@ -216,7 +237,7 @@ impl Slots {
                 *stop = Some(Stop::Cancelled);
                 effects.push(Effect::StopAttempt { token, why: StopReason::Cancelled, grace });
             }
-            Stage::AwaitingEnd { .. } | Stage::AwaitingStart { .. } => {
+            Stage::AwaitingEnd { .. } | Stage::Preparing { .. } | Stage::AwaitingStart { .. } => {
                 self.drop_attempt(token, StopReason::Revoked, effects);
                 self.report(job, token, cancelled_report(Usage::default()), effects);
             }
@@ -231,8 +252,12 @@ impl Slots {
                 self.attempts.stopping(attempt.lease, slot);
                 effects.push(Effect::StopAttempt { token, why, grace: Duration::ZERO });
             }
-            // Sent again, it would commit the start of what never runs.
-            Stage::AwaitingStart { report, .. } => self.reports.withdraw(report),
+            Stage::Preparing { .. } => effects.push(Effect::ForgetPrepared { token }),
+            Stage::AwaitingStart { report, .. } => {
+                // Sent again, it would commit the start of what never runs.
+                self.reports.withdraw(report);
+                effects.push(Effect::ForgetPrepared { token });
+            }
             Stage::AwaitingEnd { .. } => {}
         }
     }
@@ -297,7 +322,10 @@ impl Slots {
         };
         match result {
             ReportResult::Applied => self.start(lease, assignment, effects),
-            ReportResult::Fenced => self.attempts.forget(token),
+            ReportResult::Fenced => {
+                self.attempts.forget(token);
+                effects.push(Effect::ForgetPrepared { token });
+            }
         }
     }
 
@@ -326,7 +354,7 @@ impl Slots {
                     *stop = Some(Stop::Abandoned);
                     effects.push(Effect::StopAttempt { token, why: StopReason::Abandoned, grace });
                 }
-                Some(Stage::AwaitingEnd { .. } | Stage::AwaitingStart { .. }) => {
+                Some(Stage::AwaitingEnd { .. } | Stage::Preparing { .. } | Stage::AwaitingStart { .. }) => {
                     self.drop_attempt(token, StopReason::Abandoned, effects);
                     self.report(job, token, ReportKind::NotHeld, effects);
                 }

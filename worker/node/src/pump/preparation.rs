@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use atlas_slots::AttemptEnd;
-use atlas_types::{Assignment, Failure, FailureKind, Micros, Payload, PayloadBody, ReportKind, Usage};
+use atlas_slots::{AttemptEnd, Input};
+use atlas_types::{
+    Assignment, Failure, FailureKind, FencingToken, Micros, Payload, PayloadBody, ReportKind, Usage,
+};
 use serde_json::value::RawValue;
 use tracing::warn;
 
+use super::{News, Place, Pump};
 use crate::agent::{Agent, OutputFault};
 use crate::environment::EnvironmentError;
 use crate::packages::{PackageError, Packages};
@@ -20,6 +23,95 @@ pub(crate) enum Unprepared {
     Failed(Failure),
     /// It is this node's: the lease is given back.
     GiveBack,
+}
+
+impl Unprepared {
+    /// How the attempt ends.
+    fn report(self) -> ReportKind {
+        match self {
+            Self::Failed(failure) => Ended::failed(failure).into_end(None).report,
+            Self::GiveBack => ReportKind::NotHeld,
+        }
+    }
+}
+
+impl Pump {
+    /// Runs an attempt at once if everything is here, else prepares it off this loop.
+    pub(super) fn start(&mut self, assignment: Box<Assignment>, place: Place) {
+        let token = assignment.token;
+        self.attempts.insert(token, place);
+        if let Some(work) = self.prepared.remove(&token).flatten() {
+            return self.begin(place, work);
+        }
+        match self.at_hand(assignment) {
+            Ok(work) => self.begin(place, work),
+            Err(assignment) => self.fetch(assignment),
+        }
+    }
+
+    /// Fetches what an attempt needs whose start is committed after that.
+    pub(super) fn prepare(&mut self, assignment: Box<Assignment>) {
+        let token = assignment.token;
+        match self.at_hand(assignment) {
+            Ok(work) => {
+                self.prepared.insert(token, Some(work));
+                self.step_later(Input::Prepared { token });
+            }
+            Err(assignment) => {
+                self.prepared.insert(token, None);
+                self.fetch(assignment);
+            }
+        }
+    }
+
+    /// What an attempt needs is here, or will not come.
+    pub(super) fn on_prepared(&mut self, token: FencingToken, work: Result<Arc<Work>, Unprepared>) {
+        if let Some(kept) = self.prepared.get_mut(&token) {
+            return match work {
+                Ok(work) => {
+                    *kept = Some(work);
+                    self.step(Input::Prepared { token });
+                }
+                Err(unprepared) => {
+                    self.prepared.remove(&token);
+                    self.step(Input::Unprepared { token, report: unprepared.report() });
+                }
+            };
+        }
+        match (self.attempts.get(&token).copied(), work) {
+            (Some(place), Ok(work)) => self.begin(place, work),
+            (Some(_), Err(Unprepared::Failed(failure))) => self.ended(token, Ended::failed(failure)),
+            (Some(_), Err(Unprepared::GiveBack)) => {
+                self.attempts.remove(&token);
+                let end = AttemptEnd { report: ReportKind::NotHeld, slot_usable: false };
+                self.step(Input::Ended { token, end });
+            }
+            // Stopped meanwhile, and told so.
+            (None, _) => {}
+        }
+    }
+
+    /// What an attempt needs, if all of it is here.
+    fn at_hand(&self, assignment: Box<Assignment>) -> Result<Arc<Work>, Box<Assignment>> {
+        let input = match &assignment.input.body {
+            PayloadBody::Inline(input) => Some(Arc::clone(input)),
+            PayloadBody::Artifact { .. } => None,
+        };
+        match (self.packages.ready(assignment.digest), input) {
+            (Some(agent), Some(input)) => Ok(Arc::new(Work { assignment, input, agent })),
+            _ => Err(assignment),
+        }
+    }
+
+    fn fetch(&self, assignment: Box<Assignment>) {
+        let token = assignment.token;
+        let (packages, transfers, news) = (self.packages.clone(), self.transfers.clone(), self.news.clone());
+        self.env.spawn("prepare attempt", async move {
+            let work = prepare(assignment, &packages, &transfers).await;
+            // A pump that is gone has given the lease back.
+            let _ = news.send(News::Prepared { token, work }).await;
+        });
+    }
 }
 
 /// The in-process agent's answer: its input.
@@ -44,7 +136,7 @@ pub(super) fn echo(input: &Arc<[u8]>, agent: &Agent, warm: bool) -> AttemptEnd {
 }
 
 /// Fetches what an attempt needs, or tells whose fault it is that it is not there.
-pub(super) async fn prepare(
+async fn prepare(
     assignment: Box<Assignment>,
     packages: &Packages,
     transfers: &Transfers,

@@ -1,5 +1,6 @@
 //! Sessions: resume, redirection, fencing, time to live, drain.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -106,6 +107,33 @@ async fn a_start_that_must_be_committed_is_waited_for() {
     session.grant(&assignment).await;
     session.end().await;
     assert_eq!(std::fs::read_to_string(&mark).expect("it ran"), "x\n", "the fenced one never ran");
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_start_is_told_once_everything_is_here_and_not_of_what_never_came() {
+    let mut controller = Controller::start().await;
+    let node = Node::start(&controller).await;
+    let mut session = controller.welcomed(Vec::new()).await;
+    let agent = controller.publish_owned(&shell("cat", ""));
+    let mut assignment = controller.assignment(&agent, &format!("{{\"text\": \"{}\"}}", "x".repeat(100_000)));
+    assignment.needs_start = true;
+    // Its input is nowhere: the attempt fails without having begun.
+    let artifacts = controller.replace_artifacts(BTreeMap::new());
+    session.grant(&assignment).await;
+    let (number, report) = session.report().await;
+    assert!(matches!(report.kind, ReportKind::Failed { .. }), "{:?}", report.kind);
+    session.say(ToWorker::ReportAck { number, result: ReportResult::Applied }).await;
+    controller.replace_artifacts(artifacts);
+    let mut again = assignment.clone();
+    again.token = assignment.token.next();
+    session.grant(&again).await;
+    let (number, report) = session.report().await;
+    assert_eq!(report.kind, ReportKind::Started);
+    // It is kept until its start is committed: nothing is fetched again.
+    controller.replace_artifacts(BTreeMap::new());
+    session.say(ToWorker::ReportAck { number, result: ReportResult::Applied }).await;
+    assert!(matches!(session.end().await.1, End::Completed { .. }));
     node.shutdown().await;
 }
 

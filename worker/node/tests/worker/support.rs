@@ -184,6 +184,11 @@ impl Controller {
         }
     }
 
+    /// Has these artifacts and no others; returns those it had.
+    pub(crate) fn replace_artifacts(&self, artifacts: BTreeMap<Digest, Vec<u8>>) -> BTreeMap<Digest, Vec<u8>> {
+        std::mem::replace(&mut *self.artifacts.lock().expect("not poisoned"), artifacts)
+    }
+
     /// A payload as a controller would send it.
     pub(crate) fn payload(&self, text: &str) -> Payload {
         if text.len() <= atlas_types::INLINE_BYTES_MAX {

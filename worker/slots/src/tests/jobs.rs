@@ -144,21 +144,80 @@ fn a_grant_that_comes_twice_runs_once() {
 #[test]
 fn a_start_that_must_be_committed_is_waited_for() {
     check(
-        "connect; welcome; grant 1 start; ack 1; done 1; grant 2 start; ack 3 fenced; grant 2 start",
+        "connect; welcome; grant 1 start; ready 1; ready 1; ack 1; done 1; grant 2 start; ready 2; ack 3 fenced; grant 2 start",
         &expect![[r#"
-        connect
-            hello []
-        welcome
-        grant 1 start
-            report 1: 1 started
-        ack 1
-            start 1 slot=1 cold
-        done 1
-            report 2: 1 completed idle=1
-        grant 2 start
-            report 3: 2 started
-        ack 3 fenced
-        grant 2 start
-    "#]],
+            connect
+                hello []
+            welcome
+            grant 1 start
+                prepare 1
+            ready 1
+                report 1: 1 started
+            ready 1
+            ack 1
+                start 1 slot=1 cold
+            done 1
+                report 2: 1 completed idle=1
+            grant 2 start
+                prepare 2
+            ready 2
+                report 3: 2 started
+            ack 3 fenced
+                forget 2
+            grant 2 start
+        "#]],
+    );
+}
+
+#[test]
+fn what_could_not_be_prepared_never_started() {
+    check(
+        "connect; welcome; grant 1 start; missing 1; ready 1; grant 2 start; lost; +8; ready 2; connect; welcome 2",
+        &expect![[r#"
+            connect
+                hello []
+            welcome
+            grant 1 start
+                prepare 1
+            missing 1
+                report 1: 1 not held
+            ready 1
+            grant 2 start
+                prepare 2
+            lost
+            +8
+                forget 2
+            ready 2
+            connect
+                hello []
+            welcome 2
+                report 1: 1 not held
+                report 2: 2 not held
+        "#]],
+    );
+    check(
+        "connect; welcome; grant 1 start; revoke 1; ready 1; grant 2 start; cancel 2; missing 2; grant 3 start; abandon",
+        &expect![[r#"
+            connect
+                hello []
+            welcome
+            grant 1 start
+                prepare 1
+            revoke 1
+                forget 1
+            ready 1
+            grant 2 start
+                prepare 2
+            cancel 2
+                forget 2
+                report 1: 2 cancelled
+            missing 2
+            grant 3 start
+                prepare 3
+            abandon
+                draining
+                forget 3
+                report 2: 3 not held
+        "#]],
     );
 }

@@ -1,7 +1,7 @@
 //! The language of the tests: statements become inputs, effects become lines.
 //!
 //! `connect` `welcome [T…]` (ttl 10 s) `grant T [job=N] [digest=N] [gpu=N] [start]` `cancel T` `revoke T` `renewed N`
-//! `ack N [fenced]` `done T` `failed T` `dead T` (failed, slot gone) `died S` `lost` `drain` `abandon` `+N` (seconds, then a tick)
+//! `ack N [fenced]` `ready T` (prepared) `missing T` (cannot be prepared) `done T` `failed T` `dead T` (failed, slot gone) `died S` `lost` `drain` `abandon` `+N` (seconds, then a tick)
 
 use std::time::Duration;
 
@@ -87,6 +87,10 @@ pub(super) fn input(statement: &str) -> Input {
             let result = if words.next() == Some("fenced") { ReportResult::Fenced } else { ReportResult::Applied };
             Input::ReportAcked { number, result }
         }
+        "ready" => Input::Prepared { token: FencingToken(number(words.next())) },
+        "missing" => {
+            Input::Unprepared { token: FencingToken(number(words.next())), report: ReportKind::NotHeld }
+        }
         "done" => Input::Ended { token: FencingToken(number(words.next())), end: completed() },
         "failed" => Input::Ended { token: FencingToken(number(words.next())), end: failed(true) },
         "dead" => Input::Ended { token: FencingToken(number(words.next())), end: failed(false) },
@@ -118,6 +122,8 @@ pub(super) fn show(effect: &Effect) -> String {
         Effect::SendWarmChanged { digest, idle } => format!("warm {digest:?} idle={idle}"),
         Effect::SendDraining => "draining".to_owned(),
         Effect::Disconnect => "disconnect".to_owned(),
+        Effect::PrepareAttempt { assignment } => format!("prepare {}", assignment.token),
+        Effect::ForgetPrepared { token } => format!("forget {token}"),
         Effect::StartAttempt { assignment, slot, warm } => {
             format!("start {} slot={} {}", assignment.token, slot.0, if *warm { "warm" } else { "cold" })
         }

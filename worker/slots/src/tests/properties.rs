@@ -18,6 +18,7 @@ enum Act {
     Grant { again: bool, start: bool },
     RenewAck,
     Ack { fenced: bool },
+    Prepare { fails: bool },
     End,
     Revoke,
     Cancel,
@@ -33,6 +34,7 @@ fn act() -> impl Strategy<Value = Act> {
         4 => (any::<bool>(), any::<bool>()).prop_map(|(again, start)| Act::Grant { again, start }),
         3 => Just(Act::RenewAck),
         3 => any::<bool>().prop_map(|fenced| Act::Ack { fenced }),
+        3 => any::<bool>().prop_map(|fails| Act::Prepare { fails }),
         3 => Just(Act::End),
         1 => Just(Act::Revoke),
         1 => Just(Act::Cancel),
@@ -52,6 +54,9 @@ struct World {
     running: BTreeSet<FencingToken>,
     stopping: BTreeSet<FencingToken>,
     ever_started: BTreeSet<FencingToken>,
+    /// Asked for, or there, and not told otherwise.
+    preparing: BTreeSet<FencingToken>,
+    prepared: BTreeSet<FencingToken>,
     hello_sent_at: Duration,
     renewals: BTreeMap<u64, Duration>,
     confirmed_at: Option<Duration>,
@@ -68,7 +73,17 @@ impl World {
     fn observe(&mut self, effects: &[Effect]) {
         for effect in effects {
             match effect {
+                Effect::PrepareAttempt { assignment } => {
+                    assert!(self.preparing.insert(assignment.token), "a token is prepared once");
+                }
+                Effect::ForgetPrepared { token } => {
+                    let known = self.preparing.remove(token) | self.prepared.remove(token);
+                    assert!(known, "only what was asked for is forgotten");
+                }
                 Effect::StartAttempt { assignment, .. } => {
+                    let asked = self.preparing.contains(&assignment.token);
+                    assert!(!asked, "nothing starts before what it needs is there");
+                    self.prepared.remove(&assignment.token);
                     assert!(self.ever_started.insert(assignment.token), "a token runs once");
                     self.running.insert(assignment.token);
                     let alive = self.running.union(&self.stopping).filter(|token| token.0 / 2 == assignment.job.0);
@@ -96,12 +111,16 @@ impl World {
                         }
                     }
                     match report.kind {
+                        ReportKind::Started => {
+                            let known = self.prepared.contains(&report.token);
+                            assert!(known, "a start is told of what is prepared, and can be started");
+                        }
                         ReportKind::Completed { .. } => assert!(self.ever_started.contains(&report.token)),
                         ReportKind::NotHeld => {
                             let alive = self.running.contains(&report.token) || self.stopping.contains(&report.token);
                             assert!(!alive, "a lease is given back when its process is dead");
                         }
-                        ReportKind::Started | ReportKind::Failed { .. } => {}
+                        ReportKind::Failed { .. } => {}
                     }
                 }
                 Effect::Disconnect => self.connected = false,
@@ -158,6 +177,16 @@ impl World {
                 Input::ReportAcked {
                     number,
                     result: if *fenced { ReportResult::Fenced } else { ReportResult::Applied },
+                }
+            }
+            Act::Prepare { fails } => {
+                let token = pick(&self.preparing)?;
+                self.preparing.remove(&token);
+                if *fails {
+                    Input::Unprepared { token, report: ReportKind::NotHeld }
+                } else {
+                    self.prepared.insert(token);
+                    Input::Prepared { token }
                 }
             }
             Act::End => {

@@ -208,25 +208,28 @@ fn a_welcome_that_comes_too_late_is_not_believed() {
 #[test]
 fn a_cancel_ends_in_a_cancelled_report_whatever_the_agent_says() {
     check(
-        "connect; welcome; grant 1; cancel 1; cancel 1; done 1; grant 2 start; cancel 2; ack 2; cancel 9",
+        "connect; welcome; grant 1; cancel 1; cancel 1; done 1; grant 2 start; ready 2; cancel 2; ack 2; cancel 9",
         &expect![[r#"
-        connect
-            hello []
-        welcome
-        grant 1
-            start 1 slot=1 cold
-        cancel 1
-            stop 1 Cancelled grace=2s
-        cancel 1
-        done 1
-            report 1: 1 cancelled
-        grant 2 start
-            report 2: 2 started
-        cancel 2
-            report 3: 2 cancelled
-        ack 2
-        cancel 9
-    "#]],
+            connect
+                hello []
+            welcome
+            grant 1
+                start 1 slot=1 cold
+            cancel 1
+                stop 1 Cancelled grace=2s
+            cancel 1
+            done 1
+                report 1: 1 cancelled
+            grant 2 start
+                prepare 2
+            ready 2
+                report 2: 2 started
+            cancel 2
+                forget 2
+                report 3: 2 cancelled
+            ack 2
+            cancel 9
+        "#]],
     );
 }
 
@@ -299,33 +302,39 @@ fn a_drain_lets_attempts_end_and_evicts_the_rest() {
 #[test]
 fn a_start_that_was_given_up_is_not_reported_again() {
     check(
-        "connect; welcome; grant 1 start; lost; +8; connect; welcome 1",
-        &expect![[r#"
-        connect
-            hello []
-        welcome
-        grant 1 start
-            report 1: 1 started
-        lost
-        +8
-        connect
-            hello []
-        welcome 1
-            report 2: 1 not held
-    "#]],
-    );
-    check(
-        "connect; welcome; grant 1 start; lost; connect; welcome; lost; connect; welcome",
+        "connect; welcome; grant 1 start; ready 1; lost; +8; connect; welcome 1",
         &expect![[r#"
             connect
                 hello []
             welcome
             grant 1 start
+                prepare 1
+            ready 1
+                report 1: 1 started
+            lost
+            +8
+                forget 1
+            connect
+                hello []
+            welcome 1
+                report 2: 1 not held
+        "#]],
+    );
+    check(
+        "connect; welcome; grant 1 start; ready 1; lost; connect; welcome; lost; connect; welcome",
+        &expect![[r#"
+            connect
+                hello []
+            welcome
+            grant 1 start
+                prepare 1
+            ready 1
                 report 1: 1 started
             lost
             connect
                 hello [1]
             welcome
+                forget 1
             lost
             connect
                 hello []
@@ -337,7 +346,7 @@ fn a_start_that_was_given_up_is_not_reported_again() {
 #[test]
 fn an_abandoned_drain_gives_leases_back() {
     check(
-        "connect; welcome; grant 1; grant 2 start; grant 3; drain; abandon; abandon; dead 1; done 3; ack 2; ack 3; ack 4",
+        "connect; welcome; grant 1; grant 2 start; ready 2; grant 3; drain; abandon; abandon; dead 1; done 3; ack 2; ack 3; ack 4",
         &expect![[r#"
             connect
                 hello []
@@ -345,6 +354,8 @@ fn an_abandoned_drain_gives_leases_back() {
             grant 1
                 start 1 slot=1 cold
             grant 2 start
+                prepare 2
+            ready 2
                 report 1: 2 started
             grant 3
                 start 3 slot=2 cold
@@ -352,6 +363,7 @@ fn an_abandoned_drain_gives_leases_back() {
                 draining
             abandon
                 stop 1 Abandoned grace=2s
+                forget 2
                 report 2: 2 not held
                 stop 3 Abandoned grace=2s
             abandon
