@@ -233,6 +233,8 @@ pub struct Contract {
     pub name: AgentName,
     /// Its version.
     pub version: Version,
+    /// The same as it is written: leading zeros are no part of the number.
+    pub version_text: String,
     /// Agent or orchestrator.
     pub kind: AgentKind,
     /// One sentence.

@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 const LEN_MAX: usize = 2_000;
 
 /// `value` as Python's `repr` prints it, shortened when it is very long.
-pub(crate) fn repr(value: &Value) -> String {
+pub fn repr(value: &Value) -> String {
     let mut text = String::new();
     write(&mut text, value, LEN_MAX);
     if text.len() > LEN_MAX {

@@ -7,6 +7,7 @@
 mod compose;
 mod scalar;
 mod shift;
+mod tab;
 
 use serde_json::Value;
 

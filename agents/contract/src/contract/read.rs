@@ -135,6 +135,7 @@ fn typed(agent: &Members<'_>, name: AgentName, version: Version, conversions: &m
     Contract {
         name,
         version,
+        version_text: agent.text("version", ""),
         kind: if text_of("type") == Some("orchestrator") { AgentKind::Orchestrator } else { AgentKind::Agent },
         description: agent.text("description", ""),
         input_schema: schema("input"),

@@ -61,6 +61,13 @@ fn a_document_is_one_mapping() {
 }
 
 #[test]
+fn a_version_stays_as_it_is_written() {
+    let contract = accepted("name: a\nversion: 01.2.3");
+    assert_eq!(contract.version.to_string(), "1.2.3");
+    assert_eq!(contract.to_json()["version"], "01.2.3");
+}
+
+#[test]
 fn all_broken_rules_are_told_at_once() {
     refused(
         "agent:\n  name: ''\n  verison: 1.0.0\n  type: robot\n  hardware: {gpus: 1, gpu: maybe}\n  capabilities: x\n",

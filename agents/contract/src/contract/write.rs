@@ -14,7 +14,7 @@ impl Contract {
             requires.agents.iter().map(|other| json!({"name": other.name, "version": other.version})).collect();
         let mut contract = json!({
             "name": self.name.as_str(),
-            "version": self.version.to_string(),
+            "version": self.version_text,
             "type": match self.kind {
                 AgentKind::Agent => "agent",
                 AgentKind::Orchestrator => "orchestrator",

@@ -18,12 +18,18 @@ pub(super) fn violations(root: Root<'_>, value: &Value, errors: &[ValidationErro
     let mut violations = Vec::new();
     for error in errors {
         let context = Context::of(root, value, error);
-        let violation = context.told();
-        // Items beyond the last allowed one are one violation, not one each.
-        if violation.rule != "items" || seen.insert(violation.pointer.clone()) {
-            violations.push(violation);
+        if context.is_of_names() {
+            // Each name is a violation.
+            violations.extend(context.refused_names());
+        } else {
+            let violation = context.told();
+            // Items beyond the last allowed one are one violation, not one each.
+            if violation.rule != "items" || seen.insert(violation.pointer.clone()) {
+                violations.push(violation);
+            }
         }
-        if violations.len() == VIOLATIONS_MAX {
+        if violations.len() >= VIOLATIONS_MAX {
+            violations.truncate(VIOLATIONS_MAX);
             break;
         }
     }
@@ -136,6 +142,20 @@ impl<'a> Context<'a> {
         }
         let instance = value.pointer(&pointer).unwrap_or(value);
         Self { error, root, holder, keyword, detail: path.next(), instance, pointer: shown(&pointer), of_member }
+    }
+
+    /// Whether it is said of all names of an object that there may be none.
+    fn is_of_names(&self) -> bool {
+        self.keyword == "propertyNames" && matches!(self.error.kind(), Kind::FalseSchema)
+    }
+
+    fn refused_names(&self) -> impl Iterator<Item = Violation> {
+        let violation = self.violation();
+        let names = self.instance.as_object().into_iter().flat_map(|members| members.keys()).take(VIOLATIONS_MAX);
+        names.map(move |name| {
+            let message = format!("False schema does not allow {}", python::string(name));
+            Violation { message, ..violation.clone() }
+        })
     }
 
     /// The violation where Python's library places it: a member whose schema is `false` is said of what holds it.

@@ -80,6 +80,7 @@ fn texts_are_those_of_the_python_library() {
         (json!({"unevaluatedProperties": false}), json!({"y": 1})),
         (json!({"if": {"type": "string"}, "then": {"minLength": 3}, "else": {"type": "integer"}}), json!("x")),
         (json!({"properties": {"a": false}}), json!({"a": 1})),
+        (json!({"propertyNames": false}), json!({"a": 1, "b": 2})),
     ];
     let lines: Vec<String> = texts
         .iter()
@@ -114,6 +115,8 @@ fn texts_are_those_of_the_python_library() {
         / unevaluatedProperties: Unevaluated properties are not allowed ('y' was unexpected)
         / minLength: 'x' is too short
         / false: False schema does not allow 1
+        / false: False schema does not allow 'a'
+        / false: False schema does not allow 'b'
     "#]]
     .assert_eq(&lines.concat());
 }

@@ -4,6 +4,7 @@
 //! where nodes and bytes are counted.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StructureStyle, Tag};
@@ -11,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::scalar::{self, Scalar, Type};
 use super::shift::Shifted;
-use super::{Budget, Document, Foreign, Place, YamlError};
+use super::{Budget, Document, Foreign, Place, YamlError, tab};
 use crate::python;
 
 /// A value and where it begins.
@@ -88,17 +89,23 @@ struct Composer<'t> {
     open: Vec<Open>,
     anchors: HashMap<usize, Rc<Node>>,
     root: Option<Rc<Node>>,
+    /// Quoted and block texts: their bytes.
+    texts: Vec<Range<usize>>,
 }
 
 impl<'t> Composer<'t> {
     fn new(text: &'t Shifted<'t>, budget: Budget) -> Self {
-        Self { text, budget, nodes: 0, open: Vec::new(), anchors: HashMap::new(), root: None }
+        Self { text, budget, nodes: 0, open: Vec::new(), anchors: HashMap::new(), root: None, texts: Vec::new() }
     }
 
     fn read(mut self) -> Result<Rc<Node>, Stop> {
         for next in Parser::new_from_str(self.text.text()) {
             let (event, span) = next.map_err(|error| self.stop(&error))?;
             self.event(event, span)?;
+        }
+        if let Some(at) = tab::stray(self.text.text(), &self.texts) {
+            let problem = "a tab stands where only a space may".to_owned();
+            return Err(YamlError::Syntax { place: self.text.place_of_byte(at), problem }.into());
         }
         Ok(self.root.unwrap_or_else(|| {
             let place = Place { line: 1, column: 1 };
@@ -134,6 +141,8 @@ impl<'t> Composer<'t> {
                 Err(meaning(place, "a second document; only one is read"))
             }
             Event::Scalar(text, style, anchor, tag) => {
+                let bytes = span.start.byte_offset().zip(span.end.byte_offset());
+                self.texts.extend(bytes.filter(|_| style != ScalarStyle::Plain).map(|(start, end)| start..end));
                 let text = self.block(&text, style, &span);
                 let kind =
                     Kind::Scalar(scalar(text, style, tag.as_deref()).map_err(|problem| meaning(place, problem))?);

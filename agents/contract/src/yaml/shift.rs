@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use granit_parser::Marker;
 
-use super::Place;
+use super::{Place, place_after};
 
 /// How far a line is moved: deeper than anything that people indent.
 const COLUMNS: usize = 200;
@@ -35,8 +35,17 @@ impl<'t> Shifted<'t> {
 
     /// Where something is in the text as it was given.
     pub(super) fn place(&self, at: &Marker) -> Place {
-        let moved = if self.lines.contains(&at.line()) { COLUMNS } else { 0 };
-        Place { line: at.line(), column: (at.col() + 1).saturating_sub(moved).max(1) }
+        self.moved_back(Place { line: at.line(), column: at.col() + 1 })
+    }
+
+    /// Where a byte of [`Self::text`] is in the text as it was given.
+    pub(super) fn place_of_byte(&self, at: usize) -> Place {
+        self.moved_back(place_after(self.text.get(..at).unwrap_or_default()))
+    }
+
+    fn moved_back(&self, Place { line, column }: Place) -> Place {
+        let moved = if self.lines.contains(&line) { COLUMNS } else { 0 };
+        Place { line, column: column.saturating_sub(moved).max(1) }
     }
 
     /// Moves the line of `at`; false if that cannot help.
