@@ -112,12 +112,8 @@ pub(crate) fn short_now(demand: &Demand, depth: u32, view: NodeView<'_>) -> Shor
     short.note(Dimension::Place, !free.has_place(depth));
     short.note(Dimension::Cores, free.cores < demand.cores_on(inventory));
     short.note(Dimension::Memory, free.memory_bytes < demand.memory_bytes_on(inventory));
-    short.note(Dimension::Gpu, gpus_with_room(demand, free) < demand.gpus_on(inventory) as usize);
+    short.note(Dimension::Gpu, free.shares(inventory, demand).count() < demand.gpus_on(inventory) as usize);
     short
-}
-
-fn gpus_with_room(demand: &Demand, free: &Free) -> usize {
-    free.gpus.iter().filter(|gpu| gpu.share(demand.vram_bytes).is_some()).count()
 }
 
 /// In what one node falls short, with the amounts.
@@ -157,7 +153,7 @@ impl Shortage {
             }
             Dimension::Gpu => {
                 let wanted = Demand { gpus: demand.gpus, vram_bytes: demand.vram_bytes, ..Demand::default() };
-                (crate::describe(&wanted), format!("{} of {}", gpus_with_room(demand, left), inventory.gpus.len()))
+                (crate::describe(&wanted), format!("{} of {}", left.shares(inventory, demand).count(), inventory.gpus.len()))
             }
         };
         Self { dimension, wanted, free }

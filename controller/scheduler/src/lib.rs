@@ -7,7 +7,7 @@
 //! * Order: priority, then age, over all classes. A *class* is a set of waiting jobs with one demand, so that when the
 //!   first of them does not fit, none of them does: the class is set aside for this plan and the others go on.
 //! * Node: the pinned one; else one with an idle warm slot of the job's package; else by [`Strategy`].
-//! * GPU: the lowest indexes with room (spec §8.3), shared by bytes.
+//! * GPU: the lowest indexes with room (spec §8.3), shared by bytes, except where an operator declared them.
 //! * Nothing scans: a plan looks at the classes, at the nodes it uses and at those that it passes over once a class.
 #![deny(missing_docs)]
 

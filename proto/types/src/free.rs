@@ -155,12 +155,23 @@ impl Free {
             return None;
         }
         let wanted = demand.gpus_on(inventory) as usize;
-        let gpus: Vec<_> = self.gpus.iter().filter_map(|gpu| gpu.share(demand.vram_bytes)).take(wanted).collect();
+        let gpus: Vec<_> = self.shares(inventory, demand).take(wanted).collect();
         (gpus.len() == wanted).then_some(Allocation { cores, memory_bytes, gpus })
     }
 
+    /// What `demand` could take of each GPU that has room for it.
+    ///
+    /// Where an operator declared the inventory the rules of the source hold (spec §8.2): a GPU has one holder, and one of unknown
+    /// size has no amount of memory while the size of others is known. A probed GPU is shared by bytes.
+    pub fn shares(&self, inventory: &Inventory, demand: &Demand) -> impl Iterator<Item = GpuShare> {
+        let sized = demand.vram_bytes > 0 && self.gpus.iter().any(|gpu| gpu.total_bytes > 0);
+        let offered = move |gpu: &&GpuFree| gpu.holders == 0 && !(sized && gpu.total_bytes == 0);
+        let declared = inventory.declared;
+        self.gpus.iter().filter(move |gpu| !declared || offered(gpu)).filter_map(|gpu| gpu.share(demand.vram_bytes))
+    }
+
     /// Whether a job of this depth may start here, `allocation` is free and is what `demand` takes: the same amounts, on any of the
-    /// free GPUs.
+    /// free GPUs, by bytes. Who plans may ask for more ([`Self::shares`]).
     pub fn admits(&self, inventory: &Inventory, demand: &Demand, allocation: &Allocation, depth: u32) -> bool {
         let Allocation { cores, memory_bytes, gpus } = allocation;
         let amounts = *cores == demand.cores_on(inventory) && *memory_bytes == demand.memory_bytes_on(inventory);
@@ -228,6 +239,22 @@ mod tests {
             free.change_takers(|takers| takers.remove(0, false));
         }
         assert_eq!(free, Free::of(&inventory));
+    }
+
+    #[test]
+    fn a_declared_gpu_has_one_holder() {
+        let gpus = vec![gpu(0, 24), gpu(1, 48), gpu(2, 0)];
+        let inventory = Inventory { places: 4, gpus, declared: true, ..Inventory::default() };
+        let mut free = Free::of(&inventory);
+        let small = Demand { gpus: 1, vram_bytes: 8, ..Demand::default() };
+        let indexes = |free: &Free| -> Vec<u32> { free.shares(&inventory, &small).map(|share| share.index).collect() };
+        assert_eq!(indexes(&free), [0, 1], "the size of the third is not known");
+        free.gpus[0].holders = 1;
+        assert_eq!(indexes(&free), [1]);
+        let any = Demand { vram_bytes: 0, ..small.clone() };
+        assert_eq!(free.shares(&inventory, &any).map(|share| share.index).collect::<Vec<_>>(), [1, 2]);
+        let unsized_one = Inventory { gpus: vec![gpu(0, 0)], ..inventory };
+        assert!(Free::of(&unsized_one).hardware_for(&unsized_one, &small).is_some(), "no amount is checked");
     }
 
     #[test]
