@@ -1,10 +1,11 @@
 //! Which of the agents that an agent requires are missing (spec §2.3, §24.5).
 //!
-//! Asked at the door, like everything that needs a contract: what is found travels as the verdict of the submission.
+//! Asked at the door, like everything that needs a contract: what is found travels as the verdict of the submission. Retries do
+//! not pass by a door: they are asked when they get a lease, and fail there.
 
 use atlas_contract::requirement::Requirement;
 use atlas_state::State;
-use atlas_types::{AgentName, Namespace};
+use atlas_types::{AgentName, AgentVersion, Namespace, PayloadBody};
 use serde_json::Value;
 
 /// One entry of `requires.agents`.
@@ -41,6 +42,15 @@ impl Dependency {
 /// What is missing, in the order of the contract.
 pub(crate) fn missing(dependencies: &[Dependency], state: &State, namespace: &Namespace) -> Vec<String> {
     dependencies.iter().filter_map(|one| one.missing(state, namespace)).collect()
+}
+
+/// The error of a job of this agent that begins now, if it lacks others. A contract that is too large for the state is not looked
+/// into: it would have to be fetched.
+pub fn lacking(state: &State, namespace: &Namespace, agent: &AgentVersion) -> Option<String> {
+    let PayloadBody::Inline(contract) = &agent.contract.body else { return None };
+    let contract: Value = serde_json::from_slice(contract).ok()?;
+    let missing = missing(&Dependency::all(&contract), state, namespace);
+    (!missing.is_empty()).then(|| told(&missing))
 }
 
 /// The error of a job whose agent lacks others, in the words of the source system.

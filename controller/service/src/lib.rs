@@ -46,6 +46,7 @@ pub use artifacts::{ArtifactError, ArtifactOptions, Artifacts, Receiver, Sender,
 pub use backup::Backup;
 pub use catalogue::Entry;
 pub use contracts::Known;
+pub use dependencies::lacking;
 pub use error::Error;
 pub use events::{Change, Follow, JobStream, Next, Reader};
 pub use fill::Completeness;

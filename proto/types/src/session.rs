@@ -44,6 +44,8 @@ pub struct Assignment {
     pub trace: Option<TraceContext>,
     /// What it may spawn; none where the controller knows no spawning.
     pub spawn: Option<SpawnRule>,
+    /// Why it fails instead of running: agents are missing that it requires.
+    pub lacks: Option<Arc<str>>,
 }
 
 /// What an attempt's contract and place in its family let it spawn.

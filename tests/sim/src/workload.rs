@@ -205,6 +205,7 @@ pub fn assignment(state: &State, id: JobId) -> Option<Assignment> {
         retry_count: job.retry_count,
         trace: job.trace,
         spawn: None,
+        lacks: None,
     })
 }
 

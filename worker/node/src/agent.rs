@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use atlas_contract::schema::Validator;
-use atlas_contract::{Contract, ContractError, ProviderKind, joined};
+use atlas_contract::{Contract, ContractError, ProviderKind, joined, python};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -108,8 +108,14 @@ impl Agent {
         // Read whole even if there is nothing to check: half of a surrogate pair is JSON, and no text that could be passed on.
         let value: Value = serde_json::from_str(output.get())
             .map_err(|error| OutputFault::Unusable(format!("the output cannot be passed on: {error}")))?;
-        let Some(validator) = &self.output else { return Ok(()) };
-        validator.validate(&value).map_err(|violations| OutputFault::Violations(joined(&violations)))
+        if let Some(validator) = &self.output {
+            validator.validate(&value).map_err(|violations| OutputFault::Violations(joined(&violations)))?;
+        }
+        // Any program prints something; only an object is an answer, whatever the schema says (spec §20.2).
+        if self.contract.provider.kind == ProviderKind::Exec && !value.is_object() {
+            return Err(OutputFault::Violations(format!("{} is not of type 'object'", python::repr(&value))));
+        }
+        Ok(())
     }
 }
 

@@ -201,6 +201,10 @@ async fn idle(mailbox: &Mailbox, program: Option<&Program>) -> bool {
 
 async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, control: &mut Control<'_>) -> Ended {
     let mut usage = Usage { warm: program.is_some(), ..Usage::default() };
+    if let Some(why) = &work.assignment.lacks {
+        let failure = Failure { kind: FailureKind::Dependency, error: Arc::clone(why) };
+        return Ended { slot_usable: program.is_some(), ..Ended::failed(failure) };
+    }
     let program = match program {
         Some(program) => {
             program.set_busy(true);

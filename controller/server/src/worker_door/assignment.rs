@@ -9,6 +9,9 @@ use atlas_types::{Assignment, Job, Lease, SpawnRule};
 pub(super) fn assignment(state: &State, job: &Job, lease: &Lease, package_bytes_max: u64) -> Option<Assignment> {
     let (pin, spec) = (job.pin.as_ref()?, job.spec.as_ref()?);
     let published = state.agent(&job.namespace, &job.agent, pin.version).filter(|agent| agent.digest == pin.digest);
+    // The door asked a first try; a retry did not pass by it.
+    let retried = published.filter(|_| job.original.is_some());
+    let lacks = retried.and_then(|agent| atlas_service::lacking(state, &job.namespace, agent));
     Some(Assignment {
         namespace: job.namespace.clone(),
         job: job.id,
@@ -31,5 +34,6 @@ pub(super) fn assignment(state: &State, job: &Job, lease: &Lease, package_bytes_
             depth_max: state.config().spawn_depth_max,
             permitted: spec.spawns,
         }),
+        lacks: lacks.map(Into::into),
     })
 }

@@ -29,6 +29,7 @@ impl From<Assignment> for pb::Assignment {
             retry_count: assignment.retry_count,
             traceparent: trace_out(assignment.trace),
             spawn: assignment.spawn.map(Into::into),
+            lacks: assignment.lacks.map(|why| why.to_string()).unwrap_or_default(),
         }
     }
 }
@@ -56,6 +57,7 @@ impl TryFrom<pb::Assignment> for Assignment {
             retry_count: assignment.retry_count,
             trace: trace_in("assignment.traceparent", &assignment.traceparent)?,
             spawn: assignment.spawn.map(Into::into),
+            lacks: Some(assignment.lacks).filter(|why| !why.is_empty()).map(Into::into),
         })
     }
 }

@@ -58,6 +58,7 @@ fn assignment() -> Assignment {
         retry_count: 2,
         trace: Some(TraceContext { trace_id: 1 << 100, span_id: 5, flags: 1 }),
         spawn: Some(SpawnRule { depth: 1, depth_max: 3, permitted: true }),
+        lacks: Some("Missing agent dependencies: b".into()),
     }
 }
 

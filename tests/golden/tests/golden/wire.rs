@@ -92,8 +92,10 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         retry_count: 1,
         trace: samples::origin().trace,
         spawn: None,
+        lacks: None,
     };
     let spawn = Some(SpawnRule { depth: 1, depth_max: 3, permitted: true });
+    let lacks = Some("Missing agent dependencies: b".into());
     let welcome = Welcome {
         epoch: NodeEpoch(2),
         session_ttl: Micros::from_secs(10),
@@ -104,7 +106,8 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         ("welcome", ToWorker::Welcome(welcome)),
         ("not_leader", ToWorker::NotLeader { leader_address: Some("c2:7401".into()) }),
         ("grant", ToWorker::Grant(Box::new(assignment.clone()))),
-        ("grant_spawns", ToWorker::Grant(Box::new(Assignment { spawn, ..assignment }))),
+        ("grant_spawns", ToWorker::Grant(Box::new(Assignment { spawn, ..assignment.clone() }))),
+        ("grant_lacks", ToWorker::Grant(Box::new(Assignment { lacks, ..assignment }))),
         ("cancel", ToWorker::Cancel { job, token, grace: Micros::from_secs(5) }),
         ("revoke", ToWorker::Revoke { job, token }),
         ("report_applied", ToWorker::ReportAck { number: 12, result: ReportResult::Applied }),

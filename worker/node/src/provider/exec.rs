@@ -245,14 +245,9 @@ impl Process {
     }
 }
 
-/// The output as the agent meant it: an object, without orders to the platform.
+/// The output as the agent meant it: without orders to the platform.
 pub(super) fn accept(output: Box<RawValue>, usable: bool) -> Execution {
-    if !json_text::is_object(&output) {
-        let text = format!("Output validation: {} is not of type 'object'", super::bounded(output.get().to_owned()));
-        return Execution::failed(FailureKind::OutputInvalid, text);
-    }
-    let output = without_orders(output);
-    Execution::Output { output, metadata: Map::new(), usable }
+    Execution::Output { output: without_orders(output), metadata: Map::new(), usable }
 }
 
 /// Takes the orders out. Memory and knowledge are not connected to workers, so that nothing follows from them here.

@@ -11,11 +11,6 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Box<RawValue>, String> {
     serde_json::from_str::<Box<RawValue>>(text.trim()).map_err(|error| complaint(text, &error))
 }
 
-/// True for the text of a JSON object.
-pub(super) fn is_object(json: &RawValue) -> bool {
-    json.get().trim_start().starts_with('{')
-}
-
 fn complaint(text: &str, error: &serde_json::Error) -> String {
     let skipped = text.len() - text.trim_start().len();
     let trimmed = &text[skipped..];

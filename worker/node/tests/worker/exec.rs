@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use atlas_types::FailureKind;
+use atlas_types::{Assignment, FailureKind};
 use atlas_wire::session::{ToLeader, ToWorker};
 
 use crate::support::{Controller, End, Node, shell};
@@ -148,6 +148,29 @@ async fn the_input_of_a_retry_is_checked_and_the_slot_kept() {
     assert_eq!(end.output(&controller), "{}");
     assert!(end.usage().warm);
     node.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_attempt_that_lacks_agents_fails_before_it_begins() {
+    let mut controller = Controller::start().await;
+    let node = Node::start(&controller).await;
+    let mut session = controller.welcomed(Vec::new()).await;
+    let agent = controller.publish_owned(&shell("echo '{}'", ""));
+    let assignment = Assignment { lacks: Some("Missing agent dependencies: b".into()), ..controller.assignment(&agent, "{}") };
+    let end = session.run(&assignment).await;
+    assert!(matches!(&end, End::Failed { failure, .. } if failure.kind == FailureKind::Dependency), "{end:?}");
+    assert_eq!(end.error(), "Missing agent dependencies: b");
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_output_that_is_no_object_is_refused_and_kept() {
+    for schema in ["", "  output: {schema: {type: [array, object]}}\n", "  output: {schema: {type: object, minProperties: 0}}\n"] {
+        let (end, controller, _) = once("echo '[1, \"a\"]'", schema, "{}").await;
+        assert_eq!(end.error(), "Output validation: [1, 'a'] is not of type 'object'");
+        let End::Failed { failure, output: Some(output), .. } = &end else { panic!("not kept: {end:?}") };
+        assert_eq!((failure.kind, controller.text(output).as_str()), (FailureKind::OutputInvalid, "[1, \"a\"]"));
+    }
 }
 
 #[tokio::test]

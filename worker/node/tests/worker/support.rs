@@ -181,6 +181,7 @@ impl Controller {
             retry_count: 0,
             trace: None,
             spawn: None,
+            lacks: None,
         }
     }
 

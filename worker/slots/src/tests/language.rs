@@ -31,6 +31,7 @@ pub(super) fn assignment(token: u64) -> Assignment {
         retry_count: 0,
         trace: None,
         spawn: None,
+        lacks: None,
     }
 }
 
