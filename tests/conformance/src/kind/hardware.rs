@@ -27,7 +27,10 @@ pub(super) fn sequence(row: &Row) -> Judged {
                 Some(allocation) => {
                     free.hold(&allocation);
                     let shown = shown(&allocation);
-                    slots.insert(slot, allocation);
+                    // A slot has one allocation.
+                    if let Some(before) = slots.insert(slot, allocation) {
+                        free.give(&before);
+                    }
                     shown
                 }
                 None => json!("unavailable"),

@@ -10,7 +10,7 @@ use crate::verdict::{Judged, Stop, compare};
 pub(super) fn judge(row: &Row) -> Judged {
     let answer = match row.kind.as_str() {
         "latest" => named(Requirement::Any.latest_published(versions(row, "versions"))),
-        "exact" => chosen(row, "version", "versions"),
+        "exact" => exact(row),
         "range" => chosen(row, "range", "versions"),
         "best" => chosen(row, "required", "published"),
         "matches" => match Requirement::parse(row.text("required")) {
@@ -33,6 +33,14 @@ fn missing(row: &Row) -> Result<Value, Stop> {
         }
     }
     Ok(json!({ "missing": missing }))
+}
+
+/// The version of this very text. A look-up refuses a text that is no requirement, but rows have versions that are none.
+fn exact(row: &Row) -> Value {
+    match Requirement::parse(row.text("version")) {
+        Ok(required @ Requirement::Exact(_)) => named(required.latest_published(versions(row, "versions"))),
+        _ => named(versions(row, "versions").find(|version| *version == row.text("version"))),
+    }
 }
 
 fn chosen(row: &Row, required: &str, published: &str) -> Value {
