@@ -40,7 +40,7 @@ async fn no_input_does_harm() {
             wrong.push(format!("{}: {why}", case.name));
         }
     }
-    eprintln!("{count} files; the slowest took {}, all of them {} MiB", gauge.slowest(), gauge.grown_bytes() >> 20);
+    eprintln!("{count} files; {}; memory of all {} MiB", gauge.costs(), gauge.grown_bytes() >> 20);
     assert_eq!(panics.load(Ordering::Relaxed), 0, "a panic");
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
     assert_eq!(server.get("/api/health").await.status, 200);
@@ -66,25 +66,27 @@ async fn warm_up(server: &Server) {
 }
 
 async fn judge(server: &Server, gauge: &Gauge, case: &Case) -> Result<(), String> {
-    let mut slow = Ok(());
+    let mut least = Err(String::new());
     for _ in 0..TRIES {
         let before = gauge.now();
         let reply = send(server, case).await;
-        slow = gauge.check(before);
+        let mut cost = gauge.check(before);
         outcome(case.kind, case.expect, &reply)?;
         if case.kind == Kind::Schema && reply.status == 201 {
             for submission in schema::SUBMISSIONS {
                 let before = gauge.now();
                 let reply = server.submit(submission.as_bytes()).await;
                 outcome(Kind::Json, Expect::Either, &reply)?;
-                slow = slow.and(gauge.check(before));
+                cost = cost.and_then(|most| Ok(most.max(gauge.check(before)?)));
             }
         }
-        if slow.is_ok() {
+        least = cost;
+        if least.is_ok() {
             break;
         }
     }
-    slow
+    gauge.note(&case.name, least?);
+    Ok(())
 }
 
 async fn send(server: &Server, case: &Case) -> Reply {

@@ -1,48 +1,50 @@
 //! What a case costs: processor time and memory of this process, as the system counts them. Wall time would tell how busy the
 //! machine is.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::fs;
 use std::time::Duration;
+
+use nix::time::{ClockId, clock_gettime};
 
 /// Processor time of one case. Programs that are not optimised take some twenty times as long.
 const CPU_MAX: Duration = Duration::from_millis(if cfg!(debug_assertions) { 1_000 } else { 50 });
 /// Memory of one case; all of them together keep below it.
 const MEMORY_BYTES_MAX: u64 = 64 << 20;
-/// What the system counts processor time in.
-const TICK: Duration = Duration::from_millis(10);
+/// How many of the costliest cases are told.
+const TOLD: usize = 5;
 
 pub(crate) struct Gauge {
     bytes: u64,
-    slowest: Cell<Duration>,
+    costs: RefCell<Vec<(Duration, String)>>,
 }
 
 impl Gauge {
     /// From here on.
     pub(crate) fn start() -> Self {
-        Self { bytes: status("VmRSS:"), slowest: Cell::new(Duration::ZERO) }
+        Self { bytes: status("VmRSS:"), costs: RefCell::default() }
     }
 
-    /// The processor time so far.
+    /// The processor time of all threads so far: those of the client, which are this process's too, count against the case.
     pub(crate) fn now(&self) -> Duration {
-        let stat = fs::read_to_string("/proc/self/stat").expect("the system tells");
-        // The second field is a name in parentheses and may hold anything.
-        let fields = stat.rsplit(')').next().unwrap_or_default();
-        let ticks: u32 = fields.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse().unwrap_or(0)).sum();
-        TICK * ticks
+        clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).expect("the system tells").into()
     }
 
     /// Whether a case that began at `before` cost too much.
-    pub(crate) fn check(&self, before: Duration) -> Result<(), String> {
+    pub(crate) fn check(&self, before: Duration) -> Result<Duration, String> {
         let took = self.now().saturating_sub(before);
-        self.slowest.set(self.slowest.get().max(took));
         if took > CPU_MAX {
             return Err(format!("it took {took:?} of processor time"));
         }
         if self.grown_bytes() > MEMORY_BYTES_MAX {
             return Err(format!("memory grew by {} MiB", self.grown_bytes() >> 20));
         }
-        Ok(())
+        Ok(took)
+    }
+
+    /// Notes what a case has cost.
+    pub(crate) fn note(&self, name: &str, took: Duration) {
+        self.costs.borrow_mut().push((took, name.to_owned()));
     }
 
     /// The most memory that there ever was, above that of the start.
@@ -50,8 +52,13 @@ impl Gauge {
         status("VmHWM:").saturating_sub(self.bytes)
     }
 
-    pub(crate) fn slowest(&self) -> String {
-        format!("{:?}", self.slowest.get())
+    /// The costliest cases, the median and the bound.
+    pub(crate) fn costs(&self) -> String {
+        let mut costs = self.costs.borrow_mut();
+        costs.sort_by(|left, right| right.cmp(left));
+        let median = costs.get(costs.len() / 2).map_or(Duration::ZERO, |(took, _)| *took);
+        let worst: Vec<String> = costs.iter().take(TOLD).map(|(took, name)| format!("{name} {took:.1?}")).collect();
+        format!("processor time at most {} (bound {CPU_MAX:?}), median {median:.1?}", worst.join(", "))
     }
 }
 
