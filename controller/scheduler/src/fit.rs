@@ -153,7 +153,10 @@ impl Shortage {
             }
             Dimension::Gpu => {
                 let wanted = Demand { gpus: demand.gpus, vram_bytes: demand.vram_bytes, ..Demand::default() };
-                (crate::describe(&wanted), format!("{} of {}", left.shares(inventory, demand).count(), inventory.gpus.len()))
+                (
+                    crate::describe(&wanted),
+                    format!("{} of {}", left.shares(inventory, demand).count(), inventory.gpus.len()),
+                )
             }
         };
         Self { dimension, wanted, free }

@@ -94,7 +94,10 @@ fn tags_beyond_the_core_are_refused() {
 
 #[test]
 fn a_tab_is_no_space() {
-    check("agent:\n\tname: a", &expect!["error: line 2, column 2: tabs disallowed within this context (block indentation)"]);
+    check(
+        "agent:\n\tname: a",
+        &expect!["error: line 2, column 2: tabs disallowed within this context (block indentation)"],
+    );
     check("\tagent: x", &expect!["error: line 1, column 1: a tab stands where only a space may"]);
     check("a: b\t# c", &expect!["error: line 1, column 5: a tab stands where only a space may"]);
     check("a:\n  b: [x,\n  y,\tz]\n", &expect!["error: line 3, column 5: a tab stands where only a space may"]);

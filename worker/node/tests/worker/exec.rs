@@ -156,7 +156,8 @@ async fn an_attempt_that_lacks_agents_fails_before_it_begins() {
     let node = Node::start(&controller).await;
     let mut session = controller.welcomed(Vec::new()).await;
     let agent = controller.publish_owned(&shell("echo '{}'", ""));
-    let assignment = Assignment { lacks: Some("Missing agent dependencies: b".into()), ..controller.assignment(&agent, "{}") };
+    let assignment =
+        Assignment { lacks: Some("Missing agent dependencies: b".into()), ..controller.assignment(&agent, "{}") };
     let end = session.run(&assignment).await;
     assert!(matches!(&end, End::Failed { failure, .. } if failure.kind == FailureKind::Dependency), "{end:?}");
     assert_eq!(end.error(), "Missing agent dependencies: b");
@@ -165,7 +166,9 @@ async fn an_attempt_that_lacks_agents_fails_before_it_begins() {
 
 #[tokio::test]
 async fn an_output_that_is_no_object_is_refused_and_kept() {
-    for schema in ["", "  output: {schema: {type: [array, object]}}\n", "  output: {schema: {type: object, minProperties: 0}}\n"] {
+    for schema in
+        ["", "  output: {schema: {type: [array, object]}}\n", "  output: {schema: {type: object, minProperties: 0}}\n"]
+    {
         let (end, controller, _) = once("echo '[1, \"a\"]'", schema, "{}").await;
         assert_eq!(end.error(), "Output validation: [1, 'a'] is not of type 'object'");
         let End::Failed { failure, output: Some(output), .. } = &end else { panic!("not kept: {end:?}") };
