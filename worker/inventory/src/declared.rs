@@ -7,7 +7,7 @@ use atlas_types::{Architecture, Gpu, Inventory};
 pub struct Declared {
     /// `--gpus`.
     pub gpus: Option<u32>,
-    /// `--gpu-vram`, a number a GPU; a GPU beyond the list has an unknown amount.
+    /// `--gpu-vram`, a number a GPU; a GPU beyond the list has an unknown amount. The list alone declares nothing.
     pub gpu_vram_gb: Vec<u64>,
     /// `--pool-memory`.
     pub memory_gb: Option<u64>,
@@ -22,11 +22,10 @@ pub struct Declared {
 impl Declared {
     /// The inventory that the flags declare; none if no flag was given, and then the machine is probed.
     pub fn inventory(&self) -> Option<Inventory> {
-        if *self == Self::default() {
+        if (Self { gpu_vram_gb: Vec::new(), ..self.clone() }) == Self::default() {
             return None;
         }
-        let count = self.gpus.unwrap_or(u32::try_from(self.gpu_vram_gb.len()).unwrap_or(u32::MAX));
-        let gpus = (0..count).map(|index| Gpu {
+        let gpus = (0..self.gpus.unwrap_or(0)).map(|index| Gpu {
             index,
             uuid: String::new(),
             vendor: String::new(),
@@ -55,6 +54,7 @@ mod tests {
     #[test]
     fn no_flag_is_no_declaration() {
         assert_eq!(Declared::default().inventory(), None);
+        assert_eq!(Declared { gpu_vram_gb: vec![16], ..Declared::default() }.inventory(), None);
     }
 
     #[test]

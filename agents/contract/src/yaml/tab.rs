@@ -42,7 +42,7 @@ mod tests {
             ("a:\tb", vec![], Some(2)),
             ("a: b # c\td\n# \t\nc: d\t", vec![], Some(19)),
             ("a: b#\t", vec![], Some(5)),
-            ("a: \"x\ty\"\t", vec![3..8], Some(8)),
+            ("[\"x\ty\", 'z']\t", vec![1..6, 8..11], Some(12)),
             ("a: 'x\n\ty # '\nb: \"\t\" # \t", vec![3..12, 16..19], None),
         ] {
             assert_eq!(stray(source, &texts), found, "{source:?}");
