@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_state::State;
-use atlas_types::{Command, Request, Seq};
+use atlas_types::{Command, Level, Rejection, Request, Seq};
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) use self::leader::LeaderLink;
@@ -98,6 +98,11 @@ impl Forward {
             Leadership::Follower { leader: None } => return Err(ProposeError::NotLeader { leader: None }),
             Leadership::Follower { leader: Some(leader) } => leader,
         };
+        let level = self.level_for(patience, &requests).await?;
+        let (requests, refused) = within(level, requests);
+        if requests.is_empty() {
+            return Ok(refused.into_iter().flatten().map(Err).collect());
+        }
         let (answers, seq) = tokio::select! {
             biased;
             proposed = self.link.propose(&leader, &requests) => proposed?,
@@ -105,7 +110,24 @@ impl Forward {
             () = patience.another_leader(&leader), if repeatable => return Err(ProposeError::Unknown),
         };
         self.settle(seq, SETTLE_MAX).await;
-        Ok(answers)
+        let mut answers = answers.into_iter();
+        let in_order = refused.into_iter().map(|refused| refused.map(Err).or_else(|| answers.next()));
+        in_order.collect::<Option<Answers>>().ok_or(ProposeError::Unknown)
+    }
+
+    /// The cluster's feature level: what this member knows of it, or the leader if that is too low for a request.
+    async fn level_for(&self, patience: &mut Patience<'_>, requests: &[Request]) -> Result<Level, ProposeError> {
+        let level = self.applied.borrow().level();
+        if requests.iter().all(|request| request.command.level() <= level) {
+            return Ok(level);
+        }
+        match self.read_once(patience).await {
+            Ok(state) => Ok(state.level()),
+            Err(ReadError::NotLeader { leader }) => Err(ProposeError::NotLeader { leader }),
+            Err(ReadError::NoSession) => Err(ProposeError::NotLeader { leader: None }),
+            Err(ReadError::Overloaded) => Err(ProposeError::Overloaded),
+            Err(ReadError::Stopped { reason }) => Err(ProposeError::Stopped { reason }),
+        }
     }
 
     async fn read_once(&self, patience: &mut Patience<'_>) -> Result<State, ReadError> {
@@ -132,6 +154,17 @@ impl Forward {
             () = self.env.clock.sleep(max) => false,
         }
     }
+}
+
+/// What the cluster's feature level has of these requests, and why each of the others is refused. They are not sent: the leader may run
+/// an older program, which could not read them, or would read them without what is new in them.
+fn within(level: Level, requests: Vec<Request>) -> (Vec<Request>, Vec<Option<Rejection>>) {
+    let refusal = |request: &Request| {
+        let needed = request.command.level();
+        (needed > level).then_some(Rejection::LevelTooLow { needed })
+    };
+    let refused = requests.iter().map(refusal).collect();
+    (requests.into_iter().filter(|request| request.command.level() <= level).collect(), refused)
 }
 
 /// Whether asking twice does no more than asking once: a named request is known again, and a history that is synced stays so.

@@ -16,6 +16,7 @@ mod run;
 mod scenario;
 mod survey;
 mod verdict;
+mod words;
 mod workload;
 
 #[cfg(test)]

@@ -18,6 +18,9 @@ const HTTP: u16 = 7400;
 const WORKERS: u16 = 7401;
 const PEERS: u16 = 7402;
 
+/// Stands in the text of a program that ended though nobody asked it to.
+pub(crate) const ENDED: &str = "--- ended by itself: ";
+
 /// What runs on a machine.
 #[derive(Debug, Clone)]
 pub enum Role {
@@ -138,11 +141,14 @@ impl Machine {
     /// `kill -9`; false if it did not run.
     pub fn kill(&mut self) -> bool {
         let Some(mut process) = self.process.take() else { return false };
-        let ran = process.ended().is_none();
+        let ended = process.ended();
         self.past += &process.text();
-        self.past += "--- killed\n";
+        match ended {
+            Some(code) => self.past += &format!("{ENDED}{code:?}\n"),
+            None => self.past += "--- killed\n",
+        }
         process.kill();
-        ran
+        ended.is_none()
     }
 
     /// Asks it to end and waits until it has; its exit code.
@@ -184,7 +190,7 @@ impl Machine {
         let code = self.process.as_mut()?.ended()?;
         if let Some(process) = self.process.take() {
             self.past += &process.text();
-            self.past += &format!("--- ended: {code:?}\n");
+            self.past += &format!("{ENDED}{code:?}\n");
         }
         Some(code)
     }

@@ -5,12 +5,13 @@ mod trio;
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_types::{JobId, Outcome, Request, RequestId};
+use atlas_types::{AgentName, Command, DeprecateAgent, JobId, Level, MemberId, Outcome, Rejection, Request, RequestId};
 use atlas_wire::proto::peer::v1::peer_service_server::PeerService;
 use atlas_wire::proto::peer::v1::{ProposeRequest, ReadIndexRequest, VoteRequest};
 use tonic::Code;
 
 use self::trio::Trio;
+use super::LeaderLink;
 use crate::error::{Leadership, ProposeError, ReadError};
 use crate::handle::Handle;
 use crate::tests::{agent, number, set, soon, submit};
@@ -172,6 +173,36 @@ async fn a_proposal_waits_for_a_leader_before_it_is_refused() {
         one.plug_in();
     }
     assert_eq!(soon(proposing.join()).await.expect("no panic"), Ok(vec![Ok(Outcome::Done)]));
+    trio.stop().await;
+}
+
+/// Something that programs before level 3 do not know.
+fn deprecation() -> Request {
+    let mut request = agent();
+    request.command = Command::DeprecateAgent(DeprecateAgent {
+        name: AgentName::new("echo").expect("a name"),
+        version: "1.0.0".parse().expect("a version"),
+        why: Some("use another one".into()),
+    });
+    request
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_follower_sends_an_older_leader_nothing_that_it_would_not_understand() {
+    let trio = Trio::start_knowing(Level(2)).await;
+    soon(applied(&trio.members[0].handle, set(1))).await;
+    let [follower, _] = trio.followers().await;
+    let handle = &trio.members[follower].handle;
+    let refused = || Err(Rejection::LevelTooLow { needed: Level(3) });
+    let answers = soon(handle.propose(vec![set(2), deprecation(), set(3)])).await;
+    assert_eq!(answers, Ok(vec![Ok(Outcome::Done), refused(), Ok(Outcome::Done)]));
+    // A leader that takes what it gets for a stranger's refuses it unread, as an older program does.
+    let mut forward = handle.forward.clone();
+    forward.link = LeaderLink::new(8, MemberId(9), Env::system());
+    let unread = soon(forward.propose(vec![set(4)])).await;
+    assert_eq!(unread, Err(ProposeError::Unknown));
+    let answers = soon(forward.propose(vec![deprecation()])).await;
+    assert_eq!(answers, Ok(vec![refused()]));
     trio.stop().await;
 }
 

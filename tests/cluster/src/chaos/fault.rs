@@ -1,5 +1,7 @@
 //! Faults: each is set up, held for a while and healed, and says what became of it.
 
+use std::ffi::OsString;
+use std::fs;
 use std::time::Duration;
 
 use serde_json::json;
@@ -8,6 +10,9 @@ use super::journal::Outcome;
 use super::rig::{CLIENTS, Rig};
 use crate::net::{Installed, Link};
 use crate::rng::Rng;
+
+/// So long a leader under the load of a few clients takes to write what makes a snapshot due.
+const SNAPSHOT_MAX: Duration = Duration::from_secs(40);
 
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +47,8 @@ pub(crate) enum Fault {
     RollingRestart,
     /// A controller is removed, loses its disk, and joins again as another member.
     Replace,
+    /// A controller is away until the others have no log for it any more: it is sent a snapshot.
+    LeaveBehind,
     /// The leader hands its leadership over.
     TransferLeader,
     /// All links lose, double, slow and reorder what they carry.
@@ -76,6 +83,7 @@ impl Fault {
             Self::StepClock => "step clock",
             Self::RollingRestart => "rolling restart",
             Self::Replace => "replace",
+            Self::LeaveBehind => "leave behind",
             Self::TransferLeader => "transfer leader",
             Self::Flaky => "flaky",
         }
@@ -209,6 +217,7 @@ impl Fault {
                 installed(stopped)
             }
             Self::Replace => replace(rig, rng),
+            Self::LeaveBehind => leave_behind(rig, rng),
             Self::TransferLeader => {
                 let Some(leader) = rig.leader().filter(|_| rig.controllers.len() > 1) else { return Became::Skipped };
                 let other = other_than(leader, rig, rng);
@@ -268,6 +277,30 @@ fn replace(rig: &mut Rig, rng: &mut Rng) -> Became {
     let joined = rig.join(which, through);
     rig.note(&format!("{name} joined again: {joined:?}"));
     installed(joined.is_ok())
+}
+
+/// Kills a controller and starts it again when the leader has taken a snapshot and let go of the log that the other one has not seen.
+fn leave_behind(rig: &mut Rig, rng: &mut Rng) -> Became {
+    let Some(leader) = rig.leader().filter(|_| rig.controllers.len() > 1) else { return Became::Skipped };
+    let other = other_than(leader, rig, rng);
+    let received = |rig: &Rig| rig.controllers[other].text().matches("received a snapshot").count();
+    let (had, before) = (received(rig), newest_snapshot(rig, leader));
+    let killed = rig.controllers[other].kill();
+    let taken = rig.until("the leader has a new snapshot", SNAPSHOT_MAX, |rig| newest_snapshot(rig, leader) > before);
+    // The next look at the log is five seconds later; what is on its way to a dead member is let go of when that has failed.
+    hold(rng, 8_000, 9_000);
+    rig.controllers[other].start();
+    let sent = rig.until("it was sent a snapshot", Duration::from_secs(10), |rig| received(rig) > had);
+    installed(killed && taken.is_ok() && sent.is_ok())
+}
+
+/// The name of the newest snapshot on a controller's disk: names begin with the index.
+fn newest_snapshot(rig: &Rig, which: usize) -> Option<OsString> {
+    let files = fs::read_dir(rig.controllers[which].disk().data().join("raft/snapshots")).ok()?;
+    files
+        .filter_map(|file| Some(file.ok()?.file_name()))
+        .filter(|name| name.as_encoded_bytes().ends_with(b".snap"))
+        .max()
 }
 
 fn installed(yes: bool) -> Became {

@@ -44,6 +44,8 @@ pub struct Layout {
     pub disk_mib: Option<u64>,
     /// Whether syncs and clocks of controllers can be broken.
     pub shim: bool,
+    /// More options of every controller.
+    pub options: &'static [&'static str],
 }
 
 impl Layout {
@@ -56,6 +58,7 @@ impl Layout {
         queue_max: 10_000,
         disk_mib: None,
         shim: false,
+        options: &[],
     };
 }
 
@@ -111,7 +114,8 @@ impl Rig {
             let shim = library.as_ref().filter(|_| is_controller).map(|library| Shim::new(library, orders));
             Ok(Machine::new(Arc::clone(&network), name, role, disk, shim))
         };
-        let always = ["--queue-max-size".to_owned(), layout.queue_max.to_string()].to_vec();
+        let mut always = ["--queue-max-size".to_owned(), layout.queue_max.to_string()].to_vec();
+        always.extend(layout.options.iter().map(|&word| word.to_owned()));
         let controller = Role::Controller { session_ttl: layout.session_ttl, always, join: Vec::new() };
         let worker = Role::Worker { controllers: controllers.to_vec(), places: layout.places };
         let mut rig = Self {

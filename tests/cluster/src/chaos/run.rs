@@ -19,6 +19,7 @@ use super::rig::{CLIENTS, Rig, hosts};
 use super::scenario::Scenario;
 use super::survey::{self, Known, Survey};
 use super::verdict::Verdict;
+use super::words;
 use super::workload::{Client, Shared};
 use crate::machine::Machine;
 use crate::net::Network;
@@ -119,6 +120,10 @@ fn on_host(options: &Options, network: Arc<Network>, folder: &Path) -> Result<Ve
     let surveys = if calm.is_ok() { survey(&rig)? } else { Vec::new() };
     let evidence = Evidence { entries: shared.journal.entries(), deeds: deeds(&read(&rig.effects)), surveys };
     verdict.violations = check(&evidence);
+    let machines = || rig.controllers.iter().chain(&rig.workers);
+    verdict
+        .violations
+        .extend(machines().flat_map(|machine| words::check(machine.name(), &machine.text(), options.scenario)));
     verdict.violations.extend(calm.err().map(|text| Violation { rule: "liveness", text }));
     count(&mut verdict, &evidence);
     verdict.seen.extend([("fenced reports", fenced(&rig)), ("leader changes", leader_changes)]);

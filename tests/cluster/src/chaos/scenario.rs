@@ -18,11 +18,14 @@ pub struct Scenario {
     pub(crate) layout: Layout,
 }
 
-/// Three controllers and two workers.
-const THREE: Layout = Layout { controllers: 3, ..Layout::SMALL };
+/// Three controllers and two workers. Digests of states are compared often: a controller whose digest differs ends.
+const THREE: Layout = Layout { controllers: 3, options: &["--digest-every", "200"], ..Layout::SMALL };
 
 /// As many as one cluster is sized for.
-const FIVE: Layout = Layout { controllers: 5, ..Layout::SMALL };
+const FIVE: Layout = Layout { controllers: 5, ..THREE };
+
+/// Controllers that keep little log for one that is away.
+const FORGETFUL: Layout = Layout { options: &["--digest-every", "200", "--snapshot-log", "48KiB"], ..THREE };
 
 const LOST: &[(&str, u64)] = &[("attempts lost", 1)];
 const FENCED: &[(&str, u64)] = &[("attempts lost", 1), ("fenced reports", 1)];
@@ -55,6 +58,8 @@ pub(crate) const ALL: &[Scenario] = &[
     scenario("clock-steps", Layout { shim: true, ..THREE }, &[Needs::Compiler], &[Fault::StepClock]),
     scenario("rolling-restart", THREE, &[], &[Fault::RollingRestart]),
     scenario("member-replaced", THREE, &[], &[Fault::Replace]),
+    // One fault takes ten seconds and more: as long as the log that makes a snapshot due.
+    Scenario { faults_min: 2, ..scenario("left-behind", FORGETFUL, &[], &[Fault::LeaveBehind]) },
     Scenario {
         seen_min: LED_ANEW,
         ..scenario("five", FIVE, &[], &[Fault::KillTwo, Fault::KillTwo, Fault::TransferLeader, Fault::Replace])
@@ -97,6 +102,11 @@ impl Scenario {
     /// A scenario by its word.
     pub fn named(name: &str) -> Option<&'static Self> {
         ALL.iter().find(|scenario| scenario.name == name)
+    }
+
+    /// Whether a program may end though nobody asked it to: one whose sync failed, one that is no member any more.
+    pub(crate) fn may_end(&self) -> bool {
+        self.faults.iter().any(|fault| matches!(fault, Fault::FailSync | Fault::Replace))
     }
 
     /// What the machine lacks for it; none if it can be run.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use atlas_env::{Connection, Env, Listener, Net, SystemNet};
-use atlas_types::MemberId;
+use atlas_types::{Level, MemberId};
 use futures::future::BoxFuture;
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -38,6 +38,11 @@ pub(super) struct One {
 
 impl Trio {
     pub(super) async fn start() -> Self {
+        Self::start_knowing(Level::CURRENT).await
+    }
+
+    /// Three that say they know this feature level.
+    pub(super) async fn start_knowing(level: Level) -> Self {
         let dir = tempfile::tempdir().expect("temporary directory");
         let mut listeners = Vec::new();
         for id in 1..=3 {
@@ -53,8 +58,15 @@ impl Trio {
         for (member, cable, env, listener) in listeners {
             let data = dir.path().join(member.to_string());
             let (own, group) = (all[&member].clone(), all.clone());
-            let options =
-                Options { member, own, cluster_id: Some(7), members: group, history: false, ..Options::new(data) };
+            let options = Options {
+                member,
+                own,
+                cluster_id: Some(7),
+                members: group,
+                level,
+                history: false,
+                ..Options::new(data)
+            };
             let disk = Box::new(SimDisk::default().driver());
             let (handle, service) = soon(start_on(disk, options, env.clone())).await.expect("starts");
             let incoming = futures::stream::unfold(listener, |listener| async move {
