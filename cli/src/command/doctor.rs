@@ -121,6 +121,13 @@ async fn measured(client: &Client, cluster: &Cluster) -> Result<Vec<Finding>, Fa
         ),
         _ => ok("clocks", "agree"),
     });
+    findings.push(match gauge("atlas_request_forgets_total") {
+        Some(count) if count > 0.0 => {
+            let keys = words::count(count as u64, "idempotency key");
+            warn("keys", format!("{keys} forgotten early: a repeat is a second job; raise --idempotency-keys-max"))
+        }
+        _ => ok("keys", "remembered"),
+    });
     Ok(findings)
 }
 

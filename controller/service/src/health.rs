@@ -1,4 +1,5 @@
-//! What a controller measures of itself from time to time: its disk, its clock, and how long ago it agreed with the others.
+//! What a controller measures of itself from time to time: its disk, its clock, how long ago it agreed with the others, and what it had to
+//! forget.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +13,17 @@ const EVERY: Duration = Duration::from_secs(1);
 pub(crate) async fn watch(shared: Arc<Shared>) {
     let handle = &shared.handle;
     let (disk, doubt, agreement) = (handle.disk(), handle.clock_doubt(), handle.agreement());
+    let mut forgotten = handle.applied().requests_forgotten_early();
     loop {
         let whole = |amount: u64| i64::try_from(amount).unwrap_or(i64::MAX);
         shared.metrics.disk_free.set(whole(disk.borrow().free_bytes));
         shared.metrics.clock_doubt_count.set(i64::from(doubt.borrow().is_some()));
         let agreed = agreement.borrow().seq.0;
-        shared.metrics.digest_lag.set(whole(handle.applied().seq().0.saturating_sub(agreed)));
+        let state = handle.applied();
+        shared.metrics.digest_lag.set(whole(state.seq().0.saturating_sub(agreed)));
+        // A state that came as a snapshot counts anew.
+        let before = std::mem::replace(&mut forgotten, state.requests_forgotten_early());
+        shared.metrics.request_forgets.inc_by(forgotten.saturating_sub(before));
         shared.env.clock.sleep(EVERY).await;
     }
 }

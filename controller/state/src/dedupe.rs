@@ -2,6 +2,9 @@
 //!
 //! There are two classes. What a client named lives as long as was promised to it. What a controller named itself, to ask again
 //! when leadership changes while it waits, lives for as long as anybody can still wait: it must not push the others out.
+//!
+//! A class that is full forgets its oldest rather than refuse the newest, which would lock clients that name their requests out for a
+//! day. What a client loses by that is counted.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -62,6 +65,9 @@ pub(crate) struct Dedupe {
     /// Fingerprint and number: what random keys lead through holds numbers only, which are cheap to copy.
     numbers: Set<(u64, u64)>,
     last: u64,
+    /// What clients named and was forgotten before its time, to make room. For those who look after the cluster: it is in no image,
+    /// and nothing depends on it.
+    forgotten_early: u64,
 }
 
 impl Dedupe {
@@ -89,7 +95,14 @@ impl Dedupe {
         let Some(key) = key(origin) else { return };
         let class = Class::of(&key.request_id, level);
         let max = class.max(config);
-        self.trim_class(class, max.saturating_sub(1));
+        while self.len_of(class) > max.saturating_sub(1) {
+            let oldest = self.oldest(class).map(|(_, oldest)| oldest);
+            let early = |oldest: Arc<Remembered>| {
+                !oldest.key.request_id.is_generated() && at.since(oldest.at) <= config.dedupe_retention
+            };
+            self.forgotten_early += u64::from(oldest.is_some_and(early));
+            self.forget_oldest(class);
+        }
         if max > 0 {
             self.insert(key, origin.body_hash, at, outcome.clone());
         }
@@ -97,10 +110,7 @@ impl Dedupe {
 
     /// Forgets the oldest of what clients named until at most `count` are left.
     pub(crate) fn trim(&mut self, count: u64, level: Level) {
-        self.trim_class(Class::named(level), count);
-    }
-
-    fn trim_class(&mut self, class: Class, count: u64) {
+        let class = Class::named(level);
         while self.len_of(class) > count {
             self.forget_oldest(class);
         }
@@ -117,6 +127,10 @@ impl Dedupe {
                 self.forget_oldest(class);
             }
         }
+    }
+
+    pub(crate) fn forgotten_early(&self) -> u64 {
+        self.forgotten_early
     }
 
     pub(crate) fn len(&self) -> u64 {
@@ -238,4 +252,42 @@ impl Class {
 fn key(origin: &Origin) -> Option<Key> {
     let request_id = origin.request_id.clone()?;
     Some(Key { namespace: origin.namespace.clone(), principal: origin.principal.clone(), request_id })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn a_name_that_makes_room_before_its_time_is_counted() {
+        let config =
+            ClusterConfig { dedupe_max: 2, dedupe_retention: Micros::from_secs(10), ..ClusterConfig::default() };
+        let mut table = Dedupe::default();
+        let mut told = String::new();
+        let mut remember = |name: RequestId, second: u64| {
+            let mut origin = Origin::duty(Namespace::default_namespace());
+            origin.request_id = Some(name);
+            table.remember(&origin, &Outcome::Done, ClusterTime(second * 1_000_000), &config, Level::CURRENT);
+            let (remembered, early) = (table.len(), table.forgotten_early());
+            told += &format!("{second} s: {remembered} remembered, {early} forgotten early\n");
+        };
+        let named = |name: &str| RequestId::new(name).expect("a name");
+        remember(named("a"), 0);
+        remember(named("b"), 1);
+        // There is room for it beside the others.
+        remember(RequestId::generated(1), 2);
+        remember(named("c"), 3);
+        // Its time is over anyway.
+        remember(named("d"), 12);
+        expect![[r#"
+            0 s: 1 remembered, 0 forgotten early
+            1 s: 2 remembered, 0 forgotten early
+            2 s: 3 remembered, 0 forgotten early
+            3 s: 3 remembered, 1 forgotten early
+            12 s: 3 remembered, 1 forgotten early
+        "#]]
+        .assert_eq(&told);
+    }
 }

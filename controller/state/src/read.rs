@@ -53,6 +53,12 @@ impl State {
         self.level
     }
 
+    /// How many names of requests clients were promised to have remembered and this replica forgot before their time, because
+    /// more came than it may keep. Counted from its start or its last snapshot.
+    pub fn requests_forgotten_early(&self) -> u64 {
+        self.dedupe.forgotten_early()
+    }
+
     /// Limits.
     pub fn config(&self) -> &ClusterConfig {
         &self.config

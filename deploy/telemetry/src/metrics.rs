@@ -93,6 +93,8 @@ instruments! {
     subscriber_count: Gauge = "atlas.event.subscriber.count" "{subscriber}";
     /// Event streams that were closed because their reader was too slow.
     subscriber_drops: Counter = "atlas.event.subscriber.drops" "{subscriber}";
+    /// Idempotency keys that were forgotten before their time, because more came than are remembered.
+    request_forgets: Counter = "atlas.request.forgets" "{request}";
     /// Time to answer an HTTP request, by status; streams count until their headers are sent.
     http_request_duration: HistogramBy<ByStatusCode> = "http.server.request.duration" "s";
     /// Bytes of packages and payloads stored as artifacts since the start.

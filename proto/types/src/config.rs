@@ -46,7 +46,7 @@ impl Default for ClusterConfig {
             jobs_active_max: 1_000,
             jobs_total_max: 1_000_000,
             inline_bytes_max: 1 << 30,
-            dedupe_max: 100_000,
+            dedupe_max: 1_000_000,
             dedupe_retention: Micros::from_secs(24 * 3_600),
             jobs_ended_kept: 1_000,
             agents_max: 10_000,

@@ -212,7 +212,7 @@ pub const OPTIONS: &[OptionRow] = &[
         Form::Count,
         "",
         "How many keys are remembered; beyond it the oldest are forgotten early. Unset leaves what the cluster has, at first \
-         100000.",
+         1000000.",
     ),
     row(
         "spawn.depth-max",

@@ -146,7 +146,9 @@ impl Naive {
             Command::GrantLease(command) => self.grant(command.job, &command.node, command.epoch),
             Command::StartJob(command) => {
                 let Some((id, job)) = self.leased(command.job, command.token) else { return false };
-                if job.reason == Reason::Cancelling {
+                // What runs already has to be stopped first, whoever says again that it starts.
+                let started = job.lease.as_ref().is_some_and(|lease| lease.started);
+                if job.reason == Reason::Cancelling && !started {
                     self.end(id, JobStatus::Cancelled);
                 } else if let Some(lease) = &mut job.lease {
                     lease.started = true;
