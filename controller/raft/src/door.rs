@@ -1,10 +1,11 @@
 //! The peer door: what this member offers the others of its group. Mounted by the controller's gRPC server.
 
+mod receive;
+
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use atlas_env::Env;
 use atlas_state::State;
 use atlas_wire::limits::PEER_FRAME_BYTES_MAX;
 use atlas_wire::proto::peer::v1 as wire;
@@ -15,12 +16,13 @@ use prost::Message;
 use tokio::sync::watch;
 use tonic::{Request, Response, Status, Streaming};
 
+pub(crate) use self::receive::Receiver;
+
+use crate::consensus::Types;
 use crate::consensus::message::{
     AppendAnswer, AppendBody, SnapshotAnswer, SnapshotHead, TransferAnswer, TransferBody, VoteAnswer, VoteAsk, decode,
 };
-use crate::consensus::snapshot::{SnapshotFile, Snapshots};
 use crate::consensus::unhurried::Hurry;
-use crate::consensus::{RaftSnapshotMeta, Types};
 use crate::forward;
 use crate::leader::Raft;
 use crate::local::Local;
@@ -31,8 +33,7 @@ use crate::membership::Group;
 pub struct PeerDoor {
     pub(crate) raft: Raft,
     pub(crate) cluster_id: u128,
-    pub(crate) snapshots: Snapshots,
-    pub(crate) env: Env,
+    pub(crate) receiver: Receiver,
     pub(crate) local: Local,
     pub(crate) applied: watch::Receiver<State>,
     pub(crate) group: Group,
@@ -114,13 +115,11 @@ impl PeerService for PeerDoor {
         let head = first.ok_or_else(|| Status::invalid_argument("a snapshot begins with its head"))?;
         self.meant(&head.cluster_id, head.to)?;
         let head: SnapshotHead = decode("a snapshot's head", head.body).map_err(refused)?;
+        let bytes = head.announced();
         let (vote, meta) = head.into_raft().map_err(refused)?;
-        let snapshot = self.receive(&meta, parts).await?;
-        let path = snapshot.path.clone();
-        let raft_snapshot = openraft::Snapshot { meta, snapshot };
-        let answer = self.raft.install_full_snapshot(vote, raft_snapshot).await;
-        // Renamed into place if it was installed; else it is of no use.
-        let _ = self.snapshots.discard(&path);
+        let snapshot = self.receiver.receive(bytes, parts).await?;
+        tracing::info!(last = ?meta.last_log_id, "received a snapshot");
+        let answer = self.raft.install_full_snapshot(vote, openraft::Snapshot { meta, snapshot }).await;
         let answer = answer.map_err(|error| Status::unavailable(error.to_string()))?;
         Ok(Response::new(wire::SnapshotResponse { body: SnapshotAnswer::from(answer).encode_to_vec().into() }))
     }
@@ -167,31 +166,6 @@ impl PeerDoor {
             return Ok(());
         }
         Err(Status::failed_precondition("another member is at this address now"))
-    }
-
-    /// Puts the parts of a snapshot into a file, synced. Raft checks the whole before it is used.
-    async fn receive(
-        &self,
-        meta: &RaftSnapshotMeta,
-        mut parts: Streaming<wire::SnapshotRequest>,
-    ) -> Result<SnapshotFile, Status> {
-        let failed = |error: std::io::Error| Status::unavailable(format!("could not store the snapshot: {error}"));
-        let path = self.snapshots.incoming(self.env.entropy.u64());
-        let mut file = self.snapshots.create(&path).map_err(failed)?;
-        while let Some(part) = parts.message().await? {
-            // Each part is written off the async threads; the file goes there and comes back.
-            let written = self.env.spawn_blocking("snapshot-part", move || {
-                let outcome = file.write_all(&part.chunk);
-                (file, outcome)
-            });
-            let (back, outcome) = written.join().await.map_err(|_| Status::unavailable("stopping"))?;
-            outcome.map_err(failed)?;
-            file = back;
-        }
-        let synced = self.env.spawn_blocking("snapshot-sync", move || file.sync());
-        synced.join().await.map_err(|_| Status::unavailable("stopping"))?.map_err(failed)?;
-        tracing::info!(last = ?meta.last_log_id, "received a snapshot");
-        self.snapshots.arrived(&path).map_err(failed)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::consensus::runtime::with_entropy;
 use crate::consensus::snapshot::Snapshots;
 use crate::consensus::unhurried::Hurry;
 use crate::digests::{Agreement, Checks, DigestKeeper};
-use crate::door::PeerDoor;
+use crate::door::{PeerDoor, Receiver};
 use crate::error::{Leadership, StartError};
 use crate::forward::{Forward, LeaderLink, READERS_MAX, ReadIndexer};
 use crate::handle::Handle;
@@ -189,8 +189,7 @@ impl Running {
         let door = PeerDoor {
             raft: raft.clone(),
             cluster_id,
-            snapshots: snapshots.clone(),
-            env: env.clone(),
+            receiver: Receiver::new(snapshots.clone(), log.space(), env.clone()),
             local: local.clone(),
             applied: applied.clone(),
             group: group.clone(),

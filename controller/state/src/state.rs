@@ -83,6 +83,14 @@ pub enum Halt {
         /// The state's level.
         active: Level,
     },
+    /// The entry was planned on a state that holds entries which this one lacks, though all before it in the log were applied here.
+    #[error("the entry follows entry {expected}, this state has only {seq} of them")]
+    Behind {
+        /// Entries applied where it was planned.
+        expected: Seq,
+        /// Entries applied here.
+        seq: Seq,
+    },
     /// The same number of entries led to another state here than where the entry was planned.
     #[error("this state differs from the leader's after entry {seq}")]
     Diverged {
@@ -127,7 +135,11 @@ impl State {
         if entry.min_reader_level > Level::CURRENT {
             return Err(Halt::LevelUnknown { needed: entry.min_reader_level, known: Level::CURRENT });
         }
-        if entry.parent.seq != self.seq {
+        // Whoever planned it had applied no more than what stands before it in the log, and so has this replica.
+        if entry.parent.seq > self.seq {
+            return Err(Halt::Behind { expected: entry.parent.seq, seq: self.seq });
+        }
+        if entry.parent.seq < self.seq {
             return Ok(Applied::Stale);
         }
         if entry.parent.chain != self.chain {

@@ -25,6 +25,9 @@ pub(crate) trait Machine: Send + Sync + 'static {
     /// A whole state.
     type State: Send + 'static;
 
+    /// Whether each entry must follow the one before, as it does in every log; openraft's storage suite leaves some out.
+    const GAPLESS: bool = true;
+
     /// Applies a committed entry. An error stops the member.
     fn apply(&mut self, id: RaftLogId, proposal: &Proposal) -> io::Result<Reply>;
 
@@ -55,6 +58,7 @@ impl<M: Machine> MachineStore<M> {
     }
 
     fn apply_one(&mut self, id: RaftLogId, payload: EntryPayload<Proposal, u64, Member>) -> io::Result<Reply> {
+        self.check_follows(id)?;
         let reply = match payload {
             EntryPayload::Blank => Reply::Raft,
             EntryPayload::Normal(proposal) => {
@@ -69,6 +73,16 @@ impl<M: Machine> MachineStore<M> {
         };
         self.applied = Some(id);
         Ok(reply)
+    }
+
+    /// To go on behind a hole in the log would make this member differ from the others without a sign.
+    fn check_follows(&self, id: RaftLogId) -> io::Result<()> {
+        if !M::GAPLESS || id.index == self.applied.map_or(0, |applied| applied.index + 1) {
+            return Ok(());
+        }
+        let last = self.applied.map_or_else(|| "nothing".to_owned(), |applied| format!("entry {}", applied.index));
+        let what = format!("entry {} does not follow {last}, which was the last one applied", id.index);
+        Err(io::Error::new(io::ErrorKind::InvalidData, what))
     }
 }
 
@@ -161,7 +175,7 @@ impl RaftSnapshotBuilder<Types> for Builder {
                     tracing::warn!(%error, "a snapshot found no room on the disk, trying again");
                     self.env.clock.sleep(SPACE_RETRY).await;
                 }
-                outcome => return Ok(RaftSnapshot { meta, snapshot: outcome? }),
+                outcome => return outcome.map(|(meta, snapshot)| RaftSnapshot { meta, snapshot }),
             }
         }
     }

@@ -178,11 +178,19 @@ pub(crate) struct SnapshotHead {
     vote: Option<VoteBody>,
     #[prost(message, optional, tag = "2")]
     meta: Option<SnapshotBody>,
+    /// Bytes that follow.
+    #[prost(uint64, optional, tag = "3")]
+    bytes: Option<u64>,
 }
 
 impl SnapshotHead {
-    pub(crate) fn of(vote: RaftVote, meta: &RaftSnapshotMeta) -> Self {
-        Self { vote: Some(vote.into()), meta: Some(meta.into()) }
+    pub(crate) fn of(vote: RaftVote, meta: &RaftSnapshotMeta, bytes: u64) -> Self {
+        Self { vote: Some(vote.into()), meta: Some(meta.into()), bytes: Some(bytes) }
+    }
+
+    /// How many bytes follow, if the sender tells.
+    pub(crate) fn announced(&self) -> Option<u64> {
+        self.bytes
     }
 
     pub(crate) fn into_raft(self) -> Result<(RaftVote, RaftSnapshotMeta), BodyError> {

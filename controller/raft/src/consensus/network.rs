@@ -206,7 +206,7 @@ impl RaftNetworkV2<Types> for Peer {
     ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
         let head = wire::SnapshotHead {
             cluster_id: self.cluster_id.clone().into(),
-            body: message::SnapshotHead::of(vote, &snapshot.meta).encode_to_vec().into(),
+            body: message::SnapshotHead::of(vote, &snapshot.meta, snapshot.snapshot.bytes).encode_to_vec().into(),
             to: self.member,
         };
         let head = wire::SnapshotRequest { head: Some(head), chunk: bytes::Bytes::new() };

@@ -28,6 +28,21 @@ pub(crate) struct SnapshotFile {
     pub(crate) file: Arc<dyn FileReader>,
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
+    /// One that has arrived and is not the current one.
+    _incoming: Option<Arc<Incoming>>,
+}
+
+/// A file that arrives, whole or not. With the last who holds it the file goes, unless it has got another name by then.
+pub(crate) struct Incoming {
+    files: Arc<dyn Files>,
+    pub(super) path: PathBuf,
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        // Not there: it was installed, or never made. If it stays for another reason, the next start removes it.
+        let _ = self.files.remove(&self.path);
+    }
 }
 
 impl fmt::Debug for SnapshotFile {
@@ -36,12 +51,17 @@ impl fmt::Debug for SnapshotFile {
     }
 }
 
+/// A snapshot that is in use, and what it covers.
+pub(crate) type Current = (RaftSnapshotMeta, SnapshotFile);
+
 /// The directory of the snapshots, and the current one.
 #[derive(Clone)]
 pub(crate) struct Snapshots {
     files: Arc<dyn Files>,
     dir: PathBuf,
-    current: Arc<Mutex<Option<(RaftSnapshotMeta, SnapshotFile)>>>,
+    current: Arc<Mutex<Option<Current>>>,
+    /// Held by whoever replaces the current one, which takes syncs; who only looks at it does not wait for them.
+    adopting: Arc<Mutex<()>>,
 }
 
 impl Snapshots {
@@ -69,43 +89,38 @@ impl Snapshots {
         }
         // Left over when a crash came between two steps of replacing one.
         found.iter().try_for_each(|path| files.remove(path))?;
-        Ok(Self { files, dir, current: Arc::new(Mutex::new(current)) })
+        Ok(Self { files, dir, current: Arc::new(Mutex::new(current)), adopting: Arc::default() })
     }
 
     /// The newest snapshot.
-    pub(crate) fn current(&self) -> Option<(RaftSnapshotMeta, SnapshotFile)> {
+    pub(crate) fn current(&self) -> Option<Current> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Where a snapshot that arrives is put until it is whole.
-    pub(crate) fn incoming(&self, name: u64) -> PathBuf {
-        self.dir.join(format!("incoming-{name:016x}.tmp"))
+    /// Begins a file that arrives, under a name of its own.
+    pub(crate) fn begin(&self, name: u64) -> io::Result<(Incoming, Box<dyn FileWriter>)> {
+        let path = self.dir.join(format!("incoming-{name:016x}.tmp"));
+        let incoming = Incoming { files: Arc::clone(&self.files), path };
+        let file = self.files.create(&incoming.path)?;
+        Ok((incoming, file))
     }
 
-    /// Begins a file that arrives.
-    pub(crate) fn create(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
-        self.files.create(path)
+    /// Opens a file that has arrived whole.
+    pub(crate) fn arrived(&self, incoming: Incoming) -> io::Result<SnapshotFile> {
+        let file = SnapshotFile::open(self.files.as_ref(), &incoming.path)?;
+        Ok(SnapshotFile { _incoming: Some(Arc::new(incoming)), ..file })
     }
 
-    /// Opens a file that has arrived.
-    pub(crate) fn arrived(&self, path: &Path) -> io::Result<SnapshotFile> {
-        SnapshotFile::open(self.files.as_ref(), path)
-    }
-
-    /// Removes what arrived and is of no use.
-    pub(crate) fn discard(&self, path: &Path) -> io::Result<()> {
-        self.files.remove(path)
-    }
-
-    /// Writes a snapshot and makes it the current one. What could not be written whole takes no room.
-    pub(crate) fn write(&self, meta: &RaftSnapshotMeta, source: &Source) -> io::Result<SnapshotFile> {
+    /// Writes a snapshot and makes it the current one, unless a newer one has become that meanwhile; the current one is returned.
+    /// What could not be written whole takes no room.
+    pub(crate) fn write(&self, meta: &RaftSnapshotMeta, source: &Source) -> io::Result<Current> {
         let temporary = self.dir.join("new.tmp");
         // The reason is the first failure, not what became of the rest.
         self.write_whole(&temporary, meta, source).inspect_err(|_| drop(self.files.remove(&temporary)))?;
         self.adopt(meta, &temporary)
     }
 
-    fn write_whole(&self, temporary: &Path, meta: &RaftSnapshotMeta, source: &Source) -> io::Result<()> {
+    pub(super) fn write_whole(&self, temporary: &Path, meta: &RaftSnapshotMeta, source: &Source) -> io::Result<()> {
         let file = self.files.create(temporary)?;
         let mut out = Summed { inner: BufWriter::with_capacity(BUFFER_BYTES, file), crc: 0, bytes: 0 };
         let header = SnapshotBody::from(meta).encode_to_vec();
@@ -120,21 +135,27 @@ impl Snapshots {
         out.inner.into_inner().map_err(io::IntoInnerError::into_error)?.sync()
     }
 
-    /// Makes the whole and synced file at `temporary` the current snapshot.
-    pub(crate) fn adopt(&self, meta: &RaftSnapshotMeta, temporary: &Path) -> io::Result<SnapshotFile> {
+    /// Makes the whole and synced file at `temporary` the current snapshot, unless the current one reaches further: a snapshot may be
+    /// installed while an older one is being built, and then the log begins behind the newer. Returns the current one.
+    pub(crate) fn adopt(&self, meta: &RaftSnapshotMeta, temporary: &Path) -> io::Result<Current> {
+        let _adopting = self.adopting.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.current();
+        if let Some((current, file)) = &before
+            && current.last_log_id > meta.last_log_id
+        {
+            self.files.remove(temporary)?;
+            return Ok((current.clone(), file.clone()));
+        }
         let (term, index) = meta.last_log_id.map_or((0, 0), |id| (id.leader_id.term, id.index));
         let path = self.dir.join(format!("{index:016x}-{term:016x}.snap"));
         self.files.rename(temporary, &path)?;
         self.files.sync_dir(&self.dir)?;
-        let file = SnapshotFile::open(self.files.as_ref(), &path)?;
-        let before = {
-            let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-            current.replace((meta.clone(), file.clone()))
-        };
+        let adopted = (meta.clone(), SnapshotFile::open(self.files.as_ref(), &path)?);
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(adopted.clone());
         if let Some((_, before)) = before.filter(|(_, before)| before.path != path) {
             self.files.remove(&before.path)?;
         }
-        Ok(file)
+        Ok(adopted)
     }
 }
 
@@ -143,7 +164,7 @@ impl SnapshotFile {
     pub(crate) fn open(files: &dyn Files, path: &Path) -> io::Result<Self> {
         let file = files.open(path)?;
         let bytes = file.size();
-        Ok(Self { file, path: path.to_owned(), bytes })
+        Ok(Self { file, path: path.to_owned(), bytes, _incoming: None })
     }
 
     /// Reads the snapshot: checks all of it, then gives its body to `restore`.

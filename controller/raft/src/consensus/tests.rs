@@ -1,27 +1,31 @@
-//! openraft's own storage suite, on the simulated disk and on files.
+//! openraft's own storage suite, on the simulated disk and on files; snapshots that cross, entries that are missing.
 
 use std::io::{self, Read};
 
 use atlas_env::Env;
 use atlas_types::EventSeq;
-use openraft::StorageError;
+use futures::stream;
+use openraft::storage::RaftStateMachine;
 use openraft::testing::log::{StoreBuilder, Suite};
+use openraft::{EntryPayload, RaftSnapshotBuilder, StorageError};
 use tempfile::TempDir;
 use tokio::sync::watch;
 
 use super::log_store::LogStore;
 use super::machine::{Machine, MachineStore};
-use super::snapshot::{Snapshots, Source};
-use super::{Proposal, RaftLogId, Reply, Types};
+use super::snapshot::{SnapshotFile, Snapshots, Source};
+use super::{Proposal, RaftEntry, RaftLogId, RaftSnapshotMeta, Reply, Types, body};
 use crate::log::sim::SimDisk;
-use crate::log::{Driver, FileDriver, Limits, Log};
+use crate::log::{self, Driver, FileDriver, Limits, Log};
 
-/// Counts what it applies.
+/// Counts what it applies. The suite applies entries with gaps between them.
 #[derive(Default)]
-struct Counter(u64);
+struct Counter<const GAPLESS: bool = false>(u64);
 
-impl Machine for Counter {
+impl<const GAPLESS: bool> Machine for Counter<GAPLESS> {
     type State = u64;
+
+    const GAPLESS: bool = GAPLESS;
 
     fn apply(&mut self, _id: RaftLogId, _proposal: &Proposal) -> io::Result<Reply> {
         self.0 += 1;
@@ -30,7 +34,7 @@ impl Machine for Counter {
 
     fn snapshot(&self) -> (Source, EventSeq) {
         let count = self.0;
-        (Box::new(move |out| out.write_all(&count.to_le_bytes())), EventSeq(0))
+        (Box::new(move |out| out.write_all(&count.to_le_bytes())), EventSeq(count))
     }
 
     fn read(body: &mut dyn Read) -> io::Result<u64> {
@@ -84,4 +88,79 @@ async fn the_storage_suite_passes_on_files_with_the_writer_thread() {
 #[tokio::test]
 async fn the_storage_suite_passes_on_files_of_a_follower() {
     Suite::test_all(Stores { on_files: true, inline: false, member: 1 }).await.expect("conforms");
+}
+
+fn log_id(index: u64) -> RaftLogId {
+    body::raft_log_id(log::LogId { term: 1, node: 1, index })
+}
+
+fn meta(index: u64) -> RaftSnapshotMeta {
+    RaftSnapshotMeta { last_log_id: Some(log_id(index)), ..RaftSnapshotMeta::default() }
+}
+
+fn snapshots(dir: &TempDir) -> Snapshots {
+    Snapshots::open(Env::system().files, dir.path().join("snapshots")).expect("writable")
+}
+
+/// A snapshot file of a state, as one that has just arrived.
+fn arrived(snapshots: &Snapshots, index: u64, count: u64) -> SnapshotFile {
+    let (incoming, _) = snapshots.begin(index).expect("writable");
+    let source: Source = Box::new(move |out| out.write_all(&count.to_le_bytes()));
+    snapshots.write_whole(&incoming.path, &meta(index), &source).expect("written");
+    snapshots.arrived(incoming).expect("there")
+}
+
+/// Names of the files in the directory of the snapshots.
+fn names(dir: &TempDir) -> Vec<String> {
+    let paths = Env::system().files.list(&dir.path().join("snapshots")).expect("listable");
+    paths.iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect()
+}
+
+const AT_20: &str = "0000000000000014-0000000000000001.snap";
+
+#[test]
+fn a_snapshot_never_replaces_a_newer_one() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let snapshots = snapshots(&dir);
+    let newer = arrived(&snapshots, 20, 20);
+    snapshots.adopt(&meta(20), &newer.path).expect("adopted");
+    let older: Source = Box::new(|out| out.write_all(&10_u64.to_le_bytes()));
+    let (found, _) = snapshots.write(&meta(10), &older).expect("written");
+    assert_eq!(found, meta(20), "whoever wrote the older one is given the newer one");
+    assert_eq!(snapshots.current().map(|(meta, _)| meta), Some(meta(20)));
+    assert_eq!(names(&dir), [AT_20]);
+}
+
+#[tokio::test]
+async fn a_snapshot_that_is_installed_while_another_is_built_stays() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let snapshots = snapshots(&dir);
+    let (synced, history) = watch::channel(EventSeq(0));
+    let mut store = MachineStore::new(Counter::<false>(10), snapshots.clone(), history, Env::system());
+    let mut builder = store.get_snapshot_builder().await;
+    let building = builder.build_snapshot();
+    let installing = async {
+        store.install_snapshot(&meta(20), arrived(&snapshots, 20, 20)).await.expect("installed");
+        synced.send_replace(EventSeq(20));
+    };
+    let (built, ()) = tokio::join!(building, installing);
+    assert_eq!(built.expect("built").meta, meta(20));
+    assert_eq!(names(&dir), [AT_20]);
+}
+
+#[tokio::test]
+async fn a_missing_entry_stops_the_member() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let (_, history) = watch::channel(EventSeq(u64::MAX));
+    let mut store = MachineStore::new(Counter::<true>(0), snapshots(&dir), history, Env::system());
+    let entries = |indexes: [u64; 2]| {
+        stream::iter(indexes.map(|index| {
+            let payload = EntryPayload::Normal(Proposal::new(Vec::new()));
+            Ok((RaftEntry { log_id: log_id(index), payload }, None))
+        }))
+    };
+    store.apply(entries([0, 1])).await.expect("applied");
+    let error = store.apply(entries([2, 4])).await.expect_err("entry 3 is missing");
+    assert_eq!(error.to_string(), "entry 4 does not follow entry 2, which was the last one applied");
+    assert_eq!(store.applied_state().await.expect("known").0, Some(log_id(2)));
 }

@@ -32,6 +32,16 @@ fn an_entry_planned_on_another_state_changes_nothing() {
 }
 
 #[test]
+fn a_replica_that_lacks_an_entry_stops() {
+    let mut state = State::new(1);
+    let mut ahead = entry(&state);
+    ahead.parent.seq = state.seq().next();
+    let before = state.to_image();
+    assert_eq!(state.apply_entry(&ahead), Err(Halt::Behind { expected: state.seq().next(), seq: state.seq() }));
+    assert_eq!(state.to_image(), before);
+}
+
+#[test]
 fn a_replica_that_differs_stops() {
     let mut state = State::new(1);
     let mut other = entry(&state);

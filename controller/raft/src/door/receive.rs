@@ -1,0 +1,141 @@
+//! A snapshot that another member sends: its parts become a file, which is gone unless it is installed.
+
+use std::io;
+use std::sync::Arc;
+
+use atlas_env::Env;
+use atlas_wire::proto::peer::v1 as wire;
+use futures::{Stream, StreamExt};
+use tokio::sync::watch;
+use tonic::Status;
+
+use crate::consensus::snapshot::{SnapshotFile, Snapshots};
+use crate::log::Space;
+
+/// Takes in snapshots, one at a time. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Receiver {
+    snapshots: Snapshots,
+    space: Arc<dyn Space>,
+    /// Counts those that have begun: the latest is from the member that leads, and takes the place of any other.
+    begun: Arc<watch::Sender<u64>>,
+    env: Env,
+}
+
+impl Receiver {
+    /// A receiver into the directory of `snapshots`, which is on the disk of `space`.
+    pub(crate) fn new(snapshots: Snapshots, space: Arc<dyn Space>, env: Env) -> Self {
+        Self { snapshots, space, begun: Arc::new(watch::Sender::new(0)), env }
+    }
+
+    /// Puts the parts of a snapshot into a file, synced. Raft checks the whole before it is used. `bytes` is how long it says to be, if
+    /// the sender told: without room for it nothing is written.
+    pub(super) async fn receive<S>(&self, bytes: Option<u64>, mut parts: S) -> Result<SnapshotFile, Status>
+    where
+        S: Stream<Item = Result<wire::SnapshotRequest, Status>> + Unpin,
+    {
+        let failed = |error: io::Error| Status::unavailable(format!("could not store the snapshot: {error}"));
+        self.begun.send_modify(|begun| *begun += 1);
+        let mut later = self.begun.subscribe();
+        if let (Some(bytes), Ok(free)) = (bytes, self.space.free_bytes())
+            && free < bytes
+        {
+            return Err(failed(io::ErrorKind::StorageFull.into()));
+        }
+        let (incoming, mut file) = self.snapshots.begin(self.env.entropy.u64()).map_err(failed)?;
+        loop {
+            let part = tokio::select! {
+                biased;
+                _ = later.changed() => return Err(Status::aborted("another snapshot is being sent")),
+                part = parts.next() => part,
+            };
+            let Some(part) = part.transpose()? else { break };
+            // Each part is written off the async threads; the file goes there and comes back.
+            let written = self.env.spawn_blocking("snapshot-part", move || {
+                let outcome = file.write_all(&part.chunk);
+                (file, outcome)
+            });
+            let (back, outcome) = written.join().await.map_err(|_| Status::unavailable("stopping"))?;
+            outcome.map_err(failed)?;
+            file = back;
+        }
+        let synced = self.env.spawn_blocking("snapshot-sync", move || file.sync());
+        synced.join().await.map_err(|_| Status::unavailable("stopping"))?.map_err(failed)?;
+        self.snapshots.arrived(incoming).map_err(failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::{FutureExt, stream};
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::log::sim::SimDisk;
+
+    fn receiver(dir: &TempDir, disk: &SimDisk) -> Receiver {
+        let env = Env::system();
+        let snapshots = Snapshots::open(env.files.clone(), dir.path().join("snapshots")).expect("writable");
+        Receiver::new(snapshots, Arc::new(disk.clone()), env)
+    }
+
+    fn files(dir: &TempDir) -> usize {
+        Env::system().files.list(&dir.path().join("snapshots")).expect("listable").len()
+    }
+
+    fn part(bytes: &'static [u8]) -> Result<wire::SnapshotRequest, Status> {
+        Ok(wire::SnapshotRequest { head: None, chunk: bytes::Bytes::from_static(bytes) })
+    }
+
+    #[tokio::test]
+    async fn what_does_not_arrive_whole_takes_no_room() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let receiver = receiver(&dir, &SimDisk::default());
+        let broken = stream::iter([part(b"half"), Err(Status::cancelled("the leader was deposed"))]);
+        assert!(receiver.receive(None, broken).await.is_err());
+        assert_eq!(files(&dir), 0);
+    }
+
+    #[tokio::test]
+    async fn what_nobody_receives_any_more_takes_no_room() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let receiver = receiver(&dir, &SimDisk::default());
+        let endless = stream::iter([part(b"half")]).chain(stream::pending());
+        let mut receiving = Box::pin(receiver.receive(None, endless));
+        assert!(receiving.as_mut().now_or_never().is_none());
+        assert_eq!(files(&dir), 1);
+        drop(receiving);
+        assert_eq!(files(&dir), 0);
+    }
+
+    #[tokio::test]
+    async fn what_is_not_installed_takes_no_room() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let receiver = receiver(&dir, &SimDisk::default());
+        let whole = receiver.receive(Some(4), stream::iter([part(b"wh"), part(b"ole")])).await.expect("received");
+        assert_eq!((files(&dir), whole.bytes), (1, 5));
+        drop(whole);
+        assert_eq!(files(&dir), 0);
+    }
+
+    #[tokio::test]
+    async fn a_later_snapshot_takes_the_place_of_an_earlier_one() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let receiver = receiver(&dir, &SimDisk::default());
+        let earlier = receiver.receive(None, stream::pending());
+        let later = receiver.receive(None, stream::iter([part(b"whole")]));
+        let (earlier, later) = tokio::join!(earlier, later);
+        assert_eq!(earlier.expect_err("it gave way").code(), tonic::Code::Aborted);
+        assert_eq!(later.expect("received").bytes, 5);
+    }
+
+    #[tokio::test]
+    async fn without_room_for_all_of_it_nothing_is_written() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let disk = SimDisk::default();
+        disk.set_capacity(Some(4));
+        let receiver = receiver(&dir, &disk);
+        assert!(receiver.receive(Some(5), stream::pending()).await.is_err());
+        assert_eq!(files(&dir), 0);
+    }
+}
