@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use atlas_env::{Env, FileReader};
+use atlas_env::{Env, FileReader, is_full};
 use atlas_types::{Digest, ErrorKind};
 use bytes::Bytes;
 use futures::StreamExt;
@@ -88,9 +88,7 @@ impl ArtifactError {
             Self::Missing(_) | Self::Damaged(_) => ErrorKind::Gone,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::Away { .. } | Self::TooFew { .. } => ErrorKind::Unavailable,
-            Self::Io { source, .. } | Self::Directory { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
-                ErrorKind::NoSpace
-            }
+            Self::Io { source, .. } | Self::Directory { source, .. } if is_full(source) => ErrorKind::NoSpace,
             Self::Io { .. } | Self::Directory { .. } | Self::Stopped => ErrorKind::Internal,
         }
     }

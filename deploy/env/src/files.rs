@@ -55,6 +55,11 @@ pub trait Files: Send + Sync + 'static {
     fn size(&self, path: &Path) -> io::Result<Option<u64>>;
 }
 
+/// Whether there was no room for what was to be written: on the disk, or in the quota of whom the process runs as. It may come back.
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 /// The machine's file system.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemFiles;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 pub use clock::{Clock, SystemClock};
 pub use entropy::{Entropy, SystemEntropy};
-pub use files::{FileReader, FileWriter, Files, SystemFiles};
+pub use files::{FileReader, FileWriter, Files, SystemFiles, is_full};
 pub use memory::{huge_pages_as_the_system_does, no_huge_pages};
 pub use net::{Connection, Listener, Net, SystemNet};
 pub use tasks::{Task, TaskEnd, Threads};

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_env::Env;
+use atlas_env::{Env, is_full};
 use atlas_types::EventSeq;
 use futures::{Stream, StreamExt};
 use openraft::storage::{EntryResponder, RaftStateMachine};
@@ -171,7 +171,7 @@ impl RaftSnapshotBuilder<Types> for Builder {
             let outcome = writing.join().await.map_err(|_| io::Error::other("writing the snapshot panicked"))?;
             match outcome {
                 // Nothing is lost by waiting: the log is kept meanwhile.
-                Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                Err(error) if is_full(&error) => {
                     tracing::warn!(%error, "a snapshot found no room on the disk, trying again");
                     self.env.clock.sleep(SPACE_RETRY).await;
                 }

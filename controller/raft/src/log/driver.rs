@@ -37,7 +37,7 @@ pub trait Driver: Send + 'static {
     fn open(&mut self, sequence: u64) -> io::Result<Arc<dyn Segment>>;
 
     /// Makes a segment of at least `least` bytes, better `usual`, which holds zeros or what a retired segment held. Its name is
-    /// durable on return. With [`io::ErrorKind::StorageFull`] nothing was made, and it may be tried again.
+    /// durable on return. If there is no room nothing was made, and it may be tried again.
     fn create(&mut self, sequence: u64, least: u64, usual: u64) -> io::Result<Arc<dyn Segment>>;
 
     /// Takes a segment away, maybe to be used again. Readers that still have it open may read other data from now on.

@@ -29,6 +29,8 @@ struct DiskState {
     drawn: u64,
     /// Bytes that segments and ballast may take; none is without end.
     capacity: Option<u64>,
+    /// Whether it is a quota that ends, not the disk.
+    quota: bool,
     ballast: u64,
 }
 
@@ -36,6 +38,10 @@ impl DiskState {
     fn free(&self) -> u64 {
         let taken: u64 = self.segments.values().map(|contents| contents.durable.len() as u64).sum();
         self.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(taken + self.ballast))
+    }
+
+    fn full(&self) -> io::Error {
+        if self.quota { io::ErrorKind::QuotaExceeded.into() } else { io::ErrorKind::StorageFull.into() }
     }
 }
 
@@ -108,7 +114,14 @@ impl SimDisk {
 
     /// Gives the disk so many bytes for segments and ballast, fewer or more than before; none is without end.
     pub fn set_capacity(&self, bytes: Option<u64>) {
-        self.state().capacity = bytes;
+        let mut state = self.state();
+        (state.capacity, state.quota) = (bytes, false);
+    }
+
+    /// The same by a quota.
+    pub fn set_quota(&self, bytes: Option<u64>) {
+        let mut state = self.state();
+        (state.capacity, state.quota) = (bytes, true);
     }
 
     /// How many syncs were asked for.
@@ -183,7 +196,7 @@ impl Driver for SimDriver {
     fn create(&mut self, sequence: u64, _least: u64, usual: u64) -> io::Result<Arc<dyn Segment>> {
         let mut state = self.state()?;
         if state.free() < usual {
-            return Err(io::ErrorKind::StorageFull.into());
+            return Err(state.full());
         }
         let durable = vec![0; usize::try_from(usual).unwrap_or(usize::MAX)];
         state.segments.insert(sequence, Contents { durable, pending: Vec::new() });
@@ -225,7 +238,7 @@ impl Space for SimDisk {
         let mut state = self.state();
         state.ballast = 0;
         if state.free() < bytes {
-            return Err(io::ErrorKind::StorageFull.into());
+            return Err(state.full());
         }
         state.ballast = bytes;
         Ok(())

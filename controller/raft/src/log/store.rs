@@ -112,7 +112,6 @@ struct View {
     done: Vec<Done>,
     /// True when the commit mark is newer than the last staged one.
     committed_moved: bool,
-    appended_bytes: u64,
     poison: Option<String>,
     /// True while what is staged waits for room on the disk.
     full: bool,
@@ -142,7 +141,6 @@ impl Log {
             stage: Vec::new(),
             done: Vec::new(),
             committed_moved: false,
-            appended_bytes: 0,
             poison: None,
             full: false,
             closed: false,
@@ -227,7 +225,6 @@ impl Log {
             if !view.index.push(id, data.clone(), None) {
                 return Err(LogError::OutOfOrder { index: id.index, next });
             }
-            view.appended_bytes += data.len() as u64;
             view.stage.push(Record::Entry { id, data });
         }
         view.done.push(done);
@@ -243,19 +240,7 @@ impl Log {
 
     /// Saves the vote; durable when this returns.
     pub fn save_vote(&self, vote: Vote) -> Result<(), LogError> {
-        let mut writer = self.shared.writer();
-        match self.shared.flush(&mut writer) {
-            // Entries that wait for room do not hold up a vote, which has room of its own in the segment.
-            Ok(()) | Err(LogError::NoSpace { .. }) => {}
-            Err(error) => return Err(error),
-        }
-        self.shared.view().marks.vote = Some(vote);
-        loop {
-            match self.shared.write(&mut writer, &[Record::Vote(vote)]) {
-                (_, Err(LogError::NoSpace { file })) => writer = self.shared.wait_for_space(writer, file)?,
-                (_, outcome) => return self.shared.settle(outcome),
-            }
-        }
+        self.mark(Record::Vote(vote), |view| view.marks.vote = Some(vote))
     }
 
     /// The saved vote.
@@ -279,18 +264,18 @@ impl Log {
 
     /// Drops the entries from `next` on; durable when this returns.
     pub fn truncate(&self, next: u64) -> Result<(), LogError> {
-        self.change(|view| {
+        self.mark(Record::Truncate(next), |view| {
             view.index.truncate(next);
-            view.stage.push(Record::Truncate(next));
+            view.unstage(|index| index >= next);
         })
     }
 
     /// Drops the entries up to `id` and the segments that hold no others; durable when this returns.
     pub fn purge(&self, id: LogId) -> Result<(), LogError> {
-        self.change(|view| {
+        self.mark(Record::Purge(id), |view| {
             view.index.purge(id);
             view.marks.purged = view.index.purged();
-            view.stage.push(Record::Purge(id));
+            view.unstage(|index| index <= id.index);
         })?;
         let mut writer = self.shared.writer();
         for sequence in writer.core.retire() {
@@ -305,11 +290,6 @@ impl Log {
     pub fn bounds(&self) -> (Option<LogId>, Option<LogId>) {
         let view = self.shared.view();
         (view.index.purged(), view.index.last())
-    }
-
-    /// Bytes of entries appended since the log was opened.
-    pub fn appended_bytes(&self) -> u64 {
-        self.shared.view().appended_bytes
     }
 
     /// Bytes on disk of the entries from `index` on.
@@ -435,13 +415,22 @@ impl Log {
         Err(LogError::Damaged { file, offset, what: "an entry does not read back" })
     }
 
-    /// Stages a change behind all that is staged, with nothing being written meanwhile, and makes it durable.
-    fn change(&self, change: impl FnOnce(&mut View)) -> Result<(), LogError> {
-        let mut writer = self.shared.flushed(self.shared.writer())?;
+    /// Makes a change and its record durable, behind all that is staged. Entries that wait for room on the disk do not hold it up: the
+    /// record goes before those that `change` leaves staged, into room that entries leave free, and says nothing of them.
+    fn mark(&self, record: Record, change: impl FnOnce(&mut View)) -> Result<(), LogError> {
+        let mut writer = self.shared.writer();
+        self.shared.flush_what_fits(&mut writer)?;
         change(&mut self.shared.view());
-        writer = self.shared.flushed(writer)?;
-        drop(writer);
-        Ok(())
+        let records = [record];
+        loop {
+            match self.shared.write(&mut writer, &records) {
+                (_, Err(LogError::NoSpace { file })) => writer = self.shared.wait_for_space(writer, file)?,
+                (_, outcome) => {
+                    self.shared.settle(outcome)?;
+                    return self.shared.flush_what_fits(&mut writer);
+                }
+            }
+        }
     }
 }
 
@@ -465,6 +454,11 @@ impl Shared {
 }
 
 impl View {
+    /// Forgets the entries that were staged and are gone before they found room. Their callers are told with the next flush.
+    fn unstage(&mut self, gone: impl Fn(u64) -> bool) {
+        self.stage.retain(|record| !matches!(record, Record::Entry { id, .. } if gone(id.index)));
+    }
+
     fn check(&self) -> Result<(), LogError> {
         match &self.poison {
             Some(reason) => Err(LogError::Poisoned { reason: reason.clone() }),

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use atlas_env::{Clock, Env};
@@ -121,45 +121,138 @@ fn eventually(what: &str, reached: impl Fn() -> bool) {
     panic!("not in time: {what}");
 }
 
-#[test]
-fn on_a_full_disk_entries_wait_and_votes_do_not() {
-    for inline in [true, false] {
+/// A log on a disk that has just become full. Its last entry waits for room.
+struct Full {
+    disk: SimDisk,
+    log: Log,
+    /// In the order in which they were.
+    acknowledged: Arc<Mutex<Vec<u64>>>,
+    next: u64,
+}
+
+impl Full {
+    fn new(inline: bool) -> Self {
         let disk = SimDisk::default();
         let log = open_roomy(&disk).expect("opens");
         log.set_inline(inline);
         append_now(&log, 0);
         disk.set_capacity(Some(0));
-        let acknowledged = Arc::new(Mutex::new(Vec::new()));
-        let mut next_index = 1;
-        while !log.waits_for_space() {
-            let theirs = Arc::clone(&acknowledged);
-            let index = next_index;
-            let done = Box::new(move |result: Result<(), LogError>| {
-                result.expect("a full disk is no failure");
-                theirs.lock().expect("not poisoned").push(index);
-            });
-            log.append([(id(1, index), body(1, index))], done).expect("appended");
-            next_index += 1;
-            assert!(next_index < 2_000, "the disk never fills");
+        let mut full = Self { disk, log, acknowledged: Arc::default(), next: 1 };
+        while !full.log.waits_for_space() {
+            let index = full.append(1);
+            assert!(index < 2_000, "the disk never fills");
             // The writer's thread may come to it late.
-            let done = || acknowledged.lock().expect("not poisoned").last() == Some(&index);
-            eventually("it is written, or waits for room", || done() || log.waits_for_space());
+            let done = || full.acknowledged().last() == Some(&index);
+            eventually("it is written, or waits for room", || done() || full.log.waits_for_space());
         }
-        assert!(acknowledged.lock().expect("not poisoned").len() < next_index as usize - 1);
-        assert_eq!(indexes(&log), (0..next_index).collect::<Vec<_>>(), "what waits is readable");
-        let vote = Vote { term: 2, node: 1, committed: false };
-        log.save_vote(vote).expect("a vote has room of its own");
-        assert_eq!(log.poison(), None);
-
-        disk.set_capacity(None);
-        let all = (1..next_index).collect::<Vec<_>>();
-        eventually("all is acknowledged", || *acknowledged.lock().expect("not poisoned") == all);
-        assert!(!log.waits_for_space());
-        disk.crash(7);
-        drop(log);
-        let log = open_roomy(&disk).expect("opens");
-        assert_eq!((indexes(&log), log.vote()), ((0..next_index).collect(), Some(vote)));
+        assert!(full.acknowledged().len() < full.next as usize - 1);
+        full
     }
+
+    /// Appends the next entry and returns its index.
+    fn append(&mut self, term: u64) -> u64 {
+        let (index, theirs) = (self.next, Arc::clone(&self.acknowledged));
+        let done = Box::new(move |result: Result<(), LogError>| {
+            result.expect("a full disk is no failure");
+            theirs.lock().expect("not poisoned").push(index);
+        });
+        self.log.append([(id(term, index), body(term, index))], done).expect("appended");
+        self.next += 1;
+        index
+    }
+
+    fn acknowledged(&self) -> Vec<u64> {
+        self.acknowledged.lock().expect("not poisoned").clone()
+    }
+
+    /// Does what must not wait for room, on a thread that this one does not wait for.
+    fn at_once(&self, what: &str, work: impl FnOnce(&Log) -> Result<(), LogError> + Send + 'static) {
+        let (log, (tell, told)) = (self.log.clone(), mpsc::channel());
+        let begun = Env::system().thread("log-test", move || drop(tell.send(work(&log))));
+        drop(begun.expect("a thread"));
+        let outcome = told.recv_timeout(Duration::from_secs(10));
+        outcome.unwrap_or_else(|_| panic!("{what} waits for room")).expect("a full disk is no failure");
+        assert_eq!(self.log.poison(), None);
+    }
+
+    /// Makes room, waits until `index` is durable, and opens what a crash leaves.
+    fn after_a_crash(self, index: u64) -> Log {
+        self.disk.set_capacity(None);
+        eventually("all is acknowledged", || self.acknowledged().last() == Some(&index));
+        assert!(!self.log.waits_for_space());
+        self.disk.crash(7);
+        drop(self.log);
+        open_roomy(&self.disk).expect("opens")
+    }
+}
+
+#[test]
+fn on_a_full_disk_entries_wait_and_votes_do_not() {
+    for inline in [true, false] {
+        let full = Full::new(inline);
+        assert_eq!(indexes(&full.log), (0..full.next).collect::<Vec<_>>(), "what waits is readable");
+        let vote = Vote { term: 2, node: 1, committed: false };
+        full.at_once("a vote", move |log| log.save_vote(vote));
+        let (acknowledged, next) = (Arc::clone(&full.acknowledged), full.next);
+        let log = full.after_a_crash(next - 1);
+        assert_eq!(*acknowledged.lock().expect("not poisoned"), (1..next).collect::<Vec<_>>());
+        assert_eq!((indexes(&log), log.vote()), ((0..next).collect(), Some(vote)));
+    }
+}
+
+#[test]
+fn on_a_full_disk_truncating_does_not_wait() {
+    // The cut is behind the first entry that waits, at it, or before it.
+    for (inline, kept) in [(true, 1_i64), (true, 0), (true, -3), (false, 1), (false, 0), (false, -3)] {
+        let mut full = Full::new(inline);
+        full.append(1);
+        let last = full.append(1);
+        let next = (last - 2).checked_add_signed(kept).expect("there are more");
+        full.at_once("a truncation", move |log| log.truncate(next));
+        assert_eq!(indexes(&full.log), (0..next).collect::<Vec<_>>());
+        assert_eq!(full.log.waits_for_space(), kept > 0, "only what is left waits");
+        full.next = next;
+        let index = full.append(2);
+        assert_eq!(index, next);
+        let log = full.after_a_crash(index);
+        assert_eq!(indexes(&log), (0..=next).collect::<Vec<_>>());
+        assert_eq!(log.bounds().1, Some(id(2, next)));
+    }
+}
+
+#[test]
+fn on_a_full_disk_purging_does_not_wait() {
+    // Up to an entry that is durable, that waits, or that a snapshot has and the log has not.
+    for (inline, ahead) in [(true, -3_i64), (true, 1), (true, 9), (false, -3), (false, 1), (false, 9)] {
+        let mut full = Full::new(inline);
+        full.append(1);
+        let last = full.append(1);
+        let upto = (last - 2).checked_add_signed(ahead).expect("there are more");
+        full.at_once("a purge", move |log| log.purge(id(1, upto)));
+        full.next = full.next.max(upto + 1);
+        let left = (upto + 1..full.next).collect::<Vec<_>>();
+        assert_eq!(indexes(&full.log), left);
+        let index = full.append(1);
+        let log = full.after_a_crash(index);
+        assert_eq!(indexes(&log), (upto + 1..=index).collect::<Vec<_>>());
+        assert_eq!(log.bounds().0, Some(id(1, upto)));
+    }
+}
+
+#[test]
+fn a_quota_that_is_used_up_is_a_full_disk() {
+    let disk = SimDisk::default();
+    disk.set_quota(Some(128 << 10));
+    let log = open_roomy(&disk).expect("opens");
+    append_now(&log, 0);
+    for index in 1..2_000 {
+        log.append([(id(1, index), body(1, index))], Box::new(|_| {})).expect("appended");
+        if log.waits_for_space() {
+            break;
+        }
+    }
+    assert!(log.waits_for_space());
+    assert_eq!(log.poison(), None);
 }
 
 #[test]

@@ -1,12 +1,11 @@
 //! The write side of a log in use: stages become groups, groups become durable, and a full disk makes them wait.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use atlas_env::{Env, Task};
+use atlas_env::{Env, Task, is_full};
 
 use super::{Done, Shared, Wake, Writer};
 use crate::log::block::{BLOCK_BYTES, Block};
@@ -43,17 +42,11 @@ impl Shared {
         }
     }
 
-    /// Makes everything staged durable, however long that has to wait for room.
-    pub(super) fn flushed<'s>(
-        &'s self,
-        mut writer: MutexGuard<'s, Writer>,
-    ) -> Result<MutexGuard<'s, Writer>, LogError> {
-        loop {
-            match self.flush(&mut writer) {
-                Ok(()) => return Ok(writer),
-                Err(LogError::NoSpace { file }) => writer = self.wait_for_space(writer, file)?,
-                Err(error) => return Err(error),
-            }
+    /// Makes durable what is staged, unless the disk has no room for it.
+    pub(super) fn flush_what_fits(&self, writer: &mut Writer) -> Result<(), LogError> {
+        match self.flush(writer) {
+            Err(LogError::NoSpace { .. }) => Ok(()),
+            outcome => outcome,
         }
     }
 
@@ -148,7 +141,7 @@ impl Shared {
             None => None,
             Some((sequence, sizes)) => match driver.create(sequence, sizes.least, sizes.usual) {
                 Ok(segment) => Some(segment),
-                Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                Err(error) if is_full(&error) => {
                     return Err(LogError::NoSpace { file: driver.name(sequence) });
                 }
                 Err(source) => return Err(LogError::Io { what: "create", file: driver.name(sequence), source }),
