@@ -33,7 +33,8 @@ use crate::snapshots::SnapshotKeeper;
 use crate::space::SpaceKeeper;
 
 const HEARTBEAT: Duration = Duration::from_millis(50);
-const ELECTION_MIN: Duration = Duration::from_millis(200);
+/// No other member leads sooner after a quorum has heard of this one.
+pub(crate) const ELECTION_MIN: Duration = Duration::from_millis(200);
 const ELECTION_MAX: Duration = Duration::from_millis(350);
 /// Longest that a snapshot may take to reach a peer and be installed there.
 const INSTALL_SNAPSHOT: Duration = Duration::from_secs(600);

@@ -14,10 +14,11 @@ use openraft::Instant as _;
 use openraft::async_runtime::WatchReceiver;
 use tonic::transport::Channel;
 
-use super::{Group, REACHED, Status};
+use super::{Group, Status};
 use crate::channel::peer_channel;
 use crate::leader::leader_id;
 use crate::member::{Member, Peer};
+use crate::start::ELECTION_MIN;
 use crate::wall::WallWatch;
 
 /// How often members greet each other.
@@ -151,8 +152,9 @@ impl Group {
         }
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
-        // A leader that was deposed, and does not know it yet, may not know a newer member either.
-        let confirmed = metrics.last_quorum_acked.is_some_and(|instant| instant.elapsed() < REACHED);
+        // A leader that was deposed, and does not know it yet, may not know a newer member either. Nobody else can lead sooner than an
+        // election after a quorum was last asked.
+        let confirmed = metrics.last_quorum_acked.is_some_and(|instant| instant.elapsed() < ELECTION_MIN);
         let known = [&metrics.membership_config, &metrics.committed_membership_config];
         confirmed && known.iter().all(|config| config.membership().get_node(&member.0).is_none())
     }
