@@ -157,7 +157,8 @@ impl Service {
         self.shared.check_room().map_err(|error| Error::storing("the package", error))?;
         let stored = self.shared.artifacts.store(package).await;
         let digest = stored.map_err(|error| Error::storing("the package", error))?;
-        let state = self.shared.current().await?;
+        // Not what a leader knows by itself: that a version is in force is an answer like any other.
+        let state = self.shared.read().await?;
         let known = state.agent(&caller.namespace, &name, version);
         if known.is_some_and(|known| known.digest == digest && !known.retired) {
             return Ok(Registered { name, version, digest, changed: false });

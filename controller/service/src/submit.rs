@@ -133,7 +133,7 @@ impl Service {
                     self.wait(caller, id, View::Plain, timeout).await
                 }
             },
-            () = &mut over => self.job(caller, id, View::Full, Consistency::Stale).await,
+            () = &mut over => self.job(caller, id, View::Full, Consistency::Linearizable).await,
         }
     }
 
@@ -169,7 +169,7 @@ impl Service {
                 id,
                 agent: submission.agent.clone(),
                 verdict,
-                input,
+                input: input.clone(),
                 priority: submission.priority,
                 metadata: submission.family.as_ref().map_or_else(|| (*b"{}").into(), |family| family.metadata.clone()),
                 labels: submission.labels.clone(),
@@ -183,6 +183,10 @@ impl Service {
                 Some(Err(Rejection::StaleAgent)) => {}
                 // A child's id is its own: it was submitted before.
                 Some(Err(Rejection::DuplicateJob { job })) if submission.family.is_some() => return Ok(job),
+                // Asked again after a change of leadership, when its name was forgotten: it is there, once.
+                Some(Err(Rejection::DuplicateJob { job })) if self.is_it(caller, submission, &input, job).await? => {
+                    return Ok(job);
+                }
                 Some(Err(Rejection::DuplicateJob { .. })) => id = JobId(self.shared.env.entropy.u64()),
                 Some(Err(rejection)) => return Err(rejection.into()),
                 Some(Ok(_)) | None => return Err(Error::OutcomeUnknown),
@@ -202,16 +206,41 @@ impl Service {
         self.payload(submission.input.clone()).await
     }
 
+    /// Whether a job is what was submitted, and not another one that happened to draw the same number.
+    async fn is_it(&self, caller: &Caller, submission: &Submission, input: &Payload, id: JobId) -> Result<bool, Error> {
+        match self.job_in(caller, &self.shared.read().await?, id).await {
+            Ok(job) => Ok(job.agent == submission.agent && job.input == *input && job.labels == submission.labels),
+            Err(Error::UnknownJob) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Resolves the version and checks the input, off the loop.
+    ///
+    /// `apply` compares what is accepted with the state; nothing compares a refusal. A leader that was deposed and does not know
+    /// it yet must not refuse by what it knows, so a refusal needs a state that holds everything acknowledged.
     async fn verdict(&self, caller: &Caller, submission: &Submission) -> Result<Verdict, Error> {
-        let Some(agent) = self.resolve(caller, submission).await? else {
+        let state = self.shared.current().await?;
+        let found = self.judge(caller, submission, &state).await;
+        if matches!(found, Ok(Verdict::Accepted(_)) | Err(Error::Malformed(_))) {
+            return found;
+        }
+        let sure = self.shared.read().await?;
+        if sure.seq() == state.seq() {
+            return found;
+        }
+        self.judge(caller, submission, &sure).await
+    }
+
+    async fn judge(&self, caller: &Caller, submission: &Submission, state: &State) -> Result<Verdict, Error> {
+        let Some(agent) = resolve(caller, submission, state)? else {
             let text = format!("Pool error: Agent not found or no implementation: {}", submission.agent);
             let failure = Failure { kind: FailureKind::NoAgent, error: text.into() };
             return Ok(Verdict::Refused { pin: None, failure });
         };
         let pin = AgentPin { version: agent.version, digest: agent.digest };
         let known = self.known(&agent).await?;
-        if let Some(failure) = self.lacks(caller, submission, &agent, &known).await? {
+        if let Some(failure) = lacks(caller, submission, &agent, &known, state)? {
             return Ok(Verdict::Refused { pin: Some(pin), failure });
         }
         if !known.checks_input() {
@@ -230,37 +259,6 @@ impl Service {
                 Ok(Verdict::Refused { pin: Some(pin), failure })
             }
         }
-    }
-
-    /// The failure of a job whose agent lacks others that it requires.
-    async fn lacks(
-        &self,
-        caller: &Caller,
-        submission: &Submission,
-        agent: &AgentVersion,
-        known: &Known,
-    ) -> Result<Option<Failure>, Error> {
-        if known.dependencies.is_empty() {
-            return Ok(None);
-        }
-        let missing = dependencies::missing(&known.dependencies, &self.shared.current().await?, &caller.namespace);
-        if missing.is_empty() {
-            return Ok(None);
-        }
-        if submission.refuse {
-            return Err(Error::DependencyMissing { agent: agent.name.clone(), version: agent.version, missing });
-        }
-        Ok(Some(Failure { kind: FailureKind::Dependency, error: dependencies::told(&missing).into() }))
-    }
-
-    /// The version to run. None if there is none and the job is to be seen failing.
-    async fn resolve(&self, caller: &Caller, submission: &Submission) -> Result<Option<Arc<AgentVersion>>, Error> {
-        let state = self.shared.current().await?;
-        let found = find_version(&state, caller, &submission.agent, submission.version.as_deref())?;
-        if found.is_none() && submission.refuse {
-            return Err(unknown_agent(&state, caller, submission.agent.as_str(), submission.version.as_deref()));
-        }
-        Ok(found)
     }
 
     /// Checks an input; one that is large, or of a contract that takes its time, on the pool for blocking work.
@@ -293,6 +291,36 @@ impl Service {
         let read = self.shared.env.spawn_blocking("read-contract", move || contracts.keep(digest, &bytes));
         read.join().await.map_err(|_| Error::Internal)
     }
+}
+
+/// The failure of a job whose agent lacks others that it requires.
+fn lacks(
+    caller: &Caller,
+    submission: &Submission,
+    agent: &AgentVersion,
+    known: &Known,
+    state: &State,
+) -> Result<Option<Failure>, Error> {
+    if known.dependencies.is_empty() {
+        return Ok(None);
+    }
+    let missing = dependencies::missing(&known.dependencies, state, &caller.namespace);
+    if missing.is_empty() {
+        return Ok(None);
+    }
+    if submission.refuse {
+        return Err(Error::DependencyMissing { agent: agent.name.clone(), version: agent.version, missing });
+    }
+    Ok(Some(Failure { kind: FailureKind::Dependency, error: dependencies::told(&missing).into() }))
+}
+
+/// The version to run. None if there is none and the job is to be seen failing.
+fn resolve(caller: &Caller, submission: &Submission, state: &State) -> Result<Option<Arc<AgentVersion>>, Error> {
+    let found = find_version(state, caller, &submission.agent, submission.version.as_deref())?;
+    if found.is_none() && submission.refuse {
+        return Err(unknown_agent(state, caller, submission.agent.as_str(), submission.version.as_deref()));
+    }
+    Ok(found)
 }
 
 /// The highest version of an agent that meets a requirement.

@@ -238,3 +238,21 @@ async fn what_nothing_refers_to_is_collected_and_nothing_else() {
     assert_eq!(one.service.artifact(of_history).await.expect("kept"), "two");
     assert!(one.found(1).await.expect("answered"));
 }
+
+#[tokio::test]
+async fn a_submission_that_is_there_already_is_not_made_again() {
+    let net = Net::new(1);
+    let one = Node::start(&net, 1).await;
+    let submission =
+        |input: &'static [u8]| Submission::new("nobody".parse().expect("a name"), Bytes::from_static(input));
+    let submit = async |input: &'static [u8]| {
+        one.service.submit_as(&caller(), &submission(input), Some(JobId(7))).await.expect("taken")
+    };
+    assert_eq!(submit(b"{}").await, JobId(7));
+    // Proposed again after a change of leadership, when nobody remembers its name any more.
+    assert_eq!(submit(b"{}").await, JobId(7));
+    assert_eq!(one.service.handle().applied().jobs_total(), 1);
+    // Another one that drew the same number is no repeat.
+    assert_ne!(submit(b"[]").await, JobId(7));
+    assert_eq!(one.service.handle().applied().jobs_total(), 2);
+}

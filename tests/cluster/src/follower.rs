@@ -94,3 +94,18 @@ async fn a_stale_read_says_so_and_is_never_older_than_its_client_allows() {
     members[third].restart();
     crate::patience::eventually_async("a majority serves", async || get(&members[follower], &path).await).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_without_a_majority_refuses_nothing_by_what_it_knows() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut members = trio(folder.path(), &[&WAITING]).await;
+    let leads = leader(&members).await;
+    for follower in [1, 2] {
+        members[(leads + follower) % 3].kill();
+    }
+    // It leads, for all it knows; another leader could have taken in the agent by now.
+    let submission = json!({"agent": "unheard-of", "input": {}});
+    let refused = ask(&members[leads], Method::POST, "/api/jobs?validate=refuse", submission).await;
+    let refused = refused.expect_err("nobody confirms that there is no such agent");
+    assert!(refused.contains("503"), "{refused}");
+}
