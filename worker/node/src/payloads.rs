@@ -20,6 +20,9 @@ use crate::link::Client;
 pub(crate) enum TransferError {
     #[error("no controller could be reached")]
     Unreachable,
+    /// It does not have the bytes, or not whole.
+    #[error("the controller answered: {0}")]
+    Gone(String),
     /// It would answer the same again.
     #[error("the controller answered: {0}")]
     Refused(String),
@@ -165,6 +168,7 @@ fn refused(status: Status) -> TransferError {
         | Code::Aborted
         | Code::DeadlineExceeded
         | Code::ResourceExhausted => TransferError::Broken(text),
+        Code::NotFound | Code::FailedPrecondition => TransferError::Gone(text),
         _ => TransferError::Refused(text),
     }
 }

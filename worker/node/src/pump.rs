@@ -9,9 +9,7 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_slots::{AttemptEnd, Effect, Input, SlotId, Slots, Spool, StopReason};
-use atlas_types::{
-    BootId, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload,
-};
+use atlas_types::{BootId, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload};
 use atlas_wire::limits::{STREAM_EVENTS_MAX, WORKER_FRAME_BYTES_MAX};
 use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
 use tokio::sync::mpsc;

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use atlas_slots::{AttemptEnd, Input};
-use atlas_types::{
-    Assignment, Failure, FailureKind, FencingToken, Micros, Payload, PayloadBody, ReportKind, Usage,
-};
+use atlas_types::{Assignment, Failure, FailureKind, FencingToken, Micros, Payload, PayloadBody, ReportKind, Usage};
 use serde_json::value::RawValue;
 use tracing::warn;
 
@@ -13,7 +11,7 @@ use super::{News, Place, Pump};
 use crate::agent::{Agent, OutputFault};
 use crate::environment::EnvironmentError;
 use crate::packages::{PackageError, Packages};
-use crate::payloads::Transfers;
+use crate::payloads::{TransferError, Transfers};
 use crate::provider::bounded;
 use crate::slot::{Ended, Work};
 
@@ -149,6 +147,9 @@ async fn prepare(
     })?;
     let input = transfers.load(&assignment.input).await.map_err(|error| match error {
         error if error.is_nodes_own() => give_back(&error),
+        // One that had no room in a welcome is kept by the controller that said it, and by no other: with the next lease it is told anew.
+        // One that is gone for good uses up the job's attempts.
+        TransferError::Gone(_) => give_back(&error),
         error => failed(FailureKind::Internal, "the input could not be fetched", &error),
     })?;
     Ok(Arc::new(Work { assignment, input, agent }))

@@ -138,6 +138,24 @@ async fn a_start_is_told_once_everything_is_here_and_not_of_what_never_came() {
 }
 
 #[tokio::test]
+async fn an_input_that_only_another_controller_has_gives_the_lease_back() {
+    let mut controller = Controller::start().await;
+    let node = Node::start(&controller).await;
+    let mut session = controller.welcomed(Vec::new()).await;
+    let agent = controller.publish_owned(&shell("cat", ""));
+    let mut artifacts = controller.replace_artifacts(BTreeMap::new());
+    controller.replace_artifacts(artifacts.clone());
+    // As it is with one that the leader before kept for its welcome.
+    let assignment = controller.assignment(&agent, &format!("{{\"text\": \"{}\"}}", "x".repeat(100_000)));
+    artifacts = controller.replace_artifacts(artifacts);
+    assert!(matches!(session.run(&assignment).await, End::NotHeld));
+    controller.replace_artifacts(artifacts);
+    let again = controller.assignment(&agent, &format!("{{\"text\": \"{}\"}}", "x".repeat(100_000)));
+    assert!(session.run(&again).await.output(&controller).len() > 100_000);
+    node.shutdown().await;
+}
+
+#[tokio::test]
 async fn the_worker_follows_the_leader() {
     let mut follower = Controller::start().await;
     let mut leader = Controller::start().await;

@@ -89,9 +89,7 @@ pub(super) fn input(statement: &str) -> Input {
             Input::ReportAcked { number, result }
         }
         "ready" => Input::Prepared { token: FencingToken(number(words.next())) },
-        "missing" => {
-            Input::Unprepared { token: FencingToken(number(words.next())), report: ReportKind::NotHeld }
-        }
+        "missing" => Input::Unprepared { token: FencingToken(number(words.next())), report: ReportKind::NotHeld },
         "done" => Input::Ended { token: FencingToken(number(words.next())), end: completed() },
         "failed" => Input::Ended { token: FencingToken(number(words.next())), end: failed(true) },
         "dead" => Input::Ended { token: FencingToken(number(words.next())), end: failed(false) },
