@@ -90,8 +90,11 @@ impl World {
         }))
     }
 
-    /// Makes the job the retry of this number.
+    /// Makes the job the retry of this number. No state has one that was retried more often than its contract permits: the last
+    /// that is permitted stands for it.
     fn count(&mut self, retries: u32) -> Result<(), Stop> {
+        let permitted = self.job(JOB)?.spec.as_ref().map_or(0, |spec| spec.retry.max_retries);
+        let retries = retries.min(permitted);
         if retries == 0 {
             return Ok(());
         }
