@@ -3,6 +3,7 @@
 //! * [`schedule`] grants leases to waiting jobs and fails those that can never run;
 //! * [`expire`] carries out what is due on the cluster's clock;
 //! * [`lose`] takes the leases of nodes whose [`Sessions`] ended;
+//! * [`follow`] is these three, in the order that keeps older jobs before younger ones;
 //! * [`prune`] drops ended jobs that history has;
 //! * [`DownNodes`] forgets nodes that stay away.
 //!
@@ -12,6 +13,7 @@
 #![deny(missing_docs)]
 
 mod expire;
+mod follow;
 mod forget;
 mod lose;
 mod prune;
@@ -23,6 +25,7 @@ mod view;
 
 pub use atlas_scheduler::{Strategy, Waiting, Why};
 pub use expire::expire;
+pub use follow::follow;
 pub use forget::DownNodes;
 pub use lose::lose;
 pub use prune::prune;

@@ -12,7 +12,7 @@ use atlas_types::{
 };
 use expect_test::{Expect, expect};
 
-use crate::{Strategy, expire, lose, prune, schedule};
+use crate::{Strategy, expire, follow, lose, prune, schedule};
 
 const VERSION: Version = Version { major: 1, minor: 0, patch: 0 };
 
@@ -49,6 +49,7 @@ impl Script {
             ["after", seconds] => self.clock = self.clock.plus(Micros::from_secs(number(seconds))),
             ["schedule"] => self.duty(schedule(&self.state, Strategy::BinPack, 100)),
             ["schedule", budget] => self.duty(schedule(&self.state, Strategy::BinPack, number(budget) as usize)),
+            ["follow"] => self.duty(follow(&self.state, [], self.clock, Strategy::BinPack, 100)),
             ["expire"] => self.duty(expire(&self.state, self.clock, 100)),
             ["prune", ref voters @ ..] => {
                 let voters: Vec<_> = voters.iter().map(|voter| MemberId(number(voter))).collect();
@@ -197,7 +198,7 @@ fn jobs_are_granted_while_there_is_room() {
             grant j1 to n1
             grant j2 to n1
             nothing
-            grant j3 to n1
+            grant j13757245211066428519 to n1
         "#]],
     );
 }
@@ -209,7 +210,7 @@ fn a_job_goes_where_its_package_is_warm() {
         expect![[r#"
             grant j1 to n2
             grant j2 to n2
-            grant j3 to n1
+            grant j13757245211066428519 to n1
         "#]],
     );
 }
@@ -246,6 +247,18 @@ fn waits_end_by_the_clusters_clock() {
             nothing
             fail j1: Queue timeout: not started within 10.0s
             nothing
+        "#]],
+    );
+}
+
+#[test]
+fn a_retry_that_wakes_is_not_passed_by_a_younger_job() {
+    check(
+        "agent echo retries=1; node n1 1; submit j1 echo; follow; fail j1; after 2; submit j2 echo; follow; follow",
+        expect![[r#"
+            grant j1 to n1
+            wake a retry
+            grant j13757245211066428519 to n1
         "#]],
     );
 }
@@ -300,7 +313,7 @@ fn ended_jobs_go_when_a_majority_has_them() {
         expect![[r#"
             grant j1 to n1
             grant j2 to n1
-            grant j3 to n1
+            grant j13757245211066428519 to n1
             nothing
             nothing
             prune to 10: Pruned { jobs: 1 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_duty::{Strategy, expire, schedule};
+use atlas_duty::{Strategy, follow};
 use atlas_state::State;
 use atlas_types::{
     AgentKind, AgentPin, BootId, CancelJob, ClusterConfig, ClusterTime, Command, ConfigureCluster, Demand, Digest,
@@ -89,9 +89,7 @@ fn limits() -> Request {
 }
 
 fn duties(state: &State, budget: usize) -> Vec<Request> {
-    let mut commands = expire(state, state.clock(), budget);
-    commands.extend(schedule(state, Strategy::BinPack, budget - commands.len()));
-    commands
+    follow(state, [], state.clock(), Strategy::BinPack, budget)
 }
 
 /// A cluster of a head, the leader's replica, which adopts, and a follower, which executes.

@@ -365,9 +365,7 @@ fn resumed(state: &State, id: &NodeId, boot: u128, inventory: &Inventory) -> Opt
 }
 
 fn duties(state: &State, sessions: &Sessions, voters: &[MemberId], budget: usize) -> Vec<Request> {
-    let mut commands = atlas_duty::lose(state, sessions.ended(), budget);
-    commands.extend(atlas_duty::expire(state, state.clock(), budget - commands.len()));
-    commands.extend(atlas_duty::schedule(state, Strategy::BinPack, budget - commands.len()));
+    let mut commands = atlas_duty::follow(state, sessions.ended(), state.clock(), Strategy::BinPack, budget);
     commands.extend(atlas_duty::prune(state, voters, budget - commands.len()));
     commands
 }

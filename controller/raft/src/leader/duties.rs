@@ -19,18 +19,17 @@ pub(super) struct Duties<'l> {
 }
 
 impl Duties<'_> {
-    /// At most `budget` commands that follow from `state`. Losses and what is due come first, since they free places.
+    /// At most `budget` commands that follow from `state`; asked again with the state after them until nothing more follows.
     pub(super) fn plan(&self, state: &State, budget: usize) -> Vec<Request> {
         let mut commands: Vec<Request> = self.sink_ack(state).into_iter().collect();
         let left = |commands: &Vec<Request>| budget.saturating_sub(commands.len());
-        commands.extend(atlas_duty::lose(state, self.sessions.ended(), left(&commands)));
-        commands.extend(atlas_duty::expire(state, self.now, left(&commands)));
         commands.extend(atlas_duty::prune(state, self.voters, left(&commands)));
         if let (down, now, Some(after)) = self.down {
             commands.extend(down.forget(state, now, after, left(&commands)));
         }
         // Planned beside the others: a placement that they make stale is refused and planned again.
-        commands.extend(atlas_duty::schedule(state, self.strategy, left(&commands)));
+        let (ended, left) = (self.sessions.ended(), left(&commands));
+        commands.extend(atlas_duty::follow(state, ended, self.now, self.strategy, left));
         commands
     }
 

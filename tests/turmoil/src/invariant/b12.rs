@@ -1,13 +1,20 @@
 //! First come, first served: no job is granted while an older one of the same agent and priority waits for the same.
 
-use atlas_types::{Event, JobChange, JobStatus, Reason};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use atlas_types::{Event, Job, JobChange, JobId, JobStatus, Reason};
 
 use super::Invariant;
 use crate::oracle::Facts;
 use crate::seen::Seen;
 
+/// The jobs that wait, as the events told so far leave them. The state after an entry does not do: a job whose lease is lost in
+/// the entry that grants a younger one waits at its end, and did not when the younger one was granted.
 #[derive(Default)]
-pub(crate) struct FirstComeFirstServed;
+pub(crate) struct FirstComeFirstServed {
+    waiting: BTreeMap<JobId, Arc<Job>>,
+}
 
 impl Invariant for FirstComeFirstServed {
     fn name(&self) -> &'static str {
@@ -15,10 +22,17 @@ impl Invariant for FirstComeFirstServed {
     }
 
     fn see(&mut self, seen: &Seen, _facts: &mut Facts) -> Result<(), String> {
-        let Seen::Event { event, state } = seen else { return Ok(()) };
-        let Event::Job { change: JobChange::Granted, job, .. } = &event.event else { return Ok(()) };
-        let waiting = state.jobs(&job.namespace, Some(JobStatus::Pending), None);
-        let older = waiting.into_iter().find(|other| {
+        let Seen::Event { event, .. } = seen else { return Ok(()) };
+        let Event::Job { change, job, .. } = &event.event else { return Ok(()) };
+        if job.status == JobStatus::Pending {
+            self.waiting.insert(job.id, job.clone());
+        } else {
+            self.waiting.remove(&job.id);
+        }
+        if *change != JobChange::Granted {
+            return Ok(());
+        }
+        let older = self.waiting.values().find(|other| {
             other.agent == job.agent
                 && other.priority == job.priority
                 && other.queue_seq < job.queue_seq
