@@ -1,7 +1,11 @@
 //! Values in Python notation: for messages that clients of the Python library compare (spec §4), and for the source's
 //! command line (spec §17.1).
 
+mod json;
+
 use serde_json::{Number, Value};
+
+pub use json::json_fault;
 
 /// Longest notation of one value in a message; the rest becomes an ellipsis.
 const LEN_MAX: usize = 2_000;

@@ -21,11 +21,10 @@ pub(super) struct Options {
 #[derive(Debug, clap::Args)]
 pub(super) struct Discover {
     /// The folder of agents.
-    #[arg(default_value = "./agents", value_name = "DIR")]
-    directory: PathBuf,
-    /// Prints JSON.
-    #[arg(long)]
-    json: bool,
+    #[arg(value_name = "DIR", conflicts_with = "agents_path")]
+    directory: Option<PathBuf>,
+    #[command(flatten)]
+    list: Options,
 }
 
 pub(super) fn run(options: &Options) -> Answer {
@@ -33,7 +32,7 @@ pub(super) fn run(options: &Options) -> Answer {
 }
 
 pub(super) fn discover(options: &Discover) -> Answer {
-    Ok(list(&options.directory, options.json))
+    Ok(list(options.directory.as_deref().unwrap_or(&options.list.agents_path), options.list.json))
 }
 
 fn list(path: &Path, as_json: bool) -> String {

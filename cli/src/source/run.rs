@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use atlas_contract::python;
 use serde_json::Value;
 
 use super::embedded::{self, Plan};
@@ -55,7 +56,10 @@ pub(super) fn run(options: &Options) -> Answer {
 
 /// Reads the input of a command.
 pub(super) fn input_of(text: &str) -> Result<Value, Refusal> {
-    serde_json::from_str(text).map_err(|error| Refusal::new(format!("Invalid JSON input: {error}")))
+    serde_json::from_str(text).map_err(|error| {
+        let fault = python::json_fault(text).unwrap_or_else(|| error.to_string());
+        Refusal::new(format!("Invalid JSON input: {fault}"))
+    })
 }
 
 /// A run without a pool names the check that failed and not what it found.
@@ -83,6 +87,7 @@ mod tests {
     #[test]
     fn an_input_that_is_no_json_is_refused() {
         let Refusal(text) = input_of("{bad").expect_err("no JSON");
-        assert!(text.starts_with("Invalid JSON input: "), "{text}");
+        let fault = "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)";
+        assert_eq!(text, format!("Invalid JSON input: {fault}"));
     }
 }

@@ -37,8 +37,9 @@ class AgentRegistry:
         return next((entry for entry in entries if entry.contract.version == version), None)
 
     def search(self, capability: str) -> list[RegistryEntry]:
-        """The highest versions that have a capability."""
-        return [entry for entry in self.list_all() if capability in entry.contract.capabilities]
+        """Every version that has exactly this capability."""
+        every = (entry for entries in self._entries.values() for entry in entries)
+        return [entry for entry in every if capability in entry.contract.capabilities]
 
     def list_all(self) -> list[RegistryEntry]:
         """The highest version of every agent."""
