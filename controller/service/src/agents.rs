@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::contracts::Known;
 use crate::submit::{find_version, unknown_agent};
-use crate::{Caller, Consistency, Error, Service};
+use crate::{Caller, Consistency, Error, Service, View};
 
 /// Most bytes of what people are told about a deprecated version.
 const DEPRECATION_BYTES_MAX: usize = 1_024;
@@ -239,14 +239,16 @@ impl ShownAgent {
         words.into_iter().chain(capabilities).any(|word| word.to_lowercase().contains(text))
     }
 
-    /// The object of lists; `name`, `version`, `description` and `capabilities` are the source system's.
-    pub fn summary(&self) -> Map<String, Value> {
+    /// The object of lists: the source system's members, and in a full view ours.
+    pub fn summary(&self, view: View) -> Map<String, Value> {
         let agent = &self.agent;
-        let value = json!({
+        let plain = json!({
             "name": agent.name.as_str(),
             "version": agent.version.to_string(),
             "description": self.contract.text("/description"),
             "capabilities": agent.capabilities,
+        });
+        let ours = json!({
             "kind": match agent.kind { AgentKind::Agent => "agent", AgentKind::Orchestrator => "orchestrator" },
             "provider": self.contract.text("/provider/type"),
             "digest": agent.digest.to_string(),
@@ -256,15 +258,17 @@ impl ShownAgent {
             "deprecated": agent.deprecated.as_deref(),
             "labels": agent.labels,
         });
-        match value {
-            Value::Object(members) => members,
-            _ => Map::new(),
-        }
+        let parts = if view == View::Full { vec![plain, ours] } else { vec![plain] };
+        let members = parts.into_iter().filter_map(|part| match part {
+            Value::Object(members) => Some(members),
+            _ => None,
+        });
+        members.flatten().collect()
     }
 
     /// The object of one agent: the summary, its schemas and the whole contract.
     pub fn details(&self) -> Map<String, Value> {
-        let mut members = self.summary();
+        let mut members = self.summary(View::Full);
         for name in ["input_schema", "output_schema"] {
             members.insert(name.to_owned(), self.contract.value.get(name).cloned().unwrap_or_default());
         }

@@ -98,7 +98,7 @@ impl Stats {
         let global = json!({
             "total_jobs": total.total(),
             "error_rate": total.error_rate(),
-            "retry_rate": rounded(total.retries as f64 / total.total().max(1) as f64, 1e4),
+            "retry_rate": rounded::<4>(total.retries as f64 / total.total().max(1) as f64),
             "warm_hit_rate": total.warm_hit_rate(),
             "throughput_per_min": total.ends.len(),
             "latency_p50_ms": total.percentile(50),
@@ -129,7 +129,8 @@ impl Agent {
         if !matches!(transition.to, JobStatus::Completed | JobStatus::Failed) {
             return;
         }
-        self.warm_hits += u64::from(transition.warm);
+        // A rate of those that completed: one that failed warm would make it exceed 1 (spec D-24).
+        self.warm_hits += u64::from(transition.warm && transition.to == JobStatus::Completed);
         self.retries += u64::from(transition.retry);
         if transition.execution.0 > 0 {
             self.samples.push_back(transition.execution.0);
@@ -159,11 +160,11 @@ impl Agent {
     }
 
     fn error_rate(&self) -> f64 {
-        rounded(self.by_status[index(JobStatus::Failed)] as f64 / self.total().max(1) as f64, 1e4)
+        rounded::<4>(self.by_status[index(JobStatus::Failed)] as f64 / self.total().max(1) as f64)
     }
 
     fn warm_hit_rate(&self) -> f64 {
-        rounded(self.warm_hits as f64 / self.by_status[index(JobStatus::Completed)].max(1) as f64, 1e4)
+        rounded::<4>(self.warm_hits as f64 / self.by_status[index(JobStatus::Completed)].max(1) as f64)
     }
 
     /// The sample at `min(⌊n·p/100⌋, n−1)` of the sorted ones, in milliseconds.
@@ -171,7 +172,7 @@ impl Agent {
         let mut sorted: Vec<u64> = self.samples.iter().copied().collect();
         sorted.sort_unstable();
         let at = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
-        rounded(sorted.get(at).map_or(0.0, |micros| *micros as f64 / 1e3), 1e2)
+        rounded::<2>(sorted.get(at).map_or(0.0, |micros| *micros as f64 / 1e3))
     }
 
     fn show(&self) -> Value {
@@ -193,6 +194,13 @@ impl Agent {
     }
 }
 
-fn rounded(number: f64, scale: f64) -> f64 {
-    (number * scale).round() / scale
+/// As Python rounds: by the number's exact decimal notation, a tie to the even digit. Scaling it first would change it.
+fn rounded<const DIGITS: usize>(number: f64) -> f64 {
+    format!("{number:.DIGITS$}").parse().unwrap_or(number)
+}
+
+#[test]
+fn numbers_are_rounded_as_python_rounds_them() {
+    assert_eq!([0.125, 0.375, 12.345, 1.115, 2.675].map(rounded::<2>), [0.12, 0.38, 12.35, 1.11, 2.67]);
+    assert_eq!([0.03125, 2.0 / 3.0, 1.0].map(rounded::<4>), [0.0312, 0.6667, 1.0]);
 }

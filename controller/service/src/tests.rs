@@ -7,8 +7,8 @@ use atlas_env::Env;
 use atlas_history::{Ended, Gap, History, HistoryError, SqliteHistory};
 use atlas_telemetry::Metrics;
 use atlas_types::{
-    Command, Digest, Door, EventSeq, Failure, FailureKind, JobId, MemberId, Payload, PayloadBody, PruneJobs, SubmitJob,
-    Verdict,
+    Command, Digest, Door, Event, EventRecord, EventSeq, Failure, FailureKind, Job, JobChange, JobId, JobStatus,
+    MemberId, Payload, PayloadBody, PruneJobs, SubmitJob, Timestamp, Verdict,
 };
 use bytes::Bytes;
 
@@ -88,6 +88,14 @@ impl Node {
         other.service.shared.known(through).await.expect("written");
         self.history.resync(Vec::<Ended>::new(), through).await.expect("queued");
         self.service.shared.known(through).await.expect("written");
+    }
+
+    /// Makes it know a job that ended, from its history alone.
+    async fn remember(&self, job: Job) {
+        let seq = EventSeq(self.service.handle().applied().event_seq().0 + 1);
+        let event = Event::Job { change: JobChange::Ended, old_status: JobStatus::Running, job: Arc::new(job) };
+        self.history.append([EventRecord { seq, at: Timestamp(1), event }].into()).await.expect("queued");
+        self.service.shared.known(seq).await.expect("written");
     }
 
     fn gaps(&self) -> Vec<Gap> {
@@ -255,4 +263,28 @@ async fn a_submission_that_is_there_already_is_not_made_again() {
     // Another one that drew the same number is no repeat.
     assert_ne!(submit(b"[]").await, JobId(7));
     assert_eq!(one.service.handle().applied().jobs_total(), 2);
+}
+
+#[tokio::test]
+async fn a_log_whose_lines_nobody_can_tell_at_the_moment_does_not_end() {
+    let net = Net::new(2);
+    let (one, two) = (Node::start(&net, 1).await, Node::start(&net, 2).await);
+    one.job(1, inline()).await;
+    let job = one.service.handle().applied().job(JobId(1)).expect("it ended").clone();
+    // What it said lies with the other member, which is away.
+    let said = Bytes::from_static(br#"[{"attempt":1,"number":1,"text":"hello"}]"#);
+    let stream = artifact(net.artifacts(1).keep(said).await.expect("kept"));
+    two.remember(Job { stream: Some(stream), ..Job::clone(&job) }).await;
+    net.cut(&[1]);
+    let mut reader = two.service.follow_logs(&caller(), JobId(1), None).await.expect("a job");
+    {
+        let next = reader.next();
+        tokio::pin!(next);
+        let early = tokio::time::timeout(Duration::from_millis(500), &mut next).await;
+        assert!(early.is_err(), "it ended without its lines: {early:?}");
+        net.cut(&[]);
+        let lines = next.await.expect("the rest");
+        assert_eq!(lines.iter().map(|line| line.number).collect::<Vec<_>>(), [1]);
+    }
+    assert_eq!(reader.next().await, None);
 }

@@ -56,7 +56,7 @@ fn version(agent: &Agent, _: &crate::context::Look) -> String {
 
 pub(crate) async fn list(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let all = if options.all { "true" } else { "false" };
-    let value = context.client()?.get(&["api", "agents"], &[("all", all)]).await?;
+    let value = context.client()?.get(&["api", "agents"], &[("all", all), ("view", "full")]).await?;
     if shown(context, value, &options.list)? == 0 {
         context.note("no agents");
         context.next("next: atlasctl init hello");
@@ -76,7 +76,7 @@ pub(super) fn shown(
 pub(super) async fn versions(context: &Context, options: &VersionsOptions) -> Result<Exit, Failure> {
     let client = context.client()?;
     let name = &options.name;
-    let mut value = client.get(&["api", "agents"], &[("all", "true"), ("name", name)]).await?;
+    let mut value = client.get(&["api", "agents"], &[("all", "true"), ("name", name), ("view", "full")]).await?;
     if let Some(agents) = value.as_array_mut() {
         agents.retain(|agent| agent["name"] == name.as_str());
         if agents.is_empty() {

@@ -20,7 +20,7 @@ pub(crate) struct Options {
 }
 
 pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let mut query = vec![("all", "false")];
+    let mut query = vec![("all", "false"), ("view", "full")];
     query.extend(options.text.as_deref().map(|text| ("q", text)));
     query.extend(options.capability.as_deref().map(|capability| ("capability", capability)));
     let value = context.client()?.get(&["api", "agents"], &query).await?;

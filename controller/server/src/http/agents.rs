@@ -1,6 +1,6 @@
 //! `/api/agents` (spec §15.9, and ours).
 
-use atlas_service::{AgentQuery, Caller, ShownAgent, Versions};
+use atlas_service::{AgentQuery, Caller, ShownAgent, Versions, View};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -9,7 +9,8 @@ use super::HttpDoor;
 use super::answer::{Answer, Response, json};
 use super::request::Request;
 
-/// `GET /api/agents`: every version that takes jobs; `?all=false` the latest of each name, `?all=true` retired ones too.
+/// `GET /api/agents`: every version that takes jobs, as `atlas list --json` prints them; `?all=false` the latest of each name,
+/// `?all=true` retired ones too.
 pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
     let query = request.query();
     let wanted = AgentQuery {
@@ -25,7 +26,7 @@ pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) ->
         offset: query.offset()?,
     };
     let agents = door.service.agents(caller, &wanted, request.consistency()).await?;
-    Ok(listed(&agents))
+    Ok(listed(&agents, request.view()))
 }
 
 /// `GET /api/agents/{name}/versions`: the versions of one name, retired ones included.
@@ -36,7 +37,7 @@ pub(crate) async fn versions(door: &HttpDoor, caller: &Caller, request: &Request
         // Says which name may have been meant.
         door.service.agent(caller, name, None, request.consistency()).await?;
     }
-    Ok(listed(&agents))
+    Ok(listed(&agents, View::Full))
 }
 
 /// `GET /api/agents/{name}/versions/{version}`.
@@ -45,8 +46,8 @@ pub(crate) async fn version(door: &HttpDoor, caller: &Caller, request: &Request,
     Ok(json(StatusCode::OK, &Value::Object(agent.details())))
 }
 
-fn listed(agents: &[ShownAgent]) -> Response {
-    let agents: Vec<Value> = agents.iter().map(|agent| Value::Object(agent.summary())).collect();
+fn listed(agents: &[ShownAgent], view: View) -> Response {
+    let agents: Vec<Value> = agents.iter().map(|agent| Value::Object(agent.summary(view))).collect();
     json(StatusCode::OK, &Value::Array(agents))
 }
 

@@ -42,6 +42,21 @@ async fn agents_are_searched() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn agents_are_listed_as_the_source_prints_them() {
+    let server = Server::start().await;
+    server.register(&contract("greeter", "1.9.0", "[greet, Text]")).await;
+    let plain = json!([
+        {"name": "greeter", "version": "1.9.0", "description": "Does greeter", "capabilities": ["greet", "Text"]},
+    ]);
+    assert_eq!(server.get("/api/agents").await.json(), plain);
+    let full = server.get("/api/agents?view=full").await.json();
+    assert_eq!(
+        (&full[0]["name"], &full[0]["kind"], &full[0]["retired"]),
+        (&json!("greeter"), &json!("agent"), &json!(false))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn versions_are_deprecated_and_retired() {
     let server = three_versions().await;
     let path = "/api/agents/greeter/versions/1.10.0";

@@ -116,3 +116,16 @@ async fn a_socket_gets_frames_and_is_closed_after_the_end() {
     let frames = until(&mut one, "\u{3}\u{fffd}").await;
     assert!(frames.contains("\"new_status\":\"failed\""), "{frames}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_socket_that_its_client_closes_is_closed_in_order() {
+    let server = Server::start().await;
+    let mut socket = TcpStream::connect(server.addr()).await.expect("connects");
+    socket.write_all(format!("GET /ws HTTP/1.1\r\n{HANDSHAKE}").as_bytes()).await.expect("sent");
+    until(&mut socket, "\r\n\r\n").await;
+    // A closing frame with the code 1000, masked with zeros as clients must.
+    socket.write_all(&[0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8]).await.expect("sent");
+    let mut answer = Vec::new();
+    tokio::time::timeout(PATIENCE, socket.read_to_end(&mut answer)).await.expect("in time").expect("no reset");
+    assert_eq!(answer, [0x88, 0x02, 0x03, 0xe8], "a closing frame with the same code, and the end");
+}

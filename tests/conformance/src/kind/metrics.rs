@@ -21,8 +21,8 @@ pub(super) fn judge(row: &Row) -> Judged {
             agent: &agent,
             from: status(change, "from")?,
             to: status(change, "to")?,
-            // What ran without a start-up ran in a slot that was there.
-            warm: number("warmup_ms") <= 0.0 && execution.0 > 0,
+            // What needed no start ran in a slot that was there.
+            warm: number("warmup_ms") <= 0.0,
             retry: number("retry_count") > 0.0,
             execution,
             at: NOW,

@@ -199,6 +199,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
             ),
             LIMIT_OF_ALL,
             OFFSET,
+            VIEW,
             CONSISTENCY,
         ])
         .answers(&[ok("the versions", &[Content::List("Agent")])])
@@ -214,7 +215,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .refuses(&[READ, STORED, &[UNKNOWN_AGENT]]),
     get("listVersions", "/api/agents/{name}/versions", "The versions of one agent, retired ones included.")
         .takes(&[CONSISTENCY])
-        .answers(&[ok("the versions", &[Content::List("Agent")])])
+        .answers(&[ok("the versions", &[Content::List("AgentVersion")])])
         .refuses(&[READ, STORED, &[UNKNOWN_AGENT]]),
     get("getVersion", "/api/agents/{name}/versions/{version}", "One version, retired or not.")
         .takes(&[CONSISTENCY])
