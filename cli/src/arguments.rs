@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::command::{
-    agent, apply, cluster, completion, config, context, deploy, dev, dev_member, diff, docs, event, explain_error,
-    generic, init, job, node, operator, run, test, top,
+    agent, apply, cluster, completion, config, context, deploy, dev, dev_member, diff, docs, doctor, edit, event,
+    explain_error, generic, init, job, node, operator, run, test, top, wait,
 };
 use crate::context::TimeForm;
 use crate::exit;
@@ -67,7 +67,7 @@ pub(crate) enum Command {
     /// Shows queue and nodes, again and again on a terminal.
     Top(top::Options),
     /// Looks for what is wrong with the cluster.
-    Doctor,
+    Doctor(doctor::Options),
     /// Jobs: requests to run one agent on one input.
     #[command(subcommand)]
     Job(job::Verb),
@@ -96,6 +96,10 @@ pub(crate) enum Command {
     Diff(diff::Options),
     /// Removes one object of a kind: cancels a job, retires an agent version, forgets a node or controller.
     Delete(generic::DeleteOptions),
+    /// Opens one object of a kind in your editor, and applies what you change.
+    Edit(edit::Options),
+    /// Waits until one object of a kind is as it must be.
+    Wait(wait::Options),
     /// Clusters by name, in the configuration file.
     #[command(subcommand)]
     Context(context::Verb),

@@ -12,6 +12,7 @@ pub(crate) mod dev_member;
 pub(crate) mod diff;
 pub(crate) mod docs;
 pub(crate) mod doctor;
+pub(crate) mod edit;
 pub(crate) mod event;
 pub(crate) mod explain_error;
 pub(crate) mod generic;
@@ -23,6 +24,7 @@ pub(crate) mod run;
 pub(crate) mod test;
 pub(crate) mod top;
 pub(crate) mod version;
+pub(crate) mod wait;
 
 use crate::arguments::Command;
 use crate::context::Context;
@@ -43,7 +45,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Logs(options) => block_on(job::logs(context, &options)),
         Command::Explain(options) => block_on(job::explain(context, &options)),
         Command::Top(options) => block_on(top::run(context, &options)),
-        Command::Doctor => block_on(doctor::run(context)),
+        Command::Doctor(options) => block_on(doctor::run(context, &options)),
         Command::Job(verb) => block_on(job::run(context, &verb)),
         Command::Agent(verb) => block_on(agent::run(context, &verb)),
         Command::Node(verb) => block_on(node::run(context, &verb)),
@@ -55,6 +57,8 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Apply(options) => beside_a_trial(apply::run(context, &options)),
         Command::Diff(options) => block_on(diff::run(context, &options)),
         Command::Delete(options) => block_on(generic::delete(context, &options)),
+        Command::Edit(options) => block_on(edit::run(context, &options)),
+        Command::Wait(options) => block_on(wait::run(context, &options)),
         Command::Context(verb) => context::run(context, &verb),
         Command::Config(verb) => config::run(context, &verb),
         Command::Completion(options) => completion::run(context, &options),

@@ -53,9 +53,14 @@ impl Config {
     }
 
     fn read_from(path: &Path) -> Result<Self, Failure> {
+        Self::parse(&Self::text_of(path)?, path)
+    }
+
+    /// The text of the file; one that is not there has none.
+    pub(crate) fn text_of(path: &Path) -> Result<String, Failure> {
         let mut file = match fs::File::open(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
             Err(error) => return Err(could_not("read", path, &error)),
         };
         let mode = file.metadata().map_err(|error| could_not("read", path, &error))?.mode() & 0o777;
@@ -66,7 +71,12 @@ impl Config {
         }
         let mut text = String::new();
         std::io::Read::read_to_string(&mut file, &mut text).map_err(|error| could_not("read", path, &error))?;
-        toml::from_str(&text).map_err(|error| {
+        Ok(text)
+    }
+
+    /// Reads the text of a file.
+    pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, Failure> {
+        toml::from_str(text).map_err(|error| {
             let message = format!("\"{}\" cannot be used: {}", path.display(), error.message());
             let next = format!("correct it, or begin anew: mv {0} {0}.old", path.display());
             Failure::new("E0123", Exit::Invalid, message).with_next(next)
@@ -75,16 +85,25 @@ impl Config {
 
     /// Writes the file, whole or not at all, for nobody else to read.
     pub(crate) fn write(&self) -> Result<(), Failure> {
-        let path = Self::path().ok_or_else(|| {
+        self.write_to(&Self::file()?)
+    }
+
+    /// Where the file is, or is to be.
+    pub(crate) fn file() -> Result<PathBuf, Failure> {
+        Self::path().ok_or_else(|| {
             Failure::new("E0123", Exit::Short, "there is no folder for the configuration: HOME is not set")
                 .with_next("name the file: export ATLAS_CONFIG=FILE")
-        })?;
-        self.write_to(&path)
+        })
     }
 
     fn write_to(&self, path: &Path) -> Result<(), Failure> {
-        let failed = |error: std::io::Error| could_not("write", path, &error);
         let text = toml::to_string(self).map_err(|error| Failure::usage(format!("the configuration: {error}")))?;
+        Self::write_text(&text, path)
+    }
+
+    /// Writes a text to the file.
+    pub(crate) fn write_text(text: &str, path: &Path) -> Result<(), Failure> {
+        let failed = |error: std::io::Error| could_not("write", path, &error);
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(failed)?;
         }

@@ -10,6 +10,7 @@ mod command;
 mod config;
 mod context;
 mod difference;
+mod editor;
 mod ending;
 mod exit;
 mod failure;
@@ -20,6 +21,7 @@ mod output;
 mod reference;
 mod source;
 mod sse;
+mod stillness;
 mod trial;
 mod words;
 

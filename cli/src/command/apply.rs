@@ -32,7 +32,12 @@ pub(super) enum Wanted {
     /// An agent, from its folder.
     Package(Box<Package>),
     /// An agent version, from a document: its package must be there.
-    Agent(Agent),
+    Agent {
+        /// The version.
+        agent: Agent,
+        /// Whether the document says something of its deprecation.
+        deprecation: bool,
+    },
     /// A node that takes new jobs or not.
     Node(Node),
 }
@@ -41,7 +46,7 @@ impl Wanted {
     pub(super) fn name(&self) -> String {
         match self {
             Self::Package(package) => format!("agent/{}@{}", package.contract.name, package.contract.version),
-            Self::Agent(agent) => format!("agent/{}@{}", agent.name, agent.version),
+            Self::Agent { agent, .. } => format!("agent/{}@{}", agent.name, agent.version),
             Self::Node(node) => format!("node/{}", node.id),
         }
     }
@@ -73,7 +78,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
             Standing::Other(_) => "changed",
         };
         if !options.dry_run && !matches!(standing, Standing::Same) {
-            change(&client, wanted).await?;
+            change(&client, wanted, &standing).await?;
         }
         text += &format!("{name}  {word}{}\n", if options.dry_run { " (dry run)" } else { "" });
         values.push(json!({"name": name, "result": word}));
@@ -115,11 +120,12 @@ pub(super) fn read(files: &[PathBuf]) -> Result<Vec<Wanted>, Failure> {
 }
 
 /// An object by the members that only its kind has.
-fn object_of(object: &Value) -> Result<Wanted, String> {
+pub(super) fn object_of(object: &Value) -> Result<Wanted, String> {
     let has = |names: &[&str]| names.iter().all(|name| object.get(name).is_some());
     let wrong = |failure: Failure| failure.message;
     if has(&["name", "version", "digest"]) {
-        return api::read(object).map(Wanted::Agent).map_err(wrong);
+        let deprecation = has(&["deprecated"]);
+        return api::read(object).map(|agent| Wanted::Agent { agent, deprecation }).map_err(wrong);
     }
     if has(&["id", "health", "cordoned"]) {
         return api::read(object).map(Wanted::Node).map_err(wrong);
@@ -147,7 +153,7 @@ pub(super) async fn compare(client: &Client, wanted: &Wanted) -> Result<Standing
             changes.push(changed("/digest", json!(known.digest), json!(package.digest.to_string())));
             Ok(Standing::Other(changes))
         }
-        Wanted::Agent(agent) => {
+        Wanted::Agent { agent, deprecation } => {
             let Some(value) = self::agent(client, &agent.name, &agent.version).await? else {
                 return Ok(if agent.retired { Standing::Same } else { Standing::Missing });
             };
@@ -158,6 +164,9 @@ pub(super) async fn compare(client: &Client, wanted: &Wanted) -> Result<Standing
             }
             if known.retired != agent.retired {
                 changes.push(changed("/retired", json!(known.retired), json!(agent.retired)));
+            }
+            if *deprecation && known.deprecated != agent.deprecated {
+                changes.push(changed("/deprecated", json!(known.deprecated), json!(agent.deprecated)));
             }
             Ok(if changes.is_empty() { Standing::Same } else { Standing::Other(changes) })
         }
@@ -188,19 +197,19 @@ async fn agent(client: &Client, name: &str, version: &str) -> Result<Option<Valu
 }
 
 /// A document holds no package, and no wish makes a machine.
-fn applicable(wanted: &Wanted, standing: &Standing) -> Result<(), Failure> {
+pub(super) fn applicable(wanted: &Wanted, standing: &Standing) -> Result<(), Failure> {
     let why = match (wanted, standing) {
         (_, Standing::Same) | (Wanted::Package(_), _) => return Ok(()),
         (Wanted::Node(_), Standing::Missing) => "no such node is registered, and a document makes none".to_owned(),
         (Wanted::Node(_), Standing::Other(_)) => return Ok(()),
-        (Wanted::Agent(_), Standing::Other(changes)) => {
-            let [change] = &changes[..] else { return Err(no_package(wanted)) };
-            match change.place.as_str() {
-                "/retired" if change.new == Some(json!(true)) => return Ok(()),
-                _ => return Err(no_package(wanted)),
-            }
+        (Wanted::Agent { .. }, Standing::Other(changes)) => {
+            let possible = |change: &Change| match change.place.as_str() {
+                "/retired" => change.new == Some(json!(true)),
+                place => place == "/deprecated",
+            };
+            return if changes.iter().all(possible) { Ok(()) } else { Err(no_package(wanted)) };
         }
-        (Wanted::Agent(_), Standing::Missing) => return Err(no_package(wanted)),
+        (Wanted::Agent { .. }, Standing::Missing) => return Err(no_package(wanted)),
     };
     Err(Failure::new("E0125", Exit::NotFound, format!("{} cannot be applied: {why}", wanted.name())))
 }
@@ -211,16 +220,32 @@ fn no_package(wanted: &Wanted) -> Failure {
     Failure::new("E0125", Exit::Conflict, message).with_next("apply its folder: atlasctl apply -f DIR")
 }
 
-async fn change(client: &Client, wanted: Wanted) -> Result<(), Failure> {
+/// Makes it so.
+pub(super) async fn change(client: &Client, wanted: Wanted, standing: &Standing) -> Result<(), Failure> {
     match wanted {
-        Wanted::Package(package) => client.upload(&["api", "agents"], package.bytes).await,
-        Wanted::Agent(agent) => client.delete(&["api", "agents", &agent.name, "versions", &agent.version]).await,
+        Wanted::Package(package) => client.upload(&["api", "agents"], package.bytes).await.map(drop),
+        Wanted::Agent { agent, .. } => {
+            let Standing::Other(changes) = standing else { return Ok(()) };
+            let path = ["api", "agents", &agent.name, "versions", &agent.version];
+            if changes.iter().any(|change| change.place == "/deprecated") {
+                let body = match &agent.deprecated {
+                    Some(message) => json!({"message": message}),
+                    None => json!({"deprecated": false}),
+                };
+                let mut deprecate = path.to_vec();
+                deprecate.push("deprecate");
+                client.post(&deprecate, &[], &body).await?;
+            }
+            if changes.iter().any(|change| change.place == "/retired") {
+                client.delete(&path).await?;
+            }
+            Ok(())
+        }
         Wanted::Node(node) => {
             let verb = if node.cordoned { "cordon" } else { "uncordon" };
-            client.post(&["api", "nodes", &node.id, verb], &[], &json!({})).await
+            client.post(&["api", "nodes", &node.id, verb], &[], &json!({})).await.map(drop)
         }
     }
-    .map(|_| ())
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
+use crate::config::Config;
 use crate::context::Context;
+use crate::editor::Draft;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
@@ -14,6 +16,8 @@ pub(crate) enum Verb {
     Get,
     /// Sets a value: hints on or off decides whether outputs end with the next command.
     Set(SetOptions),
+    /// Opens the configuration file in your editor; what cannot be read is not kept.
+    Edit,
 }
 
 /// What to set.
@@ -28,21 +32,46 @@ pub(crate) struct SetOptions {
 }
 
 pub(crate) fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
+    let wanted = match verb {
+        Verb::Get => None,
+        Verb::Set(options) => Some(options),
+        Verb::Edit => return edit(context),
+    };
     let mut config = context.config()?.clone();
-    if let Verb::Set(options) = verb {
+    if let Some(options) = wanted {
         config.hints = Some(options.value == "on");
         config.write()?;
         context.note(&format!("{} {}", options.key, options.value));
     }
     let hints = if config.hints.unwrap_or(true) { "on" } else { "off" };
-    let file = crate::config::Config::path().map(|path| path.display().to_string()).unwrap_or_default();
+    let file = Config::path().map(|path| path.display().to_string()).unwrap_or_default();
     let value = json!({"hints": config.hints.unwrap_or(true), "current": config.current, "file": file});
-    let text = match verb {
-        Verb::Get => {
-            format!("hints    {hints}\ncontext  {}\nfile     {file}\n", config.current.as_deref().unwrap_or("-"))
-        }
-        Verb::Set(_) => String::new(),
+    let text = match wanted {
+        None => format!("hints    {hints}\ncontext  {}\nfile     {file}\n", config.current.as_deref().unwrap_or("-")),
+        Some(_) => String::new(),
     };
     context.show(&Shown { value, text, names: vec!["config/hints".to_owned()] })?;
+    Ok(Exit::Done)
+}
+
+/// Also of a file that cannot be read: it is how one mends it.
+fn edit(context: &Context) -> Result<Exit, Failure> {
+    let file = Config::file()?;
+    let old = Config::text_of(&file)?;
+    let draft = Draft::new("toml", &old)?;
+    let text = draft.edit()?;
+    if let Err(failure) = Config::parse(&text, draft.path()) {
+        return Err(
+            failure.with_next(format!("what was written is kept there; the file is as it was: {}", file.display()))
+        );
+    }
+    draft.remove();
+    let result = if text == old { "unchanged" } else { "changed" };
+    if text != old {
+        Config::write_text(&text, &file)?;
+    }
+    let told = format!("{}  {result}\n", file.display());
+    let value = json!({"file": file.display().to_string(), "result": result});
+    context.show(&Shown { value, text: told, names: vec!["config/file".to_owned()] })?;
     Ok(Exit::Done)
 }

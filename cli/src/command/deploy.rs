@@ -1,11 +1,15 @@
 //! `atlasctl deploy`: from a folder with an agent to a registered version.
 
+mod watch;
+
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use atlas_contract::fixture::Expected;
 use atlas_contract::{ContractError, Violation};
 use atlas_package::{PackError, Package, Skipped};
+use atlas_types::Digest;
 use serde_json::{Value, json};
 
 use crate::command::test::before_deploy;
@@ -28,23 +32,54 @@ pub(crate) struct Options {
     /// Leaves the tests beside the agents alone.
     #[arg(long)]
     no_test: bool,
+    /// Goes on, and deploys an agent again whenever its folder has changed; Ctrl-C ends it.
+    #[arg(long, conflicts_with = "dry_run")]
+    watch: bool,
+}
+
+/// An agent that is to be deployed.
+struct Found {
+    package: Package,
+    cases: Vec<Case>,
+    /// False of one that is deployed as it is already: others may need it in their tests.
+    news: bool,
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let client = context.client()?;
-    // All are packed and tested before the first is sent: a mistake in the last one leaves nothing half done.
+    if options.watch {
+        return watch::run(context, options).await;
+    }
+    deploy(context, options, &find(&options.paths, &BTreeMap::new())?).await?;
+    Ok(Exit::Done)
+}
+
+/// Every agent in some folders; those whose package is `known` are no news.
+fn find(paths: &[PathBuf], known: &BTreeMap<String, Digest>) -> Result<Vec<Found>, Failure> {
     let mut found = Vec::new();
-    for path in &options.paths {
+    for path in paths {
         for folder in folders(path)? {
-            found.push((pack(&folder)?, trial::cases(&folder)?));
+            let (package, cases) = (pack(&folder)?, trial::cases(&folder)?);
+            let news = known.get(&label(&package)) != Some(&package.digest);
+            found.push(Found { package, cases, news });
         }
     }
-    let tested = if options.no_test { vec![None; found.len()] } else { tested(&found).await? };
+    Ok(found)
+}
+
+/// `hello 0.1.0`
+fn label(package: &Package) -> String {
+    format!("{} {}", package.contract.name, package.contract.version)
+}
+
+/// Tests all that is news, then sends it: a mistake in the last one leaves nothing half done.
+async fn deploy(context: &Context, options: &Options, found: &[Found]) -> Result<(), Failure> {
+    let client = context.client()?;
+    let tested = if options.no_test { vec![None; found.len()] } else { tested(found).await? };
     let mut answers = Vec::new();
     let mut names = Vec::new();
     let mut next = None;
-    for ((package, cases), tested) in found.into_iter().zip(tested) {
-        let agent = format!("{} {}", package.contract.name, package.contract.version);
+    for (Found { package, cases, .. }, tested) in found.iter().zip(tested).filter(|(found, _)| found.news) {
+        let agent = label(package);
         let digest = package.digest.to_string();
         let (files, size) = (words::count(package.files as u64, "file"), words::bytes(package.bytes.len() as u64));
         let tests = match tested {
@@ -61,7 +96,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         }
         context.note(&format!("{agent}   packed     {files}, {size}, {}", digest.get(..15).unwrap_or(&digest)));
         names.push(format!("agent/{}", package.contract.name));
-        let input = example(&cases, &package.contract.input_schema);
+        let input = example(cases, &package.contract.input_schema);
         let input = input.to_string().replace('\'', r"'\''");
         next = Some(format!("next: atlasctl run {} --input '{input}'", package.contract.name));
         if options.dry_run {
@@ -69,29 +104,29 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
             answers.push(json!({"name": name, "version": version, "digest": digest}));
             continue;
         }
-        answers.push(client.upload(&["api", "agents"], package.bytes).await?);
+        answers.push(client.upload(&["api", "agents"], package.bytes.clone()).await?);
         context.note(&format!("{agent}   live       default/{} → {}", package.contract.name, package.contract.version));
     }
     if let (Some(next), false) = (next, options.dry_run) {
         context.next(&next);
     }
-    context.show(&Shown { value: Value::Array(answers), text: String::new(), names })?;
-    Ok(Exit::Done)
+    context.show(&Shown { value: Value::Array(answers), text: String::new(), names })
 }
 
 /// How many tests of each agent passed and in what time; one that fails ends it. Nothing is started if there is none.
-async fn tested(found: &[(Package, Vec<Case>)]) -> Result<Vec<Option<(usize, Duration)>>, Failure> {
-    if found.iter().all(|(_, cases)| cases.is_empty()) {
+async fn tested(found: &[Found]) -> Result<Vec<Option<(usize, Duration)>>, Failure> {
+    if found.iter().all(|found| found.cases.is_empty() || !found.news) {
         return Ok(vec![None; found.len()]);
     }
     let trial = Trial::start().await?;
     let ran = async {
-        for (package, _) in found {
-            trial.register(package).await?;
+        for found in found {
+            trial.register(&found.package).await?;
         }
         let mut all = Vec::new();
-        for (package, cases) in found {
-            all.push(before_deploy(&trial, package, cases).await?);
+        for found in found {
+            let cases = if found.news { &found.cases[..] } else { &[] };
+            all.push(before_deploy(&trial, &found.package, cases).await?);
         }
         Ok(all)
     };

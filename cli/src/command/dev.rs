@@ -9,7 +9,6 @@ mod kill;
 mod several;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use atlas_dev::{Cluster, DataError, PortError, Ports};
 use atlas_env::Env;
@@ -21,9 +20,7 @@ use crate::command::dev::agents::Watch;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-
-/// How often the folder of agents is looked at.
-const WATCH_INTERVAL: Duration = Duration::from_millis(500);
+use crate::stillness::LOOK_INTERVAL;
 
 /// What is logged: openraft warns of each heartbeat that a dead controller does not answer.
 const LOG_DEFAULT: &str = "warn,openraft=off";
@@ -153,7 +150,7 @@ async fn attend(
             reason = cluster.failed() => {
                 return Err(Failure::new("E0109", Exit::Short, format!("the cluster stopped: {reason}")));
             }
-            () = env.clock.sleep(WATCH_INTERVAL) => watch.look(context, client, env).await,
+            () = env.clock.sleep(LOOK_INTERVAL) => watch.look(context, client, env).await,
         }
     }
 }

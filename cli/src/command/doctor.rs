@@ -1,6 +1,9 @@
 //! `atlasctl doctor`: what is wrong with the cluster, one line a question.
 
+mod bundle;
+
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
@@ -21,6 +24,15 @@ const WAIT_LONG_S: f64 = 600.0;
 /// How many waiting jobs are looked at.
 const JOBS_LOOKED_AT: &str = "1000";
 
+/// What else to do.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Also writes this file, a tar.gz for whoever helps: findings, members, nodes, agents, figures and jobs, without what the jobs
+    /// are about.
+    #[arg(long, value_name = "FILE")]
+    bundle: Option<PathBuf>,
+}
+
 /// The answer to one question.
 struct Finding {
     ok: bool,
@@ -36,7 +48,7 @@ fn warn(about: &'static str, text: impl Into<String>) -> Finding {
     Finding { ok: false, about, text: text.into() }
 }
 
-pub(crate) async fn run(context: &Context) -> Result<Exit, Failure> {
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let client = context.client()?;
     let cluster: Cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
     let mut findings = vec![quorum(&cluster), versions(&cluster)];
@@ -56,6 +68,9 @@ pub(crate) async fn run(context: &Context) -> Result<Exit, Failure> {
     let value =
         findings.iter().map(|finding| json!({"state": word(finding), "about": finding.about, "text": finding.text}));
     let value: Value = value.collect();
+    if let Some(path) = &options.bundle {
+        bundle::write(context, &client, &value, path).await?;
+    }
     let names = findings.iter().filter(|finding| !finding.ok).map(|finding| format!("warning/{}", finding.about));
     context.show(&Shown { value, names: names.collect(), text: findings.iter().map(line).collect() })?;
     if warnings > 0 {

@@ -17,12 +17,18 @@ pub(crate) enum Verb {
     Tail(TailOptions),
 }
 
+/// What can happen to a job.
+const TYPES: [&str; 8] = ["submitted", "granted", "started", "lost", "woken", "resolved", "cancelling", "ended"];
+
 /// Which events.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TailOptions {
     /// Only those for which this holds, such as 'new_status == "failed" && agent_name == "hello"'.
     #[arg(long, value_name = "CEL")]
     filter: Option<Filter>,
+    /// Only those of this type.
+    #[arg(long = "type", value_name = "TYPE", value_parser = TYPES)]
+    change: Option<String>,
     /// Ends after so many.
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
@@ -34,6 +40,9 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     let client = context.client()?;
     let tail = client.events(&["api", "events"], &[("view", "full")], |frame| {
         let value: Value = serde_json::from_str(&frame.data).map_err(Failure::answer)?;
+        if options.change.as_deref().is_some_and(|wanted| value["change"] != wanted) {
+            return Ok(true);
+        }
         if let Some(filter) = &options.filter
             && !filter.admits(&value)?
         {

@@ -1,5 +1,6 @@
 //! `atlasctl get`, `describe` and `delete`: the same verbs for every kind of object.
 
+use std::fmt;
 use std::str::FromStr;
 
 use crate::command::agent::{self, named};
@@ -11,7 +12,7 @@ use crate::output::ListOptions;
 
 /// A kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Job,
     Agent,
     Node,
@@ -20,9 +21,20 @@ enum Kind {
 
 /// `KIND`, or `KIND/NAME` as `-o name` prints it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Target {
-    kind: Kind,
+pub(super) struct Target {
+    pub(super) kind: Kind,
     name: Option<String>,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Job => "job",
+            Self::Agent => "agent",
+            Self::Node => "node",
+            Self::Controller => "controller",
+        })
+    }
 }
 
 impl FromStr for Target {
@@ -121,7 +133,8 @@ pub(crate) async fn delete(context: &Context, options: &DeleteOptions) -> Result
     }
 }
 
-fn one<'a>(target: &'a Target, name: Option<&'a str>, verb: &str) -> Result<&'a str, Failure> {
+/// The name that is given, in either place.
+pub(super) fn one<'a>(target: &'a Target, name: Option<&'a str>, verb: &str) -> Result<&'a str, Failure> {
     target
         .name
         .as_deref()

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
 
-use atlas_cluster_tests::{Agent, Dev, LONG, eventually, write_agent};
+use atlas_cluster_tests::{Agent, Dev, LONG, eventually, program, write_agent};
 use expect_test::expect_file;
 
 use crate::first_minutes::HELLO;
@@ -92,6 +93,9 @@ fn clusters_by_name() {
     session.run(&format!("{config} --context there node list"));
     session.run(&format!("{config} context use ther"));
     session.run(&format!("{config} config set hints off"));
+    session.run(&format!("TMPDIR=$PWD VISUAL=\"sed -i 's/hints = false/hints = 7/'\" {config} config edit"));
+    session
+        .run(&format!("VISUAL=\"sed -i 's/hints/# No hints.\\nhints/'\" {config} config edit && head -n 2 atlas.toml"));
     session.run(&format!("{config} job list"));
     session.run(&format!("{config} context remove here"));
     session.run(&format!("{config} context show"));
@@ -100,6 +104,88 @@ fn clusters_by_name() {
     session.run(&format!("{config} --server {} node list -o name", dev.server()));
     session.run(&format!("{config} node list -o name"));
     expect_file!["../transcripts/contexts.txt"].assert_eq(&session.page());
+}
+
+#[test]
+fn waiting_and_editing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write_agent(&folder.path().join("agents"), &HELLO);
+    let dev = Dev::start(folder.path(), ["--ephemeral", "--agents", "./agents"]);
+    let mut session = Session::new("Waiting and editing", folder.path(), Some(dev.server()));
+    session.run("atlasctl wait node laptop --timeout 1m");
+    session.run("atlasctl wait agent/hello@0.1.0 -o name");
+    let id = session.quiet("atlasctl run hello name=Ada --detach");
+    let id = id.trim();
+    session.run(&format!("atlasctl wait job {id} --for completed -o jsonpath=status"));
+    session.run(&format!("atlasctl wait job {id} --for cancelled"));
+    session.run("atlasctl wait node laptop --for cordoned --timeout 100ms");
+    session.run("atlasctl wait node laptop --for happy");
+    session.run("atlasctl wait agent hello --for retired");
+    session.run("atlasctl wait job job-0000000000000000");
+    session.run("VISUAL=\"sed -i 's/cordoned: false/cordoned: true/'\" atlasctl edit node laptop --dry-run");
+    session.run("VISUAL=\"sed -i 's/cordoned: false/cordoned: true/'\" atlasctl edit node laptop");
+    session.run("atlasctl wait node laptop --for cordoned --timeout 0");
+    session.run("VISUAL=true atlasctl edit node laptop");
+    session.run("VISUAL=\"sed -i 's/deprecated: null/deprecated: take 0.2.0/'\" atlasctl edit agent hello");
+    session.run("atlasctl wait agent hello@0.1.0 --for deprecated -o jsonpath=deprecated");
+    session.run("VISUAL=\"sed -i 's/deprecated: .*/deprecated: null/'\" atlasctl edit agent hello -o yaml");
+    session.run("TMPDIR=$PWD VISUAL=\"sed -i 's/^name: hello/name: hallo/'\" atlasctl edit agent hello");
+    session.run("grep -h name: atlasctl-edit-*.yaml");
+    session.run("VISUAL=false atlasctl edit agent hello");
+    session.run("atlasctl edit job x");
+    expect_file!["../transcripts/wait-and-edit.txt"].assert_eq(&session.page());
+}
+
+#[test]
+fn a_folder_is_deployed_whenever_it_changes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write_agent(folder.path(), &HELLO);
+    let dev = Dev::start(folder.path(), ["--ephemeral"]);
+    let mut session = Session::new("Watch", folder.path(), Some(dev.server()));
+    let log = folder.path().join("watch.log");
+    let mut watch = Command::new(program("atlasctl"));
+    watch.args(["deploy", "hello", "--watch"]).current_dir(folder.path()).env("ATLAS_SERVER", dev.server());
+    watch.stdin(Stdio::null()).stdout(Stdio::null()).stderr(fs::File::create(&log).expect("made"));
+    let mut watch = watch.spawn().expect("it starts");
+    let mut deployed = |version: &str| {
+        let name = format!("agent/hello@{version}");
+        eventually(&name, LONG, || {
+            session.quiet("atlasctl agent versions hello -o name").lines().any(|line| line == name).then_some(())
+        });
+    };
+    deployed("0.1.0");
+    write_agent(folder.path(), &Agent { version: "0.2.0", ..HELLO });
+    deployed("0.2.0");
+    // A mistake is told, and mended before the next look or long after.
+    fs::write(folder.path().join("hello/agent.yaml"), "agent: {name: hello}").expect("written");
+    let told = || fs::read_to_string(&log).expect("readable");
+    eventually("the mistake is told", LONG, || told().contains("error[E1103]").then_some(()));
+    write_agent(folder.path(), &Agent { version: "0.3.0", ..HELLO });
+    deployed("0.3.0");
+    session.quiet(&format!("kill -INT {}", watch.id()));
+    assert_eq!(watch.wait().expect("it ends").code(), Some(0), "{}", told());
+    assert_eq!(told().matches("watching; Ctrl-C ends it").count(), 4, "{}", told());
+}
+
+#[test]
+fn a_bundle_tells_how_things_stand_and_nothing_that_is_secret() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let agents = folder.path().join("agents");
+    let fails = Agent { name: "fails", version: "2.0.0", contract: "", script: "echo canary-1 >&2; exit 3" };
+    let echo = Agent { name: "echo", version: "1.0.0", contract: "", script: "echo '{\"key\": \"canary-2\"}'" };
+    for agent in [&fails, &echo] {
+        write_agent(&agents, agent);
+    }
+    let dev = Dev::start(folder.path(), ["--ephemeral", "--agents", "./agents"]);
+    let mut session = Session::new("A bundle", folder.path(), Some(dev.server()));
+    session.quiet("atlasctl run fails key=canary-3 --label canary-4=canary-5 --idempotency-key canary-6");
+    session.quiet("atlasctl run echo key=canary-7");
+    session.run("atlasctl doctor --bundle bundle.tgz > /dev/null");
+    session.run("tar -tzf bundle.tgz");
+    session.run("tar -xzf bundle.tgz && grep -r canary atlas-bundle");
+    session.run("grep -h '\"status\"' atlas-bundle/jobs.json; stat -c %a bundle.tgz");
+    session.run("atlasctl doctor --bundle bundle.tgz -q");
+    expect_file!["../transcripts/bundle.txt"].assert_eq(&session.page());
 }
 
 #[test]

@@ -24,6 +24,7 @@ fn every_verb_says_that_nothing_answers() {
     let mut session = Session::new("Nothing answers", folder.path(), Some("http://127.0.0.1:1"));
     let verbs = [
         "deploy hello",
+        "deploy hello --watch",
         "run x",
         "run x a=b",
         "run x --follow --wait",
@@ -32,6 +33,7 @@ fn every_verb_says_that_nothing_answers() {
         "explain x",
         "top",
         "doctor",
+        "doctor --bundle x.tgz",
         "job list",
         "job show x",
         "job watch x",
@@ -71,6 +73,9 @@ fn every_verb_says_that_nothing_answers() {
         "apply -f hello",
         "diff -f hello",
         "delete node x",
+        "edit node x",
+        "wait job x",
+        "wait controller x",
     ];
     for verb in verbs {
         let told = session.quiet(&format!("atlasctl {verb} 2>&1; echo exit $?"));

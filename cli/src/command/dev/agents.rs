@@ -1,8 +1,6 @@
 //! The agents of `atlasctl dev`: the bundled ones, and a folder that is registered again when it changes.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use atlas_env::Env;
@@ -13,12 +11,7 @@ use crate::command::dev::shown;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-
-/// Deepest folder that is looked at, as in discovery.
-const DEPTH_MAX: usize = 16;
-
-/// Most files of a folder that are looked at, so that somebody's home does not keep a core busy.
-const FILES_MAX: usize = 20_000;
+use crate::stillness::{Stillness, fingerprint};
 
 /// Registers the agents that this program carries.
 pub(super) async fn register_bundled(client: &Client) -> Result<(), Failure> {
@@ -32,26 +25,22 @@ pub(super) async fn register_bundled(client: &Client) -> Result<(), Failure> {
 /// A folder of agents: what it looked like, and what was registered from it.
 pub(super) struct Watch {
     folder: PathBuf,
-    /// How the tree looked when it was last read into packages.
-    done: Option<u64>,
-    /// How it looked at the last look: only a tree that has stood still for one look is read, so that half-written files wait.
-    last: Option<u64>,
+    stillness: Stillness,
     registered: BTreeMap<PathBuf, String>,
 }
 
 impl Watch {
     pub(super) fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), done: None, last: None, registered: BTreeMap::new() }
+        Self { folder: folder.to_owned(), stillness: Stillness::default(), registered: BTreeMap::new() }
     }
 
     /// Looks once, and registers what is new or different. Problems are told and do not end anything.
     pub(super) async fn look(&mut self, context: &Context, client: &Client, env: &Env) {
         let folder = self.folder.clone();
-        let Ok(print) = env.spawn_blocking("look at agents", move || fingerprint(&folder)).join().await else { return };
-        // At the very first look there is no earlier one to compare with.
-        let still = self.last.is_none() || self.last == Some(print);
-        self.last = Some(print);
-        if !still || self.done == Some(print) {
+        let Ok(print) = env.spawn_blocking("look at agents", move || fingerprint(&[folder])).join().await else {
+            return;
+        };
+        if !self.stillness.is_due(print) {
             return;
         }
         let folder = self.folder.clone();
@@ -64,7 +53,9 @@ impl Watch {
             answered &= self.register(context, client, dir, package).await;
         }
         // Without an answer to each, the next look tries again.
-        self.done = answered.then_some(print);
+        if answered {
+            self.stillness.read(print);
+        }
     }
 
     /// Uploads a package that is new; false if nobody answered whether it was taken.
@@ -108,55 +99,4 @@ fn read(folder: &Path) -> Read {
         }
     }
     read
-}
-
-/// Changes whenever a file below is added, removed, renamed, touched or resized.
-fn fingerprint(folder: &Path) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    let mut left = FILES_MAX;
-    walk(folder, 0, &mut left, &mut hasher);
-    hasher.finish()
-}
-
-fn walk(folder: &Path, depth: usize, left: &mut usize, hasher: &mut DefaultHasher) {
-    let mut entries: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().collect();
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let name = entry.file_name();
-        let Ok(metadata) = entry.metadata() else { continue };
-        if *left == 0 || name.as_encoded_bytes().starts_with(b".") || name == "__pycache__" {
-            continue;
-        }
-        *left -= 1;
-        name.hash(hasher);
-        if metadata.is_dir() && depth < DEPTH_MAX {
-            walk(&entry.path(), depth + 1, left, hasher);
-        } else {
-            (metadata.len(), metadata.modified().ok()).hash(hasher);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn any_change_of_a_file_shows() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let agent = dir.path().join("hello");
-        fs::create_dir(&agent).expect("made");
-        let look = || fingerprint(dir.path());
-        let empty = look();
-        fs::write(agent.join("agent.yaml"), "a").expect("written");
-        let written = look();
-        fs::write(agent.join("agent.yaml"), "ab").expect("written");
-        let longer = look();
-        fs::rename(agent.join("agent.yaml"), agent.join("b")).expect("renamed");
-        let renamed = look();
-        fs::create_dir(agent.join("__pycache__")).expect("made");
-        assert_eq!(look(), renamed);
-        let all = [empty, written, longer, renamed];
-        assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), all.len());
-    }
 }

@@ -12,12 +12,11 @@ use serde_json::json;
 use crate::api::{self, Cluster, Controller, Node};
 use crate::client::Client;
 use crate::command::dev::agents::Watch;
-use crate::command::dev::{
-    Options, WATCH_INTERVAL, asked_to_stop, banner, demo, refusal_of_data, refusal_of_port, watch,
-};
+use crate::command::dev::{Options, asked_to_stop, banner, demo, refusal_of_data, refusal_of_port, watch};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::stillness::LOOK_INTERVAL;
 use tokio::signal::unix::SignalKind;
 
 /// Longest time until a controller that joins has a vote, or a worker is there.
@@ -124,7 +123,7 @@ impl Several<'_> {
         loop {
             tokio::select! {
                 gone = self.group.gone() => self.note_end(&client, &gone).await?,
-                () = self.env.clock.sleep(WATCH_INTERVAL) => watch.look(self.context, &client, &self.env).await,
+                () = self.env.clock.sleep(LOOK_INTERVAL) => watch.look(self.context, &client, &self.env).await,
             }
         }
     }

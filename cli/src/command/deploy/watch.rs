@@ -1,0 +1,71 @@
+//! `atlasctl deploy --watch`: again whenever a folder has changed.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_types::Digest;
+
+use super::{Options, deploy, find, label};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::stillness::{LOOK_INTERVAL, Stillness, fingerprint};
+
+/// The pause after nobody answered.
+const AWAY: Duration = Duration::from_secs(5);
+
+pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    tokio::select! {
+        failure = watch(context, options) => Err(failure),
+        // What was sent is deployed; what was being tested is not.
+        _ = tokio::signal::ctrl_c() => Ok(Exit::Done),
+    }
+}
+
+/// Ends only if the first attempt finds no cluster.
+async fn watch(context: &Context, options: &Options) -> Failure {
+    let env = Env::system();
+    let mut stillness = Stillness::default();
+    let mut known = BTreeMap::new();
+    let mut first = true;
+    loop {
+        let paths = options.paths.clone();
+        let look = env.spawn_blocking("look at agents", move || fingerprint(&paths)).join().await;
+        // Without an answer the next look tries again.
+        let Some(print) = look.ok().filter(|print| stillness.is_due(*print)) else {
+            env.clock.sleep(LOOK_INTERVAL).await;
+            continue;
+        };
+        let pause = match again(context, options, &mut known).await {
+            Err(failure) if failure.exit == Exit::Unreachable => {
+                if first {
+                    return failure;
+                }
+                context.report(&failure);
+                AWAY
+            }
+            result => {
+                if let Err(failure) = result {
+                    context.report(&failure);
+                }
+                stillness.read(print);
+                context.next("watching; Ctrl-C ends it");
+                LOOK_INTERVAL
+            }
+        };
+        first = false;
+        env.clock.sleep(pause).await;
+    }
+}
+
+/// Deploys what is not `known` as it is now.
+async fn again(context: &Context, options: &Options, known: &mut BTreeMap<String, Digest>) -> Result<(), Failure> {
+    let found = find(&options.paths, known)?;
+    if !found.iter().any(|found| found.news) {
+        return Ok(());
+    }
+    deploy(context, options, &found).await?;
+    known.extend(found.iter().map(|found| (label(&found.package), found.package.digest)));
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! `atlasctl edit`: an object in somebody's editor; what they change in it is applied.
+
+use std::path::Path;
+
+use atlas_contract::yaml as reader;
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::command::agent::named;
+use crate::command::apply::{Standing, Wanted, applicable, change, compare, object_of};
+use crate::command::generic::{Kind, Target, one};
+use crate::context::Context;
+use crate::difference;
+use crate::editor::Draft;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Shown, yaml};
+
+/// What to edit.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// agent or node; KIND/NAME is one of them.
+    #[arg(value_name = "KIND")]
+    target: Target,
+    /// Its name; of an agent NAME or NAME@VERSION.
+    name: Option<String>,
+    /// Says what would change, and changes nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let name = one(&options.target, options.name.as_deref(), "edit")?;
+    let client = context.client()?;
+    let (object, editable) = fetch(&client, options.target.kind, name).await?;
+    let head = format!("# What can be changed: {}.\n", editable.join(" and "));
+    let draft = Draft::new("yaml", &(head + &yaml(&object)))?;
+    let text = draft.edit()?;
+    let (name, changes) = match apply(&client, &object, editable, (draft.path(), &text), options.dry_run).await {
+        Ok(applied) => applied,
+        Err(failure) => {
+            context.note(&format!("what was written is kept in {}", draft.path().display()));
+            return Err(failure);
+        }
+    };
+    draft.remove();
+    let word = if changes.is_empty() { "unchanged" } else { "changed" };
+    let dry = if options.dry_run && !changes.is_empty() { " (dry run)" } else { "" };
+    let text = format!("{name}  {word}{dry}\n{}", difference::text(&changes));
+    let value = json!([{"name": name, "result": word}]);
+    context.show(&Shown { value, text, names: vec![name] })?;
+    Ok(Exit::Done)
+}
+
+/// An object as it is edited, and which of its members mean something when they change.
+async fn fetch(client: &Client, kind: Kind, name: &str) -> Result<(Value, &'static [&'static str]), Failure> {
+    match kind {
+        Kind::Node => Ok((client.get(&["api", "nodes", name], &[]).await?, &["cordoned"])),
+        Kind::Agent => {
+            let (name, requirement) = named(name);
+            let query: Vec<(&str, &str)> = requirement.iter().map(|text| ("version", *text)).collect();
+            let mut agent = client.get(&["api", "agents", name], &query).await?;
+            if let Some(members) = agent.as_object_mut() {
+                // They are the package's: another contract is another version.
+                members.retain(|name, _| !["contract", "input_schema", "output_schema"].contains(&name.as_str()));
+            }
+            Ok((agent, &["deprecated", "retired"]))
+        }
+        Kind::Job | Kind::Controller => {
+            let failure = Failure::usage(format!("a {kind} has nothing that could be edited"));
+            Err(failure.with_next("edit a node or an agent: atlasctl edit node NAME"))
+        }
+    }
+}
+
+/// Applies what the file says now; tells of what object, and what that changes.
+async fn apply(
+    client: &Client,
+    object: &Value,
+    editable: &[&str],
+    (path, text): (&Path, &str),
+    dry_run: bool,
+) -> Result<(String, Vec<difference::Change>), Failure> {
+    let wanted = read(object, editable, text).map_err(|why| {
+        let failure = Failure::new("E0125", Exit::Invalid, format!("\"{}\" cannot be applied: {why}", path.display()));
+        failure.with_next(format!("mend it, then: atlasctl apply -f {}", path.display()))
+    })?;
+    let name = wanted.name();
+    let standing = compare(client, &wanted).await?;
+    applicable(&wanted, &standing)?;
+    let changes = match &standing {
+        Standing::Other(changes) => changes.clone(),
+        Standing::Same | Standing::Missing => Vec::new(),
+    };
+    if !dry_run && !changes.is_empty() {
+        change(client, wanted, &standing).await?;
+    }
+    Ok((name, changes))
+}
+
+/// What somebody wants, unless they changed what cannot be changed.
+fn read(object: &Value, editable: &[&str], text: &str) -> Result<Wanted, String> {
+    let edited = reader::load(text.as_bytes(), reader::Budget::default());
+    let edited = edited.map_err(|error| atlas_dev::chain(&error))?;
+    let fixed = |change: &&difference::Change| !editable.iter().any(|name| change.place == format!("/{name}"));
+    if let Some(change) = difference::between(object, &edited).iter().find(fixed) {
+        let place = if change.place.is_empty() { "/" } else { &change.place };
+        return Err(format!("{place} was changed; only {} can be", editable.join(" and ")));
+    }
+    object_of(&edited)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_means_something_can_be_changed() {
+        let node = json!({"id": "laptop", "health": "ready", "cordoned": false});
+        let told = |text: &str| match read(&node, &["cordoned"], text) {
+            Ok(wanted) => wanted.name(),
+            Err(why) => why,
+        };
+        assert_eq!(told("{id: laptop, health: ready, cordoned: yes}"), "node/laptop");
+        assert_eq!(told("{id: other, health: ready, cordoned: yes}"), "/id was changed; only cordoned can be");
+        assert_eq!(told("{id: laptop, health: ready}"), "it is neither an agent nor a node");
+        assert_eq!(told(""), "/ was changed; only cordoned can be");
+        assert!(told("[").contains("line"), "{}", told("["));
+    }
+}

@@ -1,0 +1,59 @@
+//! Somebody's editor, on a file of its own.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use atlas_env::Env;
+
+use crate::failure::Failure;
+use crate::input;
+use crate::words::could_not;
+
+/// The editor of whoever has not said which.
+const EDITOR: &str = "vi";
+
+/// A text that is being edited. It stays where it is until it is removed: somebody's work is in it.
+pub(crate) struct Draft(PathBuf);
+
+impl Draft {
+    /// Writes the text to a file whose name ends in `end`.
+    pub(crate) fn new(end: &str, text: &str) -> Result<Self, Failure> {
+        let number = Env::system().entropy.u64();
+        let path = std::env::temp_dir().join(format!("atlasctl-edit-{number:016x}.{end}"));
+        // Nobody else's business, and never a file or a link that is there already.
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let written = made.and_then(|mut file| file.write_all(text.as_bytes()));
+        written.map_err(|error: io::Error| could_not("write", &path, &error))?;
+        Ok(Self(path))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Opens the editor, waits for its end, and reads what was written.
+    pub(crate) fn edit(&self) -> Result<String, Failure> {
+        let named = |name| std::env::var(name).ok().filter(|editor| !editor.trim().is_empty());
+        let editor = named("VISUAL").or_else(|| named("EDITOR")).unwrap_or_else(|| EDITOR.to_owned());
+        // By a shell, since it may be several words: `code --wait`.
+        let status = Command::new("sh").args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(&self.0).status();
+        let why = match status {
+            Ok(status) if status.success() => return input::read_file(&self.0),
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        self.remove();
+        let failure = Failure::usage(format!("nothing was changed: the editor \"{editor}\" ended with {why}"));
+        Err(failure.with_next("name another one: export EDITOR=nano"))
+    }
+
+    /// Throws it away.
+    pub(crate) fn remove(&self) {
+        // It lies where things may be thrown away: one that stays does no harm.
+        let _ = fs::remove_file(&self.0);
+    }
+}
