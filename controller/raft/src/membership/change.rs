@@ -7,7 +7,7 @@ use std::time::Duration;
 use atlas_types::MemberId;
 use openraft::ChangeMembers;
 use openraft::async_runtime::WatchReceiver;
-use openraft::errors::{ClientWriteError, RaftError};
+use openraft::errors::{ChangeMembershipError, ClientWriteError, RaftError};
 use tokio::sync::oneshot;
 
 use super::{Group, MembersView, REACHED, Role};
@@ -27,6 +27,12 @@ const PAUSE: Duration = Duration::from_millis(50);
 const LAG_MAX: u64 = 64;
 
 type Changed<T> = Result<T, RaftError<Types, ClientWriteError<Types>>>;
+
+/// Whether a change was refused because the one before it is not committed, as far as this leader knows.
+fn is_under_way<T>(changed: &Changed<T>) -> bool {
+    let Err(RaftError::APIError(ClientWriteError::ChangeMembershipError(refused))) = changed else { return false };
+    matches!(refused, ChangeMembershipError::InProgress(_))
+}
 
 /// Why the membership, or the leader, did not change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -248,8 +254,21 @@ impl Group {
     }
 
     /// Members that stop being voters stop being members.
+    ///
+    /// A leader that has just begun does not know yet that the last change before it is committed, and refuses another one: that is
+    /// waited for.
     async fn change(&self, change: ChangeMembers<u64, Member>) -> Result<(), ChangeError> {
-        self.changed(self.raft.change_membership(change, false)).await
+        let until = self.env.clock.monotonic() + REACHED;
+        let changed = async {
+            loop {
+                let changed = self.raft.change_membership(change.clone(), false).await;
+                if !is_under_way(&changed) || self.env.clock.monotonic() >= until {
+                    return changed;
+                }
+                self.env.clock.sleep(PAUSE).await;
+            }
+        };
+        self.changed(changed).await
     }
 
     async fn changed<T>(&self, change: impl Future<Output = Changed<T>>) -> Result<(), ChangeError> {
