@@ -115,6 +115,13 @@ pub struct About {
     pub members: Vec<Peer>,
 }
 
+impl About {
+    /// Whether these can be the files of a cluster's first member from before it knew any other: then they need not say whose they are.
+    pub fn knows_no_other_than(&self, member: MemberId) -> bool {
+        self.members.iter().all(|known| known.member == member)
+    }
+}
+
 /// What a snapshot covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SnapshotAbout {

@@ -56,6 +56,12 @@ pub enum RecoveryError {
         /// Why not.
         source: io::Error,
     },
+    /// The directory does not say which member it is of.
+    #[error("\"{}\" has the log of a group and no member.json that says which member it is of", path.display())]
+    Nameless {
+        /// The data directory.
+        path: PathBuf,
+    },
     /// A file could not be written.
     #[error("could not write \"{}\"", path.display())]
     Write {

@@ -15,6 +15,9 @@ use atlas_types::MemberId;
 
 use crate::{RecoveryError, generation, remove_left_over, sync_dir, write_error};
 
+/// The first member of a cluster.
+const FIRST: MemberId = MemberId(1);
+
 /// What would be done, with the member's files read and locked.
 pub struct Plan {
     data_dir: PathBuf,
@@ -48,13 +51,17 @@ impl Plan {
         let identity = Identity::read(&*env.files, data_dir)
             .map_err(|source| RecoveryError::Identity { path: data_dir.to_owned(), source })?;
         let member = StoppedMember::open(data_dir).map_err(RecoveryError::Member)?;
-        let state = member.state().map_err(RecoveryError::Member)?;
         let about = member.about();
         let (number, name) = match identity {
             Some(Identity::Member { member, name, .. }) => (member, name),
-            // A directory from before directories had names is that of a first member.
-            Some(Identity::Joining { .. }) | None => (MemberId(1), "c1".to_owned()),
+            // A directory from before directories had names is that of a first member. To take another one for it would put two
+            // members under one number.
+            Some(Identity::Joining { .. }) | None if about.knows_no_other_than(FIRST) => (FIRST, format!("c{FIRST}")),
+            Some(Identity::Joining { .. }) | None => {
+                return Err(RecoveryError::Nameless { path: data_dir.to_owned() });
+            }
         };
+        let state = member.state().map_err(RecoveryError::Member)?;
         let known = about.members.iter().find(|peer| peer.member == number).cloned();
         let own = Peer { name, ..known.unwrap_or_else(|| Peer::new(number, Member::default())) };
         Ok(Self { data_dir: data_dir.to_owned(), about, own, state, member, _lock: lock })

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use atlas_env::Env;
 use atlas_history::{History, SqliteHistory};
-use atlas_raft::{Handle, Options, Service, start};
+use atlas_raft::offline::{Beginning, begin};
+use atlas_raft::{Handle, Member, Options, Service, start};
 use atlas_state::State;
-use atlas_types::{ClusterConfig, Command, ConfigureCluster, Digest, EventSeq, Namespace, Origin, Request};
+use atlas_types::{ClusterConfig, Command, ConfigureCluster, Digest, EventSeq, MemberId, Namespace, Origin, Request};
 use sha2::{Digest as _, Sha256};
 
 use crate::archive::{About, ArchiveError, Encoder, HISTORY, STATE, artifact_part, read};
@@ -114,6 +115,18 @@ async fn a_member_of_a_lost_majority_goes_on_alone_once_that_is_confirmed() {
     assert_eq!(again.grant_seq().0, state.grant_seq().0 + generation::TOKENS_SKIPPED);
     assert_eq!(again.event_seq(), EventSeq(state.event_seq().0));
     service.shutdown().await;
+}
+
+#[test]
+fn a_member_that_does_not_say_which_it_is_goes_on_only_as_the_first() {
+    for (member, refused) in [(1, false), (3, true)] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let known = Member::default();
+        let beginning = Beginning { member: MemberId(member), known, state: State::new(7), term: 1, index: 5 };
+        begin(&dir.path().join("raft"), beginning, &Env::system()).expect("writable");
+        let error = Plan::new(dir.path(), &Env::system()).err();
+        assert!(matches!(error, Some(RecoveryError::Nameless { .. })) == refused, "member {member}: {error:?}");
+    }
 }
 
 #[tokio::test]

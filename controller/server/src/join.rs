@@ -1,8 +1,10 @@
 //! Who this controller is: a member already, the first of a new cluster, or one that asks an existing cluster to take it in.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use atlas_env::Env;
+use atlas_raft::offline::StoppedMember;
 use atlas_raft::{Identity, Member};
 use atlas_types::MemberId;
 use atlas_wire::proto::peer::v1 as wire;
@@ -42,6 +44,15 @@ pub enum JoinError {
         "this directory belongs to a controller that was to join a cluster: start it with --join and --token, or with an empty directory"
     )]
     Unfinished,
+    /// The directory does not say which member it is of.
+    #[error(
+        "\"{}\" has the log of a group and no member.json that says which member it is of: put that file back, or remove this member, empty the directory and let it join again",
+        path.display()
+    )]
+    Nameless {
+        /// The data directory.
+        path: PathBuf,
+    },
     /// There is no token.
     #[error("a controller that joins needs a token: make one on a member with \"atlasctl cluster join-token\"")]
     NoToken,
@@ -78,9 +89,11 @@ pub(crate) async fn identify(options: &Options, own: &Member, env: &Env) -> Resu
     if options.join.is_empty() && request_id.is_some() {
         return Err(JoinError::Unfinished.into());
     }
-    // A log without a name is that of a first member, from before directories had names.
     let has_log = options.data_dir.join("raft").exists();
     if options.join.is_empty() || (request_id.is_none() && has_log) {
+        if has_log {
+            check_is_first(options, env).await?;
+        }
         let name = if own.name.is_empty() { format!("c{FIRST}") } else { own.name.clone() };
         return Ok(Who { member: FIRST, name, cluster_id: None, joins: false });
     }
@@ -107,6 +120,19 @@ pub(crate) async fn identify(options: &Options, own: &Member, env: &Env) -> Resu
     identity.write(&*env.files, &options.data_dir).map_err(failed)?;
     tracing::info!(%member, %name, "joined the cluster as a learner");
     Ok(Who { member, name, cluster_id: Some(cluster_id), joins: true })
+}
+
+/// A log without a name is that of a first member, from before directories had names; or `member.json` is lost, and to start under
+/// another member's number would let two vote as one.
+async fn check_is_first(options: &Options, env: &Env) -> Result<(), StartError> {
+    let data_dir = options.data_dir.clone();
+    let opened = env.spawn_blocking("read-log", move || StoppedMember::open(&data_dir));
+    match opened.join().await.map_err(|_| StartError::Thread)? {
+        Ok(member) if member.about().knows_no_other_than(FIRST) => Ok(()),
+        Ok(_) => Err(JoinError::Nameless { path: options.data_dir.clone() }.into()),
+        // It is begun now. What else is wrong with it shows when it is opened.
+        Err(_) => Ok(()),
+    }
 }
 
 /// Asks the members in turn until one answers for the cluster.
@@ -139,4 +165,30 @@ async fn ask(addresses: &[String], request: wire::JoinRequest, env: &Env) -> Res
 fn is_final(status: &Status) -> bool {
     let again = [Code::Unavailable, Code::DeadlineExceeded, Code::Cancelled, Code::Unknown, Code::Internal];
     !again.contains(&status.code())
+}
+
+#[cfg(test)]
+mod tests {
+    use atlas_raft::offline::{Beginning, begin};
+    use atlas_state::State;
+
+    use super::*;
+
+    /// Who a directory with the log of `member`, and nothing else, is taken for.
+    async fn taken_for(member: u64) -> Result<MemberId, StartError> {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let env = Env::system();
+        let member = MemberId(member);
+        let beginning = Beginning { member, known: Member::default(), state: State::new(7), term: 1, index: 5 };
+        begin(&dir.path().join("raft"), beginning, &env).expect("writable");
+        let options = Options::new(dir.path().to_owned());
+        identify(&options, &Member::default(), &env).await.map(|who| who.member)
+    }
+
+    #[tokio::test]
+    async fn a_log_without_a_name_is_that_of_a_first_member_or_refused() {
+        assert_eq!(taken_for(1).await.expect("the first"), FIRST);
+        let refused = taken_for(3).await;
+        assert!(matches!(refused, Err(StartError::Join(JoinError::Nameless { .. }))), "{refused:?}");
+    }
 }
