@@ -139,9 +139,12 @@ impl Cluster {
         self.data.path()
     }
 
-    /// Completes with the reason when the controller stops by itself.
+    /// Completes with the reason when the controller or the worker stops by itself.
     pub async fn failed(&self) -> Arc<str> {
-        self.controller.failed().await
+        tokio::select! {
+            reason = self.controller.failed() => reason,
+            reason = self.worker.failed() => reason,
+        }
     }
 
     /// Stops in order: the worker ends its agents and says goodbye, then the controller closes its log.

@@ -63,7 +63,7 @@ impl Member {
     pub async fn failed(&self) -> Arc<str> {
         match self {
             Self::Controller(controller) => controller.failed().await,
-            Self::Worker(_) => std::future::pending().await,
+            Self::Worker(worker) => worker.failed().await,
         }
     }
 

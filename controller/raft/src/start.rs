@@ -244,9 +244,9 @@ impl Running {
     }
 
     async fn run(self, shutdown: oneshot::Receiver<()>) {
-        let keeper = self.env.spawn("raft-snapshots", self.keeper.run());
-        let space = self.env.spawn("raft-space", self.space.run());
-        let indexer = self.env.spawn("read-index", self.indexer.run());
+        let keeper = self.env.spawn_vital("raft-snapshots", self.keeper.run());
+        let space = self.env.spawn_vital("raft-space", self.space.run());
+        let indexer = self.env.spawn_vital("read-index", self.indexer.run());
         let telling = self.batches.clone().flush_in_time(Arc::clone(&self.env.clock));
         let telling = self.env.spawn("raft-batches", telling);
         let leadership = self.leader_loop.leadership.clone();

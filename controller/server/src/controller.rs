@@ -197,7 +197,7 @@ impl Controller {
             };
             peer_door::start(parts, listener, peer_stopped)
         });
-        let duty = env.spawn("group-duty", cluster::duty::run(cluster.clone()));
+        let duty = env.spawn_vital("group-duty", cluster::duty::run(cluster.clone()));
         let doors = vec![
             env.spawn("http", serve(door, http, stopped.clone())),
             env.spawn("worker-door", worker_door::serve(worker_parts, grpc, stopped)),
@@ -258,9 +258,19 @@ impl Controller {
     /// Completes when the controller cannot go on: the process must exit with this reason.
     pub async fn failed(&self) -> Arc<str> {
         let mut leadership = self.service.handle().leadership();
-        match leadership.wait_for(|leadership| matches!(leadership, Leadership::Stopped { .. })).await.as_deref() {
-            Ok(Leadership::Stopped { reason }) => reason.clone(),
-            _ => "the leader loop ended".into(),
+        let mut history = self.history.synced();
+        let stopped = async {
+            match leadership.wait_for(|leadership| matches!(leadership, Leadership::Stopped { .. })).await.as_deref() {
+                Ok(Leadership::Stopped { reason }) => reason.clone(),
+                _ => "the leader loop ended".into(),
+            }
+        };
+        tokio::select! {
+            biased;
+            reason = stopped => reason,
+            // Its writer is gone. Without it no snapshot is taken, and the log grows until the disk is full.
+            _ = history.wait_for(|_| false) => "history has stopped".into(),
+            reason = self.env.vitals.failed() => reason,
         }
     }
 

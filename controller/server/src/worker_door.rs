@@ -62,7 +62,7 @@ pub(crate) struct Parts {
 /// Serves workers on `listener` until `stop` turns true, then tells them to go elsewhere.
 pub(crate) async fn serve(parts: Parts, listener: Box<dyn Listener>, mut stop: watch::Receiver<bool>) {
     let door = Door::new(parts);
-    let following = door.env.spawn("follow-leases", follow::run(door.clone()));
+    let following = door.env.spawn_vital("follow-leases", follow::run(door.clone()));
     let service = WorkerServiceServer::new(Rpc(door.clone()))
         .max_decoding_message_size(WORKER_FRAME_BYTES_MAX)
         .max_encoding_message_size(CONTROLLER_FRAME_BYTES_MAX);

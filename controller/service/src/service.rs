@@ -179,10 +179,10 @@ impl Service {
             stats: Stats::default(),
         });
         let tasks = vec![
-            env.spawn("follow-events", follow::events(shared.clone())),
+            env.spawn_vital("follow-events", follow::events(shared.clone())),
             env.spawn("watch-health", health::watch(shared.clone())),
-            env.spawn("follow-history", follow::history(shared.clone())),
-            env.spawn("acknowledge-history", follow::acknowledge(shared.clone())),
+            env.spawn_vital("follow-history", follow::history(shared.clone())),
+            env.spawn_vital("acknowledge-history", follow::acknowledge(shared.clone())),
             env.spawn("catch-up", catch_up::catch_up(shared.clone())),
             env.spawn("fill-artifacts", fill::fill(shared.clone())),
             env.spawn("collect-artifacts", collect::collect(shared.clone())),

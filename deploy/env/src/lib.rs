@@ -13,6 +13,7 @@ mod files;
 mod memory;
 mod net;
 mod tasks;
+mod vitals;
 
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ pub use files::{FileReader, FileWriter, Files, SystemFiles, is_full};
 pub use memory::{huge_pages_as_the_system_does, no_huge_pages};
 pub use net::{Connection, Listener, Net, SystemNet};
 pub use tasks::{Task, TaskEnd, Threads};
+pub use vitals::Vitals;
 
 /// The machine as a shell sees it. Cheap to clone.
 #[derive(Clone)]
@@ -36,6 +38,8 @@ pub struct Env {
     pub files: Arc<dyn Files>,
     /// Where blocking work runs.
     pub threads: Threads,
+    /// Whether what is vital still runs.
+    pub vitals: Vitals,
 }
 
 impl Env {
@@ -47,6 +51,7 @@ impl Env {
             net: Arc::new(SystemNet),
             files: Arc::new(SystemFiles),
             threads: Threads::Machine,
+            vitals: Vitals::default(),
         }
     }
 }

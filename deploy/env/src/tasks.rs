@@ -5,7 +5,7 @@ use std::io;
 
 use tracing::Instrument;
 
-use crate::Env;
+use crate::{Env, Vitals};
 
 /// Where work runs that blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +65,18 @@ impl Env {
         Task(tokio::spawn(reported.instrument(span)))
     }
 
+    /// Spawns a task without which the process is of no use: if it returns or panics, [`Vitals::failed`] tells. Aborting it is in order.
+    pub fn spawn_vital<F>(&self, name: &'static str, future: F) -> Task<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let guard = VitalReport(name, self.vitals.clone());
+        self.spawn(name, async move {
+            future.await;
+            guard.1.ended(name, "ended");
+        })
+    }
+
     /// Runs blocking work on the runtime's pool for it, or at once where there are no threads.
     pub fn spawn_blocking<T: Send + 'static>(
         &self,
@@ -81,6 +93,19 @@ impl Env {
             std::mem::forget(guard);
             value
         }))
+    }
+
+    /// The same as [`Env::thread`], for work without which the process is of no use: if it panics, [`Vitals::failed`] tells.
+    pub fn vital_thread<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<std::thread::JoinHandle<T>> {
+        let guard = VitalReport(name, self.vitals.clone());
+        self.thread(name, move || {
+            let _guard = guard;
+            work()
+        })
     }
 
     /// Starts a named thread of its own, for work that blocks for as long as the process lives.
@@ -112,6 +137,17 @@ impl Drop for PanicReport {
     }
 }
 
+/// Dropped by a panic in what is vital, it tells.
+struct VitalReport(&'static str, Vitals);
+
+impl Drop for VitalReport {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.1.ended(self.0, "panicked");
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,6 +158,31 @@ mod tests {
         let end = env.spawn("doomed", async { panic!("on purpose") }).join().await;
         assert_eq!(end, Err::<(), _>(TaskEnd::Panicked));
         assert_eq!(env.spawn("fine", async { 7 }).join().await, Ok(7));
+    }
+
+    #[tokio::test]
+    async fn the_end_of_what_is_vital_is_told() {
+        let env = Env::system();
+        drop(env.spawn_vital("doomed", async { panic!("on purpose") }));
+        assert_eq!(&*env.vitals.failed().await, "\"doomed\" panicked");
+        let env = Env::system();
+        drop(env.spawn_vital("short", async {}));
+        assert_eq!(&*env.vitals.failed().await, "\"short\" ended");
+        let env = Env::system();
+        drop(env.vital_thread("doomed", || panic!("on purpose")).expect("a thread").join());
+        assert_eq!(&*env.vitals.failed().await, "\"doomed\" panicked");
+    }
+
+    #[tokio::test]
+    async fn what_is_vital_may_be_stopped() {
+        let env = Env::system();
+        let stopped = env.spawn_vital("stopped", std::future::pending());
+        stopped.abort();
+        assert_eq!(stopped.join().await, Err(TaskEnd::Aborted));
+        env.vital_thread("done", || ()).expect("a thread").join().expect("no panic");
+        // Whatever was told would stand.
+        drop(env.spawn_vital("short", async {}));
+        assert_eq!(&*env.vitals.failed().await, "\"short\" ended");
     }
 
     #[tokio::test]

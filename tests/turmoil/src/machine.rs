@@ -8,7 +8,7 @@ mod real;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use atlas_env::{Entropy, Env, Threads};
+use atlas_env::{Entropy, Env, Threads, Vitals};
 use atlas_sim::Rng;
 
 pub(crate) use clock::{Skew, now};
@@ -36,5 +36,6 @@ pub(crate) fn env(seed: u64, skew: Skew, files: SimFiles, sockets: Sockets) -> E
         net: Arc::new(Net(sockets)),
         files: Arc::new(files),
         threads: Threads::None,
+        vitals: Vitals::default(),
     }
 }

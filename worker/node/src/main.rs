@@ -53,6 +53,8 @@ async fn serve(options: atlas_worker::Options) -> anyhow::Result<()> {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
+        // What still runs dies with this process.
+        reason = worker.failed() => anyhow::bail!("the worker cannot go on: {reason}"),
     }
     tracing::info!("stopping: running attempts may end");
     tokio::select! {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use atlas_env::{Env, Task};
+use atlas_env::{Env, Task, Vitals};
 use atlas_slots::{Slots, Spool};
 use atlas_types::{BootId, Inventory, Micros, NodeId};
 use tokio::sync::{mpsc, watch};
@@ -56,6 +56,7 @@ pub struct Worker {
     inventory: Inventory,
     news: mpsc::Sender<News>,
     pump: Task<()>,
+    vitals: Vitals,
 }
 
 impl Worker {
@@ -78,7 +79,7 @@ impl Worker {
         let (events, link_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
         let (client, clients) = watch::channel(None);
         let link = Link { env: env.clone(), controllers: options.controllers.clone(), events, client };
-        env.spawn("link", link.run());
+        env.spawn_vital("link", link.run());
         let transfers = Transfers { env: env.clone(), client: clients };
         let keeper = Arc::new(keeper);
         let environments =
@@ -110,8 +111,8 @@ impl Worker {
             stop_grace: options.stop_grace,
         });
         let inbox = Inbox { link: link_inbox, told: told_inbox, news: news_inbox };
-        let pump = env.spawn("pump", pump.run(inbox));
-        Ok(Self { node: options.node, inventory, news, pump })
+        let pump = env.spawn_vital("pump", pump.run(inbox));
+        Ok(Self { node: options.node, inventory, news, pump, vitals: env.vitals })
     }
 
     /// The node's name.
@@ -122,6 +123,11 @@ impl Worker {
     /// What the node advertises.
     pub fn inventory(&self) -> &Inventory {
         &self.inventory
+    }
+
+    /// Completes when the worker cannot go on: the process must exit with this reason, and is started again.
+    pub async fn failed(&self) -> Arc<str> {
+        self.vitals.failed().await
     }
 
     /// Takes no new work, lets attempts end within the drain's time, gives the rest back, ends all slots.

@@ -165,7 +165,7 @@ impl Log {
         let running = if takes_time {
             Running::Task(env.spawn("raft-log", write_in_time(theirs, env.clone())))
         } else {
-            let thread = env.thread("raft-log", move || theirs.write_until_closed());
+            let thread = env.vital_thread("raft-log", move || theirs.write_until_closed());
             Running::Thread(thread.map_err(|source| LogError::Io {
                 what: "start the writer of",
                 file: "log".to_owned(),
