@@ -53,6 +53,12 @@ async fn deprecate(member: &Member) -> Result<Value, String> {
     ask(member, Method::POST, "/api/agents/echo/versions/1.0.0/deprecate", body).await
 }
 
+/// A job for the year 2100, which an older program would start at once.
+async fn submit_for_later(member: &Member) -> Result<Value, String> {
+    let body = json!({"agent": "echo", "input": {}, "at": 4_102_444_800_u64});
+    ask(member, Method::POST, "/api/jobs", body).await
+}
+
 /// The level of the cluster, as a member that runs this program sees it, and whether all have told theirs.
 async fn level(member: &Member) -> u64 {
     get(member, "/api/cluster").await.expect("it answers")["level"].as_u64().expect("a number")
@@ -108,6 +114,8 @@ async fn one_program_after_the_other_is_replaced_under_load_and_back_while_that_
     replace(&mut members, other, current, &load).await;
     for member in [one, other] {
         let refused = deprecate(&members[member]).await.expect_err("one of three does not know it");
+        assert!(refused.contains("E4007"), "{refused}");
+        let refused = submit_for_later(&members[member]).await.expect_err("its leader would not see when");
         assert!(refused.contains("E4007"), "{refused}");
     }
     assert_eq!(level(&members[one]).await, BEFORE);
