@@ -8,6 +8,7 @@ mod b06;
 mod b07;
 mod b08;
 mod b09;
+mod b10;
 mod b12;
 mod b17;
 mod b18;
@@ -61,6 +62,7 @@ pub(crate) fn all(options: &Options) -> Vec<Box<dyn Invariant>> {
         Box::<b07::OnceIsOnce>::default(),
         Box::<b08::OneAttemptCounts>::default(),
         Box::<b09::CancelWinsOrLoses>::default(),
+        Box::new(b10::TimeoutsTakeTheirTime),
         Box::<b12::FirstComeFirstServed>::default(),
         Box::new(b17::ASessionLivesItsTime::of(options)),
         Box::<b18::NeverTwoAtATime>::default(),

@@ -1,0 +1,27 @@
+//! Timeouts run on the cluster's clock, which is no faster than time: no deadline, back-off or limit ends early because a wall clock jumped.
+
+use super::Invariant;
+use crate::oracle::Facts;
+use crate::seen::Seen;
+
+/// The clocks of members differ from time by a hundredth.
+const RATES: u32 = 50;
+
+pub(crate) struct TimeoutsTakeTheirTime;
+
+impl Invariant for TimeoutsTakeTheirTime {
+    fn name(&self) -> &'static str {
+        "B.10 timeouts take their time"
+    }
+
+    fn see(&mut self, seen: &Seen, facts: &mut Facts) -> Result<(), String> {
+        let Seen::Applied { batch, .. } = seen else { return Ok(()) };
+        // It began at nothing with the first member, stands still while nobody leads, and no entry is applied before it is stamped.
+        let most = facts.now + facts.now / RATES;
+        let clock = batch.state.clock();
+        if u128::from(clock.0) <= most.as_micros() {
+            return Ok(());
+        }
+        Err(format!("after {:?} the cluster's clock shows {} µs, at entry {}", facts.now, clock.0, batch.index))
+    }
+}
