@@ -198,7 +198,7 @@ fn jobs_are_granted_while_there_is_room() {
             grant j1 to n1
             grant j2 to n1
             nothing
-            grant j13757245211066428519 to n1
+            grant j3 to n1
         "#]],
     );
 }
@@ -210,7 +210,7 @@ fn a_job_goes_where_its_package_is_warm() {
         expect![[r#"
             grant j1 to n2
             grant j2 to n2
-            grant j13757245211066428519 to n1
+            grant j3 to n1
         "#]],
     );
 }
@@ -313,7 +313,7 @@ fn ended_jobs_go_when_a_majority_has_them() {
         expect![[r#"
             grant j1 to n1
             grant j2 to n1
-            grant j13757245211066428519 to n1
+            grant j3 to n1
             nothing
             nothing
             prune to 10: Pruned { jobs: 1 }

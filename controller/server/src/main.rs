@@ -62,10 +62,15 @@ fn run() -> anyhow::Result<()> {
         .build()
         .context("could not start the async runtime")?;
     runtime.block_on(async {
-        let controller = Controller::start(loaded.options, Env::system()).await?;
+        // Whoever reads that the controller is ready may ask it to stop at once.
+        let mut stop = std::pin::pin!(asked_to_stop());
+        let controller = tokio::select! {
+            controller = Controller::start(loaded.options, Env::system()) => controller?,
+            () = &mut stop => return Ok(()),
+        };
         let failure = tokio::select! {
             reason = controller.failed() => Some(reason),
-            () = asked_to_stop() => None,
+            () = &mut stop => None,
         };
         controller.shutdown().await;
         match failure {
@@ -75,17 +80,20 @@ fn run() -> anyhow::Result<()> {
     })
 }
 
-/// Completes on SIGTERM and SIGINT.
-async fn asked_to_stop() {
+/// Completes on SIGTERM and SIGINT that come after the call.
+fn asked_to_stop() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
-    match (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) {
-        (Ok(mut terminate), Ok(mut interrupt)) => {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
+    let handlers = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+    async move {
+        match handlers {
+            (Ok(mut terminate), Ok(mut interrupt)) => {
+                tokio::select! {
+                    _ = terminate.recv() => {}
+                    _ = interrupt.recv() => {}
+                }
             }
+            // Without handlers the system's own reaction to a signal stands: the process ends, and the log recovers.
+            _ => std::future::pending().await,
         }
-        // Without handlers the system's own reaction to a signal stands: the process ends, and the log recovers.
-        _ => std::future::pending().await,
     }
 }

@@ -153,8 +153,9 @@ impl Group {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
         // A leader that was deposed, and does not know it yet, may not know a newer member either. Nobody else can lead sooner than an
-        // election after a quorum was last asked.
-        let confirmed = metrics.last_quorum_acked.is_some_and(|instant| instant.elapsed() < ELECTION_MIN);
+        // election after a quorum was last asked, and nobody at all where this member alone votes: there nothing asks it either.
+        let alone = metrics.committed_membership_config.membership().voter_ids().all(|voter| voter == self.id().0);
+        let confirmed = alone || metrics.last_quorum_acked.is_some_and(|instant| instant.elapsed() < ELECTION_MIN);
         let known = [&metrics.membership_config, &metrics.committed_membership_config];
         confirmed && known.iter().all(|config| config.membership().get_node(&member.0).is_none())
     }

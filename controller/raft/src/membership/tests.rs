@@ -304,6 +304,20 @@ async fn a_member_that_was_removed_while_it_was_away_stops_when_it_is_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_that_leaves_one_alone_is_told() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let mut members = group(&dir, 1).await;
+    let mut other = members.pop().expect("two members");
+    soon(members[0].handle.remove(MemberId(2))).await.expect("both answer");
+    let reason = soon(other.service.failed()).await;
+    assert!(reason.contains("removed"), "{reason}");
+    other.stop().await;
+    for member in members {
+        member.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_that_moved_is_found_and_the_group_knows_its_new_address() {
     let dir = tempfile::tempdir().expect("temporary directory");
     let mut members = group(&dir, 2).await;
