@@ -124,6 +124,7 @@ fn a_member_that_does_not_say_which_it_is_goes_on_only_as_the_first() {
         let known = Member::default();
         let beginning = Beginning { member: MemberId(member), known, state: State::new(7), term: 1, index: 5 };
         begin(&dir.path().join("raft"), beginning, &Env::system()).expect("writable");
+        fs::write(dir.path().join("lock"), "").expect("written");
         let error = Plan::new(dir.path(), &Env::system()).err();
         assert!(matches!(error, Some(RecoveryError::Nameless { .. })) == refused, "member {member}: {error:?}");
     }
