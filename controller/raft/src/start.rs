@@ -91,11 +91,13 @@ pub(crate) async fn start_on(
         };
         runtime.block_on(async move {
             let entropy = Arc::clone(&theirs.entropy);
-            match with_entropy(entropy, Running::start(driver, options, theirs)).await {
+            match with_entropy(entropy, Running::start(driver, options, theirs.clone())).await {
                 Ok((member, handle)) => {
                     let told = started.send(Ok(handle));
                     if told.is_ok() {
-                        member.run(asked).await;
+                        // A task: what wakes the future that a runtime blocks on goes through the kernel, from its own thread too.
+                        // Of a panic its end was told when the member was dropped.
+                        let _ = theirs.spawn("raft-member", member.run(asked)).join().await;
                         // Peers and callers whose answers are there by now get them: this comes back when nothing else is to do.
                         tokio::task::yield_now().await;
                     }

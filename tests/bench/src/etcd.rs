@@ -1,5 +1,7 @@
 //! Three members beside three of Debian's etcd: the same machine, the same disk, the same kind of client, in the same run.
 //!
+//! Each is measured in short turns, one after the other, so that a host that is busy for seconds is so for all of them.
+//!
 //! Held against each other: commands of 256 bytes at the peer door and puts of 256 bytes, each at the leader and each durable on a
 //! majority before it is answered; then durable submissions over HTTP, as a second ratio. Without `etcd` only ours is measured.
 
@@ -34,15 +36,17 @@ const FEW: usize = 4;
 const CHANNELS_MAX: usize = 8;
 
 /// How long somebody leads before anything is measured there, how often that is looked at, and how long it is waited for.
-const SETTLED: Duration = Duration::from_secs(1);
+const SETTLED: Duration = Duration::from_millis(300);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const SETTLE_MAX: Duration = Duration::from_secs(60);
 
 /// How often something is measured until nobody else leads at its end.
 const ATTEMPTS: usize = 4;
 
-const WARM_UP: Duration = Duration::from_millis(500);
-const MEASURED: Duration = Duration::from_secs(4);
+/// Turns of each, and how long one takes.
+const TURNS: u32 = 8;
+const WARM_UP: Duration = Duration::from_millis(100);
+const MEASURED: Duration = Duration::from_millis(500);
 
 /// What a command and a put carry.
 const BYTES: usize = 256;
@@ -59,22 +63,32 @@ pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     let etcd = runtime.block_on(Etcd::start(env, folder.path()))?;
     let submitted =
         |concurrency| at_leader(env, &rig, |which| runtime.block_on(submits(env, rig.addresses()[which], concurrency)));
+    let committed = |concurrency| {
+        at_leader(env, &rig, |which| runtime.block_on(commits(env, rig.peers()[which], &cluster, concurrency)))
+    };
+    let row = |name, concurrency, latencies| Row::rate(name, concurrency, latencies, MEASURED * TURNS);
     let mut rows = Vec::new();
     for concurrency in CONCURRENCIES {
-        let puts = match &etcd {
-            Some(etcd) => Some(runtime.block_on(puts(env, etcd.leader, concurrency))?),
-            None => None,
-        };
+        let (mut put, mut commits, mut submits) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..TURNS {
+            if let Some(etcd) = &etcd {
+                put.extend(runtime.block_on(puts(env, etcd.leader, concurrency))?);
+            }
+            commits.extend(committed(concurrency)?);
+            submits.extend(submitted(concurrency)?);
+        }
+        let puts = etcd.is_some().then(|| row("etcd_put", concurrency, put));
         let against = |row: Row| match &puts {
             Some(puts) => row.value_against("etcd's puts", puts.value),
             None => row,
         };
-        let commits =
-            at_leader(env, &rig, |which| runtime.block_on(commits(env, rig.peers()[which], &cluster, concurrency)))?;
-        rows.extend([against(commits), against(submitted(concurrency)?)]);
+        rows.extend(
+            [row("cluster_commit", concurrency, commits), row("cluster_submit", concurrency, submits)].map(against),
+        );
         rows.extend(puts);
     }
-    rows.push(submitted(FEW)?);
+    let few: Vec<_> = (0..TURNS).map(|_| submitted(FEW)).collect::<Result<_>>()?;
+    rows.push(row("cluster_submit", FEW, few.concat()));
     Ok(rows)
 }
 
@@ -116,8 +130,8 @@ fn leadership(rig: &Rig) -> Option<(usize, u64)> {
     Some((which, rig.get(which, "/api/cluster")?["term"].as_u64()?))
 }
 
-/// Commands at the leader's peer door, as another member forwards them.
-async fn commits(env: &Env, peers: SocketAddr, cluster_id: &[u8], concurrency: usize) -> Result<Row> {
+/// Commands at the leader's peer door, as another member forwards them: how long each took.
+async fn commits(env: &Env, peers: SocketAddr, cluster_id: &[u8], concurrency: usize) -> Result<Vec<Duration>> {
     let channels = channels(peers, concurrency).await?;
     let commands = [cordon(true)?, cordon(false)?];
     let one = |number: usize| {
@@ -133,8 +147,7 @@ async fn commits(env: &Env, peers: SocketAddr, cluster_id: &[u8], concurrency: u
             .await
         }
     };
-    let all = try_join_all((0..concurrency).map(one)).await?;
-    Ok(Row::rate("cluster_commit", concurrency, all.concat(), MEASURED))
+    Ok(try_join_all((0..concurrency).map(one)).await?.concat())
 }
 
 /// The smallest command that changes the state each time, padded by the name of who asks.
@@ -180,14 +193,13 @@ async fn propose(
 }
 
 /// Submissions over HTTP at the leader, each answered when the job is durable.
-async fn submits(env: &Env, http: SocketAddr, concurrency: usize) -> Result<Row> {
+async fn submits(env: &Env, http: SocketAddr, concurrency: usize) -> Result<Vec<Duration>> {
     let submit = submit();
     let one = |_| async {
         let mut connection = Connection::open(http).await?;
         repeat(env, async || connection.send(&submit).await.map(drop)).await
     };
-    let all = try_join_all((0..concurrency).map(one)).await?;
-    Ok(Row::rate("cluster_submit", concurrency, all.concat(), MEASURED))
+    Ok(try_join_all((0..concurrency).map(one)).await?.concat())
 }
 
 /// Does one thing after the other for the time that is measured; how long each took.
@@ -213,7 +225,7 @@ async fn channels(at: SocketAddr, concurrency: usize) -> Result<Vec<Channel>> {
 }
 
 /// Puts of values of the same size at etcd's leader.
-async fn puts(env: &Env, leader: SocketAddr, concurrency: usize) -> Result<Row> {
+async fn puts(env: &Env, leader: SocketAddr, concurrency: usize) -> Result<Vec<Duration>> {
     let channels = channels(leader, concurrency).await?;
     let one = |number: usize| {
         let channel = channels[number % channels.len()].clone();
@@ -223,8 +235,7 @@ async fn puts(env: &Env, leader: SocketAddr, concurrency: usize) -> Result<Row> 
             repeat(env, async || client.put(&key, &[7; BYTES]).await).await
         }
     };
-    let all = try_join_all((0..concurrency).map(one)).await?;
-    Ok(Row::rate("etcd_put", concurrency, all.concat(), MEASURED))
+    Ok(try_join_all((0..concurrency).map(one)).await?.concat())
 }
 
 /// Three running members of etcd, as Debian starts them but for their addresses.
