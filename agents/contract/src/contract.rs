@@ -176,7 +176,7 @@ pub struct Provider {
 pub struct Hardware {
     /// A GPU.
     pub gpu: bool,
-    /// Gigabytes on it; counts only with [`Self::gpu`].
+    /// Gigabytes on it; counts only with [`Self::gpu`] or [`Self::gpu_count`].
     pub gpu_vram_gb: u64,
     /// Gigabytes of memory.
     pub min_memory_gb: Option<u64>,
@@ -190,7 +190,7 @@ pub struct Hardware {
     pub device_access: Vec<String>,
     /// How many GPUs, each with the memory asked for.
     pub gpu_count: Option<u64>,
-    /// Bytes on each GPU; wins over [`Self::gpu_vram_gb`].
+    /// Bytes on each GPU; wins over [`Self::gpu_vram_gb`], and asks for a GPU by itself.
     pub gpu_vram_bytes: Option<u64>,
     /// Labels that a node must have.
     pub node_labels: Option<BTreeMap<String, String>>,

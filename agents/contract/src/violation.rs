@@ -27,7 +27,12 @@ pub(crate) fn shown(pointer: &str) -> String {
 /// A pointer to the member `name` of the value at `pointer`.
 pub(crate) fn member(pointer: &str, name: &str) -> String {
     let base = if pointer == "/" { "" } else { pointer };
-    format!("{base}/{}", name.replace('~', "~0").replace('/', "~1"))
+    format!("{base}/{}", escaped(name))
+}
+
+/// A name as a part of a JSON pointer.
+pub(crate) fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
 }
 
 /// The known name that is nearest to `name`, if it is near enough for a slip of the keyboard.

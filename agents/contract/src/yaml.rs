@@ -5,6 +5,7 @@
 //! document small. It knows nothing of contracts.
 
 mod compose;
+mod expand;
 mod scalar;
 mod shift;
 mod tab;
@@ -127,7 +128,7 @@ pub fn load_document(text: &[u8], budget: Budget) -> Result<Document, YamlError>
         return Err(YamlError::Syntax { place: place_after(&text[..at]), problem });
     }
     let root = compose::compose(text, budget)?;
-    compose::Expand::new(budget).document(&root)
+    expand::Expand::new(budget).document(&root)
 }
 
 /// The characters that a YAML stream may hold.

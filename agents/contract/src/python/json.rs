@@ -49,43 +49,35 @@ impl Scan<'_> {
     }
 
     fn object(&mut self, depth: usize) -> Scanned {
-        self.at += 1;
-        self.skip_space();
-        if self.takes(b'}') {
-            return Ok(());
-        }
-        loop {
-            if self.peek() != Some(b'"') {
-                return self.fault("Expecting property name enclosed in double quotes");
+        self.items(b'}', |scan| {
+            if scan.peek() != Some(b'"') {
+                return scan.fault("Expecting property name enclosed in double quotes");
             }
-            self.string()?;
-            self.skip_space();
-            if !self.takes(b':') {
-                return self.fault("Expecting ':' delimiter");
+            scan.string()?;
+            scan.skip_space();
+            if !scan.takes(b':') {
+                return scan.fault("Expecting ':' delimiter");
             }
-            self.skip_space();
-            self.value(depth + 1)?;
-            self.skip_space();
-            if self.takes(b'}') {
-                return Ok(());
-            }
-            if !self.takes(b',') {
-                return self.fault("Expecting ',' delimiter");
-            }
-            self.skip_space();
-        }
+            scan.skip_space();
+            scan.value(depth + 1)
+        })
     }
 
     fn array(&mut self, depth: usize) -> Scanned {
+        self.items(b']', |scan| scan.value(depth + 1))
+    }
+
+    /// From an opening bracket to its `end`: nothing, or items with a comma between two.
+    fn items(&mut self, end: u8, item: impl Fn(&mut Self) -> Scanned) -> Scanned {
         self.at += 1;
         self.skip_space();
-        if self.takes(b']') {
+        if self.takes(end) {
             return Ok(());
         }
         loop {
-            self.value(depth + 1)?;
+            item(self)?;
             self.skip_space();
-            if self.takes(b']') {
+            if self.takes(end) {
                 return Ok(());
             }
             if !self.takes(b',') {

@@ -3,9 +3,17 @@
 //! Contracts carry Python patterns (spec §4): classes are Unicode, `$` also matches before a last line break, a brace
 //! that is no repetition is itself. Only what differs is rewritten, in a copy that the engine alone sees.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
 use super::limits::{DATA, NAMED};
+
+/// Longest repetition, braces included, that is read as one.
+const COUNT_CHARS_MAX: usize = 24;
+
+/// Longest name of a group.
+const NAME_CHARS_MAX: usize = 256;
 
 /// A copy of `schema` as the engine should read it: patterns translated, what belongs to other drafts left out.
 pub(super) fn translate_schema(schema: &Value) -> Value {
@@ -41,72 +49,97 @@ fn translate_member((keyword, value): (&String, &Value)) -> Option<(String, Valu
 /// One pattern; what we do not know stays as it is.
 pub(super) fn translate(python: &str) -> String {
     let chars: Vec<char> = python.chars().collect();
-    let mut out = String::with_capacity(python.len() + 16);
-    let multi_line = python.contains("(?m") || python.contains("(?im") || python.contains("(?sm");
-    let mut groups: Vec<String> = Vec::new();
-    let mut in_class = false;
-    let mut class_start = 0;
-    let mut at = 0;
-    while let Some(&c) = chars.get(at) {
-        let next = chars.get(at + 1).copied();
-        match c {
-            '\\' => {
-                out.push_str(&escape(next, in_class));
-                at += 2;
-                continue;
-            }
-            '[' if !in_class => {
-                in_class = true;
-                out.push('[');
-                class_start = at + 1;
-                if next == Some('^') {
-                    out.push('^');
-                    class_start += 1;
-                    at += 1;
-                }
-            }
-            ']' if in_class && at > class_start => {
-                in_class = false;
-                out.push(']');
-            }
-            // Our engine knows set operations and nested classes, Python does not.
-            '[' | ']' | '&' | '~' if in_class => {
-                out.push('\\');
-                out.push(c);
-            }
-            '$' if !in_class && !multi_line => out.push_str(r"(?:\n?\z)"),
-            '{' if !in_class => match repetition(&chars[at..]) {
-                Some((text, len)) => {
-                    out.push_str(&text);
-                    at += len;
-                    continue;
-                }
-                None => out.push_str(r"\{"),
-            },
-            '}' if !in_class => out.push_str(r"\}"),
-            '(' if !in_class => {
-                // Names only matter for references back, which the engine takes by number.
-                if let Some((name, len)) = named(&chars[at..], ['P', '='], ')') {
-                    let number = groups.iter().position(|group| *group == name).map_or(0, |index| index + 1);
-                    out.push_str(&format!("\\{number}"));
-                    at += len;
-                    continue;
-                }
-                out.push('(');
-                if let Some((name, len)) = named(&chars[at..], ['P', '<'], '>') {
-                    groups.push(name);
-                    at += len;
-                    continue;
-                }
-                if next != Some('?') {
-                    groups.push(String::new());
-                }
-            }
-            c => out.push(c),
-        }
-        at += 1;
+    let mut translation = Translation {
+        chars: &chars,
+        at: 0,
+        out: String::with_capacity(python.len() + 16),
+        class: None,
+        groups: 0,
+        names: HashMap::new(),
+        multi_line: ["(?m", "(?im", "(?sm"].iter().any(|flags| python.contains(flags)),
+    };
+    while let Some(&c) = chars.get(translation.at) {
+        translation.at += translation.step(c);
     }
-    out
+    translation.out
+}
+
+/// A pattern on its way.
+struct Translation<'p> {
+    chars: &'p [char],
+    at: usize,
+    out: String,
+    /// Within a class: where its first character stands, which is one also if it is a bracket.
+    class: Option<usize>,
+    /// Groups with a number so far, and the numbers of those with a name.
+    groups: usize,
+    names: HashMap<String, usize>,
+    multi_line: bool,
+}
+
+impl Translation<'_> {
+    /// Translates what begins with `c`, which stands here; how many characters that are.
+    fn step(&mut self, c: char) -> usize {
+        let next = self.chars.get(self.at + 1).copied();
+        if c == '\\' {
+            self.out.push_str(&escape(next, self.class.is_some()));
+            return 2;
+        }
+        if let Some(first) = self.class {
+            self.step_in_class(c, first);
+            return 1;
+        }
+        match c {
+            '[' => {
+                let negated = next == Some('^');
+                self.out.push_str(if negated { "[^" } else { "[" });
+                let len = 1 + usize::from(negated);
+                self.class = Some(self.at + len);
+                return len;
+            }
+            '$' if !self.multi_line => self.out.push_str(r"(?:\n?\z)"),
+            '{' => match repetition(&self.chars[self.at..]) {
+                Some((text, len)) => {
+                    self.out.push_str(&text);
+                    return len;
+                }
+                None => self.out.push_str(r"\{"),
+            },
+            '}' => self.out.push_str(r"\}"),
+            '(' => return self.open(next),
+            c => self.out.push(c),
+        }
+        1
+    }
+
+    fn step_in_class(&mut self, c: char, first: usize) {
+        match c {
+            ']' if self.at > first => self.class = None,
+            // Our engine knows set operations and nested classes, Python does not.
+            '[' | ']' | '&' | '~' => self.out.push('\\'),
+            _ => {}
+        }
+        self.out.push(c);
+    }
+
+    /// A bracket that opens a group, or stands for one that was. Names only matter for references back, which the engine takes by
+    /// number.
+    fn open(&mut self, next: Option<char>) -> usize {
+        let rest = &self.chars[self.at..];
+        if let Some((name, len)) = named(rest, ['P', '='], ')') {
+            let number = self.names.get(&name).copied().unwrap_or(0);
+            self.out.push_str(&format!("\\{number}"));
+            return len;
+        }
+        self.out.push('(');
+        if let Some((name, len)) = named(rest, ['P', '<'], '>') {
+            self.groups += 1;
+            self.names.entry(name).or_insert(self.groups);
+            return len;
+        }
+        self.groups += usize::from(next != Some('?'));
+        1
+    }
 }
 
 fn escape(escaped: Option<char>, in_class: bool) -> String {
@@ -125,13 +158,14 @@ fn escape(escaped: Option<char>, in_class: bool) -> String {
 /// The name in `(?P<name>` or `(?P=name)` and the length of all of it.
 fn named(chars: &[char], kind: [char; 2], end: char) -> Option<(String, usize)> {
     let rest = chars.strip_prefix(&['(', '?', kind[0], kind[1]])?;
-    let len = rest.iter().position(|&c| c == end)?;
+    // Not to the end of the pattern: one of unfinished names alone would be read anew for each.
+    let len = rest.iter().take(NAME_CHARS_MAX).position(|&c| c == end)?;
     Some((rest[..len].iter().collect(), len + 5))
 }
 
 /// The repetition that starts here, in our syntax, and its length: `{3}`, `{3,}`, `{3,5}`, and Python's `{,5}`.
 fn repetition(chars: &[char]) -> Option<(String, usize)> {
-    let end = chars.iter().take(24).position(|&c| c == '}')?;
+    let end = chars.iter().take(COUNT_CHARS_MAX).position(|&c| c == '}')?;
     let inner: String = chars[1..end].iter().collect();
     let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     let text = match inner.split_once(',') {
@@ -160,5 +194,14 @@ mod tests {
         ] {
             assert_eq!(translate(python), ours);
         }
+    }
+
+    #[test]
+    fn a_pattern_of_names_is_read_once() {
+        let unfinished = "(?P=".repeat(50_000);
+        assert_eq!(translate(&unfinished), unfinished);
+        let names: String = (0..20_000).map(|n| format!("(?P<g{n}>a)")).collect();
+        let references: String = (0..20_000).rev().map(|n| format!("(?P=g{n})")).collect();
+        assert!(translate(&(names + &references)).ends_with("\\2\\1"));
     }
 }

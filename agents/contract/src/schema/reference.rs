@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use crate::violation::escaped;
+
 /// Where the anchors of a schema are, as JSON pointers; gathered once, since a reference may be followed often.
 #[derive(Debug, Default)]
 pub(super) struct Anchors {
@@ -21,7 +23,7 @@ impl Anchors {
         let mut below = |name: &str, value: &Value| {
             let len = pointer.len();
             pointer.push('/');
-            pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+            pointer.push_str(&escaped(name));
             self.gather(value, pointer);
             pointer.truncate(len);
         };

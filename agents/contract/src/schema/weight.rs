@@ -3,6 +3,9 @@
 //! Patterns run in linear time, but linear in the text times the pattern written out: `(a|b)*a(a|b){5000}` keeps five thousand
 //! places of the pattern alive at every byte. Counted are the places that a match can stand at; what a class holds does not matter.
 
+/// Longest text between braces that can be a count.
+const COUNT_CHARS_MAX: usize = 64;
+
 /// Places of the pattern written out; counts nest and multiply.
 pub(super) fn of(pattern: &str) -> u64 {
     let (mut group, mut around) = (Group::default(), Vec::new());
@@ -24,7 +27,8 @@ pub(super) fn of(pattern: &str) -> u64 {
                 group.place(1);
             }
             '{' => {
-                let text: String = chars.clone().take_while(|&c| c != '}').collect();
+                // Not to the end of the pattern: one of braces alone would be read anew for each.
+                let text: String = chars.clone().take(COUNT_CHARS_MAX).take_while(|&c| c != '}').collect();
                 match most(&text) {
                     Some(times) => {
                         chars.nth(text.chars().count());
@@ -106,5 +110,10 @@ mod tests {
         ] {
             assert_eq!(of(pattern), places, "{pattern}");
         }
+    }
+
+    #[test]
+    fn a_pattern_of_braces_is_read_once() {
+        assert_eq!(of(&"{".repeat(250_000)), 250_000);
     }
 }

@@ -1,0 +1,126 @@
+//! From a tree with shared aliases to JSON with everything written out, and what that costs.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::compose::{Kind, Node, meaning};
+use super::scalar::Scalar;
+use super::{Budget, Document, Foreign, Place, YamlError};
+use crate::python;
+use crate::violation::escaped;
+
+/// Writes the tree out as JSON and counts what that costs.
+pub(super) struct Expand {
+    budget: Budget,
+    nodes: usize,
+    text_bytes: usize,
+    pointer: String,
+    foreign: Vec<(String, Foreign)>,
+}
+
+impl Expand {
+    pub(super) fn new(budget: Budget) -> Self {
+        Self { budget, nodes: 0, text_bytes: 0, pointer: String::new(), foreign: Vec::new() }
+    }
+
+    pub(super) fn document(mut self, root: &Node) -> Result<Document, YamlError> {
+        let value = self.value(root, 0)?;
+        Ok(Document { value, foreign: self.foreign })
+    }
+
+    /// Recursion is bounded by the depth budget, which an alias could otherwise multiply.
+    fn value(&mut self, node: &Node, depth: usize) -> Result<Value, YamlError> {
+        if depth > self.budget.depth_max {
+            return Err(YamlError::Budget { what: "levels", max: self.budget.depth_max });
+        }
+        self.nodes += 1;
+        if self.nodes > self.budget.nodes_max {
+            return Err(YamlError::Budget { what: "values", max: self.budget.nodes_max });
+        }
+        match &node.kind {
+            Kind::Scalar(scalar) => self.scalar(scalar, node.place),
+            Kind::Set => self.foreign(Foreign::Tagged("!!set")),
+            Kind::Sequence(items) => {
+                let mut array = Vec::with_capacity(items.len());
+                for (index, item) in items.iter().enumerate() {
+                    array.push(self.child(&index.to_string(), item, depth)?);
+                }
+                Ok(Value::Array(array))
+            }
+            Kind::Mapping(pairs) => {
+                let mut keys = Vec::with_capacity(pairs.len());
+                for (key, _) in pairs {
+                    let key = key_text(key)?;
+                    self.text(key.len())?;
+                    keys.push(key);
+                }
+                // Of duplicates the last value counts, in the place of the first; the others are not written out.
+                let values = pairs.iter().map(|(_, value)| value);
+                let mut last: HashMap<&str, _> = keys.iter().map(String::as_str).zip(values).collect();
+                let mut object = Map::new();
+                for key in &keys {
+                    if let Some(value) = last.remove(key.as_str()) {
+                        object.insert(key.clone(), self.child(key, value, depth)?);
+                    }
+                }
+                Ok(Value::Object(object))
+            }
+        }
+    }
+
+    fn child(&mut self, name: &str, node: &Node, depth: usize) -> Result<Value, YamlError> {
+        let len = self.pointer.len();
+        self.pointer.push('/');
+        self.pointer.push_str(&escaped(name));
+        let value = self.value(node, depth + 1);
+        self.pointer.truncate(len);
+        value
+    }
+
+    fn scalar(&mut self, scalar: &Scalar, place: Place) -> Result<Value, YamlError> {
+        match scalar {
+            Scalar::Json(value) => {
+                self.text(value.as_str().map_or(0, str::len))?;
+                Ok(value.clone())
+            }
+            Scalar::Foreign(foreign) => self.foreign(foreign.clone()),
+            Scalar::Merge => Err(meaning(place, "a plain << stands only for a key; quote it")),
+            Scalar::Default => Err(meaning(place, "a plain = stands only for a key; quote it")),
+        }
+    }
+
+    fn foreign(&mut self, foreign: Foreign) -> Result<Value, YamlError> {
+        // The pointer is text that we write out as well: short values below a long key would multiply it.
+        self.text(self.pointer.len())?;
+        let value = match &foreign {
+            Foreign::Date(iso) => Value::from(iso.as_str()),
+            Foreign::NonFinite(_) | Foreign::Tagged(_) => Value::Null,
+        };
+        self.foreign.push((self.pointer.clone(), foreign));
+        Ok(value)
+    }
+
+    fn text(&mut self, bytes: usize) -> Result<(), YamlError> {
+        self.text_bytes += bytes;
+        if self.text_bytes > self.budget.text_bytes_max {
+            return Err(YamlError::Budget { what: "bytes of text", max: self.budget.text_bytes_max });
+        }
+        Ok(())
+    }
+}
+
+/// A key as JSON writes it: `1` and `true` become text, lists and mappings cannot be keys.
+fn key_text(key: &Node) -> Result<String, YamlError> {
+    match &key.kind {
+        Kind::Scalar(Scalar::Json(Value::String(text))) => Ok(text.clone()),
+        Kind::Scalar(Scalar::Json(Value::Number(number))) if number.is_f64() => {
+            Ok(python::float(number.as_f64().unwrap_or_default()))
+        }
+        Kind::Scalar(Scalar::Json(value)) => Ok(value.to_string()),
+        Kind::Scalar(Scalar::Merge) => Ok("<<".to_owned()),
+        Kind::Scalar(Scalar::Default) => Ok("=".to_owned()),
+        Kind::Scalar(Scalar::Foreign(Foreign::Date(text) | Foreign::NonFinite(text))) => Ok(text.clone()),
+        _ => Err(meaning(key.place, "only a scalar can be a key")),
+    }
+}
