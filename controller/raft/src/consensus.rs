@@ -1,5 +1,5 @@
-//! openraft's traits on our log, our snapshots and our transport. The only modules that name openraft types, besides the
-//! leader loop that calls it.
+//! openraft's traits on our log, our snapshots and our transport. What is else of openraft in this crate calls it: the leader loop,
+//! membership, the peers' door.
 
 pub(crate) mod body;
 mod deadline;

@@ -85,11 +85,11 @@ impl PeerService for PeerDoor {
         });
         // A message that cannot be read ends the stream, and the peer is told why: to skip it would leave a hole in the log.
         let refusal = Arc::new(Mutex::new(None));
-        let refused = Arc::clone(&refusal);
+        let noted = Arc::clone(&refusal);
         let requests = requests.scan((), move |(), append| {
             let append = append.map_err(|status: Status| {
                 tracing::debug!(%status, "a peer's append stream ends");
-                *refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(status);
+                *noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(status);
             });
             std::future::ready(append.ok())
         });

@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// How long a follower that knows an answer waits until it has applied what the answer tells of. It is for callers that look
 /// at the state of this member next; the answer itself is certain before.
-const SETTLE_MAX: Duration = Duration::from_secs(1);
+const CATCH_UP_MAX: Duration = Duration::from_secs(1);
 
 /// Brings proposals and reads to whoever leads. Cheap to clone.
 #[derive(Clone)]
@@ -109,7 +109,7 @@ impl Forward {
             // Its answer may never come. With names the next leader can be asked.
             () = patience.another_leader(&leader), if repeatable => return Err(ProposeError::Unknown),
         };
-        self.settle(seq, SETTLE_MAX).await;
+        self.wait_applied(seq, CATCH_UP_MAX).await;
         let mut answers = answers.into_iter();
         let in_order = refused.into_iter().map(|refused| refused.map(Err).or_else(|| answers.next()));
         in_order.collect::<Option<Answers>>().ok_or(ProposeError::Unknown)
@@ -146,7 +146,7 @@ impl Forward {
     }
 
     /// Waits until this member has applied `seq` entries; false if that takes longer than `max`.
-    pub(crate) async fn settle(&self, seq: Seq, max: Duration) -> bool {
+    pub(crate) async fn wait_applied(&self, seq: Seq, max: Duration) -> bool {
         let mut applied = self.applied.clone();
         tokio::select! {
             biased;
@@ -159,12 +159,17 @@ impl Forward {
 /// What the cluster's feature level has of these requests, and why each of the others is refused. They are not sent: the leader may run
 /// an older program, which could not read them, or would read them without what is new in them.
 fn within(level: Level, requests: Vec<Request>) -> (Vec<Request>, Vec<Option<Rejection>>) {
-    let refusal = |request: &Request| {
+    let mut fitting = Vec::with_capacity(requests.len());
+    let refused = requests.into_iter().map(|request| {
         let needed = request.command.level();
-        (needed > level).then_some(Rejection::LevelTooLow { needed })
-    };
-    let refused = requests.iter().map(refusal).collect();
-    (requests.into_iter().filter(|request| request.command.level() <= level).collect(), refused)
+        if needed > level {
+            return Some(Rejection::LevelTooLow { needed });
+        }
+        fitting.push(request);
+        None
+    });
+    let refused = refused.collect();
+    (fitting, refused)
 }
 
 /// Whether asking twice does no more than asking once: a named request is known again, and a history that is synced stays so.

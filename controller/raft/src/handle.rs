@@ -81,7 +81,7 @@ impl Handle {
 
     /// Waits until this member has applied `seq` entries; false if that takes longer than `max`.
     pub async fn wait_applied(&self, seq: Seq, max: Duration) -> bool {
-        self.forward.settle(seq, max).await
+        self.forward.wait_applied(seq, max).await
     }
 
     /// The state as this member has applied it: may be behind.

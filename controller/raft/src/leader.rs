@@ -11,6 +11,7 @@ mod hand_over;
 mod lead;
 pub(crate) mod machine;
 mod queue;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,22 +84,7 @@ impl LeaderLoop {
             };
             // Until it has taken over nobody leads, as far as its callers are concerned: the one before does not.
             self.follow();
-            let taking = take_over(self.raft.clone(), self.applied.clone(), leader);
-            let mut taking = std::pin::pin!(taking);
-            let taken = loop {
-                tokio::select! {
-                    biased;
-                    _ = &mut shutdown => return,
-                    taken = &mut taking => break taken,
-                    // Without a quorum it takes for ever: nobody shall wait for it that long.
-                    () = self.env.clock.sleep(TAKE_OVER_PATIENCE) => {
-                        self.leadership.send_replace(Leadership::Follower { leader: None });
-                        while let Ok(input) = self.inputs.try_recv() {
-                            refuse(input, None);
-                        }
-                    }
-                }
-            };
+            let Some(taken) = self.wait_to_take_over(leader, &mut shutdown).await else { return };
             match taken {
                 TakeOver::Complete(state) => {
                     let end = Lead::new(&mut self, leader, *state).run(&mut shutdown).await;
@@ -115,6 +101,25 @@ impl LeaderLoop {
                     () = self.env.clock.sleep(lead::TICK) => {}
                 },
                 TakeOver::Failed => return self.stop(),
+            }
+        }
+    }
+
+    /// Takes over as `leader`; none if `shutdown` is asked for before.
+    async fn wait_to_take_over(&mut self, leader: LeaderId, shutdown: &mut oneshot::Receiver<()>) -> Option<TakeOver> {
+        let mut taking = std::pin::pin!(take_over(self.raft.clone(), self.applied.clone(), leader));
+        loop {
+            tokio::select! {
+                biased;
+                _ = &mut *shutdown => return None,
+                taken = &mut taking => return Some(taken),
+                // Without a quorum it takes for ever: nobody shall wait for it that long.
+                () = self.env.clock.sleep(TAKE_OVER_PATIENCE) => {
+                    self.leadership.send_replace(Leadership::Follower { leader: None });
+                    while let Ok(input) = self.inputs.try_recv() {
+                        refuse(input, None);
+                    }
+                }
             }
         }
     }

@@ -68,7 +68,7 @@ impl Addresses {
 }
 
 /// A client for one member.
-pub(crate) struct Peer {
+pub(crate) struct PeerClient {
     network: Network,
     member: u64,
     cluster_id: Vec<u8>,
@@ -79,12 +79,12 @@ pub(crate) struct Peer {
 type Client = Result<PeerServiceClient<Channel>, String>;
 
 impl RaftNetworkFactory<Types> for Network {
-    type Network = Peer;
+    type Network = PeerClient;
 
-    async fn new_client(&mut self, target: u64, node: &Member) -> Peer {
+    async fn new_client(&mut self, target: u64, node: &Member) -> PeerClient {
         let address = self.addresses.get(target).unwrap_or_else(|| node.peer.clone());
         let cluster_id = self.cluster_id.to_be_bytes().to_vec();
-        Peer { client: self.client(&address), network: self.clone(), member: target, cluster_id, address }
+        PeerClient { client: self.client(&address), network: self.clone(), member: target, cluster_id, address }
     }
 }
 
@@ -99,7 +99,7 @@ impl Network {
     }
 }
 
-impl Peer {
+impl PeerClient {
     /// The client, made anew if the member says that it is elsewhere now.
     fn client(&mut self) -> Result<PeerServiceClient<Channel>, RpcError> {
         if let Some(moved) = self.network.addresses.get(self.member).filter(|moved| *moved != self.address) {
@@ -128,7 +128,7 @@ impl Peer {
     }
 }
 
-impl RaftNetworkV2<Types> for Peer {
+impl RaftNetworkV2<Types> for PeerClient {
     type SnapshotData = SnapshotFile;
 
     async fn append_entries(

@@ -5,29 +5,48 @@ mod trio;
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_types::{AgentName, Command, DeprecateAgent, JobId, Level, MemberId, Outcome, Rejection, Request, RequestId};
+use atlas_state::State;
+use atlas_types::{
+    AgentName, Command, DeprecateAgent, JobId, Level, MemberId, Origin, Outcome, Rejection, Request, RequestId,
+};
 use atlas_wire::proto::peer::v1::peer_service_server::PeerService;
 use atlas_wire::proto::peer::v1::{ProposeRequest, ReadIndexRequest, VoteRequest};
 use tonic::Code;
 
-use self::trio::Trio;
+use self::trio::{One, Trio};
 use super::LeaderLink;
 use crate::error::{Leadership, ProposeError, ReadError};
 use crate::handle::Handle;
 use crate::tests::{agent, number, set, soon, submit};
 
-/// A submission that carries a name.
-fn named(job: u64) -> Request {
-    let mut request = submit(JobId(job));
-    request.origin.request_id = Some(RequestId::new(&format!("submission {job}")).expect("a name"));
-    request
+/// A request that carries a name.
+fn named(name: &str, request: Request) -> Request {
+    let origin = Origin { request_id: Some(RequestId::new(name).expect("a name")), ..request.origin };
+    Request { origin, ..request }
 }
 
-/// A number left in the state, under a name.
-fn named_set(number: u64) -> Request {
-    let mut request = set(number);
-    request.origin.request_id = Some(RequestId::new(&format!("number {number}")).expect("a name"));
-    request
+/// Asks for what may be done twice until it is: the first leader of a new group may lose an election, and then nobody knows.
+async fn applied(handle: &Handle, request: Request) {
+    while handle.propose(vec![request.clone()]).await.is_err() {}
+}
+
+/// Reads until it is answered.
+async fn until_read(handle: &Handle) -> State {
+    loop {
+        if let Ok(state) = handle.read().await {
+            return state;
+        }
+    }
+}
+
+/// Pulls the leader's cable and has the others leave a 2 in the state: the one that was deposed, which does not know it yet.
+async fn depose(trio: &Trio) -> &One {
+    soon(applied(&trio.members[0].handle, set(1))).await;
+    let old = trio.leader().await;
+    let (deposed, other) = (&trio.members[old], &trio.members[(old + 1) % 3]);
+    deposed.pull_cable();
+    soon(other.handle.propose(vec![named("two", set(2))])).await.expect("the others elect a leader");
+    deposed
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -68,7 +87,8 @@ async fn the_loss_of_the_leader_costs_writers_time_and_nothing_else() {
         let handle = one.handle.clone();
         Env::system().spawn("writer", async move {
             for job in from..from + 200 {
-                let answers = handle.propose(vec![named(job)]).await.unwrap_or_else(|error| panic!("{job}: {error}"));
+                let request = named(&format!("submission {job}"), submit(JobId(job)));
+                let answers = handle.propose(vec![request]).await.unwrap_or_else(|error| panic!("{job}: {error}"));
                 assert!(matches!(answers[..], [Ok(Outcome::Submitted { job: found, .. })] if found == JobId(job)));
             }
         })
@@ -109,11 +129,7 @@ async fn a_follower_behind_a_pulled_cable_reads_nothing_stale() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_behind_a_pulled_cable_confirms_nothing_and_follows_again() {
     let trio = Trio::start().await;
-    soon(applied(&trio.members[0].handle, set(1))).await;
-    let old = trio.leader().await;
-    let (deposed, other) = (&trio.members[old], &trio.members[(old + 1) % 3]);
-    deposed.pull_cable();
-    soon(other.handle.propose(vec![named_set(2)])).await.expect("the others elect a leader");
+    let deposed = depose(&trio).await;
     let read = soon(deposed.handle.read()).await;
     assert!(matches!(read, Err(ReadError::NotLeader { .. })), "{read:?}");
     deposed.plug_in();
@@ -126,11 +142,7 @@ async fn a_leader_behind_a_pulled_cable_confirms_nothing_and_follows_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_proposed_here_alone_never_comes_behind_what_the_next_leader_took() {
     let trio = Trio::start().await;
-    soon(applied(&trio.members[0].handle, set(1))).await;
-    let old = trio.leader().await;
-    let (deposed, other) = (&trio.members[old], &trio.members[(old + 1) % 3]);
-    deposed.pull_cable();
-    soon(other.handle.propose(vec![named_set(2)])).await.expect("the others elect a leader");
+    let deposed = depose(&trio).await;
     deposed.plug_in();
     let late = async {
         deposed.handle.leadership().wait_for(|now| !matches!(now, Leadership::Leader { .. })).await.expect("lives");
@@ -141,20 +153,6 @@ async fn what_is_proposed_here_alone_never_comes_behind_what_the_next_leader_too
     let state = soon(until_read(&deposed.handle)).await;
     assert_eq!(state.config().agents_max, 2);
     trio.stop().await;
-}
-
-/// Asks for what may be done twice until it is: the first leader of a new group may lose an election, and then nobody knows.
-async fn applied(handle: &Handle, request: Request) {
-    while handle.propose(vec![request.clone()]).await.is_err() {}
-}
-
-/// Reads until it is answered.
-async fn until_read(handle: &Handle) -> atlas_state::State {
-    loop {
-        if let Ok(state) = handle.read().await {
-            return state;
-        }
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

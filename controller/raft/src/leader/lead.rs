@@ -1,8 +1,7 @@
 //! One leadership: the loop proper.
 
 use std::collections::BTreeSet;
-use std::future::{Future, pending};
-use std::pin::Pin;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use atlas_duty::sessions::Round;
 use atlas_duty::{DownNodes, Sessions};
 use atlas_replica::{Head, Planned};
 use atlas_state::State;
-use atlas_types::{EventSeq, Level, MemberId, NodeEpoch, NodeHealth, NodeId};
+use atlas_types::{EventSeq, Level, MemberId, NodeHealth};
 use openraft::ReadPolicy;
 use openraft::async_runtime::WatchReceiver;
 use openraft::errors::ClientWriteError;
@@ -22,7 +21,8 @@ use super::clock::LeaderClock;
 use super::duties::Duties;
 use super::hand_over::HandOver;
 use super::queue::{Queue, Ticket};
-use super::{INPUTS_MAX, LeaderLoop, Raft, hand_over, refuse};
+use super::waiting::{Confirm, Renewal, Waiting, confirmation};
+use super::{INPUTS_MAX, LeaderLoop, Raft, hand_over};
 use crate::consensus::{LeaderId, Proposal, Reply, Types};
 use crate::error::{Leadership, ProposeError, ReadError};
 use crate::local::Input;
@@ -60,29 +60,6 @@ struct InFlight {
     tickets: Vec<Ticket>,
     since: Duration,
     planned: Arc<Planned>,
-}
-
-/// A question to the quorum in flight, and who waits for it.
-struct Confirm {
-    outcome: Pin<Box<dyn Future<Output = bool> + Send>>,
-    waiting: Waiting,
-    round: Option<Round>,
-}
-
-/// Who waits for a quorum to confirm this leadership.
-#[derive(Default)]
-struct Waiting {
-    /// Refusals and repeats, which are in no entry.
-    tickets: Vec<Ticket>,
-    reads: Vec<oneshot::Sender<Result<State, ReadError>>>,
-    renewals: Vec<Renewal>,
-}
-
-struct Renewal {
-    node: NodeId,
-    epoch: NodeEpoch,
-    number: u64,
-    answer: oneshot::Sender<Result<u64, ReadError>>,
 }
 
 /// A leadership.
@@ -152,7 +129,7 @@ impl<'l> Lead<'l> {
         let leader = self.base.followed();
         tracing::info!(term = self.leader.term, "leading no more");
         if let Some(in_flight) = self.in_flight.take() {
-            in_flight.tickets.into_iter().for_each(|ticket| ticket.fail(ProposeError::Unknown));
+            fail(in_flight.tickets, &ProposeError::Unknown);
         }
         self.queue.fail_all(leader.as_ref());
         let waiting = self.confirm.take().map(|confirm| confirm.waiting);
@@ -181,7 +158,7 @@ impl<'l> Lead<'l> {
                 let late = |sent: &InFlight| self.ticked_at.saturating_sub(sent.since) > IN_FLIGHT_MAX;
                 if self.in_flight.as_ref().is_some_and(late) && self.base.log.waits_for_space() {
                     // It is in its place and will be written; until then reads go on, under the same leadership.
-                    self.in_flight.iter_mut().for_each(|sent| fail(std::mem::take(&mut sent.tickets)));
+                    self.in_flight.iter_mut().for_each(|sent| fail(std::mem::take(&mut sent.tickets), &ProposeError::Unknown));
                 } else if self.in_flight.as_ref().is_some_and(late) {
                     tracing::warn!("an entry found no quorum in time");
                     return End::Lost;
@@ -348,9 +325,6 @@ impl<'l> Lead<'l> {
     /// The entry in flight came to its end.
     fn applied(&mut self, outcome: Option<ClientWriteResult<Types>>) -> Result<(), End> {
         let Some(InFlight { tickets, planned, .. }) = self.in_flight.take() else { return Ok(()) };
-        let fail = |tickets: Vec<Ticket>, error: &ProposeError| {
-            tickets.into_iter().for_each(|ticket| ticket.fail(error.clone()));
-        };
         match outcome {
             Some(Ok(response)) if response.log_id.leader_id == self.leader && response.data == Reply::Applied => {
                 tickets.into_iter().for_each(Ticket::release);
@@ -414,25 +388,16 @@ impl<'l> Lead<'l> {
             self.waiting.take_in(waiting);
             return true;
         }
-        waiting.tickets.into_iter().for_each(Ticket::release);
-        if !waiting.reads.is_empty() {
-            let state = self.base.applied.borrow().clone();
-            // Whoever gave up waiting needs no answer, here and below.
-            waiting.reads.into_iter().for_each(|answer| drop(answer.send(Ok(state.clone()))));
-        }
         let renewed = round.map(|round| self.sessions.confirmed(round)).unwrap_or_default();
         let alive: BTreeSet<_> = renewed.into_iter().map(|renewed| (renewed.node, renewed.epoch)).collect();
-        for Renewal { node, epoch, number, answer } in waiting.renewals {
-            let lives = alive.contains(&(node, epoch));
-            drop(answer.send(if lives { Ok(number) } else { Err(ReadError::NoSession) }));
-        }
+        waiting.release(&self.base.applied, &alive);
         true
     }
 }
 
-/// Tells callers that nobody knows what will become of their proposals.
-fn fail(tickets: Vec<Ticket>) {
-    tickets.into_iter().for_each(|ticket| ticket.fail(ProposeError::Unknown));
+/// Tells callers what became of their proposals, or that nobody knows.
+fn fail(tickets: Vec<Ticket>, error: &ProposeError) {
+    tickets.into_iter().for_each(|ticket| ticket.fail(error.clone()));
 }
 
 /// Lets the next entry raise the feature level if all members are known to have it by now (design §2).
@@ -441,33 +406,6 @@ fn raise(head: &mut Head, group: &Group) {
         && let Some(level) = group.level_of_all()
     {
         head.raise(level);
-    }
-}
-
-impl Waiting {
-    /// Adds those of `others` who still wait. They came first.
-    fn take_in(&mut self, others: Self) {
-        let Self { tickets, reads, renewals } = std::mem::replace(self, others);
-        self.reads.retain(|answer| !answer.is_closed());
-        self.tickets.extend(tickets);
-        self.reads.extend(reads);
-        self.renewals.extend(renewals);
-    }
-
-    fn is_empty(&self) -> bool {
-        self.tickets.is_empty() && self.reads.is_empty() && self.renewals.is_empty()
-    }
-
-    fn fail(self, leader: Option<&crate::member::Peer>) {
-        for ticket in self.tickets {
-            ticket.fail(ProposeError::NotLeader { leader: leader.cloned() });
-        }
-        for answer in self.reads {
-            refuse(Input::Read { answer }, leader);
-        }
-        for Renewal { node, epoch, number, answer } in self.renewals {
-            refuse(Input::Renew { node, epoch, number, answer }, leader);
-        }
     }
 }
 
@@ -486,14 +424,6 @@ pub(super) async fn lost(raft: Raft, leader: LeaderId) -> bool {
 async fn completion(in_flight: &mut Option<InFlight>) -> Option<ClientWriteResult<Types>> {
     match in_flight {
         Some(in_flight) => (&mut in_flight.outcome).await.ok(),
-        None => pending().await,
-    }
-}
-
-/// The quorum's answer; waits for ever if it was not asked.
-async fn confirmation(confirm: &mut Option<Confirm>) -> bool {
-    match confirm {
-        Some(confirm) => confirm.outcome.as_mut().await,
         None => pending().await,
     }
 }

@@ -1,10 +1,12 @@
-//! The log in use: group commit, readers, and the rule that a failed sync ends it. How it is written is in [`write`].
+//! The log in use: group commit, readers, and the rule that a failed sync ends it. How it is read is in `read`, how it is written
+//! in `write`.
 //!
 //! Whoever needs durability stages its records and flushes; a flush takes all that is staged by then as groups. With one
 //! voter the caller of [`Log::append`] flushes at once, on its own thread, and so does a follower while its disk is quick
 //! ([`Log::append_led`]); otherwise a writer does, so that the local sync overlaps replication: a thread, or a task where the
 //! driver's time is simulated. Order is the order of staging either way, since a flush drains the stage under the writer's lock.
 
+mod read;
 mod write;
 
 use std::collections::BTreeMap;
@@ -21,8 +23,8 @@ use super::block::Block;
 use super::core::{Core, Marks, Place};
 use super::driver::{Driver, Segment, Space};
 use super::error::LogError;
-use super::index::{Found, Index};
-use super::record::{FRAME_BYTES, LogId, Record, Vote};
+use super::index::Index;
+use super::record::{LogId, Record, Vote};
 use super::recover::{Recovered, recover};
 use super::sync_times::SyncTimes;
 
@@ -317,104 +319,6 @@ impl Log {
         self.shared.view().poison.clone()
     }
 
-    /// The entries from `from` up to and without `to` that the log holds, in order; fewer when they take over `bytes`.
-    pub fn read(&self, from: u64, to: u64, bytes: usize) -> Result<Vec<(LogId, Bytes)>, LogError> {
-        let mut entries = Vec::new();
-        let mut taken = 0;
-        let mut next = None;
-        while taken < bytes {
-            let (found, segment) = {
-                let view = self.shared.view();
-                let at = next.unwrap_or_else(|| from.max(view.index.first()));
-                if at >= to {
-                    break;
-                }
-                let mut found = Vec::new();
-                let mut limit = bytes - taken;
-                for index in at..to.min(view.index.next()) {
-                    let Some(entry) = view.index.find(index) else { break };
-                    // One read takes entries that are cached, or those of one segment.
-                    let same = match (found.first(), &entry) {
-                        (None, _) | (Some(Found::Cached(..)), Found::Cached(..)) => true,
-                        (Some(Found::OnDisk(first)), Found::OnDisk(place)) => {
-                            place.sequence == first.sequence && place.offset > first.offset
-                        }
-                        _ => false,
-                    };
-                    if !same || limit == 0 {
-                        break;
-                    }
-                    limit = limit.saturating_sub(match &entry {
-                        Found::Cached(_, data) => data.len(),
-                        Found::OnDisk(place) => place.len as usize,
-                    });
-                    found.push(entry);
-                }
-                let sequence = found.first().and_then(|entry| match entry {
-                    Found::OnDisk(place) => Some(u64::from(place.sequence)),
-                    Found::Cached(..) => None,
-                });
-                next = Some(at + found.len() as u64);
-                (found, sequence.map(|sequence| (sequence, view.segments.get(&sequence).cloned())))
-            };
-            if found.is_empty() {
-                break;
-            }
-            let before = entries.len();
-            match segment {
-                None => entries.extend(found.into_iter().filter_map(|entry| match entry {
-                    Found::Cached(id, data) => Some((id, data)),
-                    Found::OnDisk(_) => None,
-                })),
-                Some((sequence, segment)) => match self.read_places(sequence, segment.as_deref(), &found)? {
-                    Some(read) => entries.extend(read),
-                    None => break,
-                },
-            }
-            taken += entries[before..].iter().map(|(_, data)| data.len().max(1)).sum::<usize>();
-        }
-        Ok(entries)
-    }
-
-    /// Reads entries of one segment; none if they were purged meanwhile.
-    fn read_places(
-        &self,
-        sequence: u64,
-        segment: Option<&dyn Segment>,
-        found: &[Found],
-    ) -> Result<Option<Vec<(LogId, Bytes)>>, LogError> {
-        let places = || {
-            found.iter().filter_map(|entry| match entry {
-                Found::OnDisk(place) => Some(*place),
-                Found::Cached(..) => None,
-            })
-        };
-        let (Some(first), Some(last), Some(segment)) = (places().next(), places().next_back(), segment) else {
-            return Ok(None);
-        };
-        let mut bytes = vec![0; (last.offset + last.len - first.offset) as usize];
-        let outcome = segment.read_at(u64::from(first.offset), &mut bytes);
-        let read: Option<Vec<_>> = places()
-            .map(|place| {
-                let at = (place.offset - first.offset) as usize;
-                match Record::decode(place.seed, bytes.get(at..at + place.len as usize)?)? {
-                    (Record::Entry { id, data }, ..) => Some((id, data)),
-                    _ => None,
-                }
-            })
-            .collect();
-        if outcome.is_ok() && read.is_some() {
-            return Ok(read);
-        }
-        if !self.shared.view().segments.contains_key(&sequence) {
-            return Ok(None);
-        }
-        let file = self.shared.writer().driver.name(sequence);
-        outcome.map_err(|source| LogError::Io { what: "read", file: file.clone(), source })?;
-        let offset = u64::from(first.offset) + FRAME_BYTES as u64;
-        Err(LogError::Damaged { file, offset, what: "an entry does not read back" })
-    }
-
     /// Makes a change and its record durable, behind all that is staged. Entries that wait for room on the disk do not hold it up: the
     /// record goes before those that `change` leaves staged, into room that entries leave free, and says nothing of them.
     fn mark(&self, record: Record, change: impl FnOnce(&mut View)) -> Result<(), LogError> {
@@ -426,7 +330,7 @@ impl Log {
             match self.shared.write(&mut writer, &records) {
                 (_, Err(LogError::NoSpace { file })) => writer = self.shared.wait_for_space(writer, file)?,
                 (_, outcome) => {
-                    self.shared.settle(outcome)?;
+                    self.shared.poison_if_failed(outcome)?;
                     return self.shared.flush_what_fits(&mut writer);
                 }
             }

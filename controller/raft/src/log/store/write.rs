@@ -81,7 +81,7 @@ impl Shared {
         if let Err(LogError::NoSpace { file }) = outcome {
             return Err(self.put_back(records.split_off(written), done, file));
         }
-        let outcome = self.settle(outcome);
+        let outcome = self.poison_if_failed(outcome);
         if outcome.is_ok() && std::mem::replace(&mut self.view().full, false) {
             tracing::info!("the disk has room for the log again");
         }
@@ -105,7 +105,7 @@ impl Shared {
     }
 
     /// Ends the log if writing failed: after any failure but a full disk nobody knows what is on it.
-    pub(super) fn settle(&self, outcome: Result<(), LogError>) -> Result<(), LogError> {
+    pub(super) fn poison_if_failed(&self, outcome: Result<(), LogError>) -> Result<(), LogError> {
         outcome.inspect_err(|error| {
             let reason = describe(error);
             tracing::error!(%reason, "the log failed and takes nothing more");
