@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::Options;
+use crate::fault::Kind;
 
 /// One mistake, made below or beside the product: its code has no switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,24 +55,28 @@ pub enum Bug {
 impl Bug {
     /// The options under which its occasion comes often.
     pub(crate) fn aim(self, options: &Options) -> Options {
+        use Kind::{
+            AwayForLong, CutOffLeader, CutOffMember, CutOffWorker, CutOneWay, DamageDisk, FailSync, HoldUp, JumpClock, KillAll,
+            KillLeader, KillMember, KillWorker, LosePower, SlowNetwork, Transfer,
+        };
         let millis = Duration::from_millis;
-        let (kinds, faults): (&[u64], u64) = match self {
-            Self::SegmentNameNotSynced | Self::SnapshotNameNotSynced | Self::DiskReplaced => (&[0, 2, 3], 12),
-            Self::LogNotSynced => (&[3, 0, 3, 4], 8),
-            Self::FailedSyncIgnored => (&[12, 3, 12, 0], 10),
-            Self::StaleRead | Self::BackwardsRead => (&[5, 7, 15, 8], 8),
-            Self::AckBeforeCommit | Self::CancelAlwaysAccepted => (&[0, 5, 3], 8),
-            Self::NoDedupe => (&[10, 9, 0], 8),
-            Self::NoFencing => (&[17, 18], 18),
-            Self::ReportAckedEarly => (&[5, 0, 5, 3], 14),
-            Self::RenewalWithoutQuorum => (&[5, 5, 17], 8),
-            Self::LossByBrokenStream => (&[0, 13, 17], 8),
-            Self::DeafWorker | Self::SlowWorkerClock => (&[17, 17, 5], 8),
-            Self::StartUncommitted => (&[17, 16, 5, 0], 10),
-            Self::TimeoutsByWallClock => (&[14, 14, 0], 10),
-            Self::LostGrantForgotten => (&[17, 0, 5], 10),
-            Self::WaitEndsElsewhere => (&[9, 10, 7], 8),
-            Self::DamageCutOff => (&[22, 10], 6),
+        let (kinds, faults): (&[Kind], u64) = match self {
+            Self::SegmentNameNotSynced | Self::SnapshotNameNotSynced | Self::DiskReplaced => (&[KillLeader, KillMember, KillAll], 12),
+            Self::LogNotSynced => (&[KillAll, KillLeader, KillAll, LosePower], 8),
+            Self::FailedSyncIgnored => (&[FailSync, KillAll, FailSync, KillLeader], 10),
+            Self::StaleRead | Self::BackwardsRead => (&[CutOffLeader, CutOffMember, AwayForLong, CutOneWay], 8),
+            Self::AckBeforeCommit | Self::CancelAlwaysAccepted => (&[KillLeader, CutOffLeader, KillAll], 8),
+            Self::NoDedupe => (&[SlowNetwork, HoldUp, KillLeader], 8),
+            Self::NoFencing => (&[CutOffWorker], 18),
+            Self::ReportAckedEarly => (&[CutOffLeader, KillLeader, CutOffLeader, KillAll], 14),
+            Self::RenewalWithoutQuorum => (&[CutOffLeader, CutOffLeader, CutOffWorker], 8),
+            Self::LossByBrokenStream => (&[KillLeader, Transfer, CutOffWorker], 8),
+            Self::DeafWorker | Self::SlowWorkerClock => (&[CutOffWorker, CutOffWorker, CutOffLeader], 8),
+            Self::StartUncommitted => (&[CutOffWorker, KillWorker, CutOffLeader, KillLeader], 10),
+            Self::TimeoutsByWallClock => (&[JumpClock, JumpClock, KillLeader], 10),
+            Self::LostGrantForgotten => (&[CutOffWorker, KillLeader, CutOffLeader], 10),
+            Self::WaitEndsElsewhere => (&[HoldUp, SlowNetwork, CutOffMember], 8),
+            Self::DamageCutOff => (&[DamageDisk, SlowNetwork], 6),
         };
         let options =
             Options { kinds, faults, faults_for: Duration::from_secs(12), jobs_per_client: 10, ..options.clone() };

@@ -1,11 +1,11 @@
 //! Streams between workers and members: as with questions, only the number of a frame crosses the simulated network.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Connection;
 use atlas_types::{Assignment, FencingToken, Inventory, NodeEpoch, NodeId, Report, ReportResult, Seq};
-use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 

@@ -30,6 +30,6 @@ mod worker;
 mod worker_door;
 
 pub use bug::Bug;
-pub use fault::FAULTS;
+pub use fault::{FAULTS, Kind};
 pub use options::Options;
 pub use run::{Failure, Report, build_shortfall, first_caught, run, run_checked};

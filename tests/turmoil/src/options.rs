@@ -6,6 +6,7 @@ use std::time::Duration;
 use atlas_sim::Rng;
 
 use crate::Bug;
+use crate::fault::Kind;
 
 /// From this seed on runs are long.
 const LONG_FROM: u64 = 1_000;
@@ -38,7 +39,7 @@ pub struct Options {
     /// How long a client waits for an answer.
     pub patience: Duration,
     /// The kinds of faults, in turn; none are all.
-    pub kinds: &'static [u64],
+    pub kinds: &'static [Kind],
     /// A snapshot is due after so much log.
     pub snapshot_log_bytes: u64,
     /// Entries between two full checks of the state's invariants.

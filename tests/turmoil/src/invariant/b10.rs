@@ -4,8 +4,8 @@ use super::Invariant;
 use crate::oracle::Facts;
 use crate::seen::Seen;
 
-/// The clocks of members differ from time by a hundredth.
-const RATES: u32 = 50;
+/// The clocks of members run a hundredth too fast at most; so much of the time is allowed for, twice that.
+const SHARE: u32 = 50;
 
 pub(crate) struct TimeoutsTakeTheirTime;
 
@@ -17,7 +17,7 @@ impl Invariant for TimeoutsTakeTheirTime {
     fn see(&mut self, seen: &Seen, facts: &mut Facts) -> Result<(), String> {
         let Seen::Applied { batch, .. } = seen else { return Ok(()) };
         // It began at nothing with the first member, stands still while nobody leads, and no entry is applied before it is stamped.
-        let most = facts.now + facts.now / RATES;
+        let most = facts.now + facts.now / SHARE;
         let clock = batch.state.clock();
         if u128::from(clock.0) <= most.as_micros() {
             return Ok(());
