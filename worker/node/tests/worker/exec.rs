@@ -5,13 +5,11 @@ use std::time::Duration;
 use atlas_types::{Assignment, FailureKind};
 use atlas_wire::session::{ToLeader, ToWorker};
 
-use crate::support::{Controller, End, Node, shell};
+use crate::support::{Controller, End, Node, Stage, shell};
 
 /// Runs one job of a shell agent and returns how it ended.
 async fn once(script: &str, more: &str, input: &str) -> (End, Controller, Vec<String>) {
-    let mut controller = Controller::start().await;
-    let node = Node::start(&controller).await;
-    let mut session = controller.welcomed(Vec::new()).await;
+    let Stage { mut controller, node, mut session } = Stage::set().await;
     let agent = controller.publish_owned(&shell(script, more));
     let assignment = controller.assignment(&agent, input);
     let end = session.run(&assignment).await;
@@ -55,9 +53,7 @@ async fn what_is_no_object_is_refused() {
 
 #[tokio::test]
 async fn a_missing_program_is_told_as_the_system_tells_it() {
-    let mut controller = Controller::start().await;
-    let node = Node::start(&controller).await;
-    let mut session = controller.welcomed(Vec::new()).await;
+    let Stage { mut controller, node, mut session } = Stage::set().await;
     let contract = "agent:\n  name: x\n  version: 1.0.0\n  provider:\n    type: exec\n    command: [no-such-program]\n";
     let agent = controller.publish(&[("agent.yaml", contract)]);
     let assignment = controller.assignment(&agent, "{}");
@@ -89,9 +85,7 @@ async fn a_package_that_was_changed_on_disk_is_not_run() {
 
 #[tokio::test]
 async fn a_script_of_the_package_runs_in_the_packages_directory() {
-    let mut controller = Controller::start().await;
-    let node = Node::start(&controller).await;
-    let mut session = controller.welcomed(Vec::new()).await;
+    let Stage { mut controller, node, mut session } = Stage::set().await;
     let contract = "agent:\n  name: x\n  version: 1.0.0\n  provider:\n    type: exec\n    command: [./run]\n";
     let agent = controller.publish(&[
         ("agent.yaml", contract),
@@ -132,9 +126,7 @@ async fn a_wrong_output_is_kept() {
 /// The door checked the input of a first try; a retry did not pass by it.
 #[tokio::test]
 async fn the_input_of_a_retry_is_checked_and_the_slot_kept() {
-    let mut controller = Controller::start().await;
-    let node = Node::start(&controller).await;
-    let mut session = controller.welcomed(Vec::new()).await;
+    let Stage { mut controller, node, mut session } = Stage::set().await;
     let more = "  input:\n    schema:\n      required: [a]\n";
     let agent = controller.publish_owned(&shell("echo '{}'", more));
     let mut assignment = controller.assignment(&agent, "{}");
@@ -152,9 +144,7 @@ async fn the_input_of_a_retry_is_checked_and_the_slot_kept() {
 
 #[tokio::test]
 async fn an_attempt_that_lacks_agents_fails_before_it_begins() {
-    let mut controller = Controller::start().await;
-    let node = Node::start(&controller).await;
-    let mut session = controller.welcomed(Vec::new()).await;
+    let Stage { mut controller, node, mut session } = Stage::set().await;
     let agent = controller.publish_owned(&shell("echo '{}'", ""));
     let assignment =
         Assignment { lacks: Some("Missing agent dependencies: b".into()), ..controller.assignment(&agent, "{}") };
@@ -197,9 +187,7 @@ async fn orders_to_the_platform_are_taken_out() {
 
 #[tokio::test]
 async fn a_cancel_stops_the_process_politely_first() {
-    let mut controller = Controller::start().await;
-    let node = Node::start(&controller).await;
-    let mut session = controller.welcomed(Vec::new()).await;
+    let Stage { mut controller, node, mut session } = Stage::set().await;
     let script = "trap 'echo bye >&2; exit 1' TERM; echo up >&2; while :; do sleep 0.05; done";
     let agent = controller.publish_owned(&shell(script, ""));
     let assignment = controller.assignment(&agent, "{}");
@@ -221,9 +209,7 @@ async fn a_cancel_stops_the_process_politely_first() {
 
 #[tokio::test]
 async fn a_warm_process_serves_many_jobs() {
-    let mut controller = Controller::start().await;
-    let node = Node::start(&controller).await;
-    let mut session = controller.welcomed(Vec::new()).await;
+    let Stage { mut controller, node, mut session } = Stage::set().await;
     let script = "n=0; while read -r line; do n=$((n+1)); printf '{\"output\": {\"n\": %s}}\\n' $n; done";
     let agent = controller.publish_owned(&shell(script, "    mode: warm\n"));
     for n in 1..=3 {
@@ -237,9 +223,7 @@ async fn a_warm_process_serves_many_jobs() {
 
 #[tokio::test]
 async fn a_warm_process_that_ends_after_its_answer_is_made_anew() {
-    let mut controller = Controller::start().await;
-    let node = Node::start(&controller).await;
-    let mut session = controller.welcomed(Vec::new()).await;
+    let Stage { mut controller, node, mut session } = Stage::set().await;
     let agent = controller.publish_owned(&shell("read -r line; echo '{\"output\": {}}'", "    mode: warm\n"));
     for _ in 0..3 {
         let assignment = controller.assignment(&agent, "{}");
@@ -251,9 +235,7 @@ async fn a_warm_process_that_ends_after_its_answer_is_made_anew() {
 
 #[tokio::test]
 async fn a_warm_process_that_reports_an_error_is_not_used_again() {
-    let mut controller = Controller::start().await;
-    let node = Node::start(&controller).await;
-    let mut session = controller.welcomed(Vec::new()).await;
+    let Stage { mut controller, node, mut session } = Stage::set().await;
     let script = "while read -r line; do echo '{\"error\": \"no luck\"}'; done";
     let agent = controller.publish_owned(&shell(script, "    mode: warm\n"));
     for _ in 0..2 {

@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use crate::session::processes;
-use crate::support::{Controller, Node, PATIENCE, Session, python, shell, until, without_python};
+use crate::support::{PATIENCE, Session, Stage, python, shell, until, without_python};
 
 /// Runs a hostile agent, then a decent one on the same worker.
 async fn contained(files: Vec<(&'static str, String)>) -> (String, Session) {
-    let mut controller = Controller::start().await;
-    let node = Node::start(&controller).await;
-    let mut session = controller.welcomed(Vec::new()).await;
+    let Stage { mut controller, node, mut session } = Stage::set().await;
     let agent = controller.publish_owned(&files);
     let assignment = controller.assignment(&agent, "{}");
     let error = session.run(&assignment).await.error();
@@ -87,9 +85,7 @@ async fn children_that_hold_the_pipes_do_not_hold_the_job() {
 
 #[tokio::test]
 async fn a_process_that_ignores_the_polite_signal() {
-    let mut controller = Controller::start().await;
-    let node = Node::start(&controller).await;
-    let mut session = controller.welcomed(Vec::new()).await;
+    let Stage { mut controller, node, mut session } = Stage::set().await;
     let agent = controller.publish_owned(&shell("trap '' TERM; sleep 86324; sleep 86324", ""));
     let assignment = controller.assignment(&agent, "{}");
     session.grant(&assignment).await;
@@ -127,9 +123,7 @@ async fn python_that_forks_while_it_runs_a_job() {
     if without_python() {
         return;
     }
-    let mut controller = Controller::start().await;
-    let node = Node::start(&controller).await;
-    let mut session = controller.welcomed(Vec::new()).await;
+    let Stage { mut controller, node, mut session } = Stage::set().await;
     let code = "import os, time\nfrom atlas.runtime.base import AgentBase\nclass A(AgentBase):\n    async def execute(self, d):\n        n = d['n']\n        if n == 1 and os.fork() == 0:\n            return {'n': 'of the child'}\n        time.sleep(0.2)\n        return {'n': n}\n";
     let agent = controller.publish_owned(&python(code, ""));
     for n in 1..=3 {

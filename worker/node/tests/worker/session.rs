@@ -7,7 +7,7 @@ use std::time::Duration;
 use atlas_types::{ReportKind, ReportResult};
 use atlas_wire::session::{ToLeader, ToWorker};
 
-use crate::support::{Controller, End, Node, PATIENCE, shell, until};
+use crate::support::{Controller, End, Node, PATIENCE, Stage, shell, until};
 
 #[tokio::test]
 async fn a_reconnect_resumes_with_the_same_boot_and_its_leases() {
@@ -79,9 +79,7 @@ async fn a_grant_that_was_lost_comes_with_the_welcome() {
 
 #[tokio::test]
 async fn a_transfer_that_breaks_is_tried_again() {
-    let mut controller = Controller::start().await;
-    let node = Node::start(&controller).await;
-    let mut session = controller.welcomed(Vec::new()).await;
+    let Stage { mut controller, node, mut session } = Stage::set().await;
     let agent = controller.publish_owned(&shell("cat", ""));
     let assignment = controller.assignment(&agent, &format!("{{\"text\": \"{}\"}}", "x".repeat(100_000)));
     controller.broken.store(3, Ordering::SeqCst);
@@ -91,9 +89,7 @@ async fn a_transfer_that_breaks_is_tried_again() {
 
 #[tokio::test]
 async fn a_start_that_must_be_committed_is_waited_for() {
-    let mut controller = Controller::start().await;
-    let node = Node::start(&controller).await;
-    let mut session = controller.welcomed(Vec::new()).await;
+    let Stage { mut controller, node, mut session } = Stage::set().await;
     let mark = node.dir.path().join("mark");
     let agent = controller.publish_owned(&shell(&format!("echo x >> {}; echo '{{}}'", mark.display()), ""));
     let mut assignment = controller.assignment(&agent, "{}");
@@ -112,9 +108,7 @@ async fn a_start_that_must_be_committed_is_waited_for() {
 
 #[tokio::test]
 async fn a_start_is_told_once_everything_is_here_and_not_of_what_never_came() {
-    let mut controller = Controller::start().await;
-    let node = Node::start(&controller).await;
-    let mut session = controller.welcomed(Vec::new()).await;
+    let Stage { mut controller, node, mut session } = Stage::set().await;
     let agent = controller.publish_owned(&shell("cat", ""));
     let mut assignment = controller.assignment(&agent, &format!("{{\"text\": \"{}\"}}", "x".repeat(100_000)));
     assignment.needs_start = true;
@@ -139,9 +133,7 @@ async fn a_start_is_told_once_everything_is_here_and_not_of_what_never_came() {
 
 #[tokio::test]
 async fn an_input_that_only_another_controller_has_gives_the_lease_back() {
-    let mut controller = Controller::start().await;
-    let node = Node::start(&controller).await;
-    let mut session = controller.welcomed(Vec::new()).await;
+    let Stage { mut controller, node, mut session } = Stage::set().await;
     let agent = controller.publish_owned(&shell("cat", ""));
     let mut artifacts = controller.replace_artifacts(BTreeMap::new());
     controller.replace_artifacts(artifacts.clone());
@@ -189,9 +181,7 @@ async fn without_acknowledged_renewals_the_attempt_dies_before_its_time() {
 
 #[tokio::test]
 async fn a_drain_lets_the_attempt_end() {
-    let mut controller = Controller::start().await;
-    let node = Node::start(&controller).await;
-    let mut session = controller.welcomed(Vec::new()).await;
+    let Stage { mut controller, node, mut session } = Stage::set().await;
     let agent = controller.publish_owned(&shell("echo up >&2; sleep 0.5; echo '{}'", ""));
     let assignment = controller.assignment(&agent, "{}");
     session.grant(&assignment).await;
