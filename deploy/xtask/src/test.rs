@@ -1,7 +1,8 @@
 //! `cargo xtask test`: the doc tests, then every other test of the workspace, whose closing line is the last thing printed.
 //!
 //! The tests that start programs find them in the folder named by `ATLAS_TEST_BIN_DIR`, which is built here first, so that
-//! they never run an old one. No test needs a database, a browser or the network; what is installed here stays in `target/`.
+//! they never run an old one. No test needs a database, a browser or the network. What some use is installed first, where that is possible:
+//! iproute2 on the machine, Python programs in `target/`.
 
 use std::process::Command;
 

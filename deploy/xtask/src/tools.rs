@@ -14,9 +14,7 @@ pub(crate) fn want(program: &str, package: &str) {
     eprintln!("xtask: \"{program}\" is not installed: trying the package {package}");
     let mut install = Command::new("apt-get");
     install.args(["install", "--yes", "--no-install-recommends", package]).env("DEBIAN_FRONTEND", "noninteractive");
-    install.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let installed = install.status().is_ok_and(|status| status.success()) && is_there(program);
-    if !installed {
+    if !succeeds(&mut install) || !is_there(program) {
         eprintln!("xtask: \"{program}\" could not be installed: what needs it is skipped");
     }
 }
@@ -30,21 +28,22 @@ pub(crate) fn want_python(name: &str, version: &str) -> Option<PathBuf> {
         return Some(program);
     }
     eprintln!("xtask: installing {name} {version} for the tests");
-    let quiet = |command: &mut Command| {
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    };
-    let made = quiet(Command::new("python3").args(["-m", "venv"]).arg(&environment));
-    let package = format!("{name}=={version}");
-    let pip = environment.join("bin").join("pip");
-    if made && quiet(Command::new(pip).args(["install", "--disable-pip-version-check", &package])) && program.is_file()
-    {
+    let made = succeeds(Command::new("python3").args(["-m", "venv"]).arg(&environment));
+    let mut install = Command::new(environment.join("bin").join("pip"));
+    install.args(["install", "--disable-pip-version-check", &format!("{name}=={version}")]);
+    if made && succeeds(&mut install) && program.is_file() {
         return Some(program);
     }
     // Half an environment would pass for a whole one the next time.
     let _ = std::fs::remove_dir_all(&environment);
     eprintln!("xtask: {name} could not be installed: what needs it is skipped");
     None
+}
+
+/// Whether `command` ends well, without a word.
+fn succeeds(command: &mut Command) -> bool {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 fn is_there(program: &str) -> bool {
