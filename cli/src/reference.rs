@@ -43,11 +43,20 @@ fn no_verb_contradicts_itself() {
 
 fn row(argument: &clap::Arg) -> String {
     let meaning = argument.get_help().map(ToString::to_string).unwrap_or_default();
-    let default: Vec<_> = argument.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
-    let default = match default.join(" ") {
-        none if none.is_empty() || none == "false" => String::new(),
-        some => format!(" (default `{some}`)"),
-    };
+    let short = argument.get_short().map(|short| format!("-{short}, ")).unwrap_or_default();
     let form = argument.to_string().replace('|', "\\|");
-    format!("| `{form}` | {meaning}{default} |\n")
+    let values = argument.get_possible_values();
+    let values = values.iter().filter(|value| !value.is_hide_set()).map(|value| format!("`{}`", value.get_name()));
+    let values = Some(values.collect::<Vec<_>>().join(", ")).filter(|values| !values.is_empty());
+    let default: Vec<_> = argument.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+    let default = Some(default.join(" ")).filter(|default| !default.is_empty() && default != "false");
+    let environment = argument.get_env().map(|name| format!("environment `{}`", name.to_string_lossy()));
+    let notes = [
+        values.map(|values| format!("one of {values}")),
+        default.map(|default| format!("default `{default}`")),
+        environment,
+    ];
+    let notes = notes.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let notes = if notes.is_empty() { notes } else { format!(" ({notes})") };
+    format!("| `{short}{form}` | {meaning}{notes} |\n")
 }
