@@ -1,4 +1,6 @@
-//! The words of a violation: Python's for clients (spec §4), our own for people at a terminal.
+//! The words of a violation: Python's for clients (spec §4, `words`), our own for people at a terminal.
+
+mod words;
 
 use std::collections::HashSet;
 
@@ -255,137 +257,6 @@ impl<'a> Context<'a> {
         members.filter(|name| !named.is_some_and(|named| named.contains_key(*name))).cloned().collect()
     }
 
-    fn message(&self, rule: &str) -> String {
-        let value = || python::repr(self.instance);
-        let stated = self.stated();
-        let limit = || python::repr(stated);
-        let sized = |empty: &str, one: &str, otherwise: &str| match stated.as_f64() {
-            Some(0.0) => format!("{} {empty}", value()),
-            Some(1.0) => format!("{} {one}", value()),
-            _ => format!("{} {otherwise}", value()),
-        };
-        match (rule, self.error.kind()) {
-            (_, Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. }) => {
-                format!("{} took too many steps to match {}", value(), limit())
-            }
-            ("required", Kind::Required { property }) => format!("{} is a required property", python::repr(property)),
-            ("dependentRequired", Kind::Required { property }) => {
-                let missing = property.as_str().unwrap_or_default();
-                format!("{} is a dependency of {}", python::string(missing), python::string(&self.dependent(missing)))
-            }
-            ("type", _) => {
-                let kinds = match stated {
-                    Value::Array(kinds) => kinds.iter().map(python::repr).collect::<Vec<_>>().join(", "),
-                    kind => python::repr(kind),
-                };
-                format!("{} is not of type {kinds}", value())
-            }
-            ("enum", _) => format!("{} is not one of {}", value(), limit()),
-            ("const", _) => format!("{} was expected", limit()),
-            ("minLength" | "minItems", _) => sized("is too short", "should be non-empty", "is too short"),
-            ("maxLength" | "maxItems", _) => sized("is expected to be empty", "is too long", "is too long"),
-            ("minProperties", _) => {
-                let few = "does not have enough properties";
-                sized(few, "should be non-empty", few)
-            }
-            ("maxProperties", _) => {
-                let many = "has too many properties";
-                sized("is expected to be empty", many, many)
-            }
-            ("minimum", _) => format!("{} is less than the minimum of {}", value(), limit()),
-            ("maximum", _) => format!("{} is greater than the maximum of {}", value(), limit()),
-            ("exclusiveMinimum", _) => format!("{} is less than or equal to the minimum of {}", value(), limit()),
-            ("exclusiveMaximum", _) => format!("{} is greater than or equal to the maximum of {}", value(), limit()),
-            ("multipleOf", _) => format!("{} is not a multiple of {}", value(), limit()),
-            ("pattern", _) => format!("{} does not match {}", value(), limit()),
-            ("uniqueItems", _) => format!("{} has non-unique elements", value()),
-            ("additionalProperties", Kind::AdditionalProperties { unexpected }) => self.additional(unexpected),
-            ("additionalProperties", Kind::FalseSchema) => self.additional(&self.unnamed_members()),
-            ("unevaluatedProperties", Kind::FalseSchema) => {
-                let names = self.unnamed_members().iter().map(|name| python::string(name)).collect();
-                format!("Unevaluated properties are not allowed ({} unexpected)", listed(&sorted(names)))
-            }
-            ("unevaluatedProperties", Kind::UnevaluatedProperties { unexpected }) => {
-                let names: Vec<String> = unexpected.iter().map(|name| python::string(name)).collect();
-                if *stated == Value::Bool(false) {
-                    format!("Unevaluated properties are not allowed ({} unexpected)", listed(&sorted(names)))
-                } else {
-                    let verb = if names.len() == 1 { "was" } else { "were" };
-                    format!(
-                        "Unevaluated properties are not valid under the given schema ({} {verb} unevaluated and invalid)",
-                        names.join(", ")
-                    )
-                }
-            }
-            ("unevaluatedItems", Kind::UnevaluatedItems { unexpected }) => {
-                let read = |text: &String| {
-                    serde_json::from_str(text).map_or_else(|_| text.clone(), |item| python::repr(&item))
-                };
-                format!(
-                    "Unevaluated items are not allowed ({} unexpected)",
-                    listed(&unexpected.iter().map(read).collect::<Vec<_>>())
-                )
-            }
-            ("oneOf", Kind::OneOfMultipleValid { .. }) => {
-                format!("{} is valid under each of {}", value(), self.fitting_branches().join(", "))
-            }
-            ("oneOf" | "anyOf", _) => format!("{} is not valid under any of the given schemas", value()),
-            ("not", _) => format!("{} should not be valid under {}", value(), limit()),
-            ("contains", _) => format!("{} does not contain items matching the given schema", value()),
-            ("minContains", _) => {
-                let least = self.beside("minContains");
-                let found = self.matching_items();
-                format!("Too few items match the given schema (expected at least {least} but only {found} matched)")
-            }
-            ("maxContains", _) => {
-                format!("Too many items match the given schema (expected at most {})", self.beside("maxContains"))
-            }
-            ("items", _) => {
-                let allowed = self.holder.and_then(|schema| schema.get("prefixItems")).and_then(Value::as_array);
-                let allowed = allowed.map_or(0, Vec::len);
-                let extra = self.instance.as_array().and_then(|items| items.get(allowed..)).unwrap_or_default();
-                let noun = if allowed == 1 { "item" } else { "items" };
-                let rest = match extra {
-                    [only] => python::repr(only),
-                    extra => python::repr(&Value::Array(extra.to_vec())),
-                };
-                format!("Expected at most {allowed} {noun} but found {} extra: {rest}", extra.len())
-            }
-            ("false", _) => format!("False schema does not allow {}", value()),
-            _ => self.error.to_string(),
-        }
-    }
-
-    /// The limit that a keyword beside the broken one states.
-    fn beside(&self, keyword: &str) -> String {
-        self.holder.and_then(|schema| schema.get(keyword)).map(python::repr).unwrap_or_default()
-    }
-
-    /// The present member that asks for the missing one.
-    fn dependent(&self, missing: &str) -> String {
-        if let Some(asking) = &self.detail {
-            return asking.clone();
-        }
-        let asks = |names: &Value| names.as_array().is_some_and(|names| names.iter().any(|name| name == missing));
-        let members = self.stated().as_object();
-        let asking = members.and_then(|members| {
-            members.iter().find(|(name, names)| self.instance.get(name.as_str()).is_some() && asks(names))
-        });
-        asking.map(|(name, _)| name.clone()).unwrap_or_default()
-    }
-
-    fn additional(&self, unexpected: &[String]) -> String {
-        let names = sorted(unexpected.iter().map(|name| python::string(name)).collect());
-        match self.holder.and_then(|schema| schema.get("patternProperties")).and_then(Value::as_object) {
-            Some(patterns) => {
-                let verb = if names.len() == 1 { "does" } else { "do" };
-                let patterns = sorted(patterns.keys().map(|text| python::string(text)).collect());
-                format!("{} {verb} not match any of the regexes: {}", names.join(", "), patterns.join(", "))
-            }
-            None => format!("Additional properties are not allowed ({} unexpected)", listed(&names)),
-        }
-    }
-
     /// The allowed member that an unexpected one was probably meant to be.
     fn suggestion(&self, name: &str) -> Option<String> {
         let allowed = self.holder?.get("properties")?.as_object()?;
@@ -400,15 +271,4 @@ fn under<'a>(schemas: &'a Value, name: &str) -> Option<&'a Value> {
     schemas
         .get(name)
         .or_else(|| schemas.iter().find(|(text, _)| super::pattern::translate(text) == name).map(|(_, schema)| schema))
-}
-
-fn sorted(mut names: Vec<String>) -> Vec<String> {
-    names.sort();
-    names
-}
-
-/// `'a', 'b' were`, `'a' was`.
-fn listed(names: &[String]) -> String {
-    let verb = if names.len() == 1 { "was" } else { "were" };
-    format!("{} {verb}", names.join(", "))
 }
