@@ -4,23 +4,19 @@
 //! its extents: that is the difference between 140 and 250 µs a sync. Filling goes on in the background; when the next file
 //! is not ready in time, a small one is filled on the spot.
 
+mod spares;
+
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use atlas_env::Env;
 
-use super::block::{BLOCK_BYTES, Block};
+use self::spares::{SMALL_BYTES, Spares, fill_whole};
 use super::driver::{Driver, Segment, Space};
 use super::error::LogError;
-
-/// What is filled on the spot.
-const SMALL_BYTES: u64 = 1 << 20;
-/// Files that wait to be used again.
-const SPARES_MAX: usize = 2;
-const FILL_BYTES: usize = 1 << 20;
 
 /// Segments in a directory of their own.
 pub struct FileDriver {
@@ -28,21 +24,6 @@ pub struct FileDriver {
     spares: Arc<Spares>,
     /// Held open for its lock.
     _lock: File,
-}
-
-/// Files that are filled and ready, or being filled.
-struct Spares {
-    dir: PathBuf,
-    env: Env,
-    state: Mutex<SpareState>,
-}
-
-#[derive(Default)]
-struct SpareState {
-    ready: Vec<(PathBuf, u64)>,
-    filling: bool,
-    segment_bytes: u64,
-    drawn: u64,
 }
 
 impl FileDriver {
@@ -60,7 +41,7 @@ impl FileDriver {
             Err(TryLockError::WouldBlock) => return Err(LogError::Locked { dir: dir.display().to_string() }),
             Err(TryLockError::Error(source)) => return Err(named("lock", &lock_path)(source)),
         }
-        let mut state = SpareState { segment_bytes, ..SpareState::default() };
+        let spares = Spares::new(dir, segment_bytes, env);
         let entries = fs::read_dir(dir).map_err(named("list", dir))?;
         for entry in entries {
             let entry = entry.map_err(named("list", dir))?;
@@ -69,13 +50,11 @@ impl FileDriver {
             if name.ends_with(".tmp") {
                 fs::remove_file(&path).map_err(named("remove", &path))?;
             } else if let Some(number) = number_in(&name, "spare-") {
-                state.drawn = state.drawn.max(number);
                 let bytes = entry.metadata().map_err(named("read", &path))?.len();
-                state.ready.push((path, bytes));
+                spares.found(number, path, bytes);
             }
         }
-        let spares = Arc::new(Spares { dir: dir.to_owned(), env: env.clone(), state: Mutex::new(state) });
-        Ok(Self { dir: dir.to_owned(), spares, _lock: lock })
+        Ok(Self { dir: dir.to_owned(), spares: Arc::new(spares), _lock: lock })
     }
 
     fn path(&self, sequence: u64) -> PathBuf {
@@ -141,66 +120,6 @@ impl Driver for FileDriver {
 /// The name of a segment's file.
 pub(crate) fn segment_name(sequence: u64) -> String {
     format!("log-{sequence:016x}.seg")
-}
-
-impl Spares {
-    fn state(&self) -> MutexGuard<'_, SpareState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn take(&self, least: u64) -> Option<PathBuf> {
-        let mut state = self.state();
-        let at = state.ready.iter().position(|&(_, bytes)| bytes >= least)?;
-        Some(state.ready.swap_remove(at).0)
-    }
-
-    fn give(&self, path: &Path) -> io::Result<()> {
-        let bytes = fs::metadata(path)?.len();
-        let spare = {
-            let mut state = self.state();
-            if state.ready.len() >= SPARES_MAX || bytes <= SMALL_BYTES {
-                return fs::remove_file(path);
-            }
-            state.drawn += 1;
-            self.dir.join(format!("spare-{:016x}.seg", state.drawn))
-        };
-        fs::rename(path, &spare)?;
-        self.state().ready.push((spare, bytes));
-        Ok(())
-    }
-
-    /// Begins to fill the next file, unless one is ready or being filled.
-    fn want(self: &Arc<Self>) {
-        let (spare, bytes) = {
-            let mut state = self.state();
-            if state.filling || !state.ready.is_empty() {
-                return;
-            }
-            // What is left of a disk that is nearly full is needed for other things than what comes later.
-            if free_bytes(&self.dir).is_ok_and(|free| free < 2 * state.segment_bytes) {
-                return;
-            }
-            state.filling = true;
-            state.drawn += 1;
-            (self.dir.join(format!("spare-{:016x}.seg", state.drawn)), state.segment_bytes)
-        };
-        let spares = Arc::clone(self);
-        let begun = self.env.thread("raft-log-fill", move || {
-            let temporary = spare.with_extension("tmp");
-            let filled = fill_whole(&temporary, bytes).and_then(|()| fs::rename(&temporary, &spare));
-            let mut state = spares.state();
-            state.filling = false;
-            match filled {
-                Ok(()) => state.ready.push((spare, bytes)),
-                // Not fatal: the next segment is then made on the spot, and fails there if the disk is full.
-                Err(error) => tracing::warn!(%error, "could not prepare the log's next segment"),
-            }
-        });
-        if let Err(error) = begun {
-            self.state().filling = false;
-            tracing::warn!(%error, "could not start preparing the log's next segment");
-        }
-    }
 }
 
 /// The room on the file system of the log's directory. The ballast is a file beside the segments.
@@ -287,27 +206,6 @@ fn open_direct(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Makes a whole file of zeros, or none.
-fn fill_whole(path: &Path, bytes: u64) -> io::Result<()> {
-    fill(path, bytes).inspect_err(|_| drop(fs::remove_file(path)))
-}
-
-/// Makes a file of `bytes` zeros, really written: `fallocate` alone would leave extents that every later sync must journal.
-fn fill(path: &Path, bytes: u64) -> io::Result<()> {
-    drop(File::create(path)?);
-    let file = open_direct(path)?;
-    let mut zeros = Block::default();
-    zeros.clear(FILL_BYTES.min(usize::try_from(bytes).unwrap_or(FILL_BYTES)));
-    let bytes = bytes.next_multiple_of(BLOCK_BYTES as u64);
-    let mut offset = 0;
-    while offset < bytes {
-        let len = zeros.as_ref().len().min(usize::try_from(bytes - offset).unwrap_or(usize::MAX));
-        file.write_all_at(&zeros.as_ref()[..len], offset)?;
-        offset += len as u64;
-    }
-    file.sync_all()
-}
-
 /// The number in a file's name.
 pub(crate) fn number_in(name: &str, prefix: &str) -> Option<u64> {
     u64::from_str_radix(name.strip_prefix(prefix)?.strip_suffix(".seg")?, 16).ok()
@@ -316,6 +214,7 @@ pub(crate) fn number_in(name: &str, prefix: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::block::Block;
 
     #[test]
     fn a_directory_has_one_user() {
