@@ -30,9 +30,14 @@ mod b41;
 mod b42;
 mod leaders;
 
+use atlas_state::State;
+
 use crate::Options;
 use crate::oracle::Facts;
 use crate::seen::Seen;
+
+/// The part of a time by which two clocks may differ: each runs a hundredth too fast or too slow at most.
+const APART: u32 = 50;
 
 /// A promise, and what was seen of it so far.
 pub(crate) trait Invariant {
@@ -81,6 +86,13 @@ pub(crate) fn all(options: &Options) -> Vec<Box<dyn Invariant>> {
         Box::<b41::ApplyingAgainIsTheSame>::default(),
         Box::<b42::TheRightOnesVote>::default(),
     ]
+}
+
+/// A whole state, to be compared byte by byte.
+fn image(state: &State) -> Result<Vec<u8>, String> {
+    let mut image = Vec::new();
+    atlas_format::encode_snapshot(&state.to_image(), &mut image).map_err(|error| error.to_string())?;
+    Ok(image)
 }
 
 /// Whether a member stopped since a vote, or the cut of its log behind a new leader's entries, found no room on the disk. The caller of a

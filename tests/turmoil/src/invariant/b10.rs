@@ -1,11 +1,8 @@
 //! Timeouts run on the cluster's clock, which is no faster than time: no deadline, back-off or limit ends early because a wall clock jumped.
 
-use super::Invariant;
+use super::{APART, Invariant};
 use crate::oracle::Facts;
 use crate::seen::Seen;
-
-/// The clocks of members run a hundredth too fast at most; so much of the time is allowed for, twice that.
-const SHARE: u32 = 50;
 
 pub(crate) struct TimeoutsTakeTheirTime;
 
@@ -17,7 +14,7 @@ impl Invariant for TimeoutsTakeTheirTime {
     fn see(&mut self, seen: &Seen, facts: &mut Facts) -> Result<(), String> {
         let Seen::Applied { batch, .. } = seen else { return Ok(()) };
         // It began at nothing with the first member, stands still while nobody leads, and no entry is applied before it is stamped.
-        let most = facts.now + facts.now / SHARE;
+        let most = facts.now + facts.now / APART;
         let clock = batch.state.clock();
         if u128::from(clock.0) <= most.as_micros() {
             return Ok(());

@@ -6,13 +6,11 @@ use std::time::Duration;
 
 use atlas_types::{Event, NodeHealth, NodeId};
 
-use super::Invariant;
+use super::{APART, Invariant};
 use crate::Options;
 use crate::oracle::Facts;
 use crate::seen::Seen;
 
-/// Clocks differ by a hundredth at each end.
-const RATES: u32 = 50;
 /// Steps of the simulation between which nobody looks.
 const STEPS: Duration = Duration::from_millis(16);
 
@@ -49,7 +47,7 @@ impl Invariant for ASessionLivesItsTime {
                 let renewed = self.renewed.get(&node.id).filter(|_| node.health == NodeHealth::Down);
                 let Some(renewed) = renewed else { return Ok(()) };
                 facts.coverage.count("sessions expired");
-                let least = *renewed + self.ttl - self.ttl / RATES;
+                let least = *renewed + self.ttl - self.ttl / APART;
                 if facts.now + STEPS < least {
                     return Err(format!("{} was renewed at {renewed:?} and given up at {:?}", node.id, facts.now));
                 }

@@ -1,5 +1,5 @@
-//! Monotonic per client session: a client that passes the last state it was shown never reads an older one, from whatever member, and
-//! what a member shows is what every member has at that point.
+//! Monotonic per client session: a client that passes the last state it was shown never reads an older one, from whatever member, nor one
+//! that no member has.
 
 use super::Invariant;
 use crate::oracle::Facts;

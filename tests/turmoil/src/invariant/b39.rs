@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use atlas_state::State;
 use atlas_types::Seq;
 
-use super::Invariant;
+use super::{Invariant, image};
 use crate::oracle::Facts;
 use crate::seen::Seen;
 
@@ -19,8 +19,7 @@ pub(crate) struct SnapshotIsTheLog {
 
 impl SnapshotIsTheLog {
     fn compare(&mut self, member: usize, state: &State) -> Result<(), String> {
-        let mut image = Vec::new();
-        atlas_format::encode_snapshot(&state.to_image(), &mut image).map_err(|error| error.to_string())?;
+        let image = image(state)?;
         let first = self.images.entry(state.seq()).or_insert_with(|| image.clone());
         if *first == image { Ok(()) } else { Err(format!("c{} has another state at {}", member + 1, state.seq())) }
     }

@@ -8,7 +8,7 @@ use atlas_state::State;
 use atlas_types::Seq;
 use bytes::Bytes;
 
-use super::Invariant;
+use super::{Invariant, image};
 use crate::cluster::CLUSTER_ID;
 use crate::oracle::Facts;
 use crate::seen::Seen;
@@ -54,12 +54,6 @@ impl ApplyingAgainIsTheSame {
             known.chain() == state.chain() && (!state.seq().0.is_multiple_of(EVERY) || image(known)? == image(state)?);
         if same { Ok(()) } else { Err(format!("applied again, the state differs after entry {}", state.seq())) }
     }
-}
-
-fn image(state: &State) -> Result<Vec<u8>, String> {
-    let mut image = Vec::new();
-    atlas_format::encode_snapshot(&state.to_image(), &mut image).map_err(|error| error.to_string())?;
-    Ok(image)
 }
 
 impl Invariant for ApplyingAgainIsTheSame {
