@@ -56,12 +56,14 @@ impl Bug {
     /// The options under which its occasion comes often.
     pub(crate) fn aim(self, options: &Options) -> Options {
         use Kind::{
-            AwayForLong, CutOffLeader, CutOffMember, CutOffWorker, CutOneWay, DamageDisk, FailSync, HoldUp, JumpClock, KillAll,
-            KillLeader, KillMember, KillWorker, LosePower, SlowNetwork, Transfer,
+            AwayForLong, CutOffLeader, CutOffMember, CutOffWorker, CutOneWay, DamageDisk, FailSync, HoldUp, JumpClock,
+            KillAll, KillLeader, KillMember, KillWorker, LosePower, SlowNetwork, Transfer,
         };
         let millis = Duration::from_millis;
         let (kinds, faults): (&[Kind], u64) = match self {
-            Self::SegmentNameNotSynced | Self::SnapshotNameNotSynced | Self::DiskReplaced => (&[KillLeader, KillMember, KillAll], 12),
+            Self::SegmentNameNotSynced | Self::SnapshotNameNotSynced | Self::DiskReplaced => {
+                (&[KillLeader, KillMember, KillAll], 12)
+            }
             Self::LogNotSynced => (&[KillAll, KillLeader, KillAll, LosePower], 8),
             Self::FailedSyncIgnored => (&[FailSync, KillAll, FailSync, KillLeader], 10),
             Self::StaleRead | Self::BackwardsRead => (&[CutOffLeader, CutOffMember, AwayForLong, CutOneWay], 8),

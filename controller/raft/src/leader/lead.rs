@@ -158,7 +158,9 @@ impl<'l> Lead<'l> {
                 let late = |sent: &InFlight| self.ticked_at.saturating_sub(sent.since) > IN_FLIGHT_MAX;
                 if self.in_flight.as_ref().is_some_and(late) && self.base.log.waits_for_space() {
                     // It is in its place and will be written; until then reads go on, under the same leadership.
-                    self.in_flight.iter_mut().for_each(|sent| fail(std::mem::take(&mut sent.tickets), &ProposeError::Unknown));
+                    self.in_flight
+                        .iter_mut()
+                        .for_each(|sent| fail(std::mem::take(&mut sent.tickets), &ProposeError::Unknown));
                 } else if self.in_flight.as_ref().is_some_and(late) {
                     tracing::warn!("an entry found no quorum in time");
                     return End::Lost;
