@@ -3,9 +3,10 @@
 use std::fs;
 use std::net::TcpListener;
 
-use atlas_cluster_tests::{Agent, Dev, write_agent};
+use atlas_cluster_tests::{Agent, Dev};
 use expect_test::expect_file;
 
+use crate::laptop::Laptop;
 use crate::mask::mask;
 use crate::session::Session;
 
@@ -50,9 +51,8 @@ fn a_taken_port_is_told_with_its_owner() {
 
 #[test]
 fn an_agent_in_a_file() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let dev = Dev::start(folder.path(), ["--ephemeral"]);
-    let mut session = Session::new("An agent in a file", folder.path(), Some(dev.server()));
+    let laptop = Laptop::with(&[]);
+    let mut session = laptop.session("An agent in a file");
     session.run("atlasctl init hello");
     session.run("cat hello/agent.yaml");
     session.run("atlasctl deploy ./hello");
@@ -73,11 +73,9 @@ fn an_agent_in_a_file() {
 
 #[test]
 fn run_it_and_get_it_wrong_once() {
-    let folder = tempfile::tempdir().expect("a folder");
-    write_agent(&folder.path().join("agents"), &HELLO);
-    fs::write(folder.path().join("ada.json"), r#"{"name": "Ada"}"#).expect("written");
-    let dev = Dev::start(folder.path(), ["--ephemeral", "--agents", "./agents"]);
-    let mut session = Session::new("Run it, and get it wrong once", folder.path(), Some(dev.server()));
+    let laptop = Laptop::with(&[&HELLO]);
+    fs::write(laptop.folder().join("ada.json"), r#"{"name": "Ada"}"#).expect("written");
+    let mut session = laptop.session("Run it, and get it wrong once");
     session.run(r#"atlasctl run hello --input '{"name":"Ada"}'"#);
     session.run("atlasctl run hello name=Ada");
     session.run(r#"atlasctl run hello '{"name":"Ada"}'"#);
@@ -91,10 +89,8 @@ fn run_it_and_get_it_wrong_once() {
 
 #[test]
 fn watch_it() {
-    let folder = tempfile::tempdir().expect("a folder");
-    write_agent(&folder.path().join("agents"), &HELLO);
-    let dev = Dev::start(folder.path(), ["--ephemeral", "--agents", "./agents"]);
-    let mut session = Session::new("Watch it", folder.path(), Some(dev.server()));
+    let laptop = Laptop::with(&[&HELLO]);
+    let mut session = laptop.session("Watch it");
     let id = session.run("atlasctl run hello name=Ada --label demo=1 --detach");
     let id = id.trim();
     session.run(&format!("atlasctl job wait {id}"));

@@ -1,20 +1,16 @@
 //! Lists and objects in every form of output, ordered and filtered.
 
-use atlas_cluster_tests::{Agent, Dev, write_agent};
+use atlas_cluster_tests::Agent;
 use expect_test::expect_file;
 
 use crate::first_minutes::HELLO;
-use crate::session::Session;
+use crate::laptop::Laptop;
 
 #[test]
 fn every_form_of_output() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let agents = folder.path().join("agents");
-    write_agent(&agents, &HELLO);
     let fails = Agent { name: "fails", version: "2.0.0", contract: "", script: "echo 'no luck' >&2; exit 3" };
-    write_agent(&agents, &fails);
-    let dev = Dev::start(folder.path(), ["--ephemeral", "--agents", "./agents"]);
-    let mut session = Session::new("Forms of output", folder.path(), Some(dev.server()));
+    let laptop = Laptop::with(&[&HELLO, &fails]);
+    let mut session = laptop.session("Forms of output");
     session.run("atlasctl agent list -o wide");
     session.run("atlasctl agent list --columns agent,version --no-headers --sort -agent");
     session.run("atlasctl agent list --filter 'provider == \"exec\" && name.startsWith(\"f\")' -o name");

@@ -7,6 +7,8 @@ mod first_minutes;
 #[cfg(test)]
 mod forms;
 #[cfg(test)]
+mod laptop;
+#[cfg(test)]
 mod mask;
 #[cfg(test)]
 mod operate;

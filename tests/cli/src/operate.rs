@@ -4,19 +4,19 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use atlas_cluster_tests::{Agent, Dev, LONG, eventually, program, write_agent};
+use atlas_cluster_tests::{Agent, LONG, eventually, program, write_agent};
 use expect_test::expect_file;
 
 use crate::first_minutes::HELLO;
+use crate::laptop::Laptop;
 use crate::session::Session;
 
 #[test]
 fn versions_and_wishes() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let wishes = folder.path().join("wishes");
+    let laptop = Laptop::with(&[]);
+    let wishes = laptop.folder().join("wishes");
     write_agent(&wishes, &HELLO);
-    let dev = Dev::start(folder.path(), ["--ephemeral"]);
-    let mut session = Session::new("Versions and wishes", folder.path(), Some(dev.server()));
+    let mut session = laptop.session("Versions and wishes");
     session.run("atlasctl diff -f wishes");
     session.run("atlasctl apply -f wishes --dry-run");
     session.run("atlasctl apply -f wishes");
@@ -49,12 +49,9 @@ fn versions_and_wishes() {
 
 #[test]
 fn what_waits_is_explained() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let agents = folder.path().join("agents");
     let waits = Agent { name: "waits", version: "1.0.0", contract: "  concurrency: 1", script: "sleep 60; echo '{}'" };
-    write_agent(&agents, &waits);
-    let dev = Dev::start(folder.path(), ["--ephemeral", "--agents", "./agents"]);
-    let mut session = Session::new("What waits", folder.path(), Some(dev.server()));
+    let laptop = Laptop::with(&[&waits]);
+    let mut session = laptop.session("What waits");
     let first = session.quiet("atlasctl run waits --detach --idempotency-key a");
     assert_eq!(session.quiet("atlasctl run waits --detach --idempotency-key a"), first);
     let first = first.trim();
@@ -80,12 +77,11 @@ fn what_waits_is_explained() {
 
 #[test]
 fn clusters_by_name() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let dev = Dev::start(folder.path(), ["--ephemeral"]);
-    let mut session = Session::new("Clusters by name", folder.path(), None);
+    let laptop = Laptop::with(&[]);
+    let mut session = Session::new("Clusters by name", laptop.folder(), None);
     let config = "ATLAS_CONFIG=./atlas.toml atlasctl";
     session.run(&format!("{config} context list"));
-    session.run(&format!("{config} context add here --server {}", dev.server()));
+    session.run(&format!("{config} context add here --server {}", laptop.server()));
     session.run(&format!("{config} context add there --server http://127.0.0.1:1"));
     session.run(&format!("{config} context list"));
     session.run("stat -c %a atlas.toml");
@@ -99,19 +95,17 @@ fn clusters_by_name() {
     session.run(&format!("{config} job list"));
     session.run(&format!("{config} context remove here"));
     session.run(&format!("{config} context show"));
-    fs::set_permissions(folder.path().join("atlas.toml"), fs::Permissions::from_mode(0o644)).expect("set");
+    fs::set_permissions(laptop.folder().join("atlas.toml"), fs::Permissions::from_mode(0o644)).expect("set");
     session.run(&format!("{config} context list"));
-    session.run(&format!("{config} --server {} node list -o name", dev.server()));
+    session.run(&format!("{config} --server {} node list -o name", laptop.server()));
     session.run(&format!("{config} node list -o name"));
     expect_file!["../transcripts/contexts.txt"].assert_eq(&session.page());
 }
 
 #[test]
 fn waiting_and_editing() {
-    let folder = tempfile::tempdir().expect("a folder");
-    write_agent(&folder.path().join("agents"), &HELLO);
-    let dev = Dev::start(folder.path(), ["--ephemeral", "--agents", "./agents"]);
-    let mut session = Session::new("Waiting and editing", folder.path(), Some(dev.server()));
+    let laptop = Laptop::with(&[&HELLO]);
+    let mut session = laptop.session("Waiting and editing");
     session.run("atlasctl wait node laptop --timeout 1m");
     session.run("atlasctl wait agent/hello@0.1.0 -o name");
     let id = session.quiet("atlasctl run hello name=Ada --detach");
@@ -138,13 +132,13 @@ fn waiting_and_editing() {
 
 #[test]
 fn a_folder_is_deployed_whenever_it_changes() {
-    let folder = tempfile::tempdir().expect("a folder");
-    write_agent(folder.path(), &HELLO);
-    let dev = Dev::start(folder.path(), ["--ephemeral"]);
-    let mut session = Session::new("Watch", folder.path(), Some(dev.server()));
-    let log = folder.path().join("watch.log");
+    let laptop = Laptop::with(&[]);
+    let folder = laptop.folder();
+    write_agent(folder, &HELLO);
+    let mut session = laptop.session("Watch");
+    let log = folder.join("watch.log");
     let mut watch = Command::new(program("atlasctl"));
-    watch.args(["deploy", "hello", "--watch"]).current_dir(folder.path()).env("ATLAS_SERVER", dev.server());
+    watch.args(["deploy", "hello", "--watch"]).current_dir(folder).env("ATLAS_SERVER", laptop.server());
     watch.stdin(Stdio::null()).stdout(Stdio::null()).stderr(fs::File::create(&log).expect("made"));
     let mut watch = watch.spawn().expect("it starts");
     let mut deployed = |version: &str| {
@@ -154,13 +148,13 @@ fn a_folder_is_deployed_whenever_it_changes() {
         });
     };
     deployed("0.1.0");
-    write_agent(folder.path(), &Agent { version: "0.2.0", ..HELLO });
+    write_agent(folder, &Agent { version: "0.2.0", ..HELLO });
     deployed("0.2.0");
     // A mistake is told, and mended before the next look or long after.
-    fs::write(folder.path().join("hello/agent.yaml"), "agent: {name: hello}").expect("written");
+    fs::write(folder.join("hello/agent.yaml"), "agent: {name: hello}").expect("written");
     let told = || fs::read_to_string(&log).expect("readable");
     eventually("the mistake is told", LONG, || told().contains("error[E1103]").then_some(()));
-    write_agent(folder.path(), &Agent { version: "0.3.0", ..HELLO });
+    write_agent(folder, &Agent { version: "0.3.0", ..HELLO });
     deployed("0.3.0");
     session.quiet(&format!("kill -INT {}", watch.id()));
     assert_eq!(watch.wait().expect("it ends").code(), Some(0), "{}", told());
@@ -169,15 +163,10 @@ fn a_folder_is_deployed_whenever_it_changes() {
 
 #[test]
 fn a_bundle_tells_how_things_stand_and_nothing_that_is_secret() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let agents = folder.path().join("agents");
     let fails = Agent { name: "fails", version: "2.0.0", contract: "", script: "echo canary-1 >&2; exit 3" };
     let echo = Agent { name: "echo", version: "1.0.0", contract: "", script: "echo '{\"key\": \"canary-2\"}'" };
-    for agent in [&fails, &echo] {
-        write_agent(&agents, agent);
-    }
-    let dev = Dev::start(folder.path(), ["--ephemeral", "--agents", "./agents"]);
-    let mut session = Session::new("A bundle", folder.path(), Some(dev.server()));
+    let laptop = Laptop::with(&[&fails, &echo]);
+    let mut session = laptop.session("A bundle");
     session.quiet("atlasctl run fails key=canary-3 --label canary-4=canary-5 --idempotency-key canary-6");
     session.quiet("atlasctl run echo key=canary-7");
     session.run("atlasctl doctor --bundle bundle.tgz > /dev/null");
@@ -190,9 +179,8 @@ fn a_bundle_tells_how_things_stand_and_nothing_that_is_secret() {
 
 #[test]
 fn doctor_finds_nothing_and_something() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let dev = Dev::start(folder.path(), ["--ephemeral"]);
-    let mut session = Session::new("Doctor", folder.path(), Some(dev.server()));
+    let laptop = Laptop::with(&[]);
+    let mut session = laptop.session("Doctor");
     // How fast the disk is and how full depends on the machine.
     session.run("atlasctl doctor | grep -v storage");
     session.quiet("atlasctl node cordon laptop");

@@ -62,8 +62,9 @@ impl<'a> Session<'a> {
     fn output(&self, line: &str) -> Output {
         let programs = program("atlasctl").parent().expect("a folder").to_owned();
         let path = std::env::var("PATH").unwrap_or_default();
-        let mut shell = Command::new("sh");
-        shell.args(["-c", line]).current_dir(self.folder).stdin(Stdio::null());
+        // A line that hangs fails its test instead of the whole run.
+        let mut shell = Command::new("timeout");
+        shell.args(["120", "sh", "-c", line]).current_dir(self.folder).stdin(Stdio::null());
         shell.env("PATH", format!("{}:{path}", programs.display())).env("NO_COLOR", "1").env_remove("ATLAS_SERVER");
         shell.env("ATLAS_CONFIG", self.folder.join("no-config.toml")).env_remove("ATLAS_CONTEXT");
         if let Some(server) = self.server {
