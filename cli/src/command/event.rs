@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::api::{self, JobEvent};
-use crate::command::job::event_line;
+use crate::command::job::{Happening, event_line};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -17,18 +17,15 @@ pub(crate) enum Verb {
     Tail(TailOptions),
 }
 
-/// What can happen to a job.
-const TYPES: [&str; 8] = ["submitted", "granted", "started", "lost", "woken", "resolved", "cancelling", "ended"];
-
 /// Which events.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TailOptions {
     /// Only those for which this holds, such as 'new_status == "failed" && agent_name == "hello"'.
     #[arg(long, value_name = "CEL")]
     filter: Option<Filter>,
-    /// Only those of this type.
-    #[arg(long = "type", value_name = "TYPE", value_parser = TYPES)]
-    change: Option<String>,
+    /// Only those of this type, in the word of the lines or in that of the API.
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: Option<Happening>,
     /// Ends after so many.
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
@@ -40,7 +37,8 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     let client = context.client()?;
     let tail = client.events(&["api", "events"], &[("view", "full")], |frame| {
         let value: Value = serde_json::from_str(&frame.data).map_err(Failure::answer)?;
-        if options.change.as_deref().is_some_and(|wanted| value["change"] != wanted) {
+        let kind = value["change"].as_str().and_then(Happening::of);
+        if options.kind.is_some() && options.kind != kind {
             return Ok(true);
         }
         if let Some(filter) = &options.filter

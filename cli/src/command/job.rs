@@ -15,7 +15,7 @@ mod wait;
 mod watch;
 
 pub(crate) use cancel::cancel;
-pub(crate) use events::line as event_line;
+pub(crate) use events::{Happening, line as event_line};
 pub(crate) use explain::{Options as ExplainOptions, run as explain};
 pub(crate) use list::{Options as ListOptions, run as list};
 pub(crate) use logs::{Options as LogsOptions, follow as follow_logs, line as log_line, run as logs};

@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod first_minutes;
 #[cfg(test)]
+mod follow;
+#[cfg(test)]
 mod forms;
 #[cfg(test)]
 mod laptop;

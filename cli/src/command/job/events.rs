@@ -1,14 +1,42 @@
 //! `atlasctl job events`.
 
+use clap::ValueEnum;
 use serde_json::Value;
 
-use crate::api::{self, JobEvent};
+use crate::api::{self, Job, JobEvent};
 use crate::context::Context;
 use crate::ending::waits;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Form, Shown};
 use crate::words;
+
+/// What can happen to a job. Its name here is the word of the lines; the API's, where it is another one, is the alias.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Happening {
+    #[value(alias = "submitted")]
+    Accepted,
+    #[value(alias = "granted")]
+    Leased,
+    Started,
+    Lost,
+    Woken,
+    Resolved,
+    Cancelling,
+    Ended,
+}
+
+impl Happening {
+    /// What either word stands for.
+    pub(crate) fn of(word: &str) -> Option<Self> {
+        Self::from_str(word, false).ok()
+    }
+
+    /// The word of the lines.
+    fn word(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
 
 /// Which job.
 #[derive(Debug, clap::Args)]
@@ -61,30 +89,76 @@ pub(crate) fn line(event: &JobEvent) -> String {
             + "\n"
     };
     let what = if event.change.is_empty() { &event.new_status } else { &event.change };
-    match what.as_str() {
-        "submitted" => {
+    let Some(happening) = Happening::of(what) else { return line(what, &waits(job)) };
+    let detail = match happening {
+        Happening::Accepted => {
             let key = if job.request_id.is_empty() { "none" } else { &job.request_id };
-            line("accepted", &format!("log {}, idempotency key {key}", job.log))
+            format!("log {}, idempotency key {key}", job.log)
         }
         // History keeps no lease of an attempt that is over.
-        "granted" if job.fencing_token == 0 => line("leased", &format!("{}, attempt {}", job.node, job.attempt)),
-        "granted" => line("leased", &format!("{}, epoch {}, token {}", job.node, job.epoch, job.fencing_token)),
-        "started" => line("started", &format!("attempt {} of {}", job.attempt, job.max_attempts)),
-        "ended" => {
-            let ran = format!("ran {}", words::milliseconds(job.execution_ms));
-            let start =
-                if job.warm { "warm".to_owned() } else { format!("cold start {}", words::milliseconds(job.warmup_ms)) };
-            let how = match (job.status.as_str(), job.node.is_empty()) {
-                ("completed", _) => format!("{start}, {ran}"),
-                (_, _) if !job.error.is_empty() => job.error.clone(),
-                (_, true) => "before it ran".to_owned(),
-                (_, false) => format!("on {}", job.node),
-            };
+        Happening::Leased if job.fencing_token == 0 => format!("{}, attempt {}", job.node, job.attempt),
+        Happening::Leased => format!("{}, epoch {}, token {}", job.node, job.epoch, job.fencing_token),
+        Happening::Started => format!("attempt {} of {}", job.attempt, job.max_attempts),
+        Happening::Ended => {
             let output = job.output_data.as_ref().filter(|_| job.status == "completed").map(|output| {
                 line("output", &format!("{}, contract ok", words::bytes(output.to_string().len() as u64)))
             });
-            output.unwrap_or_default() + &line(&job.status, &how)
+            return output.unwrap_or_default() + &line(&job.status, &how(job));
         }
-        what => line(what, &waits(job)),
+        Happening::Lost | Happening::Woken | Happening::Resolved | Happening::Cancelling => waits(job),
+    };
+    line(&happening.word(), &detail)
+}
+
+/// How a job ended, beside its status.
+fn how(job: &Job) -> String {
+    let ran = format!("ran {}", words::milliseconds(job.execution_ms));
+    let start = if job.warm { "warm".to_owned() } else { format!("cold start {}", words::milliseconds(job.warmup_ms)) };
+    match (job.status.as_str(), job.node.is_empty()) {
+        ("completed", _) => format!("{start}, {ran}"),
+        (_, _) if !job.error.is_empty() => job.error.clone(),
+        (_, true) => "before it ran".to_owned(),
+        (_, false) => format!("on {}", job.node),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn each_happening_has_one_word_and_that_of_the_api() {
+        let words = |word| Happening::of(word).map(Happening::word);
+        assert_eq!((words("leased"), words("granted")), (Some("leased".to_owned()), Some("leased".to_owned())));
+        assert_eq!(words("submitted"), Some("accepted".to_owned()));
+        assert_eq!(words("completed"), None);
+    }
+
+    #[test]
+    fn events_are_told_in_lines() {
+        let job = Job { node: "w1".to_owned(), epoch: 1, fencing_token: 7, created_at: 10.0, ..Job::default() };
+        let event = |change: &str, new_status: &str, status: &str| JobEvent {
+            change: change.to_owned(),
+            new_status: new_status.to_owned(),
+            timestamp: 10.0,
+            job: Job { status: status.to_owned(), error: "no luck".to_owned(), ..job.clone() },
+            ..JobEvent::default()
+        };
+        let all = [
+            event("submitted", "pending", "pending"),
+            event("granted", "running", "running"),
+            event("ended", "failed", "failed"),
+            // A server that tells no changes.
+            event("", "running", "running"),
+        ];
+        expect![[r#"
+            00:00:10.000  +0         accepted     log 0, idempotency key none
+            00:00:10.000  +0         leased       w1, epoch 1, token 7
+            00:00:10.000  +0         failed       no luck
+            00:00:10.000  +0         running      running
+        "#]]
+        .assert_eq(&all.iter().map(line).collect::<String>());
     }
 }
