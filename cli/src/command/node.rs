@@ -5,7 +5,7 @@ mod gpus;
 mod list;
 mod show;
 
-pub(crate) use change::{change, remove};
+pub(crate) use change::remove;
 pub(crate) use list::{Options as ListOptions, describe, gpus as gpu_words, list, state};
 pub(crate) use show::show;
 
@@ -23,7 +23,7 @@ pub(crate) enum Verb {
     /// Lists the GPUs of all nodes.
     Gpus(gpus::Options),
     /// Lets a node finish what it runs and gives it nothing new.
-    Drain(change::Options),
+    Drain(change::DrainOptions),
     /// Gives a node nothing new.
     Cordon(change::Options),
     /// Gives a node new jobs again.
@@ -37,11 +37,9 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::List(options) => list(context, options).await,
         Verb::Show(options) => show(context, &options.name).await,
         Verb::Gpus(options) => gpus::run(context, options).await,
-        Verb::Drain(options) => {
-            change(context, &options.name, "drain", "finishes what it runs and takes nothing new").await
-        }
-        Verb::Cordon(options) => change(context, &options.name, "cordon", "takes no new jobs").await,
-        Verb::Uncordon(options) => change(context, &options.name, "uncordon", "takes new jobs again").await,
+        Verb::Drain(options) => change::drain(context, options).await,
+        Verb::Cordon(options) => change::cordon(context, &options.name).await,
+        Verb::Uncordon(options) => change::uncordon(context, &options.name).await,
         Verb::Remove(options) => remove(context, &options.name).await,
     }
 }

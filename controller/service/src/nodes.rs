@@ -1,7 +1,7 @@
 //! Nodes and the cluster's health.
 
 use atlas_state::NodeState;
-use atlas_types::{Command, Cordon, DrainNode, Inventory, Node, NodeHealth, NodeId, RemoveNode};
+use atlas_types::{Command, Cordon, DrainNode, Inventory, Micros, Node, NodeHealth, NodeId, RemoveNode};
 use serde_json::{Value, json};
 
 use crate::{Caller, Consistency, Error, Service, observe};
@@ -10,7 +10,10 @@ use crate::{Caller, Consistency, Error, Service, observe};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeAction {
     /// No new leases until it is empty.
-    Drain,
+    Drain {
+        /// After so long its worker gives back what still runs.
+        deadline: Option<Micros>,
+    },
     /// No new leases.
     Cordon,
     /// New leases again; ends a drain.
@@ -40,7 +43,7 @@ impl Service {
         let unknown = || Error::UnknownNode(name.chars().take(253).collect());
         let node = NodeId::new(name).map_err(|_| unknown())?;
         let command = match action {
-            NodeAction::Drain => Command::DrainNode(DrainNode { node }),
+            NodeAction::Drain { deadline } => Command::DrainNode(DrainNode { node, deadline }),
             NodeAction::Cordon => Command::Cordon(Cordon { node, cordoned: true }),
             NodeAction::Uncordon => Command::Cordon(Cordon { node, cordoned: false }),
             NodeAction::Remove => Command::RemoveNode(RemoveNode { node }),

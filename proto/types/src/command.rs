@@ -92,6 +92,7 @@ impl Command {
             Self::SubmitJob(command) if command.spawner.is_some() || command.not_before.is_some() => Level(3),
             Self::ConfigureCluster(command) if command.config.needs_level_3() => Level(3),
             Self::CreateJoinToken(command) if command.salt.is_some() => Level(3),
+            Self::DrainNode(command) if command.deadline.is_some() => Level(4),
             Self::RegisterAgent(_)
             | Self::RetireAgent(_)
             | Self::RegisterNode(_)
@@ -178,11 +179,13 @@ pub struct RegisterNode {
     pub inventory: Inventory,
 }
 
-/// Stops new leases on a node until it is empty; a new epoch of the node ends the drain.
+/// Stops new leases on a node until it is empty; a new epoch of the node ends the drain. The latest one holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrainNode {
     /// The node.
     pub node: NodeId,
+    /// After so long its worker gives back what still runs; none lets everything finish.
+    pub deadline: Option<Micros>,
 }
 
 /// Stops or allows new leases on a node.

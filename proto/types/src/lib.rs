@@ -50,7 +50,8 @@ pub use origin::{Door, Origin, TraceContext};
 pub use outcome::{Outcome, Rejection};
 pub use payload::{INLINE_BYTES_MAX, Payload, PayloadBody};
 pub use session::{
-    Assignment, HeldLease, Report, ReportKind, ReportResult, Spawn, SpawnEnd, SpawnRule, StreamEvent, StreamKind,
+    Assignment, HandBack, HeldLease, Report, ReportKind, ReportResult, Spawn, SpawnEnd, SpawnRule, StreamEvent,
+    StreamKind,
 };
 pub use takers::Takers;
 pub use time::{ClusterTime, Micros, Timestamp};

@@ -33,6 +33,8 @@ pub struct Node {
     pub cordoned: bool,
     /// Set by drain: no new leases, and it is drained once it holds none.
     pub draining: bool,
+    /// By when its worker gives back what still runs, if the drain has a deadline.
+    pub drain_until: Option<ClusterTime>,
     /// Idle warm slots by package digest, as reported.
     pub warm: BTreeMap<Digest, u32>,
     /// When this epoch began.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    AgentName, Allocation, Attempt, Digest, Failure, FencingToken, JobId, Micros, Namespace, Payload, Spawner,
-    Timestamp, TraceContext, Usage, Version,
+    AgentName, Allocation, Attempt, ClusterTime, Digest, Failure, FencingToken, JobId, Micros, Namespace, Payload,
+    Spawner, Timestamp, TraceContext, Usage, Version,
 };
 
 /// A granted lease with all that a worker needs to run the attempt.
@@ -46,6 +46,15 @@ pub struct Assignment {
     pub spawn: Option<SpawnRule>,
     /// Why it fails instead of running: agents are missing that it requires.
     pub lacks: Option<Arc<str>>,
+}
+
+/// By when the worker of a drained node gives back what it still runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HandBack {
+    /// The deadline by the cluster's clock, which a worker does not have: it tells one deadline from another.
+    pub until: ClusterTime,
+    /// What is left of it, as far as the leader knows.
+    pub within: Micros,
 }
 
 /// What an attempt's contract and place in its family let it spawn.

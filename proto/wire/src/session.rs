@@ -1,8 +1,8 @@
 //! What the two ends of a worker's session say, as plain data: a frame of the stream is one of these.
 
 use atlas_types::{
-    Assignment, Attempt, BootId, Digest, FencingToken, HeldLease, Inventory, JobId, Level, Micros, NodeEpoch, NodeId,
-    Report, ReportResult, Spawn, SpawnEnd, StreamEvent,
+    Assignment, Attempt, BootId, Digest, FencingToken, HandBack, HeldLease, Inventory, JobId, Level, Micros, NodeEpoch,
+    NodeId, Report, ReportResult, Spawn, SpawnEnd, StreamEvent,
 };
 
 /// What a worker says to the leader.
@@ -124,6 +124,8 @@ pub enum ToWorker {
         /// How it ended.
         end: SpawnEnd,
     },
+    /// The node is drained with another deadline than before, or with none any more.
+    HandBack(Option<HandBack>),
 }
 
 /// Answers a hello: the session lives.
@@ -137,4 +139,6 @@ pub struct Welcome {
     pub leases: Vec<Assignment>,
     /// Where the worker doors of all controllers are.
     pub controllers: Vec<String>,
+    /// By when the node gives back what it runs; none if it is not drained, or may take its time.
+    pub hand_back: Option<HandBack>,
 }

@@ -76,6 +76,25 @@ fn what_waits_is_explained() {
 }
 
 #[test]
+fn a_drain_with_a_deadline() {
+    let waits = Agent { name: "waits", version: "1.0.0", contract: "", script: "sleep 600; echo '{}'" };
+    let laptop = Laptop::with(&[&waits]);
+    let mut session = laptop.session("A drain with a deadline");
+    let id = session.quiet("atlasctl run waits --detach");
+    session.quiet(&format!("atlasctl wait job {} --for running", id.trim()));
+    session.run("atlasctl node drain laptop --deadline 1s");
+    session.run("atlasctl wait node laptop --for drained --timeout 1m -o name");
+    session.run("atlasctl job list --columns agent,status,attempt");
+    session.run(&format!("atlasctl explain {}", id.trim()));
+    session.run("atlasctl node uncordon laptop");
+    session.run(&format!("atlasctl wait job {} --for running --timeout 1m -o jsonpath=attempt", id.trim()));
+    session.quiet("atlasctl job batch cancel --yes");
+    session.run("atlasctl node drain laptop --deadline soon");
+    session.run("atlasctl node drain laptop --deadline 1000h");
+    expect_file!["../transcripts/drain.txt"].assert_eq(&session.page());
+}
+
+#[test]
 fn clusters_by_name() {
     let laptop = Laptop::with(&[]);
     let mut session = Session::new("Clusters by name", laptop.folder(), None);

@@ -33,6 +33,8 @@ mod damage;
 #[cfg(test)]
 mod disk_full;
 #[cfg(test)]
+mod drain;
+#[cfg(test)]
 mod follower;
 #[cfg(test)]
 mod following;

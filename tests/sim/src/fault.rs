@@ -1,7 +1,7 @@
 //! What goes wrong besides the network.
 
 use atlas_slots::Input;
-use atlas_types::{Command, Cordon, LoseNode};
+use atlas_types::{Command, Cordon, DrainNode, LoseNode, Micros};
 
 use crate::Bug;
 use crate::leader::Reply;
@@ -104,8 +104,13 @@ impl World {
 
     fn cordon(&mut self, node: usize) {
         let Some(member) = self.raft.leader else { return };
-        let cordoned = self.rng.chance(500);
-        let command = Command::Cordon(Cordon { node: self.nodes[node].id.clone(), cordoned });
+        let id = self.nodes[node].id.clone();
+        let command = if self.rng.chance(300) {
+            self.coverage.count("deadlines of drains");
+            Command::DrainNode(DrainNode { node: id, deadline: Some(Micros::from_millis(self.rng.range(0, 3_000))) })
+        } else {
+            Command::Cordon(Cordon { node: id, cordoned: self.rng.chance(500) })
+        };
         self.gather(member, workload::request(command), Reply::Nobody);
     }
 

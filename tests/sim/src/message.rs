@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use atlas_duty::sessions::Round;
 use atlas_types::{
-    Assignment, Digest, EventSeq, FencingToken, Job, JobId, MemberId, NodeEpoch, Outcome, Rejection, Report,
+    Assignment, Digest, EventSeq, FencingToken, HandBack, Job, JobId, MemberId, NodeEpoch, Outcome, Rejection, Report,
     ReportResult, Request, Seq,
 };
 
@@ -141,6 +141,7 @@ pub(crate) enum ToNode {
         number: u64,
         result: ReportResult,
     },
+    HandBack(Option<HandBack>),
     /// This child has ended, or there is none.
     Spawned(JobId),
     Closed,

@@ -181,6 +181,7 @@ impl World {
             ToNode::Grant(assignment) => Input::Granted(*assignment),
             ToNode::Cancel(token) => Input::Cancelled { token, grace: Duration::from_millis(200) },
             ToNode::Revoke(token) => Input::Revoked { token },
+            ToNode::HandBack(by) => Input::HandBack(by),
             ToNode::RenewAck(number) => Input::RenewAcked { number },
             ToNode::ReportAck { number, result } => Input::ReportAcked { number, result },
             ToNode::Spawned(child) => return self.spawn_answered(node, child),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use atlas_duty::sessions::Round;
 use atlas_state::State;
 use atlas_types::{
-    Assignment, Command, DrainNode, Event as StateEvent, Job, JobChange, JobId, JobStatus, NodeEpoch, NodeHealth,
-    Outcome, Reason, Rejection, Report, ReportResult, WarmChanged,
+    Assignment, Command, DrainNode, Event as StateEvent, HandBack, Job, JobChange, JobId, JobStatus, NodeEpoch,
+    NodeHealth, NodeId, Outcome, Reason, Rejection, Report, ReportResult, WarmChanged,
 };
 
 use crate::Bug;
@@ -46,7 +46,7 @@ impl World {
             Frame::Spawn { number, spawn } => self.spawn_said(member, node, conn, number, spawn),
             Frame::Draining => {
                 if epoch.is_some() {
-                    let command = Command::DrainNode(DrainNode { node: id });
+                    let command = Command::DrainNode(DrainNode { node: id, deadline: None });
                     self.gather(member, workload::request(command), Reply::Nobody);
                 }
             }
@@ -94,6 +94,7 @@ impl World {
         }
         let leases = state.leases_of(&id).filter_map(|lease| assignment(&state, lease.job, self.options.bug)).collect();
         self.send_to_node(node, conn, ToNode::Welcome { epoch, ttl, leases });
+        self.send_to_node(node, conn, ToNode::HandBack(hand_back(&state, &id)));
         // A cancel that was told on an earlier stream may be lost.
         let cancelling = |job: JobId| state.job(job).is_some_and(|job| job.reason == Reason::Cancelling);
         for lease in state.leases_of(&id).filter(|lease| cancelling(lease.job)) {
@@ -110,6 +111,12 @@ impl World {
                 let Some(leader) = self.leader(member) else { return };
                 if let Some(stream) = leader.streams.remove(&index) {
                     self.close_stream(index, stream.conn);
+                }
+            }
+            StateEvent::Node { node } => {
+                let by = hand_back(self.members[member].replica.state(), &node.id);
+                if let Some((index, conn)) = self.stream_to(member, &node.id) {
+                    self.send_to_node(index, conn, ToNode::HandBack(by));
                 }
             }
             _ => {}
@@ -143,7 +150,7 @@ impl World {
         }
     }
 
-    pub(crate) fn stream_to(&mut self, member: Member, id: &atlas_types::NodeId) -> Option<(Node, Conn)> {
+    pub(crate) fn stream_to(&mut self, member: Member, id: &NodeId) -> Option<(Node, Conn)> {
         let node = self.nodes.iter().position(|known| known.id == *id)?;
         let stream = self.leader(member)?.streams.get(&node)?;
         Some((node, stream.conn))
@@ -182,6 +189,12 @@ impl World {
             Reply::Nobody => {}
         }
     }
+}
+
+/// By when a node gives back what it runs, as the state knows it.
+fn hand_back(state: &State, id: &NodeId) -> Option<HandBack> {
+    let until = state.node(id)?.node.drain_until?;
+    Some(HandBack { until, within: until.since(state.clock()) })
 }
 
 /// Everything that a worker needs to run a lease.

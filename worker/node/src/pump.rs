@@ -204,11 +204,12 @@ impl Pump {
 
     fn on_said(&mut self, said: ToWorker) {
         match said {
-            ToWorker::Welcome(Welcome { epoch, session_ttl, leases, controllers: _ }) => {
+            ToWorker::Welcome(Welcome { epoch, session_ttl, leases, controllers: _, hand_back }) => {
                 info!(node = %self.identity.node, %epoch, leases = leases.len(), "session open");
                 self.welcomed = true;
                 self.spool.resend();
                 self.step(Input::Welcome { epoch, ttl: session_ttl.as_duration(), leases });
+                self.step(Input::HandBack(hand_back));
                 self.resend_spawns();
             }
             ToWorker::Grant(assignment) => self.step(Input::Granted(*assignment)),
@@ -220,6 +221,7 @@ impl Pump {
             ToWorker::RenewAck { number } => self.step(Input::RenewAcked { number }),
             ToWorker::StreamAck { job, attempt, number } => self.spool.acknowledge(job, attempt, number),
             ToWorker::Spawned { number, end } => self.on_spawned(number, end),
+            ToWorker::HandBack(by) => self.step(Input::HandBack(by)),
             ToWorker::Drain => self.drain(),
             // The link follows the leader itself.
             ToWorker::NotLeader { .. } | ToWorker::Shutdown => {}

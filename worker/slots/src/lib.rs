@@ -22,6 +22,7 @@
 #![deny(missing_docs)]
 
 mod attempts;
+mod deadline;
 mod lease_clock;
 mod message;
 mod pool;

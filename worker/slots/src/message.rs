@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_types::{Assignment, Digest, FencingToken, HeldLease, NodeEpoch, Report, ReportKind, ReportResult};
+use atlas_types::{Assignment, Digest, FencingToken, HandBack, HeldLease, NodeEpoch, Report, ReportKind, ReportResult};
 
 /// One slot of this process; never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,6 +75,8 @@ pub enum Input {
     },
     /// The stream is closed.
     Disconnected,
+    /// By when the node gives back what it runs: it is drained, and goes on. None if it need not.
+    HandBack(Option<HandBack>),
     /// Take no new work, end once nothing runs.
     Drain,
     /// The patience of a drain is over: give back what still runs.
@@ -101,7 +103,7 @@ pub enum StopReason {
     Revoked,
     /// The session's time to live is used up.
     SessionExpired,
-    /// The worker stops.
+    /// The worker stops, or has drained for as long as it may.
     Abandoned,
 }
 

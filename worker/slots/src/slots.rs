@@ -8,6 +8,7 @@ use atlas_types::{
 };
 
 use crate::attempts::{Attempt, Attempts, Stage, Stop, Stopping};
+use crate::deadline::Deadline;
 use crate::lease_clock::LeaseClock;
 use crate::pool::Pool;
 use crate::reports::Reports;
@@ -55,6 +56,8 @@ pub struct Slots {
     pool: Pool,
     reports: Reports,
     draining: bool,
+    /// By when a node that is drained gives back what it runs.
+    hand_back: Deadline,
 }
 
 impl Slots {
@@ -70,6 +73,7 @@ impl Slots {
             pool,
             reports: Reports::new(),
             draining: false,
+            hand_back: Deadline::default(),
         }
     }
 
@@ -93,9 +97,13 @@ impl Slots {
             Input::Ended { token, end } => self.end(token, end, now, &mut effects),
             Input::SlotDied { slot } => self.slot_died(slot, &mut effects),
             Input::Disconnected => self.session = Session::Away,
+            Input::HandBack(by) => self.hand_back.tell(by, now),
             Input::Drain => self.drain(now, &mut effects),
             Input::Abandon => self.abandon(now, &mut effects),
             Input::Tick => {}
+        }
+        if self.hand_back.has_passed(now) {
+            self.give_all_back(&mut effects);
         }
         self.renew(now, &mut effects);
         self.evict(now, false, &mut effects);
@@ -113,7 +121,8 @@ impl Slots {
             Session::Greeting { sent_at } => Some(sent_at + GREETING_MAX),
             Session::Away | Session::Live => None,
         };
-        [clock.map(LeaseClock::deadline), renew, greeting, self.pool.next_expiry()].into_iter().flatten().min()
+        let others = [renew, greeting, self.pool.next_expiry(), self.hand_back.next()];
+        others.into_iter().chain([clock.map(LeaseClock::deadline)]).flatten().min()
     }
 
     /// The instant by which whoever holds a process of an attempt must have killed it, if this machine was not asked in time; none
@@ -344,9 +353,13 @@ impl Slots {
         }
     }
 
-    /// Gives every lease back: at once where nothing runs, else when the process is dead, for the leader grants it again.
     fn abandon(&mut self, now: Duration, effects: &mut Vec<Effect>) {
         self.drain(now, effects);
+        self.give_all_back(effects);
+    }
+
+    /// Gives every lease back: at once where nothing runs, else when the process is dead, for the leader grants it again.
+    fn give_all_back(&mut self, effects: &mut Vec<Effect>) {
         let grace = self.options.stop_grace;
         for HeldLease { job, token, .. } in self.attempts.leases() {
             match self.attempts.get_mut(token).map(|attempt| &mut attempt.stage) {

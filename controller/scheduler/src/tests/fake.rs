@@ -213,6 +213,7 @@ pub(super) fn node(name: &str, words: &[&str]) -> Node {
         health: NodeHealth::Ready,
         cordoned: false,
         draining: false,
+        drain_until: None,
         warm: BTreeMap::new(),
         registered_at: Timestamp(1),
     };

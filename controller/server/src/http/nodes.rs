@@ -1,12 +1,17 @@
 //! `/api/nodes`, `/api/health`, `/api/ready`.
 
 use atlas_service::{Caller, Error, NodeAction};
+use atlas_types::Micros;
 use http::StatusCode;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::HttpDoor;
-use super::answer::{Answer, json};
+use super::answer::{Answer, Problem, json};
 use super::request::Request;
+
+/// Longest deadline of a drain, in seconds: 30 days.
+const DEADLINE_S_MAX: f64 = 30.0 * 24.0 * 3_600.0;
 
 /// `GET /api/nodes`: by name.
 pub(crate) async fn list(door: &HttpDoor, request: &Request) -> Answer {
@@ -20,8 +25,27 @@ pub(crate) async fn get(door: &HttpDoor, request: &Request, name: &str) -> Answe
     Ok(json(StatusCode::OK, &door.service.node(name, request.consistency()).await?))
 }
 
-/// `POST /api/nodes/{name}/drain|cordon|uncordon`.
-pub(crate) async fn act(door: &HttpDoor, caller: &Caller, name: &str, action: NodeAction) -> Answer {
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DrainBody {
+    deadline_s: Option<f64>,
+}
+
+/// `POST /api/nodes/{name}/drain|cordon|uncordon`; a drain may have `{"deadline_s": 300}`.
+pub(crate) async fn act(
+    door: &HttpDoor,
+    caller: &Caller,
+    request: &mut Request,
+    name: &str,
+    mut action: NodeAction,
+) -> Answer {
+    if let NodeAction::Drain { deadline } = &mut action {
+        let DrainBody { deadline_s } = request.read_json(door).await?;
+        if deadline_s.is_some_and(|seconds| !(0.0..=DEADLINE_S_MAX).contains(&seconds)) {
+            return Err(Problem::malformed(format!("'deadline_s' must be from 0 to {DEADLINE_S_MAX}")));
+        }
+        *deadline = deadline_s.map(|seconds| Micros((seconds * 1e6) as u64));
+    }
     door.service.act_on_node(caller, name, action).await?;
     Ok(json(StatusCode::OK, &json!({ "accepted": true })))
 }

@@ -118,7 +118,7 @@ impl Route {
             Self::AgentDeprecate(..) => "/api/agents/{name}/versions/{version}/deprecate",
             Self::Nodes => "/api/nodes",
             Self::Node(_) => "/api/nodes/{name}",
-            Self::NodeAction(_, NodeAction::Drain) => "/api/nodes/{name}/drain",
+            Self::NodeAction(_, NodeAction::Drain { .. }) => "/api/nodes/{name}/drain",
             Self::NodeAction(_, NodeAction::Cordon) => "/api/nodes/{name}/cordon",
             Self::NodeAction(_, NodeAction::Uncordon) => "/api/nodes/{name}/uncordon",
             Self::NodeAction(_, NodeAction::Remove) => "/api/nodes/{name}/remove",
@@ -163,7 +163,8 @@ impl Route {
 
 fn node_action(word: &str) -> Option<NodeAction> {
     Some(match word {
-        "drain" => NodeAction::Drain,
+        // Its body says whether there is a deadline.
+        "drain" => NodeAction::Drain { deadline: None },
         "cordon" => NodeAction::Cordon,
         "uncordon" => NodeAction::Uncordon,
         _ => return None,
@@ -180,7 +181,8 @@ mod tests {
         assert_eq!(Route::of("/api/jobs/job%2D1"), Some(Route::Job("job-1".to_owned())));
         assert_eq!(Route::of("/api/jobs/a/wait"), Some(Route::JobWait("a".to_owned())));
         assert_eq!(Route::of("/ws"), Some(Route::Socket));
-        assert_eq!(Route::of("/api/nodes/n1/drain"), Some(Route::NodeAction("n1".to_owned(), NodeAction::Drain)));
+        let drain = NodeAction::Drain { deadline: None };
+        assert_eq!(Route::of("/api/nodes/n1/drain"), Some(Route::NodeAction("n1".to_owned(), drain)));
     }
 
     #[test]

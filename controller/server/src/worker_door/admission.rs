@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use atlas_raft::{Leadership, ProposeError, ReadError};
 use atlas_types::{
-    Command, Door as By, Namespace, NodeEpoch, NodeHealth, NodeId, Origin, Outcome, PayloadBody, Principal,
+    Command, Door as By, Level, Namespace, NodeEpoch, NodeHealth, NodeId, Origin, Outcome, PayloadBody, Principal,
     RegisterNode, Request,
 };
 use atlas_wire::session::{Hello, ToWorker};
@@ -21,6 +21,8 @@ const LEADER_MAX: Duration = Duration::from_secs(3);
 /// A worker that may be welcomed.
 pub(super) struct Admitted {
     pub(super) epoch: NodeEpoch,
+    /// What its process knows.
+    pub(super) level: Level,
     /// What its welcome tells by reference.
     pub(super) stored: Stored,
 }
@@ -65,9 +67,9 @@ impl Door {
     /// Admits a worker. None if its stream ends meanwhile: whoever takes its name by then must not find it registered behind them.
     pub(super) async fn admit(&self, hello: Hello, out: &Outbox) -> Option<Result<Admitted, Refusal>> {
         let admitted = async {
-            let node = hello.node.clone();
+            let (node, level) = (hello.node.clone(), hello.level);
             let epoch = self.attach(hello).await?;
-            Ok(Admitted { epoch, stored: self.store_inputs(&node).await? })
+            Ok(Admitted { epoch, level, stored: self.store_inputs(&node).await? })
         };
         tokio::select! {
             biased;

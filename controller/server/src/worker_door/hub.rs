@@ -13,8 +13,8 @@ use atlas_raft::{AppliedBatch, Leadership};
 use atlas_service::Service;
 use atlas_state::State;
 use atlas_types::{
-    Assignment, Attempt, BootId, Event, EventRecord, FencingToken, Job, JobChange, JobId, Micros, Namespace, Node,
-    NodeEpoch, NodeHealth, NodeId, PayloadBody, Reason, Seq,
+    Assignment, Attempt, BootId, ClusterTime, Event, EventRecord, FencingToken, HandBack, Job, JobChange, JobId, Level,
+    Micros, Namespace, Node, NodeEpoch, NodeHealth, NodeId, PayloadBody, Reason, Seq,
 };
 use atlas_wire::limits::CONTROLLER_FRAME_BYTES_MAX;
 use atlas_wire::session::{ToWorker, Welcome};
@@ -31,6 +31,9 @@ const WELCOME_BYTES: usize = CONTROLLER_FRAME_BYTES_MAX / 2;
 const WELCOME_BYTES_MAX: usize = CONTROLLER_FRAME_BYTES_MAX - (1 << 20);
 /// What a lease takes in a frame besides its input and metadata, at most, as long as it holds a few GPUs.
 const LEASE_BYTES: usize = 1_024;
+
+/// A worker below this level does not know the deadline of a drain and lets its jobs finish.
+const HAND_BACK_SINCE: Level = Level(4);
 
 /// Inputs that are artifacts as well, because they have no room in a welcome.
 pub(super) type Stored = BTreeMap<JobId, PayloadBody>;
@@ -51,6 +54,8 @@ pub(super) struct Seat {
     pub(super) node: NodeId,
     pub(super) epoch: NodeEpoch,
     pub(super) out: Outbox,
+    /// What the worker knows.
+    level: Level,
     leases: Mutex<Leases>,
 }
 
@@ -60,6 +65,8 @@ pub(super) struct Leases {
     /// Entries up to this one are in.
     seq: Seq,
     held: HashMap<JobId, Held>,
+    /// By when it gives them back, as it was told.
+    until: Option<ClusterTime>,
 }
 
 /// A lease that the worker was told of.
@@ -111,6 +118,7 @@ impl Hub {
     pub(super) fn enter(
         &self,
         (node, epoch, boot): (NodeId, NodeEpoch, BootId),
+        level: Level,
         stored: &Stored,
         out: Outbox,
     ) -> Result<Arc<Seat>, (Outbox, Refused)> {
@@ -125,7 +133,7 @@ impl Hub {
         if !state.node(&node).is_some_and(|found| mine(&found.node)) {
             return Err((out, Refused::Superseded));
         }
-        let seat = Seat { node: node.clone(), epoch, out, leases: Mutex::default() };
+        let seat = Seat { node: node.clone(), epoch, out, level, leases: Mutex::default() };
         let Some(frames) = self.welcome(&seat, &state, stored) else { return Err((seat.out, Refused::TooLarge)) };
         frames.into_iter().for_each(|frame| seat.out.send(frame));
         let seat = Arc::new(seat);
@@ -186,11 +194,8 @@ impl Hub {
                     }
                 }
                 Event::Node { node } => {
-                    if let Some(seat) =
-                        seats.get(&node.id).filter(|seat| seat.leases().seq < batch.seq && !seat.is(node))
-                    {
-                        seat.out
-                            .fail(Status::aborted("this node's session was lost, or another process took its name"));
+                    if let Some(seat) = seats.get(&node.id) {
+                        node_changed(seat, batch, node);
                     }
                 }
                 Event::NodeRemoved { node } => {
@@ -253,8 +258,11 @@ impl Hub {
     fn welcome(&self, seat: &Seat, state: &State, stored: &Stored) -> Option<Vec<ToWorker>> {
         let mut leases = seat.leases();
         leases.seq = state.seq();
+        let node = state.node(&seat.node)?;
+        leases.until = node.node.drain_until;
+        let hand_back = hand_back(&node.node, state);
         let (mut assignments, mut cancels, mut bytes) = (Vec::new(), Vec::new(), 0);
-        for (token, id) in state.node(&seat.node)?.leases() {
+        for (token, id) in node.leases() {
             let Some(job) = state.job(id) else { continue };
             let Some(mut assignment) = self.hold(&mut leases, seat, state, job) else { continue };
             if let Some(input) = stored.get(&id) {
@@ -272,7 +280,7 @@ impl Hub {
         let controllers = self.service.handle().members().members.into_iter().map(|member| member.peer.worker);
         let controllers = controllers.filter(|address| !address.is_empty()).collect();
         let (epoch, session_ttl) = (seat.epoch, self.session_ttl);
-        let welcome = Welcome { epoch, session_ttl, leases: assignments, controllers };
+        let welcome = Welcome { epoch, session_ttl, leases: assignments, controllers, hand_back };
         (bytes <= WELCOME_BYTES_MAX).then(|| std::iter::once(ToWorker::Welcome(welcome)).chain(cancels).collect())
     }
 
@@ -316,6 +324,25 @@ pub(super) enum Refused {
     Superseded,
     /// The node's leases have no room in one frame.
     TooLarge,
+}
+
+/// Ends the stream of a process that is not the node's any more; else tells it if the deadline of its drain is another one.
+fn node_changed(seat: &Seat, batch: &AppliedBatch, node: &Node) {
+    let mut leases = seat.leases();
+    if batch.seq <= leases.seq {
+        return;
+    }
+    if !seat.is(node) {
+        seat.out.fail(Status::aborted("this node's session was lost, or another process took its name"));
+    } else if leases.until != node.drain_until && seat.level >= HAND_BACK_SINCE {
+        leases.until = node.drain_until;
+        seat.out.send(ToWorker::HandBack(hand_back(node, &batch.state)));
+    }
+}
+
+/// By when a node gives back what it runs, and what is left until then.
+fn hand_back(node: &Node, state: &State) -> Option<HandBack> {
+    node.drain_until.map(|until| HandBack { until, within: until.since(state.clock()) })
 }
 
 fn cancel(job: JobId, token: FencingToken) -> ToWorker {

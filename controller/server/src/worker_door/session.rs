@@ -48,12 +48,12 @@ pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>
         Err(status) => return out.fail(status),
     };
     let identity = (hello.node.clone(), hello.boot_id);
-    let Admitted { epoch, stored } = match door.admit(hello, &out).await {
+    let Admitted { epoch, level, stored } = match door.admit(hello, &out).await {
         Some(Ok(admitted)) => admitted,
         Some(Err(refusal)) => return door.refuse(&out, refusal),
         None => return,
     };
-    let seat = match door.hub.enter((identity.0, epoch, identity.1), &stored, out) {
+    let seat = match door.hub.enter((identity.0, epoch, identity.1), level, &stored, out) {
         Ok(seat) => seat,
         Err((out, Refused::NotLeader)) => return door.refuse(&out, Refusal::NotLeader),
         Err((out, Refused::TooLarge)) => {
@@ -249,7 +249,7 @@ impl Session {
                 // A worker says so again after each reconnect; once is enough for the log.
                 let state = service.handle().applied();
                 if state.node(&self.seat.node).is_none_or(|known| !known.node.draining) {
-                    batch.command(Command::DrainNode(DrainNode { node: self.seat.node.clone() }));
+                    batch.command(Command::DrainNode(DrainNode { node: self.seat.node.clone(), deadline: None }));
                 }
             }
         }

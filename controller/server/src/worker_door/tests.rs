@@ -3,8 +3,8 @@
 mod fake;
 
 use atlas_types::{
-    Attempt, Command, Digest, Failure, FailureKind, FencingToken, JobId, LoseLease, Payload, PayloadBody, ReportKind,
-    StreamEvent, StreamKind, Timestamp, Usage,
+    Attempt, Command, Cordon, Digest, DrainNode, Failure, FailureKind, FencingToken, JobId, Level, LoseLease, Micros,
+    NodeId, Payload, PayloadBody, ReportKind, StreamEvent, StreamKind, Timestamp, Usage,
 };
 use atlas_wire::convert::{digest_in, digest_out};
 use atlas_wire::limits::CHUNK_BYTES;
@@ -125,6 +125,54 @@ async fn a_lost_lease_is_revoked_and_what_the_node_gives_back_is_not() {
 }
 
 #[tokio::test]
+async fn the_deadline_of_a_drain_reaches_the_worker_on_every_stream_and_ends_with_the_drain() {
+    let cluster = Cluster::start().await;
+    let mut worker = cluster.worker("n1", 1).await;
+    assert_eq!(worker.hears().await, WELCOME);
+    let node = NodeId::new("n1").expect("a name");
+    let drain = |seconds: Option<u64>| {
+        Command::DrainNode(DrainNode { node: node.clone(), deadline: seconds.map(Micros::from_secs) })
+    };
+    cluster.does(drain(None)).await;
+    cluster.does(drain(Some(300))).await;
+    assert_eq!(worker.hears().await, "hand back within 300 s");
+    cluster.does(drain(Some(0))).await;
+    assert_eq!(worker.hears().await, "hand back within 0 s");
+    cluster.does(drain(Some(60))).await;
+    assert_eq!(worker.hears().await, "hand back within 60 s");
+    drop(worker);
+    let mut worker = cluster.worker("n1", 1).await;
+    assert_eq!(worker.hears().await, format!("{WELCOME}, hand back within 60 s"));
+    cluster.does(Command::Cordon(Cordon { node, cordoned: false })).await;
+    assert_eq!(worker.hears().await, "hand back nothing");
+}
+
+#[tokio::test]
+async fn an_older_worker_is_not_told_of_a_deadline() {
+    let cluster = Cluster::start().await;
+    let mut worker = cluster.worker("n1", 1).await;
+    worker.hears().await;
+    let door = cluster.door();
+    let mut batches = cluster.controller.service().handle().subscribe_to(|_| true);
+    let (out, outgoing) = outbox::outbox();
+    let Ok(_seat) = door.hub.enter(identity(), Level(3), &Stored::new(), out) else { panic!("refused") };
+    let node = NodeId::new("n1").expect("a name");
+    cluster.does(Command::DrainNode(DrainNode { node: node.clone(), deadline: Some(Micros::from_secs(1)) })).await;
+    soon(async {
+        while let Ok(batch) = batches.recv().await {
+            door.hub.deliver(&batch);
+            if batch.state.node(&node).is_some_and(|found| found.node.drain_until.is_some()) {
+                break;
+            }
+        }
+    })
+    .await;
+    door.hub.hand_over(None);
+    let frames: Vec<_> = soon(outgoing.collect()).await;
+    assert_eq!(frames.len(), 2, "its welcome and its end: {frames:?}");
+}
+
+#[tokio::test]
 async fn a_job_that_must_not_run_twice_waits_for_its_start() {
     let cluster = Cluster::start().await;
     let mut worker = cluster.worker("n1", 1).await;
@@ -229,7 +277,7 @@ async fn whoever_missed_something_says_hello_again_and_lines_of_ended_jobs_are_f
     worker.hears().await;
     let door = cluster.door();
     let (out, outgoing) = outbox::outbox();
-    let Ok(_seat) = door.hub.enter(identity(), &Stored::new(), out) else { panic!("refused") };
+    let Ok(_seat) = door.hub.enter(identity(), Level::CURRENT, &Stored::new(), out) else { panic!("refused") };
     let event = StreamEvent {
         number: 1,
         at: Timestamp(1),
@@ -256,7 +304,7 @@ async fn workers_of_a_member_that_does_not_lead_are_sent_to_the_leader() {
     worker.hears().await;
     let door = cluster.door();
     let (out, outgoing) = outbox::outbox();
-    let Ok(_seat) = door.hub.enter(identity(), &Stored::new(), out) else { panic!("refused") };
+    let Ok(_seat) = door.hub.enter(identity(), Level::CURRENT, &Stored::new(), out) else { panic!("refused") };
     door.hub.hand_over(Some("there:7401"));
     let frames: Vec<_> = outgoing.collect().await;
     let Ok(SessionResponse { kind: Some(Kind::NotLeader(last)) }) = &frames[1] else { panic!("{frames:?}") };

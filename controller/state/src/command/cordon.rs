@@ -13,6 +13,7 @@ pub(super) fn apply(command: &Cordon, change: &mut Change<'_>) -> Result<Outcome
         change.change_node(&command.node, None, |node| {
             let node = Arc::make_mut(&mut node.node);
             (node.cordoned, node.draining) = (command.cordoned, draining);
+            node.drain_until = node.drain_until.filter(|_| draining);
         });
         change.emit_node(&command.node);
     }

@@ -56,6 +56,7 @@ fn begin_epoch(command: &RegisterNode, change: &mut Change<'_>, epoch: NodeEpoch
         health: NodeHealth::Ready,
         cordoned,
         draining: false,
+        drain_until: None,
         warm: BTreeMap::new(),
         registered_at: change.at,
     };

@@ -1,4 +1,5 @@
-//! NODE-1: a node that is down holds no lease and keeps nothing warm, and what is warm is at least one slot.
+//! NODE-1: a node that is down holds no lease and keeps nothing warm, what is warm is at least one slot, and only a drain has a
+//! deadline.
 
 use atlas_types::NodeHealth;
 
@@ -12,6 +13,7 @@ pub(super) fn check(state: &State) -> Result<(), String> {
         let empty = held.leases.is_empty() && node.warm.is_empty();
         ensure(node.health == NodeHealth::Ready || empty, || format!("node {id} is down and not empty"))?;
         ensure(node.warm.values().all(|idle| *idle > 0), || format!("node {id} counts no warm slots"))?;
+        ensure(node.draining || node.drain_until.is_none(), || format!("node {id} gives back without a drain"))?;
         ensure(held.inventory_since <= state.grant_seq, || format!("node {id} is from the future"))?;
     }
     Ok(())

@@ -28,7 +28,10 @@ pub(crate) fn command(run: &Run, words: &Words<'_>) -> Command {
             boot_id: BootId(words.or("boot", 1)),
             inventory: inventory(words),
         }),
-        "drain" => Command::DrainNode(DrainNode { node: node(words.word(1)) }),
+        "drain" => Command::DrainNode(DrainNode {
+            node: node(words.word(1)),
+            deadline: words.text("within").map(|seconds| Micros::from_secs(number(seconds))),
+        }),
         "cordon" => Command::Cordon(Cordon { node: node(words.word(1)), cordoned: true }),
         "uncordon" => Command::Cordon(Cordon { node: node(words.word(1)), cordoned: false }),
         "remove" => Command::RemoveNode(RemoveNode { node: node(words.word(1)) }),

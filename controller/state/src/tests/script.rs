@@ -135,7 +135,8 @@ impl Run {
             Event::Node { node } => {
                 let marks = [(node.cordoned, " cordoned"), (node.draining, " draining")];
                 let marks: String = marks.into_iter().filter(|(set, _)| *set).map(|(_, text)| text).collect();
-                format!("node {} epoch {} {:?}{marks}", node.id, node.epoch, node.health)
+                let until = node.drain_until.map(|until| format!(" until {} s", until.0 / 1_000_000));
+                format!("node {} epoch {} {:?}{marks}{}", node.id, node.epoch, node.health, until.unwrap_or_default())
             }
             Event::NodeRemoved { node } => format!("node {node} removed"),
             Event::Configured => "configured".to_owned(),

@@ -50,7 +50,10 @@ impl From<&Command> for Message {
                 boot_id: command.boot_id.0.to_be_bytes().to_vec(),
                 inventory: Some((&command.inventory).into()),
             }),
-            Command::DrainNode(command) => Self::DrainNode(proto::DrainNode { node_id: command.node.to_string() }),
+            Command::DrainNode(command) => Self::DrainNode(proto::DrainNode {
+                node_id: command.node.to_string(),
+                deadline_us: command.deadline.map(|deadline| deadline.0),
+            }),
             Command::Cordon(command) => {
                 Self::Cordon(proto::Cordon { node_id: command.node.to_string(), cordoned: command.cordoned })
             }
@@ -151,9 +154,10 @@ impl TryFrom<Message> for Command {
                 boot_id: boot_id("register_node.boot_id", &message.boot_id)?,
                 inventory: required("register_node.inventory", message.inventory)?.try_into()?,
             }),
-            Message::DrainNode(message) => {
-                Self::DrainNode(DrainNode { node: node("drain_node.node_id", &message.node_id)? })
-            }
+            Message::DrainNode(message) => Self::DrainNode(DrainNode {
+                node: node("drain_node.node_id", &message.node_id)?,
+                deadline: message.deadline_us.map(Micros),
+            }),
             Message::Cordon(message) => {
                 Self::Cordon(Cordon { node: node("cordon.node_id", &message.node_id)?, cordoned: message.cordoned })
             }

@@ -23,6 +23,7 @@ impl From<&Node> for proto::Node {
             draining: node.draining,
             warm: node.warm.iter().map(warm).collect(),
             registered_at_us: node.registered_at.0,
+            drain_until_us: node.drain_until.map(|until| until.0),
         }
     }
 }
@@ -43,6 +44,7 @@ impl TryFrom<proto::Node> for Node {
             health: NodeHealth::read("node.health", node.health)?,
             cordoned: node.cordoned,
             draining: node.draining,
+            drain_until: node.drain_until_us.map(ClusterTime),
             warm: node.warm.into_iter().map(warm).collect::<Result<_, FormatError>>()?,
             registered_at: Timestamp(node.registered_at_us),
         })

@@ -274,6 +274,7 @@ impl Draw {
             health: self.pick(&[NodeHealth::Ready, NodeHealth::Down]),
             cordoned: self.flag(),
             draining: self.flag(),
+            drain_until: self.option(|draw| ClusterTime(draw.u64())),
             warm: self.list(|draw| (draw.digest(), draw.u32())).into_iter().collect(),
             registered_at: Timestamp(self.i64()),
         }
@@ -385,7 +386,7 @@ impl Draw {
             2 => {
                 Command::RegisterNode(RegisterNode { node, boot_id: BootId(self.u128()), inventory: self.inventory() })
             }
-            3 => Command::DrainNode(DrainNode { node }),
+            3 => Command::DrainNode(DrainNode { node, deadline: self.option(Self::micros) }),
             4 => Command::Cordon(Cordon { node, cordoned: self.flag() }),
             5 => Command::RemoveNode(RemoveNode { node }),
             6 => Command::LoseNode(LoseNode { node, epoch }),

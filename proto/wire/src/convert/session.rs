@@ -1,6 +1,9 @@
 //! Whole frames of a session.
 
-use atlas_types::{Assignment, Attempt, BootId, FencingToken, HeldLease, JobId, Level, NodeEpoch, NodeId, StreamEvent};
+use atlas_types::{
+    Assignment, Attempt, BootId, ClusterTime, FencingToken, HandBack, HeldLease, JobId, Level, NodeEpoch, NodeId,
+    StreamEvent,
+};
 use bytes::Bytes;
 
 use super::artifact::{digest_in, digest_out};
@@ -113,6 +116,9 @@ impl From<ToWorker> for pb::SessionResponse {
             ToWorker::Drain => Kind::Drain(pb::Drain {}),
             ToWorker::Shutdown => Kind::Shutdown(pb::Shutdown {}),
             ToWorker::Spawned { number, end } => Kind::Spawned(end_out(number, end)),
+            ToWorker::HandBack(by) => {
+                Kind::HandBackChanged(pb::HandBackChanged { hand_back: by.map(pb::HandBack::from) })
+            }
         };
         Self { kind: Some(kind) }
     }
@@ -151,7 +157,24 @@ impl TryFrom<pb::SessionResponse> for ToWorker {
                 let (number, end) = end_in(spawned)?;
                 Self::Spawned { number, end }
             }
+            Kind::HandBackChanged(pb::HandBackChanged { hand_back }) => {
+                Self::HandBack(hand_back.map(HandBack::try_from).transpose()?)
+            }
         })
+    }
+}
+
+impl From<HandBack> for pb::HandBack {
+    fn from(by: HandBack) -> Self {
+        Self { until_us: by.until.0, within: Some(duration_out(by.within)) }
+    }
+}
+
+impl TryFrom<pb::HandBack> for HandBack {
+    type Error = ConvertError;
+
+    fn try_from(by: pb::HandBack) -> Result<Self, ConvertError> {
+        Ok(Self { until: ClusterTime(by.until_us), within: duration_in("hand_back.within", by.within)? })
     }
 }
 
@@ -162,6 +185,7 @@ impl From<Welcome> for pb::Welcome {
             session_ttl: Some(duration_out(welcome.session_ttl)),
             leases: welcome.leases.into_iter().map(pb::Assignment::from).collect(),
             controllers: welcome.controllers,
+            hand_back: welcome.hand_back.map(pb::HandBack::from),
         }
     }
 }
@@ -178,6 +202,7 @@ impl TryFrom<pb::Welcome> for Welcome {
             session_ttl: duration_in("welcome.session_ttl", welcome.session_ttl)?,
             leases: welcome.leases.into_iter().map(Assignment::try_from).collect::<Result<_, _>>()?,
             controllers: controllers.collect::<Result<_, _>>()?,
+            hand_back: welcome.hand_back.map(HandBack::try_from).transpose()?,
         })
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, Allocation, Architecture, Assignment, Attempt, BootId, Digest, Failure, FailureKind, FencingToken, Gpu,
-    GpuShare, HeldLease, INLINE_BYTES_MAX, Inventory, JobId, Level, Micros, Namespace, NodeEpoch, NodeId, Payload,
-    PayloadBody, Report, ReportKind, ReportResult, Spawn, SpawnEnd, SpawnRule, Spawner, StreamEvent, StreamKind,
-    Timestamp, TraceContext, Usage, Version,
+    AgentName, Allocation, Architecture, Assignment, Attempt, BootId, ClusterTime, Digest, Failure, FailureKind,
+    FencingToken, Gpu, GpuShare, HandBack, HeldLease, INLINE_BYTES_MAX, Inventory, JobId, Level, Micros, Namespace,
+    NodeEpoch, NodeId, Payload, PayloadBody, Report, ReportKind, ReportResult, Spawn, SpawnEnd, SpawnRule, Spawner,
+    StreamEvent, StreamKind, Timestamp, TraceContext, Usage, Version,
 };
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -126,12 +126,14 @@ fn to_leader() -> Vec<ToLeader> {
 
 fn to_worker() -> Vec<ToWorker> {
     let (job, token) = (JobId(7), FencingToken(9));
+    let by = HandBack { until: ClusterTime(90), within: Micros::from_secs(30) };
     vec![
         ToWorker::Welcome(Welcome {
             epoch: NodeEpoch(3),
             session_ttl: Micros::from_secs(10),
             leases: vec![assignment()],
             controllers: vec!["c1:7401".to_owned(), "c2:7401".to_owned()],
+            hand_back: Some(by),
         }),
         ToWorker::NotLeader { leader_address: None },
         ToWorker::NotLeader { leader_address: Some("c2:7401".to_owned()) },
@@ -147,6 +149,8 @@ fn to_worker() -> Vec<ToWorker> {
         ToWorker::Spawned { number: 5, end: SpawnEnd::Completed(Payload::inline(b"1")) },
         ToWorker::Spawned { number: 5, end: SpawnEnd::Failed("kaput".to_owned()) },
         ToWorker::Spawned { number: 5, end: SpawnEnd::Refused("no".to_owned()) },
+        ToWorker::HandBack(Some(by)),
+        ToWorker::HandBack(None),
     ]
 }
 

@@ -149,6 +149,7 @@ fn name(command: &Command) -> &'static str {
         Command::RetireAgent(_) => "retire_agent",
         Command::DeprecateAgent(_) => "deprecate_agent",
         Command::RegisterNode(_) => "register_node",
+        Command::DrainNode(DrainNode { deadline: Some(_), .. }) => "drain_node_deadline",
         Command::DrainNode(_) => "drain_node",
         Command::Cordon(_) => "cordon",
         Command::RemoveNode(_) => "remove_node",
@@ -183,7 +184,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 35;
+const NAMES: usize = 36;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -194,7 +195,8 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::RetireAgent(RetireAgent { name: agent(), version: VERSION }),
         Command::DeprecateAgent(DeprecateAgent { name: agent(), version: VERSION, why: Some("use echo2".into()) }),
         Command::RegisterNode(RegisterNode { node: node(), boot_id: BootId(7), inventory: inventory() }),
-        Command::DrainNode(DrainNode { node: node() }),
+        Command::DrainNode(DrainNode { node: node(), deadline: None }),
+        Command::DrainNode(DrainNode { node: node(), deadline: Some(Micros::from_secs(300)) }),
         Command::Cordon(Cordon { node: node(), cordoned: true }),
         Command::RemoveNode(RemoveNode { node: node() }),
         Command::LoseNode(LoseNode { node: node(), epoch }),
@@ -419,6 +421,7 @@ pub(crate) fn image() -> StateImage {
         health: NodeHealth::Ready,
         cordoned: true,
         draining: true,
+        drain_until: None,
         warm: BTreeMap::from([(PACKAGE, 2)]),
         registered_at: Timestamp(1_767_225_000_000_000),
     };

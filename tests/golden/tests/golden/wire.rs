@@ -101,9 +101,13 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         session_ttl: Micros::from_secs(10),
         leases: vec![assignment.clone()],
         controllers: vec!["c1:7401".to_owned()],
+        hand_back: None,
     };
+    let by = HandBack { until: ClusterTime(90_000_000), within: Micros::from_secs(30) };
+    let drained = Welcome { leases: Vec::new(), hand_back: Some(by), ..welcome.clone() };
     let said = [
         ("welcome", ToWorker::Welcome(welcome)),
+        ("welcome_drained", ToWorker::Welcome(drained)),
         ("not_leader", ToWorker::NotLeader { leader_address: Some("c2:7401".into()) }),
         ("grant", ToWorker::Grant(Box::new(assignment.clone()))),
         ("grant_spawns", ToWorker::Grant(Box::new(Assignment { spawn, ..assignment.clone() }))),
@@ -119,6 +123,8 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         ("spawned_completed", ToWorker::Spawned { number: 7, end: SpawnEnd::Completed(Payload::inline(b"1")) }),
         ("spawned_failed", ToWorker::Spawned { number: 7, end: SpawnEnd::Failed("kaput".to_owned()) }),
         ("spawned_refused", ToWorker::Spawned { number: 7, end: SpawnEnd::Refused("no".to_owned()) }),
+        ("hand_back", ToWorker::HandBack(Some(by))),
+        ("hand_back_ended", ToWorker::HandBack(None)),
     ];
     let read = |bytes: &[u8]| {
         text(ToWorker::try_from(SessionResponse::decode(bytes).expect("a frame")).expect("a known frame"))

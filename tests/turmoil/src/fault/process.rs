@@ -80,7 +80,7 @@ impl World {
             return false;
         }
         let node = 1 + self.rng.below(nodes as u64 - 1) as usize;
-        self.cluster.command(Command::DrainNode(DrainNode { node: crate::worker::node(node) }));
+        self.cluster.command(Command::DrainNode(DrainNode { node: crate::worker::node(node), deadline: None }));
         self.cluster.count("workers drained");
         let long = Duration::from_millis(self.rng.range(500, 4_000));
         self.after(long, Due::Uncordon(node));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use atlas_types::{ReportKind, ReportResult};
+use atlas_types::{ClusterTime, HandBack, Micros, ReportKind, ReportResult};
 use atlas_wire::session::{ToLeader, ToWorker};
 
 use crate::support::{Controller, End, Node, PATIENCE, Stage, shell, until};
@@ -206,6 +206,28 @@ async fn what_a_drain_cannot_wait_for_is_given_back() {
     let ((_, end), ()) = tokio::join!(session.end(), node.shutdown());
     assert!(matches!(end, End::NotHeld), "{end:?}");
     assert_eq!(processes("86312"), 0);
+}
+
+#[tokio::test]
+async fn what_runs_at_the_deadline_of_a_drain_is_given_back_and_the_worker_goes_on() {
+    let mut controller = Controller::start().await;
+    let node = Node::start_with(&controller, |options| options.stop_grace = Duration::from_millis(100)).await;
+    let mut session = controller.welcomed(Vec::new()).await;
+    let agent = controller.publish_owned(&shell("exec sleep 86313", ""));
+    let assignment = controller.assignment(&agent, "{}");
+    session.grant(&assignment).await;
+    until("the agent runs", PATIENCE, || processes("86313") == 1).await;
+    let by = HandBack { until: ClusterTime(1), within: Micros::from_millis(50) };
+    session.say(ToWorker::HandBack(Some(by))).await;
+    let (_, end) = session.end().await;
+    assert!(matches!(end, End::NotHeld), "{end:?}");
+    assert_eq!(processes("86313"), 0);
+    session.say(ToWorker::HandBack(None)).await;
+    let agent = controller.publish_owned(&shell("echo '{}'", ""));
+    let assignment = controller.assignment(&agent, "{}");
+    session.grant(&assignment).await;
+    assert_eq!(session.end().await.1.output(&controller), "{}");
+    node.shutdown().await;
 }
 
 /// How many `sleep`s with this argument there are on the machine; each test has a number of its own.

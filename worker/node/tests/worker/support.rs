@@ -251,7 +251,8 @@ impl Session {
 
     pub(crate) async fn welcome_for(&mut self, ttl: Duration, leases: Vec<Assignment>) {
         let (session_ttl, controllers) = (Micros::from(ttl), Vec::new());
-        self.say(ToWorker::Welcome(Welcome { epoch: NodeEpoch(1), session_ttl, leases, controllers })).await;
+        self.say(ToWorker::Welcome(Welcome { epoch: NodeEpoch(1), session_ttl, leases, controllers, hand_back: None }))
+            .await;
     }
 
     pub(crate) async fn grant(&mut self, assignment: &Assignment) {

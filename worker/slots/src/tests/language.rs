@@ -1,13 +1,14 @@
 //! The language of the tests: statements become inputs, effects become lines.
 //!
 //! `connect` `welcome [T…]` (ttl 10 s) `grant T [job=N] [digest=N] [gpu=N] [start]` `cancel T` `revoke T` `renewed N`
-//! `ack N [fenced]` `ready T` (prepared) `missing T` (cannot be prepared) `done T` `failed T` `dead T` (failed, slot gone) `died S` `lost` `drain` `abandon` `+N` (seconds, then a tick)
+//! `ack N [fenced]` `ready T` (prepared) `missing T` (cannot be prepared) `done T` `failed T` `dead T` (failed, slot gone) `died S`
+//! `lost` `drain` `abandon` `back [D N]` (by deadline D, N seconds from now) `+N` (seconds, then a tick)
 
 use std::time::Duration;
 
 use atlas_types::{
-    AgentName, Allocation, Assignment, Attempt, Digest, Failure, FailureKind, FencingToken, GpuShare, JobId, Micros,
-    Namespace, NodeEpoch, Payload, ReportKind, ReportResult, Usage, Version,
+    AgentName, Allocation, Assignment, Attempt, ClusterTime, Digest, Failure, FailureKind, FencingToken, GpuShare,
+    HandBack, JobId, Micros, Namespace, NodeEpoch, Payload, ReportKind, ReportResult, Usage, Version,
 };
 
 use crate::{AttemptEnd, Effect, Input, SlotId};
@@ -95,6 +96,10 @@ pub(super) fn input(statement: &str) -> Input {
         "dead" => Input::Ended { token: FencingToken(number(words.next())), end: failed(false) },
         "died" => Input::SlotDied { slot: SlotId(number(words.next())) },
         "lost" => Input::Disconnected,
+        "back" => Input::HandBack(words.next().map(|until| HandBack {
+            until: ClusterTime(number(Some(until))),
+            within: Micros::from_secs(number(words.next())),
+        })),
         "drain" => Input::Drain,
         "abandon" => Input::Abandon,
         other => panic!("unknown statement {other:?}"),

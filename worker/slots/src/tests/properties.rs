@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use atlas_types::{FencingToken, JobId, NodeEpoch, ReportKind, ReportResult};
+use atlas_types::{ClusterTime, FencingToken, HandBack, JobId, Micros, NodeEpoch, ReportKind, ReportResult};
 use proptest::prelude::*;
 
 use super::language::{assignment, completed};
@@ -22,6 +22,7 @@ enum Act {
     End,
     Revoke,
     Cancel,
+    HandBack { until: u64, within: Option<u64> },
     Abandon,
     Lose,
     Wait(u64),
@@ -38,6 +39,7 @@ fn act() -> impl Strategy<Value = Act> {
         3 => Just(Act::End),
         1 => Just(Act::Revoke),
         1 => Just(Act::Cancel),
+        1 => (0..2_u64, proptest::option::of(0..9_u64)).prop_map(|(until, within)| Act::HandBack { until, within }),
         1 => Just(Act::Abandon),
         1 => Just(Act::Lose),
         4 => (1..4_000_u64).prop_map(Act::Wait),
@@ -201,6 +203,10 @@ impl World {
                 Input::Revoked { token }
             }
             Act::Cancel => Input::Cancelled { token: pick(&self.leases)?, grace: Duration::ZERO },
+            Act::HandBack { until, within } => {
+                let until = ClusterTime(*until);
+                Input::HandBack(within.map(|seconds| HandBack { until, within: Micros::from_secs(seconds) }))
+            }
             Act::Abandon => Input::Abandon,
             Act::Lose => {
                 self.connected = false;

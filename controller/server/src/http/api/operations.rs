@@ -249,8 +249,9 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .refuses(&[WRITE, &[UNKNOWN_NODE, NODE_BUSY]]),
     post("drainNode", "/api/nodes/{name}/drain", "No new leases for the node until it is empty.")
         .takes(&[IDEMPOTENCY_KEY])
+        .body(Body::MaybeJson("DrainRequest"))
         .answers(&[ok("it drains", &[Content::Json("Accepted")])])
-        .refuses(&[WRITE, &[UNKNOWN_NODE]]),
+        .refuses(&[WRITE, BODY, &[UNKNOWN_NODE]]),
     post("cordonNode", "/api/nodes/{name}/cordon", "No new leases for the node.")
         .takes(&[IDEMPOTENCY_KEY])
         .answers(&[ok("it is cordoned", &[Content::Json("Accepted")])])

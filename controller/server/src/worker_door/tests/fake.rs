@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_types::{
-    AgentKind, AgentPin, Attempt, BootId, CancelJob, Command, Digest, Door, Effects, FencingToken, Inventory, JobId,
-    Level, Micros, Namespace, NodeEpoch, NodeId, Origin, Payload, Principal, RegisterAgent, Report, ReportKind,
+    AgentKind, AgentPin, Attempt, BootId, CancelJob, Command, Digest, Door, Effects, FencingToken, HandBack, Inventory,
+    JobId, Level, Micros, Namespace, NodeEpoch, NodeId, Origin, Payload, Principal, RegisterAgent, Report, ReportKind,
     Request, RetryRule, RunSpec, StreamEvent, StreamKind, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version,
 };
 use atlas_wire::limits::CONTROLLER_FRAME_BYTES_MAX;
@@ -260,8 +260,11 @@ fn words(said: ToWorker) -> String {
     match said {
         ToWorker::Welcome(welcome) => {
             let leases: Vec<_> = welcome.leases.iter().map(|lease| (lease.job.0, lease.token.0)).collect();
-            format!("welcome epoch {} ttl {:?} leases {leases:?}", welcome.epoch, welcome.session_ttl.as_duration())
+            let back = welcome.hand_back.map(|_| format!(", {}", hand_back(welcome.hand_back)));
+            let (epoch, ttl) = (welcome.epoch, welcome.session_ttl.as_duration());
+            format!("welcome epoch {epoch} ttl {ttl:?} leases {leases:?}{}", back.unwrap_or_default())
         }
+        ToWorker::HandBack(by) => hand_back(by),
         ToWorker::Grant(lease) => format!(
             "grant job {} token {} attempt {} of {} {} needs_start {}",
             lease.job.0, lease.token, lease.attempt, lease.agent, lease.version, lease.needs_start
@@ -271,5 +274,13 @@ fn words(said: ToWorker) -> String {
         ToWorker::ReportAck { number, result } => format!("report {number} {result:?}"),
         ToWorker::StreamAck { job, attempt, number } => format!("stream of {} attempt {attempt} to {number}", job.0),
         other => format!("{other:?}"),
+    }
+}
+
+fn hand_back(by: Option<HandBack>) -> String {
+    match by {
+        // Rounded up: some of it may have passed when a stream begins.
+        Some(by) => format!("hand back within {} s", by.within.0.div_ceil(1_000_000)),
+        None => "hand back nothing".to_owned(),
     }
 }

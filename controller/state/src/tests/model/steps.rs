@@ -26,7 +26,7 @@ pub(super) enum Step {
     LoseNode { node: u8, epoch: u64 },
     Register { node: u8, boot: u128, cores: u32, places: u32 },
     Cordon { node: u8, cordoned: bool },
-    Drain { node: u8 },
+    Drain { node: u8, deadline: Option<u64> },
     Remove { node: u8 },
     Warm { node: u8, idle: u32 },
     Cancel { job: usize, running: bool },
@@ -66,7 +66,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (node.clone(), 1..3_u128, 0..4_u32, 1..4_u32)
             .prop_map(|(node, boot, cores, places)| Step::Register { node, boot, cores, places }),
         1 => (node.clone(), any::<bool>()).prop_map(|(node, cordoned)| Step::Cordon { node, cordoned }),
-        1 => node.clone().prop_map(|node| Step::Drain { node }),
+        1 => (node.clone(), proptest::option::of(0..3_u64)).prop_map(|(node, deadline)| Step::Drain { node, deadline }),
         1 => node.clone().prop_map(|node| Step::Remove { node }),
         1 => (node, 0..3_u32).prop_map(|(node, idle)| Step::Warm { node, idle }),
         2 => (job.clone(), any::<bool>()).prop_map(|(job, running)| Step::Cancel { job, running }),
@@ -131,7 +131,10 @@ impl Step {
                 Command::RegisterNode(RegisterNode { node: name(node), boot_id: BootId(boot), inventory })
             }
             Self::Cordon { node, cordoned } => Command::Cordon(Cordon { node: name(node), cordoned }),
-            Self::Drain { node } => Command::DrainNode(DrainNode { node: name(node) }),
+            Self::Drain { node, deadline } => {
+                let deadline = deadline.map(atlas_types::Micros::from_secs);
+                Command::DrainNode(DrainNode { node: name(node), deadline })
+            }
             Self::Remove { node } => Command::RemoveNode(RemoveNode { node: name(node) }),
             Self::Warm { node, idle } => {
                 let digest = atlas_types::Digest([1; 32]);

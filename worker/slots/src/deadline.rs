@@ -1,0 +1,45 @@
+//! By when a node that is drained gives back what it runs, counted on this process's own clock.
+
+use std::time::Duration;
+
+use atlas_types::{ClusterTime, HandBack};
+
+/// The deadline that the leader told, if there is one.
+#[derive(Debug, Default)]
+pub(crate) struct Deadline(Option<Told>);
+
+#[derive(Debug)]
+struct Told {
+    until: ClusterTime,
+    at: Duration,
+    passed: bool,
+}
+
+impl Deadline {
+    /// Takes in what the leader tells at `now`.
+    ///
+    /// The same deadline again can only come sooner: the clock of the cluster stands still where this one goes on.
+    pub(crate) fn tell(&mut self, by: Option<HandBack>, now: Duration) {
+        let known = self.0.take();
+        self.0 = by.map(|HandBack { until, within }| {
+            let at = now.saturating_add(within.as_duration());
+            match known.filter(|known| known.until == until) {
+                Some(known) => Told { at: at.min(known.at), ..known },
+                None => Told { until, at, passed: false },
+            }
+        });
+    }
+
+    /// Whether it has passed at `now`.
+    pub(crate) fn has_passed(&mut self, now: Duration) -> bool {
+        self.0.as_mut().is_some_and(|told| {
+            told.passed |= now >= told.at;
+            told.passed
+        })
+    }
+
+    /// When it will have passed, unless it has.
+    pub(crate) fn next(&self) -> Option<Duration> {
+        self.0.as_ref().filter(|told| !told.passed).map(|told| told.at)
+    }
+}
