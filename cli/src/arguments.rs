@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::command::{
     agent, apply, cluster, completion, config, context, deploy, dev, dev_member, diff, docs, doctor, edit, event,
-    explain_error, generic, init, job, node, operator, run, test, top, wait,
+    explain_error, generic, init, job, logs, node, operator, run, test, top, wait,
 };
 use crate::context::TimeForm;
 use crate::exit;
@@ -60,8 +60,8 @@ pub(crate) enum Command {
     Test(test::Options),
     /// Runs an agent on one input and prints its output.
     Run(run::Options),
-    /// Prints what a job's agent logged; the same as job logs.
-    Logs(job::LogsOptions),
+    /// Prints what a job logged, or the latest jobs of an agent or on a node.
+    Logs(logs::Options),
     /// Says why a job waits; the same as job explain.
     Explain(job::ExplainOptions),
     /// Shows queue and nodes, again and again on a terminal.

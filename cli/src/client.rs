@@ -1,5 +1,7 @@
 //! The HTTP API as this program uses it: one method a kind of request, refusals as [`Failure`]s.
 
+mod events;
+
 use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use serde_json::Value;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::visible;
-use crate::sse::{Frame, Reader};
+use crate::sse::Frame;
 use crate::words;
 
 /// How long a controller may take to accept a connection.
@@ -23,10 +25,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Largest answer that is read into memory.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
-
-/// How often a stream that breaks is taken up again without anything new in between, a pause apart.
-const RESUMES_MAX: u32 = 20;
-const RESUME_PAUSE: Duration = Duration::from_millis(250);
 
 /// A client of one cluster, by one or more of its controllers.
 #[derive(Clone)]
@@ -152,38 +150,13 @@ impl Client {
         query: &[(&str, &str)],
         mut each: impl FnMut(Frame) -> Result<bool, Failure>,
     ) -> Result<(), Failure> {
-        let (mut last, mut resumes) = (String::new(), 0);
-        loop {
-            let mut request = self.request(Method::GET, path)?.query(query);
-            if !last.is_empty() {
-                request = request.header("Last-Event-ID", &last);
+        let mut events = self.open(path, query).await?;
+        while let Some(frame) = events.next().await? {
+            if !each(frame)? {
+                break;
             }
-            let accepted = request.header("Accept", "text/event-stream, application/problem+json");
-            let mut pieces = self.send(accepted).await?.bytes_stream();
-            let mut reader = Reader::default();
-            let broken = loop {
-                let piece = match pieces.next().await {
-                    Some(Ok(piece)) => piece,
-                    Some(Err(error)) => break error,
-                    None => return Ok(()),
-                };
-                for frame in reader.push(&piece)? {
-                    if !frame.id.is_empty() {
-                        frame.id.clone_into(&mut last);
-                        resumes = 0;
-                    }
-                    if !each(frame)? {
-                        return Ok(());
-                    }
-                }
-            };
-            resumes += 1;
-            // What a stream without ids has told already would be told twice.
-            if last.is_empty() || resumes > RESUMES_MAX {
-                return Err(self.unreachable(&broken));
-            }
-            self.env.clock.sleep(RESUME_PAUSE).await;
         }
+        Ok(())
     }
 
     /// Builds an address from path segments, so that an id with odd characters stays one segment.

@@ -18,6 +18,7 @@ pub(crate) mod explain_error;
 pub(crate) mod generic;
 pub(crate) mod init;
 pub(crate) mod job;
+pub(crate) mod logs;
 pub(crate) mod node;
 pub(crate) mod operator;
 pub(crate) mod run;
@@ -42,7 +43,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Test(options) => beside_a_trial(test::run(context, &options)),
         Command::ExplainError(options) => explain_error::run(context, &options),
         Command::Run(options) => block_on(run::run(context, &options)),
-        Command::Logs(options) => block_on(job::logs(context, &options)),
+        Command::Logs(options) => block_on(logs::run(context, &options)),
         Command::Explain(options) => block_on(job::explain(context, &options)),
         Command::Top(options) => block_on(top::run(context, &options)),
         Command::Doctor(options) => block_on(doctor::run(context, &options)),

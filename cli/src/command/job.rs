@@ -18,7 +18,7 @@ pub(crate) use cancel::cancel;
 pub(crate) use events::{Happening, line as event_line};
 pub(crate) use explain::{Options as ExplainOptions, run as explain};
 pub(crate) use list::{Options as ListOptions, run as list};
-pub(crate) use logs::{Options as LogsOptions, follow as follow_logs, line as log_line, run as logs};
+pub(crate) use logs::{Which as WhichLines, follow as follow_logs, line as log_line, of_job as logs, so_far as logs_so_far};
 pub(crate) use show::show;
 
 use crate::context::Context;

@@ -3,10 +3,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use atlas_cluster_tests::Agent;
 use expect_test::expect_file;
 
 use crate::first_minutes::HELLO;
 use crate::laptop::Laptop;
+
+/// Logs its input.
+const TALKS: &str = r#"sed -n 's/.*"text": *"\([^"]*\)".*/it says \1/p' >&2
+echo '{}'"#;
 
 #[test]
 fn events_of_a_type() {
@@ -19,6 +24,27 @@ fn events_of_a_type() {
     });
     session.run("atlasctl event tail --type finished");
     expect_file!["../transcripts/events.txt"].assert_eq(&session.page());
+}
+
+#[test]
+fn logs_of_an_agent_and_of_a_node() {
+    let laptop = Laptop::with(&[&HELLO, &Agent { name: "talks", version: "1.0.0", contract: "", script: TALKS }]);
+    let mut session = laptop.session("Logs of an agent and of a node");
+    session.run("atlasctl logs talks");
+    session.quiet("atlasctl run talks text=one");
+    session.quiet("atlasctl run hello name=Ada");
+    session.quiet("atlasctl run talks text=two");
+    session.run("atlasctl logs talks");
+    session.run("atlasctl logs agent/talks --jobs 1");
+    session.run("atlasctl logs laptop");
+    session.run("atlasctl logs node/laptop --since 1h --level error");
+    session.run("atlasctl logs talks -o 'template={text}'");
+    session.run("atlasctl logs talks -o jsonpath='$[*].text'");
+    session.run("atlasctl logs nobody");
+    session.run("atlasctl logs controller/c1");
+    session.quiet("(sleep 2; atlasctl run talks text=three) > three.txt 2>&1 &");
+    session.run("atlasctl logs talks --follow & sleep 6; kill -INT $!; wait $!");
+    expect_file!["../transcripts/logs.txt"].assert_eq(&session.page());
 }
 
 /// Runs one job after the other while `look` looks, so that something happens at any moment.

@@ -30,6 +30,7 @@ fn every_verb_says_that_nothing_answers() {
         "run x --follow --wait",
         "logs x",
         "logs x -f",
+        "logs node/x",
         "explain x",
         "top",
         "doctor",

@@ -1,4 +1,4 @@
-//! `atlasctl job logs`, and `atlasctl logs`.
+//! `atlasctl job logs`.
 
 use serde_json::Value;
 
@@ -22,6 +22,14 @@ pub(crate) struct Options {
     /// Goes on until the job has ended.
     #[arg(short, long)]
     follow: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Which lines.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct Which {
     /// Only lines of this level and above it.
     #[arg(long, value_parser = LEVELS)]
     level: Option<String>,
@@ -30,8 +38,9 @@ pub(crate) struct Options {
     since: Option<std::time::Duration>,
 }
 
-impl Options {
-    fn admits(&self, line: &LogLine, now: f64) -> bool {
+impl Which {
+    /// Whether a line is among them.
+    pub(crate) fn admits(&self, line: &LogLine, now: f64) -> bool {
         let rank = |level: &str| {
             let level = if level.starts_with("warn") { "warning" } else { level };
             LEVELS.iter().position(|known| known.eq_ignore_ascii_case(level))
@@ -46,31 +55,40 @@ impl Options {
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    of_job(context, &options.id, options.follow, &options.which).await
+}
+
+/// Prints what one job's agent logged.
+pub(crate) async fn of_job(context: &Context, id: &str, goes_on: bool, which: &Which) -> Result<Exit, Failure> {
     let client = context.client()?;
     let now = context.look.now;
-    if options.follow {
-        let each = |said: &LogLine, value: Value| match options.admits(said, now) {
+    if goes_on {
+        let each = |said: &LogLine, value: Value| match which.admits(said, now) {
             true => context.show(&Shown { value, text: line(said), names: Vec::new() }),
             false => Ok(()),
         };
-        follow(&client, &options.id, each).await?;
+        follow(&client, id, each).await?;
         return Ok(Exit::Done);
     }
-    let value = client.get(&["api", "jobs", options.id.as_str(), "logs"], &[]).await?;
-    let Value::Array(values) = value else { return Err(Failure::answer("log lines are a list")) };
     let (mut kept, mut text) = (Vec::new(), String::new());
-    for value in values {
-        let said: LogLine = api::read(&value)?;
-        if options.admits(&said, now) {
+    for (said, value) in so_far(&client, id).await? {
+        if which.admits(&said, now) {
             text += &line(&said);
             kept.push(value);
         }
     }
     if kept.is_empty() {
-        context.note(&format!("{} logged nothing", options.id));
+        context.note(&format!("{id} logged nothing"));
     }
     context.show(&Shown { value: Value::Array(kept), text, names: Vec::new() })?;
     Ok(Exit::Done)
+}
+
+/// The lines of a job so far.
+pub(crate) async fn so_far(client: &Client, id: &str) -> Result<Vec<(LogLine, Value)>, Failure> {
+    let value = client.get(&["api", "jobs", id, "logs"], &[]).await?;
+    let Value::Array(values) = value else { return Err(Failure::answer("log lines are a list")) };
+    values.into_iter().map(|value| Ok((api::read(&value)?, value))).collect()
 }
 
 /// Gives each line to `each` as it comes, until the job has ended.

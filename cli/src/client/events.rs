@@ -1,0 +1,82 @@
+//! Streams of events: opened, read frame by frame, and taken up again when they break.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use futures::stream::{BoxStream, StreamExt, TryStreamExt};
+use reqwest::Method;
+
+use super::Client;
+use crate::failure::Failure;
+use crate::sse::{Frame, Reader};
+
+/// How often a stream that breaks is taken up again without anything new in between, a pause apart.
+const RESUMES_MAX: u32 = 20;
+const RESUME_PAUSE: Duration = Duration::from_millis(250);
+
+type Pieces = BoxStream<'static, Result<Vec<u8>, reqwest::Error>>;
+
+/// An open stream of events.
+pub(crate) struct Events<'a> {
+    client: &'a Client,
+    path: &'a [&'a str],
+    query: &'a [(&'a str, &'a str)],
+    pieces: Pieces,
+    reader: Reader,
+    frames: VecDeque<Frame>,
+    /// The id of the last event that was handed out.
+    last: String,
+    resumes: u32,
+    broken: bool,
+}
+
+impl Client {
+    /// Opens a stream of events: what happens once this has returned is told.
+    pub(crate) async fn open<'a>(
+        &'a self,
+        path: &'a [&'a str],
+        query: &'a [(&'a str, &'a str)],
+    ) -> Result<Events<'a>, Failure> {
+        let pieces = self.pieces(path, query, "").await?;
+        let (reader, frames, last) = (Reader::default(), VecDeque::new(), String::new());
+        Ok(Events { client: self, path, query, pieces, reader, frames, last, resumes: 0, broken: false })
+    }
+
+    async fn pieces(&self, path: &[&str], query: &[(&str, &str)], last: &str) -> Result<Pieces, Failure> {
+        let mut request = self.request(Method::GET, path)?.query(query);
+        if !last.is_empty() {
+            request = request.header("Last-Event-ID", last);
+        }
+        let accepted = request.header("Accept", "text/event-stream, application/problem+json");
+        Ok(self.send(accepted).await?.bytes_stream().map_ok(|piece| piece.to_vec()).boxed())
+    }
+}
+
+impl Events<'_> {
+    /// The next event; none at the end of the stream. Nothing is lost if it is not awaited to its end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Frame>, Failure> {
+        loop {
+            if let Some(frame) = self.frames.pop_front() {
+                if !frame.id.is_empty() {
+                    frame.id.clone_into(&mut self.last);
+                    self.resumes = 0;
+                }
+                return Ok(Some(frame));
+            }
+            if self.broken {
+                self.client.env.clock.sleep(RESUME_PAUSE).await;
+                self.pieces = self.client.pieces(self.path, self.query, &self.last).await?;
+                (self.reader, self.broken) = (Reader::default(), false);
+            }
+            match self.pieces.next().await {
+                Some(Ok(piece)) => self.frames.extend(self.reader.push(&piece)?),
+                // What a stream without ids has told already would be told twice.
+                Some(Err(error)) if self.last.is_empty() || self.resumes >= RESUMES_MAX => {
+                    return Err(self.client.unreachable(&error));
+                }
+                Some(Err(_)) => (self.resumes, self.broken) = (self.resumes + 1, true),
+                None => return Ok(None),
+            }
+        }
+    }
+}

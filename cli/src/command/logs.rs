@@ -1,0 +1,236 @@
+//! `atlasctl logs`: what was logged by one job, by the recent jobs of an agent, or by those that ran on a node.
+
+use std::collections::BTreeSet;
+
+use futures::stream::{FuturesUnordered, StreamExt};
+use serde_json::Value;
+
+use crate::api::{self, Job, JobEvent, LogLine};
+use crate::client::Client;
+use crate::command::generic::{Kind, Target, one};
+use crate::command::job;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Shown;
+
+/// Jobs whose lines are followed at once.
+const FOLLOWED_MAX: usize = 64;
+/// Jobs among which those of a node are looked for.
+const LOOKED_AT: &str = "1000";
+/// How much of its id tells a job from others of these: `job-` and eight digits.
+const SHORT_ID: usize = 12;
+
+/// Whose lines, and which of them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The id of a job or the name of an agent or a node; KIND/NAME says which.
+    #[arg(value_name = "JOB|AGENT|NODE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    of: String,
+    /// Goes on until the job has ended; with the jobs to come of an agent or a node, until Ctrl-C.
+    #[arg(short, long)]
+    follow: bool,
+    /// How many jobs of an agent or a node at most, the latest ones.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=200))]
+    jobs: u32,
+    #[command(flatten)]
+    which: job::WhichLines,
+}
+
+/// Whose lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Source {
+    Job(String),
+    /// Of jobs of this agent.
+    Agent(String),
+    /// Of jobs whose latest attempt ran there.
+    Node(String),
+}
+
+impl Source {
+    /// What a text says by itself.
+    fn parse(text: &str) -> Result<Option<Self>, Failure> {
+        if !text.contains('/') {
+            return Ok(text.starts_with("job-").then(|| Self::Job(text.to_owned())));
+        }
+        let target: Target = text.parse().map_err(|error| Failure::usage(format!("\"{text}\" is not {error}")))?;
+        let nameless = |_| Failure::usage("no name is given").with_next("write: atlasctl logs KIND/NAME");
+        let name = one(&target, None, "logs").map_err(nameless)?.to_owned();
+        match target.kind {
+            Kind::Job => Ok(Some(Self::Job(name))),
+            Kind::Agent => Ok(Some(Self::Agent(name))),
+            Kind::Node => Ok(Some(Self::Node(name))),
+            Kind::Controller => Err(Failure::usage("a controller logs where it was started")),
+        }
+    }
+
+    /// An agent of this name, else a node, else a job whose id begins so.
+    async fn find(client: &Client, text: &str) -> Result<Self, Failure> {
+        if let Some(source) = Self::parse(text)? {
+            return Ok(source);
+        }
+        let agents = client.get(&["api", "agents"], &[("all", "true"), ("name", text)]).await?;
+        if agents.as_array().is_some_and(|agents| agents.iter().any(|agent| agent["name"] == text)) {
+            return Ok(Self::Agent(text.to_owned()));
+        }
+        match client.get(&["api", "nodes", text], &[]).await {
+            Ok(_) => Ok(Self::Node(text.to_owned())),
+            Err(failure) if failure.exit == Exit::NotFound => Ok(Self::Job(text.to_owned())),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn has(&self, job: &Job) -> bool {
+        match self {
+            Self::Job(id) => job.id == *id,
+            Self::Agent(name) => job.agent_name == *name,
+            Self::Node(name) => job.node == *name,
+        }
+    }
+
+    /// The latest jobs of it, the oldest of these first.
+    async fn jobs(&self, client: &Client, most: u32) -> Result<Vec<Job>, Failure> {
+        let limit = most.to_string();
+        let query = match self {
+            Self::Agent(name) => vec![("view", "full"), ("agent", name.as_str()), ("limit", limit.as_str())],
+            Self::Job(_) | Self::Node(_) => vec![("view", "full"), ("limit", LOOKED_AT)],
+        };
+        let mut jobs: Vec<Job> = api::read(&client.get(&["api", "jobs"], &query).await?)?;
+        jobs.retain(|job| self.has(job));
+        jobs.truncate(most as usize);
+        jobs.reverse();
+        Ok(jobs)
+    }
+}
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let client = context.client()?;
+    match Source::find(&client, &options.of).await? {
+        Source::Job(id) => job::logs(context, &id, options.follow, &options.which).await,
+        source if options.follow => follow(context, &client, &source, options).await,
+        source => so_far(context, &client, &source, options).await,
+    }
+}
+
+/// Prints what the latest jobs logged so far.
+async fn so_far(context: &Context, client: &Client, source: &Source, options: &Options) -> Result<Exit, Failure> {
+    let (mut kept, mut text) = (Vec::new(), String::new());
+    for job in source.jobs(client, options.jobs).await? {
+        for (said, value) in lines(client, &job.id).await? {
+            if let Some(shown) = shown(context, options, &job.id, &said, value) {
+                text += &shown.text;
+                kept.push(shown.value);
+            }
+        }
+    }
+    if kept.is_empty() {
+        context.note(&format!("no job of {} logged anything", options.of));
+    }
+    context.show(&Shown { value: Value::Array(kept), text, names: Vec::new() })?;
+    Ok(Exit::Done)
+}
+
+/// The same, and then what they and those to come log, until Ctrl-C.
+async fn follow(context: &Context, client: &Client, source: &Source, options: &Options) -> Result<Exit, Failure> {
+    let tell = |id: &str, said: &LogLine, value: Value| match shown(context, options, id, said, value) {
+        Some(shown) => context.show(&shown),
+        None => Ok(()),
+    };
+    // First: no job can begin between the list and the stream.
+    let mut events = client.open(&["api", "events"], &[("view", "full")]).await?;
+    let mut known = BTreeSet::new();
+    let mut following = FuturesUnordered::new();
+    for job in source.jobs(client, options.jobs).await? {
+        known.insert(job.id.clone());
+        if job.is_terminal() {
+            for (said, value) in lines(client, &job.id).await? {
+                tell(&job.id, &said, value)?;
+            }
+        } else {
+            following.push(to_its_end(client, job.id, &tell));
+        }
+    }
+    let stop = tokio::signal::ctrl_c();
+    tokio::pin!(stop);
+    loop {
+        let frame = tokio::select! {
+            Some(ended) = following.next() => {
+                ended?;
+                continue;
+            }
+            frame = events.next() => frame?,
+            _ = &mut stop => None,
+        };
+        let Some(frame) = frame else { return Ok(Exit::Done) };
+        let value: Value = serde_json::from_str(&frame.data).map_err(Failure::answer)?;
+        let JobEvent { job, .. } = api::read(&value)?;
+        if !source.has(&job) || job.status == "pending" {
+            continue;
+        }
+        if following.len() >= FOLLOWED_MAX {
+            if job.is_terminal() && !known.remove(&job.id) {
+                context.note(&format!("too many jobs at once: left out {}", job.id));
+            }
+            continue;
+        }
+        // After its end nothing more happens to a job.
+        let new = if job.is_terminal() { !known.remove(&job.id) } else { known.insert(job.id.clone()) };
+        if new {
+            following.push(to_its_end(client, job.id, &tell));
+        }
+    }
+}
+
+/// Tells the lines of a job until it has ended, or is gone.
+async fn to_its_end(
+    client: &Client,
+    id: String,
+    tell: &impl Fn(&str, &LogLine, Value) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    match job::follow_logs(client, &id, |said, value| tell(&id, said, value)).await {
+        Err(failure) if failure.exit == Exit::NotFound => Ok(()),
+        followed => followed,
+    }
+}
+
+/// The lines of a job so far; none if it is gone.
+async fn lines(client: &Client, id: &str) -> Result<Vec<(LogLine, Value)>, Failure> {
+    match job::logs_so_far(client, id).await {
+        Err(failure) if failure.exit == Exit::NotFound => Ok(Vec::new()),
+        lines => lines,
+    }
+}
+
+/// A line with its job, if it is wanted.
+fn shown(context: &Context, options: &Options, id: &str, said: &LogLine, mut value: Value) -> Option<Shown> {
+    if !options.which.admits(said, context.look.now) {
+        return None;
+    }
+    value["job"] = id.into();
+    let text = format!("{}  {}", id.get(..SHORT_ID).unwrap_or(id), job::log_line(said));
+    Some(Shown { value, text, names: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_may_say_whose_lines_are_wanted() {
+        let parse = |text| Source::parse(text).map_err(|failure| failure.message);
+        assert_eq!(parse("job-4f3a"), Ok(Some(Source::Job("job-4f3a".to_owned()))));
+        assert_eq!(parse("agent/job-maker"), Ok(Some(Source::Agent("job-maker".to_owned()))));
+        assert_eq!(parse("node/w1"), Ok(Some(Source::Node("w1".to_owned()))));
+        assert_eq!(parse("hello"), Ok(None));
+        for wrong in ["pod/x", "node/", "controller/c1"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn jobs_are_those_of_the_agent_or_of_the_node() {
+        let job = Job { agent_name: "hello".to_owned(), node: "w1".to_owned(), ..Job::default() };
+        assert!(Source::Agent("hello".to_owned()).has(&job) && Source::Node("w1".to_owned()).has(&job));
+        assert!(!Source::Agent("hell".to_owned()).has(&job) && !Source::Node("w2".to_owned()).has(&job));
+    }
+}
