@@ -23,6 +23,7 @@ mod source;
 mod sse;
 mod stillness;
 mod trial;
+mod watch;
 mod words;
 
 use std::process::ExitCode;

@@ -8,7 +8,7 @@ mod search;
 mod show;
 
 pub(crate) use change::retire;
-pub(crate) use list::{Options as ListOptions, list};
+pub(crate) use list::{Options as ListOptions, list, watch};
 pub(crate) use show::show;
 
 use crate::context::Context;

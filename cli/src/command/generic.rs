@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::ListOptions;
+use crate::watch::Watching;
 
 /// A kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +64,8 @@ pub(crate) struct GetOptions {
     name: Option<String>,
     #[command(flatten)]
     list: ListOptions,
+    #[command(flatten)]
+    watching: Watching,
 }
 
 /// What to describe.
@@ -89,15 +92,40 @@ pub(crate) struct DeleteOptions {
 }
 
 pub(crate) async fn get(context: &Context, options: &GetOptions) -> Result<Exit, Failure> {
-    if let Some(name) = options.target.name.as_ref().or(options.name.as_ref()) {
-        return show(context, options.target.kind, name).await;
+    let (kind, watching) = (options.target.kind, options.watching);
+    if watching.watch && kind == Kind::Controller {
+        let failure = Failure::usage("the figures of controllers change all the time");
+        return Err(failure.with_next("wait for one: atlasctl wait controller NAME --for leading"));
     }
-    let list = options.list.clone();
-    match options.target.kind {
-        Kind::Job => job::list(context, &job::ListOptions { list, ..job::ListOptions::default() }).await,
-        Kind::Agent => agent::list(context, &agent::ListOptions { list, ..agent::ListOptions::default() }).await,
-        Kind::Node => node::list(context, &node::ListOptions { list }).await,
+    match options.target.name.as_ref().or(options.name.as_ref()) {
+        Some(name) if watching.watch => watch(context, kind, name, &options.list).await,
+        Some(name) => show(context, kind, name).await,
+        None => list(context, kind, options.list.clone(), watching).await,
+    }
+}
+
+async fn list(context: &Context, kind: Kind, list: ListOptions, watching: Watching) -> Result<Exit, Failure> {
+    match kind {
+        Kind::Job => {
+            let which = job::ListOptions { list, ..job::ListOptions::default() };
+            job::list(context, &job::Listing { which, watching }).await
+        }
+        Kind::Agent => agent::list(context, &agent::ListOptions { all: false, list, watching }).await,
+        Kind::Node => node::list(context, &node::ListOptions { list, watching }).await,
         Kind::Controller => cluster::members(context, &list).await,
+    }
+}
+
+async fn watch(context: &Context, kind: Kind, name: &str, list: &ListOptions) -> Result<Exit, Failure> {
+    match kind {
+        Kind::Job => job::watch_in_list(context, name, list).await,
+        Kind::Agent => {
+            let (name, requirement) = named(name);
+            agent::watch(context, name, requirement, list).await
+        }
+        Kind::Node => node::watch(context, name, list).await,
+        // Refused before.
+        Kind::Controller => cluster::member(context, name).await,
     }
 }
 

@@ -17,8 +17,10 @@ mod watch;
 pub(crate) use cancel::cancel;
 pub(crate) use events::{Happening, line as event_line};
 pub(crate) use explain::{Options as ExplainOptions, run as explain};
-pub(crate) use list::{Options as ListOptions, run as list};
-pub(crate) use logs::{Which as WhichLines, follow as follow_logs, line as log_line, of_job as logs, so_far as logs_so_far};
+pub(crate) use list::{Listing, Options as ListOptions, run as list, watch as watch_in_list};
+pub(crate) use logs::{
+    Which as WhichLines, follow as follow_logs, line as log_line, of_job as logs, so_far as logs_so_far,
+};
 pub(crate) use show::show;
 
 use crate::context::Context;
@@ -29,7 +31,7 @@ use crate::failure::Failure;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
     /// Lists jobs, newest first.
-    List(list::Options),
+    List(Listing),
     /// Shows one job: where, when, what came out, and why it waits.
     Show(show::Options),
     /// Follows a job until it has ended: what happens to it and what its agent says.

@@ -6,7 +6,7 @@ mod list;
 mod show;
 
 pub(crate) use change::remove;
-pub(crate) use list::{Options as ListOptions, describe, gpus as gpu_words, list, state};
+pub(crate) use list::{Options as ListOptions, describe, gpus as gpu_words, list, state, watch};
 pub(crate) use show::show;
 
 use crate::context::Context;

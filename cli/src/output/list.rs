@@ -36,17 +36,25 @@ impl ListOptions {
         if self.filter.is_some() || self.sort.is_some() { 1000 } else { self.limit.unwrap_or(default) }
     }
 
+    /// Whether the filter admits an object.
+    pub(crate) fn admits(&self, item: &Value) -> Result<bool, Failure> {
+        self.filter.as_ref().map_or(Ok(true), |filter| filter.admits(item))
+    }
+
+    /// The same for rows under a list that is printed already.
+    #[must_use]
+    pub(crate) fn under_a_head(&self) -> Self {
+        Self { columns: self.columns.clone(), no_headers: true, ..Self::default() }
+    }
+
     /// The objects that the filter admits, as many as are wanted.
     pub(crate) fn kept(&self, value: Value) -> Result<Vec<Value>, Failure> {
-        let Value::Array(mut items) = value else { return Err(Failure::answer("a list is expected")) };
-        if let Some(filter) = &self.filter {
-            let mut kept = Vec::new();
-            for item in items {
-                if filter.admits(&item)? {
-                    kept.push(item);
-                }
+        let Value::Array(all) = value else { return Err(Failure::answer("a list is expected")) };
+        let mut items = Vec::new();
+        for item in all {
+            if self.admits(&item)? {
+                items.push(item);
             }
-            items = kept;
         }
         if let (Some(limit), None) = (self.limit, &self.sort) {
             items.truncate(limit as usize);
@@ -96,6 +104,18 @@ impl<T: DeserializeOwned> List<'_, T> {
         form: &Form,
         look: &Look,
     ) -> Result<(String, usize), Failure> {
+        self.render_under(&mut Vec::new(), value, options, form, look)
+    }
+
+    /// The same under a table with columns of these widths.
+    pub(crate) fn render_under(
+        &self,
+        widths: &mut Vec<usize>,
+        value: Value,
+        options: &ListOptions,
+        form: &Form,
+        look: &Look,
+    ) -> Result<(String, usize), Failure> {
         let mut items = options.kept(value)?;
         if let Some(order) = &options.sort {
             self.sort(&mut items, order)?;
@@ -105,7 +125,7 @@ impl<T: DeserializeOwned> List<'_, T> {
         }
         let count = items.len();
         let text = match form {
-            Form::Table | Form::Wide => self.table(&items, options, *form == Form::Wide, look)?,
+            Form::Table | Form::Wide => self.table(&items, options, *form == Form::Wide, look)?.text_under(widths),
             Form::Csv => self.csv(&items, options)?,
             form => {
                 let names = if *form == Form::Name { self.names(&items)? } else { Vec::new() };
@@ -119,9 +139,10 @@ impl<T: DeserializeOwned> List<'_, T> {
         items.iter().map(|item| api::read::<T>(item).map(|object| (self.name)(&object))).collect()
     }
 
-    fn table(&self, items: &[Value], options: &ListOptions, wide: bool, look: &Look) -> Result<String, Failure> {
+    /// Empty if there is nothing to list.
+    fn table(&self, items: &[Value], options: &ListOptions, wide: bool, look: &Look) -> Result<Table, Failure> {
         if items.is_empty() {
-            return Ok(String::new());
+            return Ok(Table::bare());
         }
         let picks = self.picks(options, |column| wide || !column.wide)?;
         let mut table = if options.no_headers { Table::bare() } else { Table::new(&heads(&picks)) };
@@ -132,7 +153,7 @@ impl<T: DeserializeOwned> List<'_, T> {
                 Pick::Member(_, path) => joined(path, item),
             }));
         }
-        Ok(table.text())
+        Ok(table)
     }
 
     /// Data, not words: members as the API has them.

@@ -23,13 +23,19 @@ impl Table {
 
     /// The table as text; the last column is not padded.
     pub(crate) fn text(&self) -> String {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column: usize| {
-            self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
+        self.text_under(&mut Vec::new())
+    }
+
+    /// The same under what was printed with these widths, which grow to those that it needs.
+    pub(crate) fn text_under(&self, widths: &mut Vec<usize>) -> String {
+        for row in &self.rows {
+            widths.resize(widths.len().max(row.len()), 0);
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
         let line = |row: &Vec<String>| {
-            let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+            let cells = row.iter().zip(&*widths).map(|(cell, &width)| format!("{cell:width$}"));
             cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
         };
         self.rows.iter().map(line).collect()
@@ -53,5 +59,23 @@ mod tests {
             x      -
         "#]]
         .assert_eq(&table.text());
+    }
+
+    #[test]
+    fn rows_that_come_later_stand_under_the_first_ones() {
+        let mut widths = Vec::new();
+        let text = |cells: [&str; 2], widths: &mut Vec<usize>| {
+            let mut table = Table::bare();
+            table.row(cells.map(str::to_owned));
+            table.text_under(widths)
+        };
+        let all = [["name", "n"], ["x", "1"], ["longer", "2"], ["x", "3"]].map(|cells| text(cells, &mut widths));
+        expect![[r#"
+            name  n
+            x     1
+            longer  2
+            x       3
+        "#]]
+        .assert_eq(&all.concat());
     }
 }

@@ -47,6 +47,33 @@ fn logs_of_an_agent_and_of_a_node() {
     expect_file!["../transcripts/logs.txt"].assert_eq(&session.page());
 }
 
+#[test]
+fn lists_that_go_on() {
+    let waits = Agent { name: "waits", version: "1.0.0", contract: "", script: "sleep 2; echo '{}'" };
+    let laptop = Laptop::with(&[&HELLO, &waits]);
+    let mut session = laptop.session("Lists that go on");
+    let id = session.quiet("atlasctl run waits --detach");
+    session.quiet(&format!("atlasctl wait job {} --for running", id.trim()));
+    session.run(&format!("atlasctl get job {} --watch --columns agent,status", id.trim()));
+    session.run(&format!("atlasctl get job {} -w -o jsonl | cut -c 1-11", id.trim()));
+    while_jobs_run(&laptop, || {
+        session.run("atlasctl job list --agent hello --limit 1 -w --columns agent | head -n 5");
+        session.run(
+            "atlasctl job list --filter 'status == \"completed\"' --limit 1 -w -o jsonpath='$[*].status' | head -n 3",
+        );
+    });
+    session.quiet("(sleep 2; atlasctl node cordon laptop; sleep 2; atlasctl node uncordon laptop) > cordon.txt 2>&1 &");
+    session.run("atlasctl node list --watch --columns node,state & sleep 8; kill -INT $!; wait $!");
+    session.quiet("(sleep 2; atlasctl agent deprecate hello 0.1.0) > deprecate.txt 2>&1 &");
+    session.run(
+        "atlasctl agent list -w --filter 'name == \"hello\"' --columns agent,version & sleep 6; kill -INT $!; wait $!",
+    );
+    session.run("atlasctl node list --watch -o json");
+    session.run("atlasctl get controller -w");
+    session.run("atlasctl get node/nowhere -w");
+    expect_file!["../transcripts/lists-that-go-on.txt"].assert_eq(&session.page());
+}
+
 /// Runs one job after the other while `look` looks, so that something happens at any moment.
 fn while_jobs_run(laptop: &Laptop, look: impl FnOnce()) {
     struct Over<'a>(&'a AtomicBool);

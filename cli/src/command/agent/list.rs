@@ -1,10 +1,13 @@
 //! `atlasctl agent list` and `atlasctl agent versions`.
 
+use serde_json::Value;
+
 use crate::api::Agent;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{self, Column, List, column, wide};
+use crate::watch::{Watching, poll};
 use crate::words;
 
 /// Which agents.
@@ -15,6 +18,8 @@ pub(crate) struct Options {
     pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) list: output::ListOptions,
+    #[command(flatten)]
+    pub(crate) watching: Watching,
 }
 
 /// Which agent.
@@ -38,6 +43,8 @@ const COLUMNS: [Column<Agent>; 8] = [
     wide("LABELS", "labels", |agent, _| words::labels(&agent.labels)),
 ];
 
+const LIST: List<'static, Agent> = List { columns: &COLUMNS, name: |agent| format!("agent/{}", agent.name) };
+
 const VERSIONS: [Column<Agent>; 5] = [
     column("AGENT", "name", |agent, _| agent.name.clone()),
     column("VERSION", "version", version),
@@ -55,22 +62,49 @@ fn version(agent: &Agent, _: &crate::context::Look) -> String {
 }
 
 pub(crate) async fn list(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let client = context.client()?;
     let all = if options.all { "true" } else { "false" };
-    let value = context.client()?.get(&["api", "agents"], &[("all", all), ("view", "full")]).await?;
-    if shown(context, value, &options.list)? == 0 {
+    let fetch = async || client.get(&["api", "agents"], &[("all", all), ("view", "full")]).await;
+    if options.watching.watch {
+        // Of each agent there is one version in the list, another one now and then, or there are all.
+        let key = if options.all { version_key } else { key };
+        return poll(context, &LIST, &options.list, key, fetch).await;
+    }
+    if shown(context, fetch().await?, &options.list)? == 0 {
         context.note("no agents");
         context.next("next: atlasctl init hello");
     }
     Ok(Exit::Done)
 }
 
-/// Prints a list of agents; returns how many there are.
-pub(super) fn shown(
+/// Lists one agent, and again whenever it has changed.
+pub(crate) async fn watch(
     context: &Context,
-    value: serde_json::Value,
+    name: &str,
+    requirement: Option<&str>,
     options: &output::ListOptions,
-) -> Result<usize, Failure> {
-    context.list(value, options, &List { columns: &COLUMNS, name: |agent: &Agent| format!("agent/{}", agent.name) })
+) -> Result<Exit, Failure> {
+    let client = context.client()?;
+    let query: Vec<(&str, &str)> = requirement.iter().map(|text| ("version", *text)).collect();
+    client.get(&["api", "agents", name], &query).await?;
+    let fetch = async || match client.get(&["api", "agents", name], &query).await {
+        Err(failure) if failure.exit == Exit::NotFound => Ok(Value::Array(Vec::new())),
+        agent => Ok(Value::Array(vec![agent?])),
+    };
+    poll(context, &LIST, options, key, fetch).await
+}
+
+fn key(agent: &Value) -> String {
+    format!("agent/{}", agent["name"].as_str().unwrap_or_default())
+}
+
+fn version_key(agent: &Value) -> String {
+    format!("{}@{}", key(agent), agent["version"].as_str().unwrap_or_default())
+}
+
+/// Prints a list of agents; returns how many there are.
+pub(super) fn shown(context: &Context, value: Value, options: &output::ListOptions) -> Result<usize, Failure> {
+    context.list(value, options, &LIST)
 }
 
 pub(super) async fn versions(context: &Context, options: &VersionsOptions) -> Result<Exit, Failure> {

@@ -1,13 +1,16 @@
 //! `atlasctl job list`.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
-use crate::api::Job;
+use crate::api::{self, Job};
 use crate::client::Client;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Column, List, ListOptions, column, wide};
+use crate::watch::{Watch, Watching};
 use crate::words;
 
 /// How many jobs are listed when nobody says.
@@ -33,6 +36,29 @@ pub(crate) struct Options {
     pub(crate) list: ListOptions,
 }
 
+impl Options {
+    /// Whether a job is one of these, whatever the server left out.
+    fn admits(&self, value: &Value, job: &Job, now: f64) -> Result<bool, Failure> {
+        let admitted = self.status.as_ref().is_none_or(|status| job.status == *status)
+            && self.agent.as_ref().is_none_or(|agent| job.agent_name == *agent)
+            && self.since.is_none_or(|since| job.created_at >= now - since.as_secs_f64())
+            && self.labels.iter().all(|(key, wanted)| job.labels.get(key) == Some(wanted));
+        Ok(admitted && self.list.admits(value)?)
+    }
+}
+
+/// Which jobs, and whether their list goes on.
+#[derive(Debug, Default, clap::Args)]
+#[group(skip)]
+pub(crate) struct Listing {
+    #[command(flatten)]
+    pub(crate) which: Options,
+    #[command(flatten)]
+    pub(crate) watching: Watching,
+}
+
+const LIST: List<'static, Job> = List { columns: &COLUMNS, name: |job| format!("job/{}", job.id) };
+
 const COLUMNS: [Column<Job>; 11] = [
     column("JOB", "id", |job, _| job.id.clone()),
     column("AGENT", "agent_name", |job, _| job.agent()),
@@ -51,14 +77,101 @@ const COLUMNS: [Column<Job>; 11] = [
     wide("ERROR", "error", |job, _| words::short(&job.error, 40)),
 ];
 
-pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let value = fetch(&context.client()?, options, context.look.now).await?;
-    let list = List { columns: &COLUMNS, name: |job| format!("job/{}", job.id) };
-    if context.list(value, &options.list, &list)? == 0 {
+pub(crate) async fn run(context: &Context, options: &Listing) -> Result<Exit, Failure> {
+    let (client, now, Listing { which, watching }) = (context.client()?, context.look.now, options);
+    if watching.watch {
+        let first = fetch(&client, which, now);
+        let admits = |value: &Value, job: &Job| which.admits(value, job, now);
+        return goes_on(context, &client, &which.list, first, admits, false).await;
+    }
+    if context.list(fetch(&client, which, now).await?, &which.list, &LIST)? == 0 {
         context.note("no jobs");
         context.next("next: atlasctl run AGENT key=value");
     }
     Ok(Exit::Done)
+}
+
+/// Lists one job, and again whenever it has changed, until it has ended.
+pub(crate) async fn watch(context: &Context, id: &str, options: &ListOptions) -> Result<Exit, Failure> {
+    let client = context.client()?;
+    // The whole id first: what begins like it may be submitted meanwhile.
+    let Job { id, .. } = api::read(&client.get(&["api", "jobs", id], &[("view", "full")]).await?)?;
+    let first = async { Ok(Value::Array(vec![client.get(&["api", "jobs", &id], &[("view", "full")]).await?])) };
+    goes_on(context, &client, options, first, |_, job| Ok(job.id == id), true).await
+}
+
+/// Prints the jobs that `first` finds, and then each that `admits` whenever something happens to it.
+async fn goes_on(
+    context: &Context,
+    client: &Client,
+    options: &ListOptions,
+    first: impl Future<Output = Result<Value, Failure>>,
+    admits: impl Fn(&Value, &Job) -> Result<bool, Failure>,
+    until_ended: bool,
+) -> Result<Exit, Failure> {
+    let mut watch = Watch::new(context, &LIST, options)?;
+    // Before the list: nothing can happen between the two.
+    let mut events = client.open(&["api", "events"], &[("view", "full")]).await?;
+    let Value::Array(values) = first.await? else { return Err(Failure::answer("a list is expected")) };
+    let mut known = Known::default();
+    for value in &values {
+        let job: Job = api::read(value)?;
+        known.lists(&job, admits(value, &job)?);
+    }
+    watch.print(values)?;
+    let stop = tokio::signal::ctrl_c();
+    tokio::pin!(stop);
+    while !(until_ended && known.open.is_empty()) {
+        let frame = tokio::select! {
+            frame = events.next() => frame?,
+            _ = &mut stop => None,
+        };
+        let Some(frame) = frame else { break };
+        let mut event: Value = serde_json::from_str(&frame.data).map_err(Failure::answer)?;
+        let value = event["job"].take();
+        let job: Job = api::read(&value)?;
+        let admitted = admits(&value, &job)?;
+        if known.takes(&job, admitted) {
+            watch.print(vec![value])?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The jobs of a list that goes on.
+#[derive(Default)]
+struct Known {
+    /// Shown, and not ended.
+    open: BTreeSet<String>,
+    /// Listed as they ended: what the stream says of them was before.
+    ended: BTreeSet<String>,
+}
+
+impl Known {
+    /// Takes in a job of the list.
+    fn lists(&mut self, job: &Job, admitted: bool) {
+        if job.is_terminal() {
+            self.ended.insert(job.id.clone());
+        } else if admitted {
+            self.open.insert(job.id.clone());
+        }
+    }
+
+    /// Takes in a job to which something happened; whether it is to be shown. One that is not admitted any more is shown for the last
+    /// time.
+    fn takes(&mut self, job: &Job, admitted: bool) -> bool {
+        if self.ended.contains(&job.id) {
+            if job.is_terminal() {
+                self.ended.remove(&job.id);
+            }
+            return false;
+        }
+        let was = self.open.remove(&job.id);
+        if admitted && !job.is_terminal() {
+            self.open.insert(job.id.clone());
+        }
+        admitted || was
+    }
 }
 
 /// The jobs as the server has them, less those without the labels.
@@ -76,4 +189,47 @@ pub(crate) async fn fetch(client: &Client, options: &Options, now: f64) -> Resul
         jobs.retain(|job| options.labels.iter().all(|label| has(job, label)));
     }
     Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_are_shown_while_they_are_wanted_and_once_more() {
+        let job = |id: &str, status: &str| Job { id: id.to_owned(), status: status.to_owned(), ..Job::default() };
+        let mut known = Known::default();
+        known.lists(&job("a", "running"), true);
+        known.lists(&job("b", "completed"), true);
+        assert!(known.takes(&job("a", "running"), true));
+        assert!(!known.takes(&job("b", "running"), true), "the list was later than this");
+        assert!(!known.takes(&job("b", "completed"), true));
+        assert!(!known.takes(&job("c", "pending"), false));
+        assert!(known.takes(&job("a", "completed"), false));
+        assert!(known.takes(&job("d", "completed"), true));
+        assert!(known.open.is_empty() && known.ended.is_empty(), "what has ended is forgotten");
+    }
+
+    #[test]
+    fn the_stream_is_asked_for_what_the_list_was_asked_for() {
+        let options = Options {
+            status: Some("failed".to_owned()),
+            agent: Some("hello".to_owned()),
+            labels: vec![("team".to_owned(), "a".to_owned())],
+            since: Some(std::time::Duration::from_secs(60)),
+            ..Options::default()
+        };
+        let value =
+            serde_json::json!({"status": "failed", "agent_name": "hello", "labels": {"team": "a"}, "created_at": 50.0});
+        let admits = |member: &str, other: Value| {
+            let mut value = value.clone();
+            value[member] = other;
+            options.admits(&value, &api::read(&value).expect("a job"), 100.0).expect("no filter")
+        };
+        assert!(admits("status", "failed".into()));
+        for (member, other) in [("status", "running".into()), ("agent_name", "x".into()), ("created_at", 39.0.into())] {
+            assert!(!admits(member, other), "{member}");
+        }
+        assert!(!admits("labels", serde_json::json!({"team": "b"})));
+    }
 }

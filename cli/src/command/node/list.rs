@@ -1,10 +1,13 @@
 //! `atlasctl node list`.
 
+use serde_json::Value;
+
 use crate::api::{Gpu, Node};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Column, List, ListOptions, column, wide};
+use crate::watch::{Watching, poll};
 use crate::words;
 
 /// Which nodes.
@@ -12,6 +15,8 @@ use crate::words;
 pub(crate) struct Options {
     #[command(flatten)]
     pub(crate) list: ListOptions,
+    #[command(flatten)]
+    pub(crate) watching: Watching,
 }
 
 const COLUMNS: [Column<Node>; 9] = [
@@ -26,14 +31,34 @@ const COLUMNS: [Column<Node>; 9] = [
     wide("LABELS", "labels", |node, _| words::labels(&node.labels)),
 ];
 
+const LIST: List<'static, Node> = List { columns: &COLUMNS, name: |node| format!("node/{}", node.id) };
+
 /// Lists nodes.
 pub(crate) async fn list(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let value = context.client()?.get(&["api", "nodes"], &[]).await?;
-    let list = List { columns: &COLUMNS, name: |node: &Node| format!("node/{}", node.id) };
-    if context.list(value, &options.list, &list)? == 0 {
+    let client = context.client()?;
+    let fetch = async || client.get(&["api", "nodes"], &[]).await;
+    if options.watching.watch {
+        return poll(context, &LIST, &options.list, key, fetch).await;
+    }
+    if context.list(fetch().await?, &options.list, &LIST)? == 0 {
         context.note("no nodes");
     }
     Ok(Exit::Done)
+}
+
+/// Lists one node, and again whenever it has changed.
+pub(crate) async fn watch(context: &Context, name: &str, options: &ListOptions) -> Result<Exit, Failure> {
+    let client = context.client()?;
+    client.get(&["api", "nodes", name], &[]).await?;
+    let fetch = async || match client.get(&["api", "nodes", name], &[]).await {
+        Err(failure) if failure.exit == Exit::NotFound => Ok(Value::Array(Vec::new())),
+        node => Ok(Value::Array(vec![node?])),
+    };
+    poll(context, &LIST, options, key, fetch).await
+}
+
+fn key(node: &Value) -> String {
+    format!("node/{}", node["id"].as_str().unwrap_or_default())
 }
 
 /// `laptop: 12 cores, 32 GiB, no GPU`
