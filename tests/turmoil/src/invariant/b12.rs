@@ -29,7 +29,8 @@ impl Invariant for FirstComeFirstServed {
         } else {
             self.waiting.remove(&job.id);
         }
-        if *change != JobChange::Granted {
+        // A job that waited too long is told as granted and ended, and took no place.
+        if *change != JobChange::Granted || job.lease.is_none() {
             return Ok(());
         }
         let older = self.waiting.values().find(|other| {
