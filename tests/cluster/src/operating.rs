@@ -39,6 +39,7 @@ fn a_backup_is_made_looked_at_and_restored_as_the_pages_say() {
     let Some((mut site, id)) = cluster() else { return };
     let mut page = Page::open("backup.md");
     site.run(&page.next("atlasctl operator snapshot save"));
+    assert_eq!(site.typed(DESK, "stat -c %a atlas.tar").trim(), "600");
     site.run(&page.next("atlasctl operator snapshot inspect"));
     let sums = site.run(&page.next("mkdir look && tar"));
     assert!(!sums.is_empty() && sums.lines().all(|line| line.ends_with(": OK")), "{sums}");

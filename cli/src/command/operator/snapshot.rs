@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use atlas_env::Env;
@@ -72,7 +73,9 @@ async fn save(context: &Context, file: &Path) -> Result<Exit, Failure> {
     partial.push(".partial");
     let partial = PathBuf::from(partial);
     let failed = |error| words::could_not("write", &partial, &error);
-    let mut out = BufWriter::new(File::create(&partial).map_err(failed)?);
+    // Inputs and outputs of jobs are in it, in clear.
+    let mine = File::options().write(true).create(true).truncate(true).mode(0o600).open(&partial).map_err(failed)?;
+    let mut out = BufWriter::new(mine);
     let written = |error| words::could_not("write", &partial, &error);
     context.client()?.download(&["api", "cluster", "snapshot"], |bytes| out.write_all(bytes).map_err(written)).await?;
     let out = out.into_inner().map_err(|error| failed(error.into_error()))?;
