@@ -93,8 +93,8 @@ impl World {
             self.coverage.count("sessions resumed");
         }
         let leases = state.leases_of(&id).filter_map(|lease| assignment(&state, lease.job, self.options.bug)).collect();
-        self.send_to_node(node, conn, ToNode::Welcome { epoch, ttl, leases });
         self.send_to_node(node, conn, ToNode::HandBack(hand_back(&state, &id)));
+        self.send_to_node(node, conn, ToNode::Welcome { epoch, ttl, leases });
         // A cancel that was told on an earlier stream may be lost.
         let cancelling = |job: JobId| state.job(job).is_some_and(|job| job.reason == Reason::Cancelling);
         for lease in state.leases_of(&id).filter(|lease| cancelling(lease.job)) {

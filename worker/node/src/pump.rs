@@ -208,8 +208,9 @@ impl Pump {
                 info!(node = %self.identity.node, %epoch, leases = leases.len(), "session open");
                 self.welcomed = true;
                 self.spool.resend();
-                self.step(Input::Welcome { epoch, ttl: session_ttl.as_duration(), leases });
+                // First: of a drain that is over nothing must be left when its leases come in.
                 self.step(Input::HandBack(hand_back));
+                self.step(Input::Welcome { epoch, ttl: session_ttl.as_duration(), leases });
                 self.resend_spawns();
             }
             ToWorker::Grant(assignment) => self.step(Input::Granted(*assignment)),
