@@ -19,6 +19,10 @@ use client::{Reply, Server};
 use measure::Gauge;
 use write::{Case, Expect, Kind};
 
+/// The controller's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How often a case may be tried until its time is within the bound: a background task may have run beside it.
 const TRIES: usize = 3;
 
