@@ -64,7 +64,7 @@ fn read(path: PathBuf) -> Result<Case, Failure> {
     match Fixture::parse(&text) {
         Ok(fixture) => Ok(Case { path, fixture }),
         Err(error) => {
-            let message = format!("the fixture \"{}\" cannot be used: {}", path.display(), atlas_dev::chain(&error));
+            let message = format!("the fixture \"{}\" cannot be used: {}", path.display(), atlas_env::chain(&error));
             let failure = Failure::new("E1122", Exit::Invalid, message);
             Err(failure.with_next("what a fixture looks like: atlasctl docs fixtures"))
         }
@@ -83,7 +83,7 @@ impl Trial {
     pub(crate) async fn start() -> Result<Self, Failure> {
         let env = Env::system();
         let failed = |error: &(dyn std::error::Error + 'static)| {
-            Failure::new("E0109", Exit::Short, format!("agents cannot be tried here: {}", atlas_dev::chain(error)))
+            Failure::new("E0109", Exit::Short, format!("agents cannot be tried here: {}", atlas_env::chain(error)))
                 .with_next("deploy without their tests: atlasctl deploy --no-test DIR")
         };
         let ports = Ports::choose(0).map_err(|error| failed(&error))?;

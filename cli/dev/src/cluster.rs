@@ -1,6 +1,5 @@
 //! Starting and stopping both sides, in order.
 
-use std::error::Error;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -164,17 +163,6 @@ fn epoch(controller: &Controller, node: &NodeId) -> Option<NodeEpoch> {
 pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     tokio::runtime::Builder::new_multi_thread().worker_threads((cores - 1).clamp(1, 2)).enable_all().build()
-}
-
-/// An error with all its causes, in one line.
-pub fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text += &format!(": {error}");
-        cause = error.source();
-    }
-    text
 }
 
 /// The name of this machine, without its domain.

@@ -13,7 +13,7 @@ pub mod seats;
 
 pub use atlas_telemetry::start_log;
 pub use atlas_worker::{Python, run_if_asked};
-pub use cluster::{Cluster, Options, StartError, chain, runtime};
+pub use cluster::{Cluster, Options, StartError, runtime};
 pub use data::{DataDir, DataError};
 pub use group::{ChildError, Gone, Group, Joining, Process, processes};
 pub use member::{ControllerOptions, Member, left_alone};

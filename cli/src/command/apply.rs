@@ -104,7 +104,7 @@ pub(super) fn read(files: &[PathBuf]) -> Result<Vec<Wanted>, Failure> {
         };
         let document = yaml::load(text.as_bytes(), yaml::Budget::default());
         let refused = |why: String| Failure::new("E0125", Exit::Invalid, format!("{what} cannot be applied: {why}"));
-        let document = document.map_err(|error| refused(atlas_dev::chain(&error)))?;
+        let document = document.map_err(|error| refused(atlas_env::chain(&error)))?;
         let objects = match document {
             Value::Array(objects) => objects,
             object => vec![object],

@@ -158,7 +158,7 @@ pub(crate) fn pack(path: &Path) -> Result<Package, Failure> {
     atlas_package::pack(path).map_err(|error| match &error {
         PackError::Contract(contract) => refused(path, contract),
         _ => {
-            let message = format!("\"{}\" could not be packed: {}", path.display(), atlas_dev::chain(&error));
+            let message = format!("\"{}\" could not be packed: {}", path.display(), atlas_env::chain(&error));
             Failure::new("E1105", Exit::Invalid, message)
         }
     })

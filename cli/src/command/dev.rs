@@ -75,7 +75,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
         return super::block_on(kill::run(context, options));
     }
     let env = Env::system();
-    atlas_dev::start_log(&options.log).map_err(|error| Failure::usage(atlas_dev::chain(&error)))?;
+    atlas_dev::start_log(&options.log).map_err(|error| Failure::usage(atlas_env::chain(&error)))?;
     let refused =
         |error| Failure::new("E0104", Exit::Short, format!("the async runtime could not be started: {error}"));
     let runtime = atlas_dev::runtime().map_err(refused)?;
@@ -164,12 +164,12 @@ fn cluster_options(options: &Options) -> Result<atlas_dev::Options, Failure> {
 fn refusal(error: &atlas_dev::StartError) -> Failure {
     match error {
         atlas_dev::StartError::Data(error) => refusal_of_data(error),
-        error => Failure::new("E0109", Exit::Short, atlas_dev::chain(error)),
+        error => Failure::new("E0109", Exit::Short, atlas_env::chain(error)),
     }
 }
 
 fn refusal_of_data(error: &DataError) -> Failure {
-    let text = atlas_dev::chain(error);
+    let text = atlas_env::chain(error);
     match error {
         DataError::InUse { .. } => {
             Failure::new("E0108", Exit::Short, text).with_next("take another folder: --data-dir DIR   or: --ephemeral")
@@ -179,7 +179,7 @@ fn refusal_of_data(error: &DataError) -> Failure {
 }
 
 fn refusal_of_port(error: &PortError) -> Failure {
-    let message = format!("{}. Stop it, or use --port 0 for free ports.", atlas_dev::chain(error));
+    let message = format!("{}. Stop it, or use --port 0 for free ports.", atlas_env::chain(error));
     Failure::new("E0107", Exit::Short, message)
 }
 

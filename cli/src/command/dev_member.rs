@@ -55,7 +55,7 @@ enum Part {
 
 pub(crate) fn run(context: &Context, options: Options) -> Result<Exit, Failure> {
     let env = Env::system();
-    atlas_dev::start_log(&options.log).map_err(|error| Failure::usage(atlas_dev::chain(&error)))?;
+    atlas_dev::start_log(&options.log).map_err(|error| Failure::usage(atlas_env::chain(&error)))?;
     let refused =
         |error| Failure::new("E0104", Exit::Short, format!("the async runtime could not be started: {error}"));
     atlas_dev::runtime().map_err(refused)?.block_on(serve(context, options.part, env))
@@ -73,7 +73,7 @@ async fn serve(context: &Context, part: Part, env: Env) -> Result<Exit, Failure>
         }
     };
     let failure = |text: String| Failure::new("E0109", Exit::Short, format!("{name}: {text}"));
-    let member = member.map_err(|error| failure(atlas_dev::chain(&error)))?;
+    let member = member.map_err(|error| failure(atlas_env::chain(&error)))?;
     context.print(&format!("{name} is ready\n"))?;
     let ended = tokio::select! {
         reason = member.failed() => Err(failure(reason.to_string())),

@@ -101,7 +101,7 @@ async fn apply(
 /// What somebody wants, unless they changed what cannot be changed.
 fn read(object: &Value, editable: &[&str], text: &str) -> Result<Wanted, String> {
     let edited = reader::load(text.as_bytes(), reader::Budget::default());
-    let edited = edited.map_err(|error| atlas_dev::chain(&error))?;
+    let edited = edited.map_err(|error| atlas_env::chain(&error))?;
     let fixed = |change: &&difference::Change| !editable.iter().any(|name| change.place == format!("/{name}"));
     if let Some(change) = difference::between(object, &edited).iter().find(fixed) {
         let place = if change.place.is_empty() { "/" } else { &change.place };

@@ -98,7 +98,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
 fn name(folder: &Path) -> Result<AgentName, Failure> {
     let last = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     AgentName::new(last).map_err(|error| {
-        let message = format!("\"{}\" cannot be an agent's name: {}", folder.display(), atlas_dev::chain(&error));
+        let message = format!("\"{}\" cannot be an agent's name: {}", folder.display(), atlas_env::chain(&error));
         Failure::usage(message).with_next("write: atlasctl init NAME")
     })
 }

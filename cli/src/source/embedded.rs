@@ -56,7 +56,7 @@ async fn submit(plan: &Plan<'_>, cluster: &Cluster) -> Result<Value, Failure> {
     let client = Client::new(&format!("http://{}", cluster.http()))?;
     for found in plan.agents {
         let package = atlas_package::pack(&found.dir);
-        let package = package.map_err(|error| Failure::usage(atlas_dev::chain(&error)))?;
+        let package = package.map_err(|error| Failure::usage(atlas_env::chain(&error)))?;
         client.upload(&["api", "agents"], package.bytes).await?;
     }
     let body = json!({"agent": plan.agent, "input": plan.input, "priority": plan.priority});
@@ -67,5 +67,5 @@ async fn submit(plan: &Plan<'_>, cluster: &Cluster) -> Result<Value, Failure> {
 }
 
 fn refused(error: &(dyn std::error::Error + 'static)) -> Refusal {
-    Refusal::new(format!("Error: {}", atlas_dev::chain(error)))
+    Refusal::new(format!("Error: {}", atlas_env::chain(error)))
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use atlas_env::chain;
 use atlas_package::UnpackError;
 use atlas_types::{
     AgentKind, AgentName, AgentVersion, Command, DeprecateAgent, Digest, RegisterAgent, RetireAgent, Version,
@@ -217,18 +218,6 @@ fn refused(error: UnpackError) -> Error {
         }
         error => Error::PackageRefused(chain(&error)),
     }
-}
-
-/// An error and its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 impl ShownAgent {

@@ -9,6 +9,7 @@
 
 mod clock;
 mod entropy;
+mod error;
 mod files;
 mod memory;
 mod net;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 pub use clock::{Clock, SystemClock};
 pub use entropy::{Entropy, SystemEntropy};
+pub use error::chain;
 pub use files::{FileReader, FileWriter, Files, SystemFiles, is_full};
 pub use memory::{huge_pages_as_the_system_does, no_huge_pages};
 pub use net::{Connection, Listener, Net, SystemNet};

@@ -16,7 +16,7 @@ use crate::stillness::{Stillness, fingerprint};
 /// Registers the agents that this program carries.
 pub(super) async fn register_bundled(client: &Client) -> Result<(), Failure> {
     for package in atlas_bundled::packages() {
-        let package = package.map_err(|error| Failure::answer(atlas_dev::chain(&error)))?;
+        let package = package.map_err(|error| Failure::answer(atlas_env::chain(&error)))?;
         client.upload(&["api", "agents"], package.bytes).await?;
     }
     Ok(())
@@ -94,7 +94,7 @@ fn read(folder: &Path) -> Read {
         match atlas_package::pack(&found.dir) {
             Ok(package) => read.packages.push((found.dir, package)),
             Err(error) => {
-                read.problems.push(format!("skipped \"{}\": {}", shown(&found.dir), atlas_dev::chain(&error)))
+                read.problems.push(format!("skipped \"{}\": {}", shown(&found.dir), atlas_env::chain(&error)))
             }
         }
     }

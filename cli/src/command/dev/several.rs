@@ -225,7 +225,7 @@ impl Several<'_> {
 }
 
 fn failed(error: &ChildError) -> Failure {
-    Failure::new("E0109", Exit::Short, atlas_dev::chain(error))
+    Failure::new("E0109", Exit::Short, atlas_env::chain(error))
 }
 
 /// The folder of a development cluster, from the data folder of one of its controllers.

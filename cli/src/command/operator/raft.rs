@@ -57,7 +57,7 @@ pub(crate) fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
 fn log(context: &Context, options: &LogOptions) -> Result<Exit, Failure> {
     let range = options.from.map_or(Range::Tail, Range::From);
     let page = atlas_operator::log::read(&options.data_dir, range, options.limit);
-    let page = page.map_err(|error| unreadable(&options.data_dir, &atlas_dev::chain(&error)))?;
+    let page = page.map_err(|error| unreadable(&options.data_dir, &atlas_env::chain(&error)))?;
     context.note(&head(&page.about));
     let names = page.lines.iter().map(|line| format!("entry/{}", line.index)).collect();
     let value = Value::Array(page.lines.iter().map(entry).collect());
@@ -162,7 +162,7 @@ fn refused(dir: &Path, error: &RecoveryError) -> Failure {
             let failure = Failure::new("E0113", Exit::Usage, format!("nothing was changed: {error}"));
             failure.with_next("the id stands in the first line above: type it out")
         }
-        error => unreadable(dir, &atlas_dev::chain(error)),
+        error => unreadable(dir, &atlas_env::chain(error)),
     }
 }
 

@@ -172,7 +172,7 @@ fn verdict(context: &Context, found: &Found) -> Exit {
 }
 
 fn refused(file: &Path, error: &RecoveryError) -> Failure {
-    let text = format!("\"{}\": {}", file.display(), atlas_dev::chain(error));
+    let text = format!("\"{}\": {}", file.display(), atlas_env::chain(error));
     let failure = Failure::new("E0111", Exit::Short, text);
     match error {
         RecoveryError::Taken { .. } => failure.with_next("take another folder: --data-dir DIR"),

@@ -61,15 +61,7 @@ impl Good {
     /// The whole chain of errors, or how many entries the state has.
     fn open(&self) -> Result<u64, String> {
         let state = StoppedMember::open(self.dir.path()).and_then(|member| member.state());
-        let state = state.map_err(|error| {
-            let mut text = error.to_string();
-            let mut source = std::error::Error::source(&error);
-            while let Some(cause) = source {
-                text = format!("{text}: {cause}");
-                source = cause.source();
-            }
-            text
-        })?;
+        let state = state.map_err(|error| atlas_env::chain(&error))?;
         let seq = state.seq().0;
         assert_eq!(self.chains.get(&seq), Some(&state.chain()), "another state was read after {seq} entries");
         Ok(seq)

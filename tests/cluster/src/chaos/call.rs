@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use atlas_env::chain;
 use serde_json::Value;
 
 use super::journal::{Outcome, Refusal};
@@ -116,10 +117,4 @@ impl Http {
         }
         Outcome::Refused(Refusal { status: status.as_u16(), code })
     }
-}
-
-/// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
