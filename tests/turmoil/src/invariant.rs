@@ -95,9 +95,9 @@ fn image(state: &State) -> Result<Vec<u8>, String> {
     Ok(image)
 }
 
-/// Whether a member stopped since a vote, or the cut of its log behind a new leader's entries, found no room on the disk. The caller of a
-/// real member's log waits for room then; here no time would pass while it waits, so that the log calls it an error. Entries wait
-/// here as well.
-fn had_no_room_at_once(reason: &str) -> bool {
+/// Whether a member stopped, or did not start, since a vote or the cut of its log behind a new leader's entries found no room on the disk.
+/// The caller of a real member's log waits for room then; here no time would pass while it waits, so that the log calls it an error, and
+/// the member is started again until there is room. Entries wait here as well.
+pub(crate) fn had_no_room_at_once(reason: &str) -> bool {
     reason.contains("has no room for the log")
 }

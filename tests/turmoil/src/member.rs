@@ -1,6 +1,5 @@
 //! A member's program: start on what the disk holds, serve peers and clients, end when the member cannot go on.
 
-use std::error::Error;
 use std::io;
 use std::time::Duration;
 
@@ -24,7 +23,7 @@ pub(crate) async fn run(cluster: Cluster, member: usize) -> turmoil::Result {
     let (handle, mut service) = match atlas_raft::start_here(driver, options, env.clone()).await {
         Ok(started) => started,
         Err(error) => {
-            cluster.see(Seen::NoStart { member, error: in_words(&error) });
+            cluster.see(Seen::NoStart { member, error: atlas_env::chain(&error) });
             return Ok(());
         }
     };
@@ -87,16 +86,4 @@ async fn serve_peers(handle: Handle, env: Env) -> io::Result<()> {
         .add_service(handle.peer_door().into_service())
         .serve_with_incoming(Accepted::all(listener));
     served.await.map_err(io::Error::other)
-}
-
-/// An error and its causes in one line.
-fn in_words(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

@@ -13,6 +13,7 @@ use turmoil::{Builder, Sim};
 
 use crate::cluster::Cluster;
 use crate::fault::Due;
+use crate::invariant::had_no_room_at_once;
 use crate::machine::Simulated;
 use crate::oracle::Oracle;
 use crate::seen::Seen;
@@ -24,7 +25,8 @@ const TICK: Duration = Duration::from_millis(8);
 const LIVENESS_BOUND: Duration = Duration::from_secs(30);
 /// How many disks hold what was applied is looked at after so many new entries.
 const DISKS_EVERY: u64 = 6;
-/// A member that does not start for damage gets a new disk after this time, and again after it if another is being replaced.
+/// A member that does not start is seen to after this time, and again after it: if for damage, it gets a new disk as soon as no other is
+/// being replaced; if its disk is full, it tries again.
 pub(crate) const RENEW: Duration = Duration::from_millis(300);
 /// Room for everything that a connection has under way.
 const TCP_CAPACITY: usize = 65_536;
@@ -285,6 +287,7 @@ impl World {
                     newest = Some(batch.index)
                 }
                 Seen::NoStart { member, .. } if self.damaged.contains(member) => self.after(RENEW, Due::Renew(*member)),
+                Seen::NoStart { member, error } if had_no_room_at_once(error) => self.after(RENEW, Due::Start(*member)),
                 _ => {}
             }
             self.oracle.see(self.now, &seen);

@@ -358,6 +358,13 @@ impl Shared {
 }
 
 impl View {
+    /// Says once that the log waits for room on the disk.
+    fn note_full(&mut self, file: &str) {
+        if !std::mem::replace(&mut self.full, true) {
+            tracing::error!(file, "the disk has no room for the log, which waits until it has");
+        }
+    }
+
     /// Forgets the entries that were staged and are gone before they found room. Their callers are told with the next flush.
     fn unstage(&mut self, gone: impl Fn(u64) -> bool) {
         self.stage.retain(|record| !matches!(record, Record::Entry { id, .. } if gone(id.index)));

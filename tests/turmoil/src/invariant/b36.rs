@@ -48,7 +48,7 @@ impl Invariant for AFailedSyncIsTheEnd {
                 self.damaged.remove(member);
                 Ok(())
             }
-            Seen::NoStart { member, .. } if self.damaged.contains(member) => Ok(()),
+            Seen::NoStart { member, error } if self.damaged.contains(member) || had_no_room_at_once(error) => Ok(()),
             Seen::NoStart { member, error } => Err(format!("c{} does not start: {error}", member + 1)),
             // It may have come to lead in the same step before.
             Seen::Leads { member, term } if self.failed.get(member).is_some_and(|since| *since < facts.now) => {

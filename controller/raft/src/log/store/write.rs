@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use atlas_env::{Env, Task, is_full};
+use atlas_env::{Env, Task, chain, is_full};
 
 use super::{Done, Shared, Wake, Writer};
 use crate::log::block::{BLOCK_BYTES, Block};
@@ -58,9 +58,12 @@ impl Shared {
         file: String,
     ) -> Result<MutexGuard<'s, Writer>, LogError> {
         drop(writer);
-        if matches!(self.staged, Wake::Task(_)) || self.view().closed {
+        let mut view = self.view();
+        view.note_full(&file);
+        if matches!(self.staged, Wake::Task(_)) || view.closed {
             return Err(LogError::NoSpace { file });
         }
+        drop(view);
         std::thread::sleep(SPACE_RETRY);
         Ok(self.writer())
     }
@@ -85,7 +88,7 @@ impl Shared {
         if outcome.is_ok() && std::mem::replace(&mut self.view().full, false) {
             tracing::info!("the disk has room for the log again");
         }
-        let reason = outcome.as_ref().err().map(|error| describe(error));
+        let reason = outcome.as_ref().err().map(|error| chain(error));
         for done in done {
             done(reason.as_ref().map_or(Ok(()), |reason| Err(LogError::Poisoned { reason: reason.clone() })));
         }
@@ -98,16 +101,14 @@ impl Shared {
         records.append(&mut view.stage);
         done.append(&mut view.done);
         (view.stage, view.done) = (records, done);
-        if !std::mem::replace(&mut view.full, true) {
-            tracing::error!(%file, "the disk has no room for the log, which waits until it has");
-        }
+        view.note_full(&file);
         LogError::NoSpace { file }
     }
 
     /// Ends the log if writing failed: after any failure but a full disk nobody knows what is on it.
     pub(super) fn poison_if_failed(&self, outcome: Result<(), LogError>) -> Result<(), LogError> {
         outcome.inspect_err(|error| {
-            let reason = describe(error);
+            let reason = chain(error);
             tracing::error!(%reason, "the log failed and takes nothing more");
             self.view().poison = Some(reason);
         })
@@ -245,16 +246,4 @@ pub(super) fn cut(
     }
     let done = segment.write_at(active.position, block.as_ref()).and_then(|()| segment.sync());
     done.map_err(|source| LogError::Io { what: "cut", file: driver.name(active.sequence), source })
-}
-
-/// An error and its causes in one line.
-fn describe(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
