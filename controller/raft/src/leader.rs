@@ -20,14 +20,14 @@ use atlas_env::Env;
 use atlas_state::State;
 use atlas_types::{EventSeq, MemberId};
 use openraft::async_runtime::WatchReceiver;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 
 use crate::consensus::machine::MachineStore;
 use crate::consensus::{LeaderId, Types};
 use crate::error::{Leadership, ProposeError, ReadError};
 use crate::leader::lead::{End, Lead};
 use crate::leader::machine::{Slot, StateMachine};
-use crate::local::Input;
+use crate::local::{Input, Inputs};
 use crate::log::Log;
 use crate::member::Peer;
 use crate::membership::{ChangeError, Group};
@@ -49,7 +49,7 @@ pub(crate) struct LeaderLoop {
     pub(crate) log: Log,
     pub(crate) options: Options,
     pub(crate) env: Env,
-    pub(crate) inputs: mpsc::Receiver<Input>,
+    pub(crate) inputs: Inputs,
     pub(crate) applied: watch::Receiver<State>,
     pub(crate) history: watch::Receiver<EventSeq>,
     pub(crate) leadership: watch::Sender<Leadership>,
@@ -72,7 +72,7 @@ impl LeaderLoop {
                     changed = metrics.changed() => if changed.is_err() {
                         return self.stop();
                     },
-                    count = self.inputs.recv_many(&mut inputs, INPUTS_MAX) => {
+                    count = self.inputs.recv_many(&mut inputs, INPUTS_MAX, true) => {
                         let leader = self.followed();
                         inputs.into_iter().for_each(|input| refuse(input, leader.as_ref()));
                         if count == 0 {
@@ -116,7 +116,7 @@ impl LeaderLoop {
                 // Without a quorum it takes for ever: nobody shall wait for it that long.
                 () = self.env.clock.sleep(TAKE_OVER_PATIENCE) => {
                     self.leadership.send_replace(Leadership::Follower { leader: None });
-                    while let Ok(input) = self.inputs.try_recv() {
+                    while let Some(input) = self.inputs.try_recv() {
                         refuse(input, None);
                     }
                 }

@@ -176,10 +176,9 @@ impl Running {
         let raft = raft.map_err(failed)?;
         begin(&raft, &log, &options).await?;
 
-        let (inputs_sender, inputs) = mpsc::channel(options.queue_max);
         let (leadership_sender, leadership) = watch::channel(Leadership::Follower { leader: None });
         let (space, disk) = SpaceKeeper::new(raft.clone(), log.clone(), options.space, env.clone());
-        let local = Local { inputs: inputs_sender, leadership: leadership.clone() };
+        let (local, inputs) = Local::new(options.queue_max, leadership.clone());
         let group = Group::new(membership::Parts {
             raft: raft.clone(),
             log: log.clone(),

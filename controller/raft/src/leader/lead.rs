@@ -146,7 +146,7 @@ impl<'l> Lead<'l> {
         let mut tick = self.base.env.clock.sleep(TICK);
         let mut inputs = Vec::new();
         loop {
-            while let Ok(input) = self.base.inputs.try_recv() {
+            while let Some(input) = self.base.inputs.try_recv() {
                 self.take(input);
                 if self.queue.len() >= PLAN_REQUESTS_MAX {
                     break;
@@ -190,8 +190,8 @@ impl<'l> Lead<'l> {
                 confirmed = confirmation(&mut self.confirm) => if !self.confirmed(confirmed) {
                     return End::Lost;
                 },
-                // While nothing can be planned, what arrives gathers.
-                count = self.base.inputs.recv_many(&mut inputs, INPUTS_MAX), if self.queue.len() < self.base.options.queue_max => {
+                // While nothing can be planned, what arrives gathers, up to a bound; what is urgent comes in beyond it.
+                count = self.base.inputs.recv_many(&mut inputs, INPUTS_MAX, self.queue.len() < self.base.options.queue_max) => {
                     if count == 0 {
                         return End::Shutdown;
                     }
