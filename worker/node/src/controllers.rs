@@ -9,12 +9,14 @@ pub(crate) struct Controllers {
     first: Option<String>,
     /// The place of the next one among all.
     next: usize,
+    /// Tried last. In a round its turn comes when others were tried.
+    last: Option<String>,
 }
 
 impl Controllers {
     /// Controllers from the configuration.
     pub(crate) fn new(configured: Vec<String>) -> Self {
-        Self { configured, told: Vec::new(), first: None, next: 0 }
+        Self { configured, told: Vec::new(), first: None, next: 0, last: None }
     }
 
     /// A leader named the members of its cluster: these take the place of what was told before. What was configured stays, because
@@ -31,13 +33,20 @@ impl Controllers {
     /// The one to try, and whether a round over all of them begins with it; none if there are none.
     pub(crate) fn take(&mut self) -> Option<(String, bool)> {
         if let Some(first) = self.first.take() {
+            self.last = Some(first.clone());
             return Some((first, false));
         }
         let all: Vec<&String> =
             self.configured.iter().chain(self.told.iter().filter(|told| !self.configured.contains(told))).collect();
-        let at = self.next % all.len().max(1);
+        let mut at = self.next % all.len().max(1);
+        let begins_round = at == 0;
+        if all.len() > 1 && all.get(at).copied() == self.last.as_ref() {
+            at = (at + 1) % all.len();
+        }
+        let taken = all.get(at).map(|address| (*address).clone());
         self.next = at + 1;
-        all.get(at).map(|address| ((*address).clone(), at == 0))
+        self.last.clone_from(&taken);
+        taken.map(|address| (address, begins_round))
     }
 }
 
@@ -63,6 +72,15 @@ mod tests {
         controllers.tell(names(&["d"]));
         assert_eq!(taken(&mut controllers, 3), "d a b");
         assert_eq!(taken(&mut Controllers::new(Vec::new()), 1), "-");
+    }
+
+    #[test]
+    fn the_one_that_was_left_is_not_the_next() {
+        let mut controllers = Controllers::new(names(&["a", "b", "c"]));
+        controllers.prefer("a".to_owned());
+        assert_eq!(taken(&mut controllers, 4), "a b c a");
+        controllers.prefer("b".to_owned());
+        assert_eq!(taken(&mut controllers, 3), "b c a");
     }
 
     #[test]

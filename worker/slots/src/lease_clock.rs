@@ -34,6 +34,13 @@ impl LeaseClock {
         self.confirmed_at + self.ttl - self.ttl * 3 / 20
     }
 
+    /// The instant at which a leader that leaves renewals unanswered is left for another: it may be cut off from the other members and not
+    /// know. Late enough that a leader under load is not left, early enough to find another before the deadline.
+    pub(crate) fn leave_at(&self) -> Option<Duration> {
+        let oldest = *self.in_flight.values().next()?;
+        Some((self.confirmed_at + self.ttl * 3 / 5).max(oldest + self.ttl / 4))
+    }
+
     pub(crate) fn renew_at(&self) -> Duration {
         self.renew_at
     }

@@ -83,6 +83,7 @@ impl Slots {
         // First of all: whatever came in, it must not keep an attempt alive that our own clock has ended.
         self.expire(now, &mut effects);
         self.give_up_greeting(now, &mut effects);
+        self.leave_the_silent(now, &mut effects);
         match input {
             Input::Connected => self.greet(now, &mut effects),
             Input::Welcome { epoch: _, ttl, leases } => self.welcome(ttl, leases, now, &mut effects),
@@ -116,12 +117,13 @@ impl Slots {
     /// When the next [`Input::Tick`] is due; none if only an input can change anything.
     pub fn next_tick(&self) -> Option<Duration> {
         let clock = self.clock.as_ref();
-        let renew = clock.filter(|_| self.session == Session::Live).map(LeaseClock::renew_at);
+        let live = clock.filter(|_| self.session == Session::Live);
+        let (renew, leave) = (live.map(LeaseClock::renew_at), live.and_then(LeaseClock::leave_at));
         let greeting = match self.session {
             Session::Greeting { sent_at } => Some(sent_at + GREETING_MAX),
             Session::Away | Session::Live => None,
         };
-        let others = [renew, greeting, self.pool.next_expiry(), self.hand_back.next()];
+        let others = [renew, leave, greeting, self.pool.next_expiry(), self.hand_back.next()];
         others.into_iter().chain([clock.map(LeaseClock::deadline)]).flatten().min()
     }
 
@@ -399,6 +401,15 @@ impl Slots {
         if let Session::Greeting { sent_at } = self.session
             && now >= sent_at + GREETING_MAX
         {
+            self.session = Session::Away;
+            effects.push(Effect::Disconnect);
+        }
+    }
+
+    /// Closes the stream to a leader that answers no renewals. What runs goes on, for another leader to confirm.
+    fn leave_the_silent(&mut self, now: Duration, effects: &mut Vec<Effect>) {
+        let leave_at = self.clock.as_ref().and_then(LeaseClock::leave_at);
+        if self.session == Session::Live && leave_at.is_some_and(|at| now >= at) {
             self.session = Session::Away;
             effects.push(Effect::Disconnect);
         }

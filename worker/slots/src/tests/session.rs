@@ -98,7 +98,34 @@ fn attempts_that_the_leader_does_not_know_are_stopped_and_dropped() {
 #[test]
 fn time_to_live_counts_from_the_sending_of_the_acknowledged_renewal() {
     check(
-        "connect; welcome; grant 1; +3; +3; renewed 1; +4; renewed 99; +1; done 1",
+        "connect; welcome; grant 1; +3; +2; renewed 1; +3; renewed 99; +2; +1; done 1",
+        &expect![[r#"
+        connect
+            hello []
+        welcome
+        grant 1
+            start 1 slot=1 cold
+        +3
+            renew 1
+        +2
+        renewed 1
+        +3
+            renew 2
+        renewed 99
+        +2
+        +1
+            stop 1 SessionExpired grace=0s
+            disconnect
+        done 1
+            evict 1
+    "#]],
+    );
+}
+
+#[test]
+fn a_leader_that_leaves_renewals_unanswered_is_left_and_what_runs_goes_on() {
+    check(
+        "connect; welcome; grant 1; +3; +3; lost; connect; welcome 1; +3; renewed 2; +3; done 1",
         &expect![[r#"
         connect
             hello []
@@ -108,16 +135,18 @@ fn time_to_live_counts_from_the_sending_of_the_acknowledged_renewal() {
         +3
             renew 1
         +3
-            renew 2
-        renewed 1
-        +4
-            renew 3
-        renewed 99
-        +1
-            stop 1 SessionExpired grace=0s
             disconnect
+        lost
+        connect
+            hello [1]
+        welcome 1
+        +3
+            renew 2
+        renewed 2
+        +3
+            renew 3
         done 1
-            evict 1
+            report 1: 1 completed idle=1
     "#]],
     );
 }
