@@ -145,10 +145,10 @@ pub enum ConfigurationError {
     NoController,
 }
 
-/// Runs agents for a cluster. Every option is also a key of the file, in its snake_case name.
+/// Runs agents for a cluster. Every option is also a key of the file.
 #[derive(Debug, Clone, Default, Parser, Serialize, Deserialize)]
 #[command(name = "atlas-worker", version)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Configuration {
     /// The TOML file with the options that are not given here.
     #[arg(long, env = "ATLAS_WORKER_CONFIG", value_name = "FILE")]
@@ -414,7 +414,7 @@ mod tests {
     fn flags_win_over_the_file() {
         let dir = tempfile::tempdir().expect("temporary directory");
         let path = dir.path().join("worker.toml");
-        std::fs::write(&path, "node = \"a\"\nplaces = 3\ncontrollers = [\"c:1\"]\nidle_timeout = \"5m\"\n")
+        std::fs::write(&path, "node = \"a\"\nplaces = 3\ncontrollers = [\"c:1\"]\nidle-timeout = \"5m\"\n")
             .expect("writable");
         let flags = Configuration { config: Some(path), node: Some("b".into()), ..Configuration::default() };
         let options = flags.with_file().and_then(|merged| merged.options()).expect("valid");

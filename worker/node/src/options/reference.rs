@@ -29,8 +29,8 @@ fn generated_reference_of_worker_options_is_fresh() {
 fn row(argument: &Arg) -> String {
     let key = argument.get_id().as_str();
     // What is only about one start has no place in a file.
-    let key =
-        if ["config", "print_config", "check_config"].contains(&key) { String::new() } else { format!("`{key}`") };
+    let of_one_start = ["config", "print_config", "check_config"].contains(&key);
+    let key = if of_one_start { String::new() } else { format!("`{}`", key.replace('_', "-")) };
     let flag = argument.get_long().unwrap_or_default();
     let value = argument.get_value_names().and_then(|names| names.first());
     let value =
