@@ -14,12 +14,9 @@ use crate::failure::Failure;
 use crate::output::Shown;
 use crate::words;
 
-/// For whom, and how long.
+/// How long it holds, and where it goes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Who joins with it.
-    #[arg(long, value_name = "KIND", default_value = "controller", value_parser = ["controller", "worker"])]
-    kind: String,
     /// How long it can be used, an hour at most.
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = words::parse_duration)]
     expires: Duration,
@@ -30,7 +27,7 @@ pub(crate) struct Options {
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let client = context.client()?;
-    let body = json!({"kind": options.kind, "expires_s": options.expires.as_secs()});
+    let body = json!({"expires_s": options.expires.as_secs()});
     let mut value = client.post(&["api", "cluster", "join-tokens"], &[], &body).await?;
     let token = value["token"].as_str().ok_or_else(|| Failure::answer("a token was expected"))?.to_owned();
     let mut text = format!("{token}\n");
@@ -40,16 +37,11 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         value["token"] = json!(null);
         text = format!("{}\n", path.display());
     }
-    context.note(&format!(
-        "lets one {} in within {}",
-        options.kind,
-        words::milliseconds(options.expires.as_secs_f64() * 1e3)
-    ));
+    context
+        .note(&format!("lets one controller in within {}", words::milliseconds(options.expires.as_secs_f64() * 1e3)));
     context.show(&Shown { value, text, names: Vec::new() })?;
-    if options.kind == "controller" {
-        let file = options.to.as_deref().map_or_else(|| "FILE".into(), Path::to_string_lossy);
-        context.next(&format!("next, on the new machine: atlas-controller --join HOST:7402 --token-file {file}"));
-    }
+    let file = options.to.as_deref().map_or_else(|| "FILE".into(), Path::to_string_lossy);
+    context.next(&format!("next, on the new machine: atlas-controller --join HOST:7402 --token-file {file}"));
     Ok(Exit::Done)
 }
 

@@ -47,8 +47,8 @@ pub(crate) async fn create_token(door: &HttpDoor, caller: &Caller, request: &mut
     let body: TokenBody = request.read_json(door).await?;
     let kind = match body.kind.as_deref() {
         None | Some("controller") => JoinKind::Controller,
-        Some("worker") => JoinKind::Worker,
-        Some(_) => return Err(Problem::malformed("'kind' must be \"controller\" or \"worker\"")),
+        // A worker needs no token yet, and nobody asks one for it: a token that lets nobody in is not given out.
+        Some(_) => return Err(Problem::malformed("'kind' must be \"controller\"")),
     };
     let ttl = body.expires_s.map_or(TOKEN_TTL, Duration::from_secs);
     if ttl.is_zero() || ttl > TOKEN_TTL_MAX {
