@@ -105,6 +105,7 @@ pub(crate) struct Node {
     pub(crate) health: String,
     pub(crate) cordoned: bool,
     pub(crate) draining: bool,
+    pub(crate) drain_ends_at: Option<f64>,
     pub(crate) cores: u32,
     pub(crate) memory_bytes: u64,
     pub(crate) gpus: Vec<Gpu>,

@@ -1,7 +1,7 @@
 //! Nodes and the cluster's health.
 
-use atlas_state::NodeState;
-use atlas_types::{Command, Cordon, DrainNode, Inventory, Micros, Node, NodeHealth, NodeId, RemoveNode};
+use atlas_state::{NodeState, State};
+use atlas_types::{Command, Cordon, DrainNode, Inventory, Micros, Node, NodeHealth, NodeId, RemoveNode, Timestamp};
 use serde_json::{Value, json};
 
 use crate::{Caller, Consistency, Error, Service, observe};
@@ -28,14 +28,14 @@ impl Service {
     /// All nodes by name.
     pub async fn nodes(&self, offset: usize, limit: usize, consistency: Consistency) -> Result<Vec<Value>, Error> {
         let state = self.state(consistency).await?;
-        Ok(state.nodes().skip(offset).take(limit).map(|node| shown(node)).collect())
+        Ok(state.nodes().skip(offset).take(limit).map(|node| shown(node, &state)).collect())
     }
 
     /// One node.
     pub async fn node(&self, name: &str, consistency: Consistency) -> Result<Value, Error> {
         let state = self.state(consistency).await?;
         let node = NodeId::new(name).ok().and_then(|id| state.node(&id).cloned());
-        node.map(|node| shown(&node)).ok_or_else(|| Error::UnknownNode(name.chars().take(253).collect()))
+        node.map(|node| shown(&node, &state)).ok_or_else(|| Error::UnknownNode(name.chars().take(253).collect()))
     }
 
     /// Carries out an operator's wish.
@@ -143,9 +143,14 @@ fn whole(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() < 9e15 { json!(number as i64) } else { json!(number) }
 }
 
-fn shown(state: &NodeState) -> Value {
-    let Node { id, epoch, inventory, health, cordoned, draining, warm, registered_at, .. } = &*state.node;
-    let free_of = |index: u32| state.free.gpus.iter().find(|gpu| gpu.index == index).map_or(0, |gpu| gpu.free_bytes);
+fn shown(node: &NodeState, state: &State) -> Value {
+    let Node { id, epoch, inventory, health, cordoned, draining, drain_until, warm, registered_at, .. } = &*node.node;
+    let free_of = |index: u32| node.free.gpus.iter().find(|gpu| gpu.index == index).map_or(0, |gpu| gpu.free_bytes);
+    // The cluster's clock counts no date: it is the date of the last entry that both clocks are known for.
+    let drain_ends_at = drain_until.map(|until| {
+        let (ahead, behind) = (until.since(state.clock()).0, state.clock().since(until).0);
+        Timestamp(state.at().0.saturating_add_unsigned(ahead).saturating_sub_unsigned(behind))
+    });
     let gpus = inventory.gpus.iter().map(|gpu| {
         json!({
             "index": gpu.index,
@@ -164,17 +169,18 @@ fn shown(state: &NodeState) -> Value {
         "health": match health { NodeHealth::Ready => "ready", NodeHealth::Down => "down" },
         "cordoned": cordoned,
         "draining": draining,
+        "drain_ends_at": drain_ends_at.map(Timestamp::as_unix_seconds),
         "cores": inventory.cores,
-        "cores_free": cores_free(state),
+        "cores_free": cores_free(node),
         "memory_bytes": inventory.memory_bytes,
-        "memory_bytes_free": memory_free(state),
+        "memory_bytes_free": memory_free(node),
         "arch": inventory.architecture.map_or("any", |architecture| architecture.as_str()),
         "gpus": gpus.collect::<Vec<_>>(),
         "devices": inventory.devices,
         "hardware_checks": !inventory.unchecked,
         "places": inventory.places,
-        "places_free": state.free.places,
-        "running": state.leases().len(),
+        "places_free": node.free.places,
+        "running": node.leases().len(),
         "warm": warm.values().sum::<u32>(),
         "labels": inventory.labels,
         "registered_at": registered_at.as_unix_seconds(),

@@ -82,6 +82,8 @@ fn a_drain_with_a_deadline() {
     let mut session = laptop.session("A drain with a deadline");
     let id = session.quiet("atlasctl run waits --detach");
     session.quiet(&format!("atlasctl wait job {} --for running", id.trim()));
+    session.run("atlasctl node drain laptop --deadline 10m");
+    session.run("atlasctl node show laptop | grep drain");
     session.run("atlasctl node drain laptop --deadline 1s");
     session.run("atlasctl wait node laptop --for drained --timeout 1m -o name");
     session.run("atlasctl job list --columns agent,status,attempt");

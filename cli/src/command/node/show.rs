@@ -19,6 +19,10 @@ pub(crate) async fn show(context: &Context, name: &str) -> Result<Exit, Failure>
     let gpus = gpu_words(&node.gpus);
     text += &format!("  GPUs         {}\n", if gpus.is_empty() { "none" } else { &gpus });
     text += &format!("  jobs         {} running, {} warm, {} places\n", node.running, node.warm, node.places);
+    if let Some(ends_at) = node.drain_ends_at {
+        let left = (ends_at - context.look.now).max(0.0);
+        text += &format!("  drain        what still runs in {} is given back\n", words::milliseconds(left * 1e3));
+    }
     if !node.labels.is_empty() {
         text += &format!("  labels       {}\n", words::labels(&node.labels));
     }
