@@ -2,6 +2,7 @@
 
 mod change;
 mod gpus;
+mod label;
 mod list;
 mod show;
 
@@ -28,6 +29,8 @@ pub(crate) enum Verb {
     Cordon(change::Options),
     /// Gives a node new jobs again.
     Uncordon(change::Options),
+    /// Gives a node labels and takes labels away: jobs may ask for them.
+    Label(label::Options),
     /// Forgets a node that runs nothing.
     Remove(change::Options),
 }
@@ -40,6 +43,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Drain(options) => change::drain(context, options).await,
         Verb::Cordon(options) => change::cordon(context, &options.name).await,
         Verb::Uncordon(options) => change::uncordon(context, &options.name).await,
+        Verb::Label(options) => label::run(context, options).await,
         Verb::Remove(options) => remove(context, &options.name).await,
     }
 }

@@ -84,14 +84,14 @@ impl Short {
 /// there now.
 pub fn allocate(demand: &Demand, depth: u32, view: NodeView<'_>) -> Option<Allocation> {
     let NodeView { node, free } = view;
-    let suits = takes_leases(node) && demand.suits(&node.id, &node.inventory);
+    let suits = takes_leases(node) && demand.suits(node);
     if suits { free.fit(&node.inventory, demand, depth) } else { None }
 }
 
 /// True if `node` could run `demand` with all its leases gone, its GPUs whole, up and open for new ones.
 pub fn could_ever(demand: &Demand, node: &Node) -> bool {
     let inventory = &node.inventory;
-    demand.suits(&node.id, inventory) && Free::at_best(inventory).fit(inventory, demand, 0).is_some()
+    demand.suits(node) && Free::at_best(inventory).fit(inventory, demand, 0).is_some()
 }
 
 fn takes_leases(node: &Node) -> bool {
@@ -107,8 +107,7 @@ pub(crate) fn short_now(demand: &Demand, depth: u32, view: NodeView<'_>) -> Shor
     short.note(Dimension::Pin, demand.node.as_ref().is_some_and(|wanted| *wanted != node.id));
     short.note(Dimension::Architecture, !demand.runs_on(inventory));
     short.note(Dimension::Device, !demand.finds_devices(inventory));
-    let missing = |(name, value)| inventory.labels.get(name) != Some(value);
-    short.note(Dimension::Label, demand.labels.iter().any(missing));
+    short.note(Dimension::Label, !demand.finds_labels(node));
     short.note(Dimension::Place, !free.has_place(depth));
     short.note(Dimension::Cores, free.cores < demand.cores_on(inventory));
     short.note(Dimension::Memory, free.memory_bytes < demand.memory_bytes_on(inventory));
@@ -140,7 +139,7 @@ impl Shortage {
             Dimension::Device => (demand.devices.join(" "), inventory.devices.join(" ")),
             Dimension::Label => {
                 let pairs: Vec<String> = demand.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
-                let found = demand.labels.keys().map(|name| inventory.labels.get(name).map_or("none", String::as_str));
+                let found = demand.labels.keys().map(|name| node.label(name).unwrap_or("none"));
                 (pairs.join(" "), found.collect::<Vec<_>>().join(" "))
             }
             Dimension::Place => ("1 place".to_owned(), format!("{} of {}", left.places, inventory.places)),

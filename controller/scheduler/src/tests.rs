@@ -267,6 +267,18 @@ fn hard_constraints_decide_where_a_job_can_run() {
 }
 
 #[test]
+fn an_operators_label_counts_in_place_of_the_workers() {
+    check(
+        "node n1 places=1 label=zone:eu given=zone:us; node n2 places=1 down given=zone:eu; job j1 label=zone:us; job j2 \
+         label=zone:eu; why j2; plan",
+        expect![[r#"
+            j2 waits for room on 2 nodes: 1 taking no new leases, 1 without the label; closest is "n1": wants zone=eu, has us
+            j1 on n1: cores=0 mem=0
+        "#]],
+    );
+}
+
+#[test]
 fn a_demand_beyond_every_node_can_never_run() {
     check(
         "node n1 places=1 gpu=24 mem=64 cores=8; node n2 places=1 down; job j1 gpus=1 vram=80; job j2 gpus=1 vram=80; job \

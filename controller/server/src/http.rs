@@ -143,6 +143,7 @@ impl HttpDoor {
             (Route::Node(name), &Method::GET) => nodes::get(self, request, &name).await,
             (Route::Node(name), &Method::DELETE) => nodes::remove(self, &caller, &name).await,
             (Route::NodeAction(name, action), &Method::POST) => nodes::act(self, &caller, request, &name, action).await,
+            (Route::NodeLabels(name), &Method::POST) => nodes::label(self, &caller, request, &name).await,
             (Route::Cluster, &Method::GET) => cluster::status(self),
             (Route::Members, &Method::GET) => cluster::members(self, request),
             (Route::Member(name), &Method::DELETE) => cluster::remove(self, &name).await,

@@ -58,6 +58,7 @@ catalogue! {
     NO_BACKUP = "E4011" Busy "a backup cannot be made at the moment";
     UNKNOWN_NODE = "E5001" NotFound "no such node";
     NODE_BUSY = "E5002" Conflict "the node still has leases";
+    LABEL_OF_WORKER = "E5003" Conflict "the label is told by the worker";
     UNKNOWN_MEMBER = "E6001" NotFound "no such member";
     MEMBERSHIP_REFUSED = "E6002" Conflict "the membership cannot change so";
     MEMBER_BEHIND = "E6003" Unavailable "the member has not caught up";

@@ -174,6 +174,9 @@ pub enum Error {
         /// How many.
         leases: u64,
     },
+    /// The label is the worker's, and cannot be taken away here.
+    #[error("{0}")]
+    LabelOfWorker(Rejection),
     /// The join token lets nobody in.
     #[error("{0}")]
     TokenRefused(Rejection),
@@ -250,6 +253,7 @@ impl Error {
             Self::NoSpace => catalogue::NO_SPACE,
             Self::UnknownNode(_) => catalogue::UNKNOWN_NODE,
             Self::NodeBusy { .. } => catalogue::NODE_BUSY,
+            Self::LabelOfWorker(_) => catalogue::LABEL_OF_WORKER,
             Self::TokenRefused(_) => catalogue::TOKEN_REFUSED,
             Self::UnknownMember(_) => catalogue::UNKNOWN_MEMBER,
             Self::Membership(ChangeError::Behind { .. } | ChangeError::NotVoter { .. }) => catalogue::MEMBER_BEHIND,
@@ -280,6 +284,9 @@ impl Error {
             Self::NoSpace => "make room on its disk; it goes on by itself".to_owned(),
             Self::QueueFull { .. } | Self::Overloaded => "try again in a moment".to_owned(),
             Self::LevelTooLow(_) => "upgrade the other controllers: atlasctl cluster status".to_owned(),
+            Self::LabelOfWorker(_) => {
+                "change it where the worker starts, --label; or give the node another value".to_owned()
+            }
             Self::TokenRefused(_) => "make another one: atlasctl cluster join-token".to_owned(),
             Self::UnknownMember(_) => "list them: atlasctl cluster members".to_owned(),
             Self::OutcomeUnknown => "repeat it with the same Idempotency-Key".to_owned(),
@@ -385,6 +392,7 @@ impl From<Rejection> for Error {
             Rejection::TokenRefused => Self::TokenRefused(rejection),
             Rejection::UnknownNode { node } => Self::UnknownNode(node.to_string()),
             Rejection::NodeBusy { leases } => Self::NodeBusy { leases },
+            Rejection::LabelOfWorker { .. } => Self::LabelOfWorker(rejection),
             Rejection::PayloadTooLarge { .. } => Self::TooLarge { what: "an inline payload", limit: 64 * 1024 },
             other => Self::internal("carry out a command", &other),
         }

@@ -22,6 +22,7 @@ mod follow;
 mod health;
 mod jobs;
 pub mod json;
+mod labels;
 mod lines;
 mod nodes;
 mod observe;

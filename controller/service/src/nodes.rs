@@ -1,10 +1,14 @@
 //! Nodes and the cluster's health.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use atlas_state::{NodeState, State};
-use atlas_types::{Command, Cordon, DrainNode, Inventory, Micros, Node, NodeHealth, NodeId, RemoveNode, Timestamp};
+use atlas_types::{
+    Command, Cordon, DrainNode, Inventory, LabelNode, Micros, Node, NodeHealth, NodeId, RemoveNode, Timestamp,
+};
 use serde_json::{Value, json};
 
-use crate::{Caller, Consistency, Error, Service, observe};
+use crate::{Caller, Consistency, Error, Service, labels, observe};
 
 /// What an operator may do with a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +44,7 @@ impl Service {
 
     /// Carries out an operator's wish.
     pub async fn act_on_node(&self, caller: &Caller, name: &str, action: NodeAction) -> Result<(), Error> {
-        let unknown = || Error::UnknownNode(name.chars().take(253).collect());
-        let node = NodeId::new(name).map_err(|_| unknown())?;
+        let node = named(name)?;
         let command = match action {
             NodeAction::Drain { deadline } => Command::DrainNode(DrainNode { node, deadline }),
             NodeAction::Cordon => Command::Cordon(Cordon { node, cordoned: true }),
@@ -49,6 +52,18 @@ impl Service {
             NodeAction::Remove => Command::RemoveNode(RemoveNode { node }),
         };
         self.propose(caller.request(command)).await.map(|_| ())
+    }
+
+    /// Gives a node labels, over those that its worker tells, and takes labels away that an operator gave it.
+    pub async fn label_node(
+        &self,
+        caller: &Caller,
+        name: &str,
+        set: BTreeMap<String, String>,
+        remove: BTreeSet<String>,
+    ) -> Result<(), Error> {
+        let (node, labels) = (named(name)?, labels::change(set, remove)?);
+        self.propose(caller.request(Command::LabelNode(LabelNode { node, labels }))).await.map(|_| ())
     }
 
     /// The health object (spec §15.1). `hardware` is there when an operator declared some.
@@ -97,6 +112,11 @@ impl Service {
         observe::gauges(&self.shared.metrics, &self.shared.handle.applied());
         self.shared.metrics.render()
     }
+}
+
+/// The node that a text names; what is no name is not there.
+fn named(name: &str) -> Result<NodeId, Error> {
+    NodeId::new(name).map_err(|_| Error::UnknownNode(name.chars().take(253).collect()))
 }
 
 /// The status object of spec §8.3, over all nodes whose hardware was declared.
@@ -182,7 +202,8 @@ fn shown(node: &NodeState, state: &State) -> Value {
         "places_free": node.free.places,
         "running": node.leases().len(),
         "warm": warm.values().sum::<u32>(),
-        "labels": inventory.labels,
+        "labels": node.node.labels(),
+        "operator_labels": node.node.operator_labels,
         "registered_at": registered_at.as_unix_seconds(),
     })
 }

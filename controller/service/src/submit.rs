@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::contracts::Known;
 use crate::service::hash;
 use crate::view::{Shown, View};
-use crate::{Caller, Consistency, Error, Service, dependencies, json};
+use crate::{Caller, Consistency, Error, Service, dependencies, json, labels};
 
 /// A job to be.
 #[derive(Debug, Clone)]
@@ -99,9 +99,6 @@ const SMALL_BYTES_MAX: usize = 16 * 1024;
 const SLOW_CHECK: Duration = Duration::from_millis(1);
 /// How often a submission is repeated when the agent was replaced, or the drawn id was taken, between look-up and commit.
 const RACES_MAX: usize = 5;
-/// Labels of one job, and bytes of one.
-const LABELS_MAX: usize = 64;
-const LABEL_BYTES_MAX: usize = 1_024;
 
 impl Service {
     /// Submits a job. The answer comes when it is committed, and names an earlier job if the idempotency key was used before.
@@ -143,7 +140,7 @@ impl Service {
         submission: &Submission,
         id: Option<JobId>,
     ) -> Result<JobId, Error> {
-        check_labels(&submission.labels)?;
+        labels::check(&submission.labels)?;
         json::check(&submission.input).map_err(|error| Error::Malformed(error.to_string()))?;
         let mut origin = caller.origin();
         if let Some(request_id) = &submission.request_id {
@@ -345,18 +342,5 @@ pub(crate) fn unknown_agent(state: &State, caller: &Caller, name: &str, version:
         name: name.chars().take(255).collect(),
         version: version.map(|version| version.chars().take(64).collect()),
         suggestion: nearest.and_then(|name| AgentName::new(name).ok()),
-    }
-}
-
-fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Error> {
-    if labels.len() > LABELS_MAX {
-        return Err(Error::Malformed(format!("a job has at most {LABELS_MAX} labels")));
-    }
-    match labels.iter().find(|(key, value)| key.is_empty() || key.len().max(value.len()) > LABEL_BYTES_MAX) {
-        Some((key, _)) => {
-            let key: String = key.chars().take(64).collect();
-            Err(Error::Malformed(format!("the label \"{key}\" is empty or longer than {LABEL_BYTES_MAX} bytes")))
-        }
-        None => Ok(()),
     }
 }

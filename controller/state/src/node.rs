@@ -35,8 +35,7 @@ impl NodeState {
 
     /// Whether `demand` of a job of this depth fits now.
     pub fn has_room(&self, demand: &Demand, depth: u32) -> bool {
-        let inventory = &self.node.inventory;
-        demand.suits(&self.node.id, inventory) && self.free.fit(inventory, demand, depth).is_some()
+        demand.suits(&self.node) && self.free.fit(&self.node.inventory, demand, depth).is_some()
     }
 
     /// Its leases by token, oldest first.

@@ -79,6 +79,8 @@ pub enum Command {
     DeprecateAgent(DeprecateAgent),
     /// A parent waits no longer for a child, which is cancelled.
     ForsakeChild(ForsakeChild),
+    /// Gives a node labels, or takes them away.
+    LabelNode(LabelNode),
 }
 
 impl Command {
@@ -120,6 +122,7 @@ impl Command {
             | Self::RevokeJoinToken(_)
             | Self::JoinMember(_) => Level(2),
             Self::DeprecateAgent(_) | Self::ForsakeChild(_) => Level(3),
+            Self::LabelNode(_) => Level(4),
         }
     }
 }
@@ -195,6 +198,15 @@ pub struct Cordon {
     pub node: NodeId,
     /// True stops new leases, false allows them again and ends a drain.
     pub cordoned: bool,
+}
+
+/// Gives a node labels, which go over those that its worker tells, or takes such labels away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabelNode {
+    /// The node.
+    pub node: NodeId,
+    /// Values by key; none takes the operator's label away, so that the worker's counts again if there is one.
+    pub labels: BTreeMap<String, Option<String>>,
 }
 
 /// Forgets a node that holds no lease.

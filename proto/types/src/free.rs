@@ -1,6 +1,6 @@
 //! What is free on a node, and whether a demand fits there. The planner proposes with this, `apply` checks with this.
 
-use crate::{Allocation, Demand, Gpu, GpuShare, Inventory, NodeId, Takers};
+use crate::{Allocation, Demand, Gpu, GpuShare, Inventory, Node, Takers};
 
 /// What a node has left: its inventory less what its leases hold. Never below zero.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,13 +186,13 @@ impl Free {
 }
 
 impl Demand {
-    /// Whether a node of this name and inventory is of the right sort: architecture, devices, labels, affinity. Amounts are
-    /// another question ([`Free::fit`]).
-    pub fn suits(&self, node: &NodeId, inventory: &Inventory) -> bool {
-        self.runs_on(inventory)
-            && self.finds_devices(inventory)
-            && self.node.as_ref().is_none_or(|wanted| wanted == node)
-            && self.labels.iter().all(|(key, value)| inventory.labels.get(key) == Some(value))
+    /// Whether a node is of the right sort: architecture, devices, labels, affinity. Amounts are another question
+    /// ([`Free::fit`]).
+    pub fn suits(&self, node: &Node) -> bool {
+        self.runs_on(&node.inventory)
+            && self.finds_devices(&node.inventory)
+            && self.node.as_ref().is_none_or(|wanted| *wanted == node.id)
+            && self.finds_labels(node)
     }
 
     /// Whether the processor family of a node will do.
@@ -207,11 +207,17 @@ impl Demand {
     pub fn finds_devices(&self, inventory: &Inventory) -> bool {
         inventory.unchecked || self.devices.iter().all(|device| inventory.devices.contains(device))
     }
+
+    /// Whether a node has the labels with these values, whoever gave it them.
+    pub fn finds_labels(&self, node: &Node) -> bool {
+        self.labels.iter().all(|(key, value)| node.label(key) == Some(value.as_str()))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{BootId, NodeId, Timestamp};
 
     fn gpu(index: u32, memory_bytes: u64) -> Gpu {
         let healthy = true;
@@ -282,7 +288,8 @@ mod tests {
         let mut free = Free::of(&inventory);
         let taken = free.fit(&inventory, &demand, 0).expect("nothing is checked");
         assert_eq!(taken, Allocation::default());
-        assert!(demand.suits(&NodeId::new("n1").expect("a name"), &inventory));
+        let name = NodeId::new("n1").expect("a name");
+        assert!(demand.suits(&Node::new(name, BootId(1), inventory.clone(), Timestamp(1))));
         assert!(free.admits(&inventory, &demand, &taken, 0) && free.take(&taken, 0));
         assert_eq!(free.fit(&inventory, &demand, 0), None, "the place is taken");
     }

@@ -15,6 +15,7 @@ mod hardware;
 mod id;
 mod image;
 mod job;
+mod label;
 mod member;
 mod node;
 mod origin;
@@ -28,9 +29,9 @@ mod version;
 pub use agent::{AgentKind, AgentPin, AgentVersion, Effects, RetryRule, RunSpec, Timeouts};
 pub use command::{
     CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeprecateAgent, DrainNode, FailJob,
-    FailPending, ForsakeChild, GrantLease, JoinMember, LoseLease, LoseNode, PruneJobs, RegisterAgent, RegisterNode,
-    RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, SinkAck,
-    Spawner, StartJob, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
+    FailPending, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, PruneJobs, RegisterAgent,
+    RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken,
+    SinkAck, Spawner, StartJob, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Level, Parent};
@@ -44,6 +45,7 @@ pub use id::{
 };
 pub use image::{EndedImage, NodeImage, RequestImage, SinkImage, StateImage};
 pub use job::{Failure, FailureKind, Job, JobStatus, Reason, Spawned};
+pub use label::{LABEL_BYTES_MAX, LABELS_MAX};
 pub use member::{JoinKind, JoinToken};
 pub use node::{Lease, Node, NodeHealth};
 pub use origin::{Door, Origin, TraceContext};

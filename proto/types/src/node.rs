@@ -25,8 +25,10 @@ pub struct Node {
     pub epoch: NodeEpoch,
     /// The process that holds the name.
     pub boot_id: BootId,
-    /// What it has.
+    /// What it has, as its worker tells it.
     pub inventory: Inventory,
+    /// Labels that an operator gave it, over those of its inventory: see [`Self::labels`].
+    pub operator_labels: BTreeMap<String, String>,
     /// Whether its session lives.
     pub health: NodeHealth,
     /// Set by an operator: no new leases.
@@ -39,6 +41,37 @@ pub struct Node {
     pub warm: BTreeMap<Digest, u32>,
     /// When this epoch began.
     pub registered_at: Timestamp,
+}
+
+impl Node {
+    /// A node in its first epoch, about which nobody has said anything but its worker.
+    pub fn new(id: NodeId, boot_id: BootId, inventory: Inventory, registered_at: Timestamp) -> Self {
+        Self {
+            id,
+            epoch: NodeEpoch(1),
+            boot_id,
+            inventory,
+            operator_labels: BTreeMap::new(),
+            health: NodeHealth::Ready,
+            cordoned: false,
+            draining: false,
+            drain_until: None,
+            warm: BTreeMap::new(),
+            registered_at,
+        }
+    }
+
+    /// Its labels by key: those that its worker tells, and over them those that an operator gave it.
+    pub fn labels(&self) -> BTreeMap<&str, &str> {
+        let labels = self.inventory.labels.iter().chain(&self.operator_labels);
+        labels.map(|(key, value)| (key.as_str(), value.as_str())).collect()
+    }
+
+    /// One of [`Self::labels`].
+    pub fn label(&self, key: &str) -> Option<&str> {
+        let given = self.operator_labels.get(key);
+        given.or_else(|| self.inventory.labels.get(key)).map(String::as_str)
+    }
 }
 
 /// The right of one node to run one attempt of a job while the node's session lives.
@@ -62,4 +95,20 @@ pub struct Lease {
     pub granted_at: ClusterTime,
     /// True once a start was committed; required before the run of a job that must not run twice.
     pub started: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operators_labels_go_over_those_of_the_worker() {
+        let labels = |pairs: &[(&str, &str)]| pairs.iter().map(|&(key, value)| (key.into(), value.into())).collect();
+        let inventory = Inventory { labels: labels(&[("rack", "7"), ("zone", "a")]), ..Inventory::default() };
+        let mut node = Node::new(NodeId::new("n1").expect("a name"), BootId(1), inventory, Timestamp(1));
+        assert_eq!((node.label("zone"), node.label("disk")), (Some("a"), None));
+        node.operator_labels = labels(&[("disk", ""), ("zone", "b")]);
+        assert_eq!(node.labels(), BTreeMap::from([("disk", ""), ("rack", "7"), ("zone", "b")]));
+        assert!(node.labels().into_iter().all(|(key, value)| node.label(key) == Some(value)));
+    }
 }

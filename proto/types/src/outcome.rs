@@ -137,6 +137,12 @@ pub enum Rejection {
         /// How many.
         leases: u64,
     },
+    /// The label is to be taken away, and it is no operator's: the worker would tell it again.
+    #[error("the label \"{key}\" is told by the node's worker, no operator gave it")]
+    LabelOfWorker {
+        /// Its key.
+        key: String,
+    },
     /// The placement does not fit: taken meanwhile, or not what the demand asks.
     #[error("the placement does not fit")]
     DoesNotFit,
@@ -170,7 +176,7 @@ pub enum Rejection {
 
 impl Rejection {
     /// Every `what` of [`Self::LimitReached`]. A format reads a text back only if it is one of these.
-    pub const LIMITS: [&'static str; 8] = [
+    pub const LIMITS: [&'static str; 9] = [
         "jobs",
         "payload bytes",
         "nodes",
@@ -179,5 +185,6 @@ impl Rejection {
         "warm packages of a node",
         "running jobs of this agent",
         "join tokens",
+        "labels of a node",
     ];
 }

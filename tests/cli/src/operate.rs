@@ -97,6 +97,23 @@ fn a_drain_with_a_deadline() {
 }
 
 #[test]
+fn labels_of_a_node() {
+    let zoned = Agent { name: "zoned", contract: "  hardware: { node_labels: { zone: b } }", ..HELLO };
+    let laptop = Laptop::with(&[&zoned]);
+    let mut session = laptop.session("Labels of a node");
+    session.run("atlasctl run zoned name=Ada");
+    session.run("atlasctl node label laptop zone=b rack=7");
+    session.run("atlasctl run zoned name=Ada -q");
+    session.run("atlasctl node label laptop zone=c rack- shelf-");
+    session.run("atlasctl node list --filter \"labels.zone == 'c'\" -o 'jsonpath=$[*].operator_labels'");
+    session.run("atlasctl node label laptop zone- -o name");
+    session.run("atlasctl node label laptop zone");
+    session.run("atlasctl node label laptop zone=a zone-");
+    session.run("atlasctl node label nowhere zone=a");
+    expect_file!["../transcripts/node-label.txt"].assert_eq(&session.page());
+}
+
+#[test]
 fn clusters_by_name() {
     let laptop = Laptop::with(&[]);
     let mut session = Session::new("Clusters by name", laptop.folder(), None);

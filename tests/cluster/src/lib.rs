@@ -45,6 +45,8 @@ mod in_doubt;
 #[cfg(test)]
 mod kill;
 #[cfg(test)]
+mod label;
+#[cfg(test)]
 mod members;
 #[cfg(test)]
 mod membership;

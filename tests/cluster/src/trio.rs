@@ -40,11 +40,16 @@ pub(crate) fn worker(folder: &Path, name: &str, members: &[&Member]) -> Process 
 
 /// The same by another program.
 pub(crate) fn worker_of(program: PathBuf, folder: &Path, name: &str, members: &[&Member]) -> Process {
+    Process::start(&mut worker_command(program, folder, name, members))
+}
+
+/// How such a worker starts, for whoever has more to tell it.
+pub(crate) fn worker_command(program: PathBuf, folder: &Path, name: &str, members: &[&Member]) -> Command {
     let doors: Vec<String> = members.iter().map(|member| member.workers.to_string()).collect();
     let mut command = Command::new(program);
     command.args(["--node", name, "--controller", &doors.join(","), "--places", "8"]);
     command.arg("--data-dir").arg(folder.join(name));
-    Process::start(&mut command)
+    command
 }
 
 /// Which of the three leads, once all that run agree that it does and that three vote.

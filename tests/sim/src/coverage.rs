@@ -17,7 +17,7 @@ const RUN_MIN: [(&str, u64); 6] = [
 ];
 
 /// What a campaign of 200 runs must have seen, and how often.
-const CAMPAIGN_MIN: [(&str, u64); 27] = [
+const CAMPAIGN_MIN: [(&str, u64); 28] = [
     ("spawned jobs", 100),
     ("children forsaken", 20),
     ("places lent", 50),
@@ -44,6 +44,7 @@ const CAMPAIGN_MIN: [(&str, u64); 27] = [
     ("workers cut off", 20),
     ("drains", 20),
     ("deadlines of drains", 5),
+    ("nodes labelled", 5),
     ("wall clock jumps", 20),
 ];
 

@@ -43,7 +43,7 @@ impl World {
                 let input = if self.rng.chance(500) { Input::Drain } else { Input::Abandon };
                 self.drain_node(node, input);
             }
-            _ => self.cordon(node),
+            _ => self.operate(node),
         }
     }
 
@@ -102,14 +102,22 @@ impl World {
         }
     }
 
-    fn cordon(&mut self, node: usize) {
+    /// An operator has a wish for a node.
+    fn operate(&mut self, node: usize) {
         let Some(member) = self.raft.leader else { return };
         let id = self.nodes[node].id.clone();
-        let command = if self.rng.chance(300) {
-            self.coverage.count("deadlines of drains");
-            Command::DrainNode(DrainNode { node: id, deadline: Some(Micros::from_millis(self.rng.range(0, 3_000))) })
-        } else {
-            Command::Cordon(Cordon { node: id, cordoned: self.rng.chance(500) })
+        let command = match self.rng.below(10) {
+            0..3 => {
+                self.coverage.count("deadlines of drains");
+                let deadline = Some(Micros::from_millis(self.rng.range(0, 3_000)));
+                Command::DrainNode(DrainNode { node: id, deadline })
+            }
+            // The first stays where it is: it can run everything.
+            3..6 if node > 0 => {
+                self.coverage.count("nodes labelled");
+                workload::relabel(id, &mut self.rng)
+            }
+            _ => Command::Cordon(Cordon { node: id, cordoned: self.rng.chance(500) }),
         };
         self.gather(member, workload::request(command), Reply::Nobody);
     }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use atlas_state::State;
 use atlas_types::{
     AgentKind, AgentName, AgentPin, Assignment, ClusterConfig, Command, CompleteJob, ConfigureCluster, Demand, Digest,
-    Door, Effects, FailJob, FencingToken, Gpu, Inventory, Job, JobId, LoseLease, Micros, Namespace, NodeId, Origin,
-    Payload, PayloadBody, Principal, RegisterAgent, ReportKind, Request, RequestId, RetryRule, RunSpec, Spawner,
-    StartJob, SubmitJob, Timeouts, Verdict, Version,
+    Door, Effects, FailJob, FencingToken, Gpu, Inventory, Job, JobId, LabelNode, LoseLease, Micros, Namespace, NodeId,
+    Origin, Payload, PayloadBody, Principal, RegisterAgent, ReportKind, Request, RequestId, RetryRule, RunSpec,
+    Spawner, StartJob, SubmitJob, Timeouts, Verdict, Version,
 };
 
 use crate::rng::Rng;
@@ -30,7 +30,7 @@ pub enum Agent {
     Fragile,
     /// Fails often, and is retried.
     Flaky,
-    /// At most two at a time.
+    /// At most two at a time, in one zone.
     Limited,
     /// Waits for a second and no longer.
     Hasty,
@@ -83,7 +83,10 @@ impl Agent {
                 let retry = RetryRule { max_retries: 2, backoff_base: Micros::from_millis(500) };
                 RunSpec { retry, effects: Effects::Pure, ..plain }
             }
-            Self::Limited => RunSpec { concurrency: Some(2), ..plain },
+            Self::Limited => {
+                let demand = Demand { labels: zone("a"), ..Demand::default() };
+                RunSpec { demand, concurrency: Some(2), ..plain }
+            }
             Self::Parent => RunSpec { spawns: true, ..plain },
             Self::Hasty => {
                 let demand = Demand { cores: 2, ..Demand::default() };
@@ -236,5 +239,17 @@ pub fn inventory(index: usize, rng: &mut Rng) -> Inventory {
     };
     let gpus = if index == 0 { 1 } else { rng.below(3) as u32 };
     let (cores, places) = if index == 0 { (4, 3) } else { (rng.range(0, 4) as u32, rng.range(1, 4) as u32) };
-    Inventory { cores, places, gpus: (0..gpus).map(gpu).collect(), ..Inventory::default() }
+    let labels = zone(if index.is_multiple_of(2) { "a" } else { "b" });
+    Inventory { cores, places, gpus: (0..gpus).map(gpu).collect(), labels, ..Inventory::default() }
+}
+
+/// The label by which nodes differ, as workers tell it.
+fn zone(name: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([("zone".to_owned(), name.to_owned())])
+}
+
+/// An operator says in which zone a node is, or that its worker knows better.
+pub fn relabel(node: NodeId, rng: &mut Rng) -> Command {
+    let zone = rng.pick(&[Some("a"), Some("b"), None]).map(str::to_owned);
+    Command::LabelNode(LabelNode { node, labels: BTreeMap::from([("zone".to_owned(), zone)]) })
 }

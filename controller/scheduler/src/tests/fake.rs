@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentName, AgentPin, Allocation, Architecture, Attempt, BootId, ClusterTime, Demand, Digest, Door, Effects, Free,
-    Gpu, GrantLease, Inventory, Job, JobId, JobStatus, Micros, Namespace, Node, NodeEpoch, NodeHealth, NodeId, Payload,
-    Principal, Reason, RetryRule, RunSpec, Seq, Spawned, Takers, Timeouts, Timestamp, Version,
+    Gpu, GrantLease, Inventory, Job, JobId, JobStatus, Micros, Namespace, Node, NodeHealth, NodeId, Payload, Principal,
+    Reason, RetryRule, RunSpec, Seq, Spawned, Takers, Timeouts, Timestamp, Version,
 };
 
 use crate::{Cluster, NodeView, Strategy};
@@ -205,18 +205,8 @@ fn digest(text: &str) -> Digest {
 }
 
 pub(super) fn node(name: &str, words: &[&str]) -> Node {
-    let mut node = Node {
-        id: name.parse().expect("a node name"),
-        epoch: NodeEpoch(1),
-        boot_id: BootId(1),
-        inventory: Inventory::default(),
-        health: NodeHealth::Ready,
-        cordoned: false,
-        draining: false,
-        drain_until: None,
-        warm: BTreeMap::new(),
-        registered_at: Timestamp(1),
-    };
+    let name = name.parse().expect("a node name");
+    let mut node = Node::new(name, BootId(1), Inventory::default(), Timestamp(1));
     let inventory = &mut node.inventory;
     for word in words {
         match word.split_once('=').unwrap_or((word, "")) {
@@ -228,6 +218,7 @@ pub(super) fn node(name: &str, words: &[&str]) -> Node {
             ("arch", value) => inventory.architecture = Some(architecture(value)),
             ("dev", value) => inventory.devices.push(value.to_owned()),
             ("label", value) => inventory.labels.extend([pair(value)]),
+            ("given", value) => node.operator_labels.extend([pair(value)]),
             ("declared", _) => inventory.declared = true,
             ("unchecked", _) => inventory.unchecked = true,
             ("down", _) => node.health = NodeHealth::Down,

@@ -13,8 +13,14 @@ use crate::{NodeView, Plan, Strategy, allocate, could_ever, plan};
 fn nodes() -> impl Generate<Value = Vec<String>> {
     let gpus = prop_oneof![Just(""), Just(" gpu=24"), Just(" gpu=24,80"), Just(" gpu=0,8")];
     let state = prop_oneof![6 => Just(""), 1 => Just(" down"), 1 => Just(" draining")];
-    let extra =
-        prop_oneof![Just(""), Just(" declared"), Just(" unchecked"), Just(" warm=d1*2"), Just(" label=zone:eu")];
+    let extra = prop_oneof![
+        Just(""),
+        Just(" declared"),
+        Just(" unchecked"),
+        Just(" warm=d1*2"),
+        Just(" label=zone:eu"),
+        Just(" label=zone:us given=zone:eu")
+    ];
     let one = (0..5u32, 0..9u32, 0..33u32, gpus, state, extra).prop_map(|(places, cores, mem, gpus, state, extra)| {
         format!("places={places} cores={cores} mem={mem}{gpus}{state}{extra}")
     });

@@ -1,5 +1,7 @@
 //! `/api/nodes`, `/api/health`, `/api/ready`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use atlas_service::{Caller, Error, NodeAction};
 use atlas_types::Micros;
 use http::StatusCode;
@@ -47,6 +49,20 @@ pub(crate) async fn act(
         *deadline = deadline_s.map(|seconds| Micros((seconds * 1e6) as u64));
     }
     door.service.act_on_node(caller, name, action).await?;
+    Ok(json(StatusCode::OK, &json!({ "accepted": true })))
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct LabelBody {
+    set: BTreeMap<String, String>,
+    remove: BTreeSet<String>,
+}
+
+/// `POST /api/nodes/{name}/labels` with `{"set": {"zone": "b"}, "remove": ["rack"]}`.
+pub(crate) async fn label(door: &HttpDoor, caller: &Caller, request: &mut Request, name: &str) -> Answer {
+    let LabelBody { set, remove } = request.read_json(door).await?;
+    door.service.label_node(caller, name, set, remove).await?;
     Ok(json(StatusCode::OK, &json!({ "accepted": true })))
 }
 

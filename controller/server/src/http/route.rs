@@ -26,6 +26,7 @@ pub(crate) enum Route {
     Nodes,
     Node(String),
     NodeAction(String, NodeAction),
+    NodeLabels(String),
     Cluster,
     Members,
     Member(String),
@@ -76,6 +77,7 @@ impl Route {
             }
             ["api", "nodes"] => Self::Nodes,
             ["api", "nodes", node] => Self::Node(name(node)?),
+            ["api", "nodes", node, "labels"] => Self::NodeLabels(name(node)?),
             ["api", "nodes", node, action] => Self::NodeAction(name(node)?, node_action(action)?),
             ["api", "cluster"] => Self::Cluster,
             ["api", "cluster", "members"] => Self::Members,
@@ -122,6 +124,7 @@ impl Route {
             Self::NodeAction(_, NodeAction::Cordon) => "/api/nodes/{name}/cordon",
             Self::NodeAction(_, NodeAction::Uncordon) => "/api/nodes/{name}/uncordon",
             Self::NodeAction(_, NodeAction::Remove) => "/api/nodes/{name}/remove",
+            Self::NodeLabels(_) => "/api/nodes/{name}/labels",
             Self::Cluster => "/api/cluster",
             Self::Members => "/api/cluster/members",
             Self::Member(_) => "/api/cluster/members/{member}",

@@ -66,9 +66,8 @@ fn check_node(node: &NodeState, spec: &RunSpec, command: &GrantLease, depth: u32
     if node.node.epoch != command.epoch || !node.takes_leases() {
         return Err(Rejection::NodeUnavailable);
     }
-    let inventory = &node.node.inventory;
-    let fits = spec.demand.suits(&node.node.id, inventory)
-        && node.free.admits(inventory, &spec.demand, &command.allocation, depth);
+    let fits = spec.demand.suits(&node.node)
+        && node.free.admits(&node.node.inventory, &spec.demand, &command.allocation, depth);
     if fits { Ok(()) } else { Err(Rejection::DoesNotFit) }
 }
 
@@ -219,7 +218,7 @@ mod tests {
             "agent a labels=zone:b; node n1 labels=zone:a; job j1 -- grant j1 n1; node n1 labels=zone:b,x:y; grant j1 n1",
             expect![[r#"
                 ! the placement does not fit
-                node n1 epoch 1 Ready
+                node n1 epoch 1 Ready x=y zone=b
                 = epoch 1
                 j1 Granted pending→running on n1 token 1 attempt 1
             "#]],

@@ -12,6 +12,7 @@ mod fail_pending;
 mod forsake_child;
 mod grant_lease;
 mod join_member;
+mod label_node;
 mod lose_lease;
 mod lose_node;
 mod prune_jobs;
@@ -43,6 +44,7 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::RegisterNode(command) => register_node::apply(command, change),
         Command::DrainNode(command) => drain_node::apply(command, change),
         Command::Cordon(command) => cordon::apply(command, change),
+        Command::LabelNode(command) => label_node::apply(command, change),
         Command::RemoveNode(command) => remove_node::apply(command, change),
         Command::LoseNode(command) => lose_node::apply(command, change),
         Command::WarmChanged(command) => warm_changed::apply(command, change),

@@ -1,9 +1,8 @@
 //! A worker's hello. A new boot id is a new epoch, which loses all that the older one held; the same boot id is a resume.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_types::{Node, NodeEpoch, NodeHealth, Outcome, RegisterNode, Rejection};
+use atlas_types::{Node, NodeHealth, Outcome, RegisterNode, Rejection};
 
 use super::check_limit;
 use crate::change::Change;
@@ -15,7 +14,7 @@ pub(super) fn apply(command: &RegisterNode, change: &mut Change<'_>) -> Result<O
         Some(old) => Ok(restart(command, change, &old)),
         None => {
             check_limit("nodes", change.state.nodes.len() as u64, change.state.config.nodes_max)?;
-            Ok(begin_epoch(command, change, NodeEpoch(1), false))
+            Ok(begin_epoch(command, change, None))
         }
     }
 }
@@ -41,25 +40,19 @@ fn resume(command: &RegisterNode, change: &mut Change<'_>, old: &NodeState) -> O
     Outcome::NodeRegistered { epoch }
 }
 
-/// A restart: whatever the older process held is lost, an operator's cordon stays.
+/// A restart: whatever the older process held is lost, an operator's cordon and labels stay.
 fn restart(command: &RegisterNode, change: &mut Change<'_>, old: &NodeState) -> Outcome {
     change.lose_all(old);
-    begin_epoch(command, change, old.node.epoch.next(), old.node.cordoned)
+    begin_epoch(command, change, Some(&old.node))
 }
 
-fn begin_epoch(command: &RegisterNode, change: &mut Change<'_>, epoch: NodeEpoch, cordoned: bool) -> Outcome {
-    let node = Node {
-        id: command.node.clone(),
-        epoch,
-        boot_id: command.boot_id,
-        inventory: command.inventory.clone(),
-        health: NodeHealth::Ready,
-        cordoned,
-        draining: false,
-        drain_until: None,
-        warm: BTreeMap::new(),
-        registered_at: change.at,
-    };
+fn begin_epoch(command: &RegisterNode, change: &mut Change<'_>, old: Option<&Node>) -> Outcome {
+    let mut node = Node::new(command.node.clone(), command.boot_id, command.inventory.clone(), change.at);
+    if let Some(old) = old {
+        (node.epoch, node.cordoned) = (old.epoch.next(), old.cordoned);
+        node.operator_labels.clone_from(&old.operator_labels);
+    }
+    let epoch = node.epoch;
     change.put_node(NodeState::new(Arc::new(node), change.state.grant_seq));
     change.emit_node(&command.node);
     Outcome::NodeRegistered { epoch }

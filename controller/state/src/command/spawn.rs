@@ -62,7 +62,7 @@ fn fits(node: &NodeState, demand: &Demand, held: &[&Allocation]) -> bool {
     for allocation in held {
         free.hold(allocation);
     }
-    demand.suits(&node.node.id, inventory) && free.hardware_for(inventory, demand).is_some()
+    demand.suits(&node.node) && free.hardware_for(inventory, demand).is_some()
 }
 
 #[cfg(test)]

@@ -7,9 +7,10 @@ use atlas_types::{
     AgentKind, AgentPin, Allocation, Architecture, BootId, CancelJob, ClusterConfig, Command, CompleteJob,
     ConfigureCluster, Cordon, CreateJoinToken, Demand, DeprecateAgent, Digest, DrainNode, Effects, EventSeq, FailJob,
     FailPending, Failure, FailureKind, FencingToken, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId,
-    JoinKind, JoinMember, LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId, Payload, PayloadBody, PruneJobs,
-    RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule, RevokeJoinToken,
-    RunSpec, SinkAck, Spawner, StartJob, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, WakeJob, WarmChanged,
+    JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId, Payload, PayloadBody,
+    PruneJobs, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule,
+    RevokeJoinToken, RunSpec, SinkAck, Spawner, StartJob, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version,
+    WakeJob, WarmChanged,
 };
 
 use super::script::{Run, Words, agent};
@@ -34,6 +35,7 @@ pub(crate) fn command(run: &Run, words: &Words<'_>) -> Command {
         }),
         "cordon" => Command::Cordon(Cordon { node: node(words.word(1)), cordoned: true }),
         "uncordon" => Command::Cordon(Cordon { node: node(words.word(1)), cordoned: false }),
+        "label" => Command::LabelNode(label_node(words)),
         "remove" => Command::RemoveNode(RemoveNode { node: node(words.word(1)) }),
         "lose-node" => Command::LoseNode(LoseNode { node: node(words.word(1)), epoch: epoch(words) }),
         "warm" => Command::WarmChanged(WarmChanged {
@@ -63,6 +65,14 @@ pub(crate) fn command(run: &Run, words: &Words<'_>) -> Command {
         "config" => Command::ConfigureCluster(ConfigureCluster { config: config(words) }),
         _ => job_command(run, words),
     }
+}
+
+/// `label n1 zone=b rack-` sets one label and takes another away.
+fn label_node(words: &Words<'_>) -> LabelNode {
+    let (keys, values) = words.rest(2);
+    let set = values.iter().map(|(&key, &value)| (key.to_owned(), Some(value.to_owned())));
+    let taken = keys.iter().map(|key| (key.trim_end_matches('-').to_owned(), None));
+    LabelNode { node: node(words.word(1)), labels: set.chain(taken).collect() }
 }
 
 /// `t7` stands for a hash that ends with 7.

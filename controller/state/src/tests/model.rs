@@ -80,7 +80,8 @@ fn start() -> Run {
     let mut run = Run::new();
     run.prepare(
         "agent a0 spawns=true; agent a1 spawns=true cores=1 retries=1 digest=2; agent a2 effects=once digest=3 attempts=2 queue=2;
-        agent a3 gpus=1 vram=30 memory=2 limit=2 spawns=true digest=4 retries=2 attempts=1; node n0 places=2 cores=2; node n1 places=3 gpus=80,40",
+        agent a3 gpus=1 vram=30 memory=2 limit=2 spawns=true digest=4 retries=2 attempts=1;
+        agent a4 labels=zone:b digest=5; node n0 places=2 cores=2; node n1 places=3 gpus=80,40",
     );
     run
 }
@@ -105,8 +106,12 @@ fn compare_indexes(state: &State, model: &Naive) -> Result<(), TestCaseError> {
         let listed: Vec<_> = state.jobs(&namespace, Some(status), None).map(|job| job.id).collect();
         prop_assert_eq!(listed, model.newest(|job| job.status == status));
     }
-    let demands =
-        [Demand::default(), Demand { cores: 2, ..Demand::default() }, Demand { gpus: 1, ..Demand::default() }];
+    let demands = [
+        Demand::default(),
+        Demand { cores: 2, ..Demand::default() },
+        Demand { gpus: 1, ..Demand::default() },
+        Demand { labels: [("zone".to_owned(), "b".to_owned())].into(), ..Demand::default() },
+    ];
     for demand in demands {
         let found: Vec<_> = state.nodes_with_room(&demand).map(|node| node.node.id.clone()).collect();
         let mut all: Vec<_> = state.nodes().filter(|node| node.takes_leases() && node.has_room(&demand, 0)).collect();

@@ -43,6 +43,11 @@ impl<'a> Words<'a> {
         self.words.get(at).unwrap_or_else(|| panic!("{:?} lacks word {at}", self.words))
     }
 
+    /// All words from `at` on, and all options.
+    pub(crate) fn rest(&self, at: usize) -> (&[&'a str], &BTreeMap<&'a str, &'a str>) {
+        (&self.words[at..], &self.options)
+    }
+
     pub(crate) fn text(&self, key: &str) -> Option<&'a str> {
         self.options.get(key).copied()
     }
@@ -136,7 +141,9 @@ impl Run {
                 let marks = [(node.cordoned, " cordoned"), (node.draining, " draining")];
                 let marks: String = marks.into_iter().filter(|(set, _)| *set).map(|(_, text)| text).collect();
                 let until = node.drain_until.map(|until| format!(" until {} s", until.0 / 1_000_000));
-                format!("node {} epoch {} {:?}{marks}{}", node.id, node.epoch, node.health, until.unwrap_or_default())
+                let labels: String = node.labels().into_iter().map(|(key, value)| format!(" {key}={value}")).collect();
+                let until = until.unwrap_or_default();
+                format!("node {} epoch {} {:?}{marks}{until}{labels}", node.id, node.epoch, node.health)
             }
             Event::NodeRemoved { node } => format!("node {node} removed"),
             Event::Configured => "configured".to_owned(),

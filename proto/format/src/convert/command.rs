@@ -5,9 +5,9 @@ use std::sync::Arc;
 use atlas_types::{
     AgentKind, AgentName, AgentPin, CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken,
     DeprecateAgent, DrainNode, EventSeq, FailJob, FailPending, Failure, FencingToken, ForsakeChild, GrantLease, JobId,
-    JoinKind, JoinMember, LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId, Payload, PruneJobs, RegisterAgent,
-    RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken,
-    Seq, SinkAck, Spawner, StartJob, SubmitJob, Timestamp, Verdict, WakeJob, WarmChanged,
+    JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId, Payload, PruneJobs,
+    RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob,
+    RevokeJoinToken, Seq, SinkAck, Spawner, StartJob, SubmitJob, Timestamp, Verdict, WakeJob, WarmChanged,
 };
 
 use super::node::boot_id;
@@ -57,6 +57,7 @@ impl From<&Command> for Message {
             Command::Cordon(command) => {
                 Self::Cordon(proto::Cordon { node_id: command.node.to_string(), cordoned: command.cordoned })
             }
+            Command::LabelNode(command) => Self::LabelNode(command.into()),
             Command::RemoveNode(command) => Self::RemoveNode(proto::RemoveNode { node_id: command.node.to_string() }),
             Command::LoseNode(command) => {
                 Self::LoseNode(proto::LoseNode { node_id: command.node.to_string(), epoch: command.epoch.0 })
@@ -161,6 +162,7 @@ impl TryFrom<Message> for Command {
             Message::Cordon(message) => {
                 Self::Cordon(Cordon { node: node("cordon.node_id", &message.node_id)?, cordoned: message.cordoned })
             }
+            Message::LabelNode(message) => Self::LabelNode(message.try_into()?),
             Message::RemoveNode(message) => {
                 Self::RemoveNode(RemoveNode { node: node("remove_node.node_id", &message.node_id)? })
             }
@@ -247,6 +249,28 @@ impl TryFrom<Message> for Command {
 
 fn node(field: &'static str, text: &str) -> Result<NodeId, FormatError> {
     name(field, text, NodeId::new)
+}
+
+impl From<&LabelNode> for proto::LabelNode {
+    fn from(command: &LabelNode) -> Self {
+        let change =
+            |(key, value): (&String, &Option<String>)| proto::LabelChange { key: key.clone(), value: value.clone() };
+        Self { node_id: command.node.to_string(), labels: command.labels.iter().map(change).collect() }
+    }
+}
+
+impl TryFrom<proto::LabelNode> for LabelNode {
+    type Error = FormatError;
+
+    fn try_from(message: proto::LabelNode) -> Result<Self, FormatError> {
+        if !message.labels.is_sorted_by(|a, b| a.key < b.key) {
+            return Err(FormatError::Order { field: "label_node.labels" });
+        }
+        Ok(Self {
+            node: node("label_node.node_id", &message.node_id)?,
+            labels: message.labels.into_iter().map(|label| (label.key, label.value)).collect(),
+        })
+    }
 }
 
 impl From<&RegisterAgent> for proto::RegisterAgent {

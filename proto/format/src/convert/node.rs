@@ -5,7 +5,7 @@ use atlas_types::{
     Timestamp,
 };
 
-use super::{EnumField as _, digest, enum_field, fixed, name, required};
+use super::{EnumField as _, digest, enum_field, fixed, labels_in, labels_out, name, required};
 use crate::{FormatError, proto};
 
 enum_field!(NodeHealth, proto::NodeHealth, { Ready = Ready, Down = Down });
@@ -24,6 +24,7 @@ impl From<&Node> for proto::Node {
             warm: node.warm.iter().map(warm).collect(),
             registered_at_us: node.registered_at.0,
             drain_until_us: node.drain_until.map(|until| until.0),
+            operator_labels: labels_out(&node.operator_labels),
         }
     }
 }
@@ -41,6 +42,7 @@ impl TryFrom<proto::Node> for Node {
             epoch: NodeEpoch(node.epoch),
             boot_id: boot_id("node.boot_id", &node.boot_id)?,
             inventory: required("node.inventory", node.inventory)?.try_into()?,
+            operator_labels: labels_in("node.operator_labels", node.operator_labels)?,
             health: NodeHealth::read("node.health", node.health)?,
             cordoned: node.cordoned,
             draining: node.draining,

@@ -101,6 +101,9 @@ impl From<&Rejection> for proto::Rejection {
                 Self { bound: Some((*max).into()), ..counted(RejectionKind::SpawnTooDeep, (*depth).into()) }
             }
             Rejection::HardwareHeld => plain(RejectionKind::HardwareHeld),
+            Rejection::LabelOfWorker { key } => {
+                Self { label_key: Some(key.clone()), ..plain(RejectionKind::LabelOfWorker) }
+            }
             Rejection::Internal => plain(RejectionKind::Internal),
         }
     }
@@ -151,6 +154,9 @@ impl TryFrom<proto::Rejection> for Rejection {
                 max: small(required("rejection.bound", rejection.bound)?, "rejection.bound")?,
             },
             RejectionKind::HardwareHeld => Self::HardwareHeld,
+            RejectionKind::LabelOfWorker => {
+                Self::LabelOfWorker { key: required("rejection.label_key", rejection.label_key)? }
+            }
         })
     }
 }

@@ -271,6 +271,7 @@ impl Draw {
             epoch: NodeEpoch(self.u64()),
             boot_id: BootId(self.u128()),
             inventory: self.inventory(),
+            operator_labels: self.labels(),
             health: self.pick(&[NodeHealth::Ready, NodeHealth::Down]),
             cordoned: self.flag(),
             draining: self.flag(),
@@ -370,7 +371,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(28) {
+        match self.below(29) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -456,6 +457,10 @@ impl Draw {
                 why: self.option(Self::text).map(Into::into),
             }),
             26 => Command::ForsakeChild(ForsakeChild { spawner: self.spawner(), node, child: job }),
+            27 => Command::LabelNode(LabelNode {
+                node,
+                labels: self.list(|draw| (draw.text(), draw.option(Self::text))).into_iter().collect(),
+            }),
             _ => Command::JoinMember(JoinMember { hash: Digest(self.array()), above: MemberId(self.u64()) }),
         }
     }
@@ -505,7 +510,7 @@ impl Draw {
     }
 
     fn rejection(&mut self) -> Rejection {
-        match self.below(20) {
+        match self.below(21) {
             0 => Rejection::QueueFull { active: self.u64() },
             1 => Rejection::LimitReached { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             2 => Rejection::PayloadTooLarge { bytes: self.u64() },
@@ -525,6 +530,7 @@ impl Draw {
             16 => Rejection::NotInDoubt { status: self.pick(&JobStatus::ALL) },
             17 => Rejection::LevelTooLow { needed: Level(self.u32()) },
             18 => Rejection::TokenRefused,
+            19 => Rejection::LabelOfWorker { key: self.text() },
             _ => Rejection::Internal,
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use atlas_inventory::{Declared, architecture};
-use atlas_types::{Allocation, Demand, Free, Inventory, NodeId};
+use atlas_types::{Allocation, BootId, Demand, Free, Inventory, Node, NodeId, Timestamp};
 use serde_json::{Value, json};
 
 use crate::matcher::Captures;
@@ -14,16 +14,16 @@ const GB: u64 = 1 << 30;
 
 /// Operations on one inventory, in order.
 pub(super) fn sequence(row: &Row) -> Judged {
-    let inventory = inventory(&row.input["inventory"])?;
-    let node = NodeId::new("local").map_err(|error| Stop::system("name a node", error))?;
-    let mut free = Free::of(&inventory);
+    let name = NodeId::new("local").map_err(|error| Stop::system("name a node", error))?;
+    let node = Node::new(name, BootId(1), inventory(&row.input["inventory"])?, Timestamp::NOT_YET);
+    let mut free = Free::of(&node.inventory);
     let mut slots: BTreeMap<&str, Allocation> = BTreeMap::new();
     let mut results = Vec::new();
     for operation in items(&row.input, "ops") {
         let slot = text(operation, "slot");
         results.push(match text(operation, "op") {
-            "can" => json!(fits(&free, &inventory, &node, &operation["spec"])?.is_some()),
-            "allocate" => match fits(&free, &inventory, &node, &operation["spec"])? {
+            "can" => json!(fits(&free, &node, &operation["spec"])?.is_some()),
+            "allocate" => match fits(&free, &node, &operation["spec"])? {
                 Some(allocation) => {
                     free.hold(&allocation);
                     let shown = shown(&allocation);
@@ -44,7 +44,7 @@ pub(super) fn sequence(row: &Row) -> Judged {
             other => return Err(Stop::skip(format!("the operation \"{other}\" on hardware"))),
         });
     }
-    let answer = json!({"results": results, "status": status(&inventory, &free)});
+    let answer = json!({"results": results, "status": status(&node.inventory, &free)});
     compare(&row.expect, &answer, &Captures::new())
 }
 
@@ -54,9 +54,9 @@ pub(super) fn describe(row: &Row) -> Judged {
     compare(&row.expect, &answer, &Captures::new())
 }
 
-fn fits(free: &Free, inventory: &Inventory, node: &NodeId, spec: &Value) -> Result<Option<Allocation>, Stop> {
+fn fits(free: &Free, node: &Node, spec: &Value) -> Result<Option<Allocation>, Stop> {
     let demand = demand(spec)?;
-    Ok(if demand.suits(node, inventory) { free.hardware_for(inventory, &demand) } else { None })
+    Ok(if demand.suits(node) { free.hardware_for(&node.inventory, &demand) } else { None })
 }
 
 /// What a contract with this hardware asks for.

@@ -152,6 +152,7 @@ fn name(command: &Command) -> &'static str {
         Command::DrainNode(DrainNode { deadline: Some(_), .. }) => "drain_node_deadline",
         Command::DrainNode(_) => "drain_node",
         Command::Cordon(_) => "cordon",
+        Command::LabelNode(_) => "label_node",
         Command::RemoveNode(_) => "remove_node",
         Command::LoseNode(_) => "lose_node",
         Command::WarmChanged(_) => "warm_changed",
@@ -184,7 +185,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 36;
+const NAMES: usize = 37;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -260,6 +261,10 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::SubmitJob(SubmitJob { spawner: Some(spawner), ..submit(Verdict::Accepted(pin())) }),
         Command::SubmitJob(SubmitJob { not_before: Some(AT), ..submit(Verdict::Accepted(pin())) }),
         Command::ForsakeChild(ForsakeChild { spawner, node: node(), child: JobId(8) }),
+        Command::LabelNode(LabelNode {
+            node: node(),
+            labels: BTreeMap::from([("rack".to_owned(), None), ("zone".to_owned(), Some("b".to_owned()))]),
+        }),
     ];
     let named: BTreeMap<_, _> = commands.into_iter().map(|command| (name(&command), command)).collect();
     assert_eq!(named.len(), NAMES, "every command has a sample");
@@ -315,6 +320,7 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         Err(Rejection::SpawnForbidden),
         Err(Rejection::SpawnTooDeep { depth: 3, max: 3 }),
         Err(Rejection::HardwareHeld),
+        Err(Rejection::LabelOfWorker { key: "zone".to_owned() }),
     ];
     all.extend(Rejection::LIMITS.map(|what| Err(Rejection::LimitReached { what, limit: 10 })));
     all
@@ -418,6 +424,7 @@ pub(crate) fn image() -> StateImage {
         epoch: NodeEpoch(2),
         boot_id: BootId(7),
         inventory: inventory(),
+        operator_labels: BTreeMap::new(),
         health: NodeHealth::Ready,
         cordoned: true,
         draining: true,

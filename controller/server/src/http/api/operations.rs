@@ -3,9 +3,10 @@
 use atlas_service::Entry;
 use atlas_service::catalogue::{
     AMBIGUOUS_JOB, ARTIFACT_MISSING, CONTRACT_REFUSED, DEPENDENCY_MISSING, EVENTS_GONE, HISTORY_BEHIND, INPUT_REFUSED,
-    LATE, LEVEL_TOO_LOW, LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED, NO_BACKUP, NO_LEADER, NO_SPACE,
-    NODE_BUSY, NOT_CONFIGURED, NOT_IN_DOUBT, OUTCOME_UNKNOWN, OUTPUT_REFUSED, OVERLOADED, PACKAGE_REFUSED, PEERS_AWAY,
-    QUEUE_FULL, REQUEST_CONFLICT, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_JOB, UNKNOWN_MEMBER, UNKNOWN_NODE, WRONG_STATUS,
+    LABEL_OF_WORKER, LATE, LEVEL_TOO_LOW, LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED, NO_BACKUP,
+    NO_LEADER, NO_SPACE, NODE_BUSY, NOT_CONFIGURED, NOT_IN_DOUBT, OUTCOME_UNKNOWN, OUTPUT_REFUSED, OVERLOADED,
+    PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, REQUEST_CONFLICT, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_JOB, UNKNOWN_MEMBER,
+    UNKNOWN_NODE, WRONG_STATUS,
 };
 use http::StatusCode;
 
@@ -260,6 +261,11 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .takes(&[IDEMPOTENCY_KEY])
         .answers(&[ok("it takes leases", &[Content::Json("Accepted")])])
         .refuses(&[WRITE, &[UNKNOWN_NODE]]),
+    post("labelNode", "/api/nodes/{name}/labels", "Gives the node labels over its worker's, or takes them away.")
+        .takes(&[IDEMPOTENCY_KEY])
+        .body(Body::Json("LabelRequest"))
+        .answers(&[ok("it is labelled", &[Content::Json("Accepted")])])
+        .refuses(&[WRITE, BODY, &[UNKNOWN_NODE, LABEL_OF_WORKER, LIMIT_REACHED]]),
     // Figures.
     get("health", "/api/health", "How many jobs wait and run, and the hardware that was declared.")
         .takes(&[CONSISTENCY])

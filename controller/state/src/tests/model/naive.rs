@@ -42,6 +42,8 @@ struct Node {
     epoch: u64,
     boot: BootId,
     inventory: Inventory,
+    /// Those of an operator.
+    labels: BTreeMap<String, String>,
     up: bool,
     cordoned: bool,
     draining: bool,
@@ -71,7 +73,8 @@ impl Naive {
         let node = |node: &Arc<crate::NodeState>| {
             let node = &node.node;
             let (epoch, boot, inventory) = (node.epoch.0, node.boot_id, node.inventory.clone());
-            (node.id.clone(), Node { epoch, boot, inventory, up: true, cordoned: false, draining: false })
+            let labels = BTreeMap::new();
+            (node.id.clone(), Node { epoch, boot, inventory, labels, up: true, cordoned: false, draining: false })
         };
         Self {
             agents: state.agents(&namespace).map(|agent| Arc::clone(&agent.spec)).collect(),
@@ -206,17 +209,17 @@ impl Naive {
         match command {
             Command::RegisterNode(command) => {
                 let old = self.nodes.get_mut(&command.node);
-                let (epoch, cordoned) = match old {
+                let (epoch, cordoned, labels) = match old {
                     Some(old) if old.boot == command.boot_id => {
                         (old.up, old.inventory) = (true, command.inventory.clone());
                         return true;
                     }
-                    Some(old) => (old.epoch + 1, old.cordoned),
-                    None => (1, false),
+                    Some(old) => (old.epoch + 1, old.cordoned, old.labels.clone()),
+                    None => (1, false, BTreeMap::new()),
                 };
                 self.lose_all(&command.node);
                 let (boot, inventory) = (command.boot_id, command.inventory.clone());
-                let node = Node { epoch, boot, inventory, up: true, cordoned, draining: false };
+                let node = Node { epoch, boot, inventory, labels, up: true, cordoned, draining: false };
                 self.nodes.insert(command.node.clone(), node);
                 true
             }
@@ -234,6 +237,19 @@ impl Naive {
                 true
             }
             Command::DrainNode(command) => self.nodes.get_mut(&command.node).map(|node| node.draining = true).is_some(),
+            Command::LabelNode(command) => {
+                let Some(node) = self.nodes.get_mut(&command.node) else { return false };
+                let told = &node.inventory.labels;
+                let workers = |key: &String| told.contains_key(key) && !node.labels.contains_key(key);
+                if command.labels.iter().any(|(key, value)| value.is_none() && workers(key)) {
+                    return false;
+                }
+                for (key, value) in command.labels.clone() {
+                    node.labels.remove(&key);
+                    node.labels.extend(value.map(|value| (key, value)));
+                }
+                true
+            }
             Command::RemoveNode(command) => {
                 let free =
                     self.jobs.values().all(|job| job.lease.as_ref().is_none_or(|lease| lease.node != command.node));
@@ -281,11 +297,14 @@ impl Naive {
         let held: Vec<_> =
             self.jobs.values().filter_map(|job| job.lease.as_ref()).filter(|lease| lease.node == *id).collect();
         let inventory = &node.inventory;
+        let mut labels = inventory.labels.clone();
+        labels.extend(node.labels.clone());
         let cores: u32 = held.iter().map(|lease| lease.holds.1).sum();
         let memory: u64 = held.iter().map(|lease| lease.holds.2).sum();
         let shares = |index: u32| held.iter().flat_map(|lease| &lease.holds.0).filter(move |share| share.0 == index);
         let vram = |index: u32| shares(index).map(|share| share.1).sum::<u64>();
-        let short = held.len() >= inventory.places as usize
+        let short = demand.labels.iter().any(|(key, value)| labels.get(key) != Some(value))
+            || held.len() >= inventory.places as usize
             || inventory.cores > 0 && demand.cores > 0 && cores + demand.cores > inventory.cores
             || inventory.memory_bytes > 0 && memory + demand.memory_bytes > inventory.memory_bytes;
         let gpus = inventory.gpus.iter().filter(|gpu| vram(gpu.index) + demand.vram_bytes <= gpu.memory_bytes);

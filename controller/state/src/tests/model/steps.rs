@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentPin, Allocation, BootId, CancelJob, Command, CompleteJob, Cordon, DrainNode, FailJob, FailPending, Failure,
-    FailureKind, FencingToken, ForsakeChild, GrantLease, Inventory, Job, JobId, LoseLease, LoseNode, MemberId,
-    Namespace, NodeEpoch, NodeId, Origin, Payload, PruneJobs, RegisterNode, RemoveNode, Request, Resolution,
+    FailureKind, FencingToken, ForsakeChild, GrantLease, Inventory, Job, JobId, LabelNode, LoseLease, LoseNode,
+    MemberId, Namespace, NodeEpoch, NodeId, Origin, Payload, PruneJobs, RegisterNode, RemoveNode, Request, Resolution,
     ResolveJob, RetryJob, SinkAck, Spawner, StartJob, SubmitJob, Usage, Verdict, Version, WakeJob, WarmChanged,
 };
 use proptest::prelude::*;
@@ -24,7 +24,8 @@ pub(super) enum Step {
     GrantExactly { job: JobId, node: NodeId, epoch: NodeEpoch, allocation: Allocation },
     Report { job: usize, kind: u8, stale: bool, idle: u32 },
     LoseNode { node: u8, epoch: u64 },
-    Register { node: u8, boot: u128, cores: u32, places: u32 },
+    Register { node: u8, boot: u128, cores: u32, places: u32, zone: bool },
+    Label { node: u8, zone: Option<char> },
     Cordon { node: u8, cordoned: bool },
     Drain { node: u8, deadline: Option<u64> },
     Remove { node: u8 },
@@ -50,7 +51,7 @@ pub(super) fn steps_of_strangers(count: Range<usize>) -> impl Strategy<Value = V
 fn family() -> impl Strategy<Value = Step> {
     let job = 0..12_usize;
     prop_oneof![
-        6 => (job.clone(), 12..40_u64, 0..4_u8).prop_map(|(parent, id, agent)| Step::Spawn { parent, id, agent }),
+        6 => (job.clone(), 12..40_u64, 0..5_u8).prop_map(|(parent, id, agent)| Step::Spawn { parent, id, agent }),
         1 => job.prop_map(|child| Step::Forsake { child }),
     ]
 }
@@ -58,13 +59,15 @@ fn family() -> impl Strategy<Value = Step> {
 fn step() -> impl Strategy<Value = Step> {
     let (job, node) = (0..12_usize, 0..3_u8);
     prop_oneof![
-        6 => (1..12_u64, 0..4_u8, -1..2_i64).prop_map(|(id, agent, priority)| Step::Submit { id, agent, priority }),
+        6 => (1..12_u64, 0..5_u8, -1..2_i64).prop_map(|(id, agent, priority)| Step::Submit { id, agent, priority }),
         8 => (job.clone(), node.clone()).prop_map(|(job, node)| Step::Grant { job, node }),
         8 => (job.clone(), 0..4_u8, proptest::bool::weighted(0.1), 0..3_u32)
             .prop_map(|(job, kind, stale, idle)| Step::Report { job, kind, stale, idle }),
         1 => (node.clone(), 1..4_u64).prop_map(|(node, epoch)| Step::LoseNode { node, epoch }),
-        3 => (node.clone(), 1..3_u128, 0..4_u32, 1..4_u32)
-            .prop_map(|(node, boot, cores, places)| Step::Register { node, boot, cores, places }),
+        3 => (node.clone(), 1..3_u128, 0..4_u32, 1..4_u32, any::<bool>())
+            .prop_map(|(node, boot, cores, places, zone)| Step::Register { node, boot, cores, places, zone }),
+        2 => (node.clone(), proptest::option::of(proptest::char::range('b', 'c')))
+            .prop_map(|(node, zone)| Step::Label { node, zone }),
         1 => (node.clone(), any::<bool>()).prop_map(|(node, cordoned)| Step::Cordon { node, cordoned }),
         1 => (node.clone(), proptest::option::of(0..3_u64)).prop_map(|(node, deadline)| Step::Drain { node, deadline }),
         1 => node.clone().prop_map(|node| Step::Remove { node }),
@@ -126,9 +129,14 @@ impl Step {
             }
             Self::Report { job, kind, stale, idle } => report(nth(state, job), kind, stale, idle),
             Self::LoseNode { node, epoch } => Command::LoseNode(LoseNode { node: name(node), epoch: NodeEpoch(epoch) }),
-            Self::Register { node, boot, cores, places } => {
-                let inventory = Inventory { cores, places, ..Inventory::default() };
+            Self::Register { node, boot, cores, places, zone } => {
+                let labels = zone.then(|| ("zone".to_owned(), "b".to_owned())).into_iter().collect();
+                let inventory = Inventory { cores, places, labels, ..Inventory::default() };
                 Command::RegisterNode(RegisterNode { node: name(node), boot_id: BootId(boot), inventory })
+            }
+            Self::Label { node, zone } => {
+                let labels = [("zone".to_owned(), zone.map(String::from))].into();
+                Command::LabelNode(LabelNode { node: name(node), labels })
             }
             Self::Cordon { node, cordoned } => Command::Cordon(Cordon { node: name(node), cordoned }),
             Self::Drain { node, deadline } => {

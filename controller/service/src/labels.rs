@@ -1,0 +1,100 @@
+//! What a label may be that a client gives to a job, or an operator to a node.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use atlas_types::{LABEL_BYTES_MAX, LABELS_MAX};
+
+use crate::Error;
+
+/// Checks the labels of a job.
+pub(crate) fn check(labels: &BTreeMap<String, String>) -> Result<(), Error> {
+    if labels.len() > LABELS_MAX {
+        return Err(Error::Malformed(format!("a job has at most {LABELS_MAX} labels")));
+    }
+    labels.iter().try_for_each(|(key, value)| check_sizes(key, value))
+}
+
+/// Labels to give to a node and keys of labels to take away, as one change.
+///
+/// A key must be one that the command line can say: `KEY=VALUE` gives a label, `KEY-` takes it away.
+pub(crate) fn change(
+    set: BTreeMap<String, String>,
+    remove: BTreeSet<String>,
+) -> Result<BTreeMap<String, Option<String>>, Error> {
+    if set.is_empty() && remove.is_empty() {
+        return Err(Error::Malformed("'set' and 'remove' name no label".to_owned()));
+    }
+    if set.len() + remove.len() > LABELS_MAX {
+        return Err(Error::Malformed(format!("at most {LABELS_MAX} labels are changed at once")));
+    }
+    if let Some(key) = remove.iter().find(|key| set.contains_key(*key)) {
+        return Err(Error::Malformed(format!("the label \"{}\" is both in 'set' and in 'remove'", short(key))));
+    }
+    let set = set.into_iter().map(|(key, value)| (key, Some(value)));
+    let labels: BTreeMap<_, _> = set.chain(remove.into_iter().map(|key| (key, None))).collect();
+    for (key, value) in &labels {
+        check_sizes(key, value.as_deref().unwrap_or_default())?;
+        if key.contains('=') || key.ends_with('-') {
+            let text = format!("the key \"{}\" of a label has a \"=\" or ends with a \"-\"", short(key));
+            return Err(Error::Malformed(text));
+        }
+    }
+    Ok(labels)
+}
+
+fn check_sizes(key: &str, value: &str) -> Result<(), Error> {
+    if !key.is_empty() && key.len().max(value.len()) <= LABEL_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::Malformed(format!("the label \"{}\" is empty or longer than {LABEL_BYTES_MAX} bytes", short(key))))
+}
+
+/// As much of a key as a message has room for.
+fn short(key: &str) -> String {
+    key.chars().take(64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    fn told(set: &[(&str, &str)], remove: &[&str]) -> String {
+        let set = set.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+        match change(set, remove.iter().map(|&key| key.to_owned()).collect()) {
+            Ok(labels) => format!("{} labels", labels.len()),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_nodes_label_is_refused() {
+        let long = "x".repeat(LABEL_BYTES_MAX + 1);
+        let many: Vec<String> = (0..LABELS_MAX).map(|n| format!("k{n}")).collect();
+        let many: Vec<(&str, &str)> = many.iter().map(|key| (key.as_str(), "v")).collect();
+        let told = [
+            told(&[("zone", "b"), ("disk", "")], &["rack"]),
+            told(&many, &[]),
+            told(&many, &["rack"]),
+            told(&[], &[]),
+            told(&[("zone", "b")], &["rack", "zone"]),
+            told(&[("", "b")], &[]),
+            told(&[("a=b", "c")], &[]),
+            told(&[], &["zone-"]),
+            told(&[("zone", &long)], &[]),
+            told(&[], &[&long]),
+        ];
+        expect![[r#"
+            3 labels
+            64 labels
+            at most 64 labels are changed at once
+            'set' and 'remove' name no label
+            the label "zone" is both in 'set' and in 'remove'
+            the label "" is empty or longer than 1024 bytes
+            the key "a=b" of a label has a "=" or ends with a "-"
+            the key "zone-" of a label has a "=" or ends with a "-"
+            the label "zone" is empty or longer than 1024 bytes
+            the label "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" is empty or longer than 1024 bytes"#]].assert_eq(&told.join("\n"));
+    }
+}
