@@ -116,6 +116,8 @@ pub(crate) struct Node {
     pub(crate) memory_bytes_free: u64,
     pub(crate) arch: String,
     pub(crate) labels: BTreeMap<String, String>,
+    /// Those that operators gave it; a document may be silent about them.
+    pub(crate) operator_labels: Option<BTreeMap<String, String>>,
     pub(crate) registered_at: f64,
 }
 

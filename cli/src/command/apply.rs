@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use atlas_contract::yaml;
 use atlas_package::Package;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::api::{self, Agent, Node};
 use crate::client::Client;
@@ -27,6 +27,9 @@ pub(crate) struct Options {
     dry_run: bool,
 }
 
+/// Where a document has the labels of a node that operators gave it.
+const LABELS: &str = "/operator_labels";
+
 /// What somebody wants to be there.
 pub(super) enum Wanted {
     /// An agent, from its folder.
@@ -38,7 +41,7 @@ pub(super) enum Wanted {
         /// Whether the document says something of its deprecation.
         deprecation: bool,
     },
-    /// A node that takes new jobs or not.
+    /// A node that takes new jobs or not, and the labels that operators gave it.
     Node(Node),
 }
 
@@ -176,10 +179,14 @@ pub(super) async fn compare(client: &Client, wanted: &Wanted) -> Result<Standing
                 Err(failure) if failure.exit == Exit::NotFound => return Ok(Standing::Missing),
                 Err(failure) => return Err(failure),
             };
-            if known.cordoned == node.cordoned {
-                return Ok(Standing::Same);
+            let mut changes = Vec::new();
+            if known.cordoned != node.cordoned {
+                changes.push(changed("/cordoned", json!(known.cordoned), json!(node.cordoned)));
             }
-            Ok(Standing::Other(vec![changed("/cordoned", json!(known.cordoned), json!(node.cordoned))]))
+            if node.operator_labels.is_some() && known.operator_labels != node.operator_labels {
+                changes.push(changed(LABELS, json!(known.operator_labels), json!(node.operator_labels)));
+            }
+            Ok(if changes.is_empty() { Standing::Same } else { Standing::Other(changes) })
         }
     }
 }
@@ -242,8 +249,18 @@ pub(super) async fn change(client: &Client, wanted: Wanted, standing: &Standing)
             Ok(())
         }
         Wanted::Node(node) => {
-            let verb = if node.cordoned { "cordon" } else { "uncordon" };
-            client.post(&["api", "nodes", &node.id, verb], &[], &json!({})).await.map(drop)
+            let Standing::Other(changes) = standing else { return Ok(()) };
+            let labels = changes.iter().find(|change| change.place == LABELS);
+            if let Some(Change { old: Some(old), new: Some(new), .. }) = labels {
+                let gone = old.as_object().into_iter().flat_map(Map::keys).filter(|key| new.get(key).is_none());
+                let body = json!({"set": new, "remove": gone.collect::<Vec<_>>()});
+                client.post(&["api", "nodes", &node.id, "labels"], &[], &body).await?;
+            }
+            if changes.iter().any(|change| change.place == "/cordoned") {
+                let verb = if node.cordoned { "cordon" } else { "uncordon" };
+                client.post(&["api", "nodes", &node.id, verb], &[], &json!({})).await?;
+            }
+            Ok(())
         }
     }
 }

@@ -55,7 +55,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 /// An object as it is edited, and which of its members mean something when they change.
 async fn fetch(client: &Client, kind: Kind, name: &str) -> Result<(Value, &'static [&'static str]), Failure> {
     match kind {
-        Kind::Node => Ok((client.get(&["api", "nodes", name], &[]).await?, &["cordoned"])),
+        Kind::Node => Ok((client.get(&["api", "nodes", name], &[]).await?, &["cordoned", "operator_labels"])),
         Kind::Agent => {
             let (name, requirement) = named(name);
             let query: Vec<(&str, &str)> = requirement.iter().map(|text| ("version", *text)).collect();
@@ -102,7 +102,10 @@ async fn apply(
 fn read(object: &Value, editable: &[&str], text: &str) -> Result<Wanted, String> {
     let edited = reader::load(text.as_bytes(), reader::Budget::default());
     let edited = edited.map_err(|error| atlas_env::chain(&error))?;
-    let fixed = |change: &&difference::Change| !editable.iter().any(|name| change.place == format!("/{name}"));
+    let fixed = |change: &&difference::Change| {
+        let member = change.place.split('/').nth(1).unwrap_or_default();
+        !editable.contains(&member)
+    };
     if let Some(change) = difference::between(object, &edited).iter().find(fixed) {
         let place = if change.place.is_empty() { "/" } else { &change.place };
         return Err(format!("{place} was changed; only {} can be", editable.join(" and ")));
@@ -116,15 +119,22 @@ mod tests {
 
     #[test]
     fn only_what_means_something_can_be_changed() {
-        let node = json!({"id": "laptop", "health": "ready", "cordoned": false});
-        let told = |text: &str| match read(&node, &["cordoned"], text) {
+        let node = json!({"id": "laptop", "health": "ready", "cordoned": false, "operator_labels": {"zone": "a"}});
+        let told = |text: &str| match read(&node, &["cordoned", "operator_labels"], text) {
             Ok(wanted) => wanted.name(),
             Err(why) => why,
         };
         assert_eq!(told("{id: laptop, health: ready, cordoned: yes}"), "node/laptop");
-        assert_eq!(told("{id: other, health: ready, cordoned: yes}"), "/id was changed; only cordoned can be");
+        assert_eq!(
+            told("{id: laptop, health: ready, cordoned: no, operator_labels: {zone: b, rack: '7'}}"),
+            "node/laptop"
+        );
+        assert_eq!(
+            told("{id: other, health: ready, cordoned: yes}"),
+            "/id was changed; only cordoned and operator_labels can be"
+        );
         assert_eq!(told("{id: laptop, health: ready}"), "it is neither an agent nor a node");
-        assert_eq!(told(""), "/ was changed; only cordoned can be");
+        assert_eq!(told(""), "/ was changed; only cordoned and operator_labels can be");
         assert!(told("[").contains("line"), "{}", told("["));
     }
 }

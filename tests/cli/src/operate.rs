@@ -106,7 +106,12 @@ fn labels_of_a_node() {
     session.run("atlasctl run zoned name=Ada -q");
     session.run("atlasctl node label laptop zone=c rack- shelf-");
     session.run("atlasctl node list --filter \"labels.zone == 'c'\" -o 'jsonpath=$[*].operator_labels'");
+    session.run("atlasctl node show laptop | grep -A 1 labels");
     session.run("atlasctl node label laptop zone- -o name");
+    session.run("VISUAL=\"sed -i 's/operator_labels: {}/operator_labels: {zone: b}/'\" atlasctl edit node laptop");
+    session.run("atlasctl get node/laptop -o yaml > node.yaml; atlasctl node label laptop zone=c rack=7");
+    session.run("atlasctl diff -f node.yaml");
+    session.run("atlasctl apply -f node.yaml; atlasctl node list -o 'jsonpath=$[*].labels'");
     session.run("atlasctl node label laptop zone");
     session.run("atlasctl node label laptop zone=a zone-");
     session.run("atlasctl node label nowhere zone=a");

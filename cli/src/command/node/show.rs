@@ -26,6 +26,9 @@ pub(crate) async fn show(context: &Context, name: &str) -> Result<Exit, Failure>
     if !node.labels.is_empty() {
         text += &format!("  labels       {}\n", words::labels(&node.labels));
     }
+    if let Some(given) = node.operator_labels.filter(|given| !given.is_empty()) {
+        text += &format!("  of operators {}\n", words::labels(&given));
+    }
     context.show(&Shown { value, text, names: vec![format!("node/{}", node.id)] })?;
     Ok(Exit::Done)
 }
