@@ -235,7 +235,7 @@ impl World {
             Effect::SendReport { number, report } => self.send_frame(node, Frame::Report { number, report }),
             Effect::SendWarmChanged { digest, idle } => self.send_frame(node, Frame::Warm { digest, idle }),
             Effect::SendDraining => self.send_frame(node, Frame::Draining),
-            Effect::Disconnect => {
+            Effect::Disconnect { .. } => {
                 self.nodes[node].stream = None;
                 self.after_up_to(400 * MS, Event::Connect(node));
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use atlas_env::Env;
 use atlas_sim::Rng;
 use atlas_sim::workload::{self, Agent};
-use atlas_slots::{AttemptEnd, Effect, Input, Options as SlotOptions, Slots, StopReason};
+use atlas_slots::{AttemptEnd, Effect, Input, Leave, Options as SlotOptions, Slots, StopReason};
 use atlas_types::{Assignment, Failure, FailureKind, FencingToken, Inventory, Micros, NodeId, ReportKind, Usage};
 use tokio::sync::mpsc;
 
@@ -226,8 +226,12 @@ impl Worker {
                 self.send(ToLeader::Renew(number));
             }
             Effect::SendReport { number, report } => self.send(ToLeader::Report { number, report }),
-            Effect::Disconnect => {
-                self.cluster.count("sessions expired at the worker");
+            Effect::Disconnect { why } => {
+                self.cluster.count(match why {
+                    Leave::TimeUsedUp => "sessions expired at the worker",
+                    Leave::Unanswered => "leaders left by a worker",
+                    Leave::NoWelcome => "hellos without a welcome",
+                });
                 // Nothing of this stream is heard any more.
                 self.streams += 1;
                 self.out = None;

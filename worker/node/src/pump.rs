@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_slots::{AttemptEnd, Effect, Input, SlotId, Slots, Spool, StopReason};
+use atlas_slots::{AttemptEnd, Effect, Input, Leave, SlotId, Slots, Spool, StopReason};
 use atlas_types::{BootId, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload};
 use atlas_wire::limits::{STREAM_EVENTS_MAX, WORKER_FRAME_BYTES_MAX};
 use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
@@ -352,8 +352,12 @@ impl Pump {
             }
             Effect::SendWarmChanged { digest, idle } => self.send(ToLeader::WarmChanged { digest, idle }),
             Effect::SendDraining => self.send(ToLeader::Draining),
-            Effect::Disconnect => {
-                warn!("the session's time is used up, all attempts are stopped");
+            Effect::Disconnect { why } => {
+                match why {
+                    Leave::TimeUsedUp => warn!("the session's time is used up, all attempts are stopped"),
+                    Leave::Unanswered => warn!("the leader leaves renewals unanswered, trying another controller"),
+                    Leave::NoWelcome => warn!("the controller does not answer, trying another one"),
+                }
                 self.stream = None;
                 self.welcomed = false;
             }

@@ -32,7 +32,7 @@ mod spool;
 #[cfg(test)]
 mod tests;
 
-pub use message::{AttemptEnd, Effect, Input, SlotId, StopReason};
+pub use message::{AttemptEnd, Effect, Input, Leave, SlotId, StopReason};
 pub use pool::SlotKey;
 pub use slots::{Options, Slots};
 pub use spool::{Batch, Spool};

@@ -107,6 +107,17 @@ pub enum StopReason {
     Abandoned,
 }
 
+/// Why a stream is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leave {
+    /// The session's time to live is used up.
+    TimeUsedUp,
+    /// Its leader leaves renewals unanswered.
+    Unanswered,
+    /// Whoever it leads to does not answer the hello.
+    NoWelcome,
+}
+
 /// What the shell shall do, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
@@ -136,8 +147,11 @@ pub enum Effect {
     },
     /// Tell the leader that this node takes no new work.
     SendDraining,
-    /// Close the stream and connect again: the session ended by our clock.
-    Disconnect,
+    /// Close the stream and connect again.
+    Disconnect {
+        /// What for.
+        why: Leave,
+    },
     /// Fetch what an attempt needs and keep it until it is started or forgotten: nothing may run yet.
     PrepareAttempt {
         /// What is to run.

@@ -12,7 +12,7 @@ use crate::deadline::Deadline;
 use crate::lease_clock::LeaseClock;
 use crate::pool::Pool;
 use crate::reports::Reports;
-use crate::{AttemptEnd, Effect, Input, SlotId, SlotKey, StopReason};
+use crate::{AttemptEnd, Effect, Input, Leave, SlotId, SlotKey, StopReason};
 
 /// How long a hello may stay without an answer.
 const GREETING_MAX: Duration = Duration::from_secs(10);
@@ -391,7 +391,7 @@ impl Slots {
         }
         if self.session == Session::Live {
             self.session = Session::Away;
-            effects.push(Effect::Disconnect);
+            effects.push(Effect::Disconnect { why: Leave::TimeUsedUp });
         }
         true
     }
@@ -402,7 +402,7 @@ impl Slots {
             && now >= sent_at + GREETING_MAX
         {
             self.session = Session::Away;
-            effects.push(Effect::Disconnect);
+            effects.push(Effect::Disconnect { why: Leave::NoWelcome });
         }
     }
 
@@ -411,7 +411,7 @@ impl Slots {
         let leave_at = self.clock.as_ref().and_then(LeaseClock::leave_at);
         if self.session == Session::Live && leave_at.is_some_and(|at| now >= at) {
             self.session = Session::Away;
-            effects.push(Effect::Disconnect);
+            effects.push(Effect::Disconnect { why: Leave::Unanswered });
         }
     }
 

@@ -125,7 +125,7 @@ pub(super) fn show(effect: &Effect) -> String {
         }
         Effect::SendWarmChanged { digest, idle } => format!("warm {digest:?} idle={idle}"),
         Effect::SendDraining => "draining".to_owned(),
-        Effect::Disconnect => "disconnect".to_owned(),
+        Effect::Disconnect { why } => format!("disconnect {why:?}"),
         Effect::PrepareAttempt { assignment } => format!("prepare {}", assignment.token),
         Effect::ForgetPrepared { token } => format!("forget {token}"),
         Effect::StartAttempt { assignment, slot, warm } => {

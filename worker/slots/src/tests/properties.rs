@@ -125,7 +125,7 @@ impl World {
                         ReportKind::Failed { .. } => {}
                     }
                 }
-                Effect::Disconnect => self.connected = false,
+                Effect::Disconnect { .. } => self.connected = false,
                 _ => {}
             }
         }

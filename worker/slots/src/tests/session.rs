@@ -115,7 +115,7 @@ fn time_to_live_counts_from_the_sending_of_the_acknowledged_renewal() {
         +2
         +1
             stop 1 SessionExpired grace=0s
-            disconnect
+            disconnect TimeUsedUp
         done 1
             evict 1
     "#]],
@@ -135,7 +135,7 @@ fn a_leader_that_leaves_renewals_unanswered_is_left_and_what_runs_goes_on() {
         +3
             renew 1
         +3
-            disconnect
+            disconnect Unanswered
         lost
         connect
             hello [1]
@@ -207,7 +207,7 @@ fn a_hello_without_an_answer_is_given_up() {
             hello []
         +9
         +1
-            disconnect
+            disconnect NoWelcome
         welcome
         connect
             hello []
@@ -225,7 +225,7 @@ fn a_welcome_that_comes_too_late_is_not_believed() {
             hello []
         +9
         welcome 1
-            disconnect
+            disconnect TimeUsedUp
         connect
             hello []
         welcome 1
