@@ -68,9 +68,16 @@ impl Handle {
     }
 
     /// Proposes at this member alone: if it does not lead, or not any more, nothing is brought to whoever does. For what a worker says on
-    /// its session with this member: what its process, or the next one, says to another leader must not be overtaken by it.
+    /// its session with this member: what its process, or the next one, says to another leader must not be overtaken by it. It waits
+    /// behind no client.
     pub async fn propose_here(&self, requests: Vec<Request>) -> Result<Answers, ProposeError> {
-        self.forward.local.propose(requests).await
+        self.forward.local.propose_urgently(requests).await
+    }
+
+    /// The state with everything that was acknowledged before this call, if this member leads: for a worker's hello, which waits behind no
+    /// client. A leader without a quorum does not answer.
+    pub async fn read_here(&self) -> Result<State, ReadError> {
+        self.forward.local.ask_urgently(|answer| Input::Read { answer }).await
     }
 
     /// The state with everything that was acknowledged before this call, wherever. A quorum confirms the leader for it; a
@@ -121,13 +128,13 @@ impl Handle {
     /// Before this is answered the worker must not be welcomed: a session whose loss is on its way into the log lives no more, though
     /// the applied state shows the node with all its leases.
     pub async fn session_hello(&self, node: NodeId, epoch: NodeEpoch) -> Result<(), ReadError> {
-        self.forward.local.ask(|answer| Input::Hello { node, epoch, answer }).await
+        self.forward.local.ask_urgently(|answer| Input::Hello { node, epoch, answer }).await
     }
 
     /// A worker renews its session. Answers with the number that may be acknowledged, after a quorum has confirmed, in a round
     /// that began after this call, that this member leads.
     pub async fn session_renew(&self, node: NodeId, epoch: NodeEpoch, number: u64) -> Result<u64, ReadError> {
-        self.forward.local.ask(|answer| Input::Renew { node, epoch, number, answer }).await
+        self.forward.local.ask_urgently(|answer| Input::Renew { node, epoch, number, answer }).await
     }
 
     /// This member's history has everything up to `event_seq` on disk: acknowledged to the cluster soon, and snapshots may go

@@ -72,7 +72,7 @@ impl LeaderLoop {
                     changed = metrics.changed() => if changed.is_err() {
                         return self.stop();
                     },
-                    count = self.inputs.recv_many(&mut inputs, INPUTS_MAX, true) => {
+                    count = self.inputs.recv_any(&mut inputs, INPUTS_MAX) => {
                         let leader = self.followed();
                         inputs.into_iter().for_each(|input| refuse(input, leader.as_ref()));
                         if count == 0 {

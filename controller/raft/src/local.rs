@@ -22,18 +22,11 @@ pub(crate) enum Input {
     HandOver { to: Option<MemberId>, answer: oneshot::Sender<Result<MemberId, ChangeError>> },
 }
 
-impl Input {
-    /// Whether it must not wait behind clients' work: else a flood of submissions would end the sessions of workers that are well, and with
-    /// them the jobs that run, and an operator could not move the lead away.
-    fn is_urgent(&self) -> bool {
-        match self {
-            Self::Hello { .. } | Self::Renew { .. } | Self::HandOver { .. } => true,
-            Self::Propose { .. } | Self::Read { .. } => false,
-        }
-    }
-}
-
 /// Asks this member's leader loop, which answers as a leader or refuses. Cheap to clone.
+///
+/// What workers say and what operators ask is urgent: it does not wait behind clients' work. Else a flood of submissions would end the
+/// sessions of workers that are well, and with them the jobs that run, and nobody could move the lead away. How much of it there is
+/// depends on the number of workers, not on clients.
 #[derive(Debug, Clone)]
 pub(crate) struct Local {
     urgent: mpsc::Sender<Input>,
@@ -54,13 +47,18 @@ impl Inputs {
         self.urgent.try_recv().or_else(|_| self.ordinary.try_recv()).ok()
     }
 
-    /// Waits for some of them, at most `max`, the ordinary ones only if `all` are wanted; 0 if nobody can ask any more.
-    pub(crate) async fn recv_many(&mut self, into: &mut Vec<Input>, max: usize, all: bool) -> usize {
+    /// Waits for some of them, at most `max`, urgent ones first; 0 if nobody can ask any more.
+    pub(crate) async fn recv_any(&mut self, into: &mut Vec<Input>, max: usize) -> usize {
         poll_fn(|context| match self.urgent.poll_recv_many(context, into, max) {
-            Poll::Pending if all => self.ordinary.poll_recv_many(context, into, max),
-            polled => polled,
+            Poll::Pending => self.ordinary.poll_recv_many(context, into, max),
+            ready => ready,
         })
         .await
+    }
+
+    /// Waits for some of the urgent ones alone, as [`Self::recv_any`] does.
+    pub(crate) async fn recv_urgent(&mut self, into: &mut Vec<Input>, max: usize) -> usize {
+        self.urgent.recv_many(into, max).await
     }
 }
 
@@ -72,10 +70,19 @@ impl Local {
         (Self { urgent, ordinary, leadership }, Inputs { urgent: urgent_inputs, ordinary: ordinary_inputs })
     }
 
-    /// Proposes at this member.
+    /// Proposes at this member, for a client.
     pub(crate) async fn propose(&self, requests: Vec<Request>) -> Result<Answers, ProposeError> {
+        self.propose_on(&self.ordinary, requests).await
+    }
+
+    /// Proposes at this member, for a worker.
+    pub(crate) async fn propose_urgently(&self, requests: Vec<Request>) -> Result<Answers, ProposeError> {
+        self.propose_on(&self.urgent, requests).await
+    }
+
+    async fn propose_on(&self, queue: &mpsc::Sender<Input>, requests: Vec<Request>) -> Result<Answers, ProposeError> {
         let (answer, answered) = oneshot::channel();
-        match self.ordinary.try_send(Input::Propose { requests, answer }) {
+        match queue.try_send(Input::Propose { requests, answer }) {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(_)) => return Err(ProposeError::Overloaded),
             Err(mpsc::error::TrySendError::Closed(_)) => return Err(ProposeError::Stopped { reason: self.reason() }),
@@ -84,28 +91,39 @@ impl Local {
         answered.await.unwrap_or(Err(ProposeError::Unknown))
     }
 
-    /// The state with everything that was acknowledged before this call, if this member leads.
+    /// The state with everything that was acknowledged before this call, if this member leads, for a client.
     pub(crate) async fn read(&self) -> Result<State, ReadError> {
-        self.ask(|answer| Input::Read { answer }).await
+        self.ask_on(&self.ordinary, |answer| Input::Read { answer }).await
     }
 
-    /// Puts a question, whose answer comes by the way that it names.
-    pub(crate) fn send(&self, input: Input) -> Result<(), ReadError> {
-        let queue = if input.is_urgent() { &self.urgent } else { &self.ordinary };
+    /// Puts an urgent question, whose answer comes by the way that it names.
+    pub(crate) fn send_urgently(&self, input: Input) -> Result<(), ReadError> {
+        self.send_on(&self.urgent, input)
+    }
+
+    /// Puts an urgent question and waits for its answer.
+    pub(crate) async fn ask_urgently<T>(
+        &self,
+        question: impl FnOnce(oneshot::Sender<Result<T, ReadError>>) -> Input,
+    ) -> Result<T, ReadError> {
+        self.ask_on(&self.urgent, question).await
+    }
+
+    async fn ask_on<T>(
+        &self,
+        queue: &mpsc::Sender<Input>,
+        question: impl FnOnce(oneshot::Sender<Result<T, ReadError>>) -> Input,
+    ) -> Result<T, ReadError> {
+        let (answer, answered) = oneshot::channel();
+        self.send_on(queue, question(answer))?;
+        answered.await.unwrap_or_else(|_| Err(ReadError::Stopped { reason: self.reason() }))
+    }
+
+    fn send_on(&self, queue: &mpsc::Sender<Input>, input: Input) -> Result<(), ReadError> {
         queue.try_send(input).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => ReadError::Overloaded,
             mpsc::error::TrySendError::Closed(_) => ReadError::Stopped { reason: self.reason() },
         })
-    }
-
-    /// Puts a question and waits for its answer.
-    pub(crate) async fn ask<T>(
-        &self,
-        question: impl FnOnce(oneshot::Sender<Result<T, ReadError>>) -> Input,
-    ) -> Result<T, ReadError> {
-        let (answer, answered) = oneshot::channel();
-        self.send(question(answer))?;
-        answered.await.unwrap_or_else(|_| Err(ReadError::Stopped { reason: self.reason() }))
     }
 
     fn reason(&self) -> Arc<str> {
@@ -121,22 +139,30 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_flood_of_proposals_holds_up_no_renewal() {
+    async fn a_flood_of_clients_holds_up_no_worker() {
         let (_, leadership) = watch::channel(Leadership::Leader { term: 1 });
         let (local, mut inputs) = Local::new(2, leadership);
-        let read = |local: &Local| local.send(Input::Read { answer: oneshot::channel().0 });
+        let read = || local.send_on(&local.ordinary, Input::Read { answer: oneshot::channel().0 });
+        assert!(read().is_ok() && read().is_ok());
+        assert!(matches!(read(), Err(ReadError::Overloaded)));
+        assert!(matches!(local.propose(Vec::new()).await, Err(ProposeError::Overloaded)));
         let node = NodeId::new("n1").expect("a name");
-        assert!(read(&local).is_ok() && read(&local).is_ok());
-        assert!(matches!(read(&local), Err(ReadError::Overloaded)));
         let renew = Input::Renew { node, epoch: NodeEpoch(1), number: 1, answer: oneshot::channel().0 };
-        assert!(local.send(renew).is_ok());
+        assert!(local.send_urgently(renew).is_ok());
 
         let mut taken = Vec::new();
-        assert_eq!(inputs.recv_many(&mut taken, 9, false).await, 1, "the ordinary ones are not wanted");
+        assert_eq!(inputs.recv_any(&mut taken, 9).await, 1, "the urgent ones come first");
         assert!(matches!(taken[..], [Input::Renew { .. }]));
-        assert_eq!(inputs.recv_many(&mut taken, 9, true).await, 2);
+        let answer = async {
+            assert_eq!(inputs.recv_urgent(&mut taken, 9).await, 1, "the others are not wanted");
+            let Some(Input::Propose { answer, .. }) = taken.pop() else { panic!("not the report") };
+            answer.send(Ok(Vec::new())).expect("somebody waits");
+        };
+        let (report, ()) = tokio::join!(local.propose_urgently(Vec::new()), answer);
+        assert!(report.is_ok());
+        assert_eq!(inputs.recv_any(&mut taken, 9).await, 2);
         assert!(inputs.try_recv().is_none());
         drop(local);
-        assert_eq!(inputs.recv_many(&mut taken, 9, false).await, 0, "nobody can ask any more");
+        assert_eq!(inputs.recv_urgent(&mut taken, 9).await, 0, "nobody can ask any more");
     }
 }

@@ -190,8 +190,14 @@ impl<'l> Lead<'l> {
                 confirmed = confirmation(&mut self.confirm) => if !self.confirmed(confirmed) {
                     return End::Lost;
                 },
-                // While nothing can be planned, what arrives gathers, up to a bound; what is urgent comes in beyond it.
-                count = self.base.inputs.recv_many(&mut inputs, INPUTS_MAX, self.queue.len() < self.base.options.queue_max) => {
+                // While nothing can be planned, what arrives gathers, up to a bound; what is urgent beyond it.
+                count = async {
+                    if self.queue.len() < self.base.options.queue_max {
+                        self.base.inputs.recv_any(&mut inputs, INPUTS_MAX).await
+                    } else {
+                        self.base.inputs.recv_urgent(&mut inputs, INPUTS_MAX).await
+                    }
+                } => {
                     if count == 0 {
                         return End::Shutdown;
                     }

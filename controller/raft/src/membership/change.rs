@@ -126,7 +126,7 @@ impl Handle {
     /// leads then and in which term.
     pub async fn transfer_leader(&self, to: Option<MemberId>) -> Result<(MemberId, u64), ChangeError> {
         let (answer, answered) = oneshot::channel();
-        self.forward.local.send(Input::HandOver { to, answer }).map_err(|_| ChangeError::Stopped)?;
+        self.forward.local.send_urgently(Input::HandOver { to, answer }).map_err(|_| ChangeError::Stopped)?;
         let to = answered.await.unwrap_or(Err(ChangeError::Stopped))?;
         let raft = self.group.raft.clone();
         let led = async move {

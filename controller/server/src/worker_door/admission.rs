@@ -92,7 +92,12 @@ impl Door {
             return Err(Refusal::NotLeader);
         }
         // Linearizable: a member that was deposed would welcome the worker with leases that are gone.
-        let state = handle.read().await?;
+        let state = tokio::select! {
+            biased;
+            state = handle.read_here() => state?,
+            // A leader without a quorum may be one no more.
+            () = self.env.clock.sleep(LEADER_MAX) => return Err(Refusal::NotLeader),
+        };
         if hello.level < state.level() {
             let text = format!("the cluster is at feature level {}, this worker at {}", state.level().0, hello.level.0);
             return Err(Status::failed_precondition(text).into());
