@@ -30,18 +30,27 @@ impl Controllers {
         self.first = Some(address);
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.all().len()
+    }
+
+    fn all(&self) -> Vec<&String> {
+        self.configured.iter().chain(self.told.iter().filter(|told| !self.configured.contains(told))).collect()
+    }
+
     /// The one to try, and whether a round over all of them begins with it; none if there are none.
     pub(crate) fn take(&mut self) -> Option<(String, bool)> {
         if let Some(first) = self.first.take() {
             self.last = Some(first.clone());
             return Some((first, false));
         }
-        let all: Vec<&String> =
-            self.configured.iter().chain(self.told.iter().filter(|told| !self.configured.contains(told))).collect();
+        let all = self.all();
         let mut at = self.next % all.len().max(1);
-        let begins_round = at == 0;
+        let mut begins_round = at == 0;
         if all.len() > 1 && all.get(at).copied() == self.last.as_ref() {
             at = (at + 1) % all.len();
+            begins_round |= at == 0;
         }
         let taken = all.get(at).map(|address| (*address).clone());
         self.next = at + 1;
@@ -81,6 +90,20 @@ mod tests {
         assert_eq!(taken(&mut controllers, 4), "a b c a");
         controllers.prefer("b".to_owned());
         assert_eq!(taken(&mut controllers, 3), "b c a");
+    }
+
+    #[test]
+    fn rounds_are_counted_though_all_name_one_that_refuses() {
+        let mut controllers = Controllers::new(names(&["a", "b", "c"]));
+        let mut rounds = 0;
+        for _ in 0..12 {
+            let (address, begins_round) = controllers.take().expect("one");
+            rounds += u32::from(begins_round);
+            if address != "c" {
+                controllers.prefer("c".to_owned());
+            }
+        }
+        assert_eq!(rounds, 3);
     }
 
     #[test]

@@ -26,9 +26,11 @@ const FRAMES_WAITING_MAX: usize = 4_096;
 /// Frames that may wait before stream events are held back.
 const FRAMES_QUEUED_LEISURELY: usize = 16;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// A controller that says nothing for so long after a hello is given up. It may wait for a leader itself.
 const WELCOME_TIMEOUT: Duration = Duration::from_secs(6);
+/// The same while another leader is looked for in time: each controller is asked once so, before what runs has to end.
+const WELCOME_TIMEOUT_IN_HASTE: Duration = Duration::from_secs(1);
 /// The pause after a round over all controllers, growing from the one to the other while none of them welcomes.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
@@ -86,6 +88,8 @@ enum End {
     Redirected(String),
     /// After a welcome.
     Lost,
+    /// The pump left a leader that had welcomed it.
+    Left,
     /// Before a welcome.
     Refused,
     /// The pump is gone.
@@ -97,11 +101,14 @@ impl Link {
     pub(crate) async fn run(self) {
         let mut known = Controllers::new(self.controllers.clone());
         let (mut redirects, mut pause) = (0, PAUSE_MIN);
+        let mut in_haste = 0_usize;
         while let Some((address, begins_round)) = known.take() {
             if begins_round {
                 pause = (pause * 2).min(PAUSE_MAX);
             }
-            match self.attend(&address, &mut known).await {
+            let patience = if in_haste > 0 { WELCOME_TIMEOUT_IN_HASTE } else { WELCOME_TIMEOUT };
+            in_haste = in_haste.saturating_sub(1);
+            match self.attend(&address, patience, &mut known).await {
                 End::Over => return,
                 End::Redirected(leader) => {
                     debug!(%address, %leader, "another controller leads");
@@ -111,7 +118,11 @@ impl Link {
                 End::Lost => {
                     info!(%address, "session ended, connecting again");
                     known.prefer(address);
-                    (redirects, pause) = (0, PAUSE_MIN);
+                    (redirects, pause, in_haste) = (0, PAUSE_MIN, 0);
+                }
+                End::Left => {
+                    info!(%address, "left, looking for another leader");
+                    (redirects, pause, in_haste) = (0, PAUSE_MIN, known.len());
                 }
                 End::Refused => {
                     debug!(%address, "no session");
@@ -129,7 +140,7 @@ impl Link {
         }
     }
 
-    async fn attend(&self, address: &str, known: &mut Controllers) -> End {
+    async fn attend(&self, address: &str, patience: Duration, known: &mut Controllers) -> End {
         let channel = match self.connect(address).await {
             Ok(channel) => channel,
             Err(error) => {
@@ -147,10 +158,12 @@ impl Link {
         if self.events.send(LinkEvent::Connected(stream)).await.is_err() {
             return End::Over;
         }
+        let mut welcomed = false;
         let end = tokio::select! {
-            end = self.converse(client, outgoing, known) => end,
-            () = close.notified() => End::Refused,
+            end = self.converse(client, outgoing, patience, known, &mut welcomed) => Some(end),
+            () = close.notified() => None,
         };
+        let end = end.unwrap_or(if welcomed { End::Left } else { End::Refused });
         match self.events.send(LinkEvent::Disconnected).await {
             Ok(()) => end,
             Err(_) => End::Over,
@@ -161,9 +174,11 @@ impl Link {
         &self,
         mut client: Client,
         outgoing: mpsc::Receiver<SessionRequest>,
+        patience: Duration,
         known: &mut Controllers,
+        welcomed: &mut bool,
     ) -> End {
-        let mut silent = self.env.clock.sleep(WELCOME_TIMEOUT);
+        let mut silent = self.env.clock.sleep(patience);
         let opened = tokio::select! {
             opened = client.session(ReceiverStream::new(outgoing)) => opened,
             () = &mut silent => return End::Refused,
@@ -175,11 +190,10 @@ impl Link {
                 return End::Refused;
             }
         };
-        let mut welcomed = false;
         loop {
             let frame = tokio::select! {
                 frame = incoming.next() => frame,
-                () = &mut silent, if !welcomed => return End::Refused,
+                () = &mut silent, if !*welcomed => return End::Refused,
             };
             let frame = match frame {
                 Some(Ok(frame)) => frame,
@@ -202,7 +216,7 @@ impl Link {
                 ToWorker::Shutdown => break,
                 other => {
                     if let ToWorker::Welcome(welcome) = &other {
-                        welcomed = true;
+                        *welcomed = true;
                         known.tell(welcome.controllers.clone());
                     }
                     if self.events.send(LinkEvent::Said(Box::new(other))).await.is_err() {
@@ -211,7 +225,7 @@ impl Link {
                 }
             }
         }
-        if welcomed { End::Lost } else { End::Refused }
+        if *welcomed { End::Lost } else { End::Refused }
     }
 
     async fn connect(&self, address: &str) -> Result<Channel, tonic::transport::Error> {

@@ -114,7 +114,7 @@ pub enum Leave {
     TimeUsedUp,
     /// Its leader leaves renewals unanswered.
     Unanswered,
-    /// Whoever it leads to does not answer the hello.
+    /// The controller at its other end does not answer the hello.
     NoWelcome,
 }
 

@@ -83,7 +83,6 @@ impl Slots {
         // First of all: whatever came in, it must not keep an attempt alive that our own clock has ended.
         self.expire(now, &mut effects);
         self.give_up_greeting(now, &mut effects);
-        self.leave_the_silent(now, &mut effects);
         match input {
             Input::Connected => self.greet(now, &mut effects),
             Input::Welcome { epoch: _, ttl, leases } => self.welcome(ttl, leases, now, &mut effects),
@@ -106,6 +105,8 @@ impl Slots {
         if self.hand_back.has_passed(now) {
             self.give_all_back(&mut effects);
         }
+        // Only now: the answer may have come while this machine was too busy to look at it.
+        self.leave_the_silent(now, &mut effects);
         self.renew(now, &mut effects);
         self.evict(now, false, &mut effects);
         if self.draining && self.attempts.is_empty() && self.reports.is_empty() {
