@@ -131,6 +131,10 @@ pub(super) fn object_of(object: &Value) -> Result<Wanted, String> {
         return api::read(object).map(|agent| Wanted::Agent { agent, deprecation }).map_err(wrong);
     }
     if has(&["id", "health", "cordoned"]) {
+        let labels = object.get("operator_labels").and_then(Value::as_object).into_iter().flatten();
+        if let Some((key, value)) = labels.clone().find(|(_, value)| !value.is_string()) {
+            return Err(format!("/operator_labels/{key} is to be text: write '{value}'"));
+        }
         return api::read(object).map(Wanted::Node).map_err(wrong);
     }
     if has(&["agent_name", "input_data"]) {
@@ -250,15 +254,22 @@ pub(super) async fn change(client: &Client, wanted: Wanted, standing: &Standing)
         }
         Wanted::Node(node) => {
             let Standing::Other(changes) = standing else { return Ok(()) };
+            let cordons = changes.iter().any(|change| change.place == "/cordoned");
+            // New labels may bring the node jobs at once, which it is not to get while it is cordoned.
+            if cordons && node.cordoned {
+                client.post(&["api", "nodes", &node.id, "cordon"], &[], &json!({})).await?;
+            }
             let labels = changes.iter().find(|change| change.place == LABELS);
-            if let Some(Change { old: Some(old), new: Some(new), .. }) = labels {
-                let gone = old.as_object().into_iter().flat_map(Map::keys).filter(|key| new.get(key).is_none());
-                let body = json!({"set": new, "remove": gone.collect::<Vec<_>>()});
+            if let Some(Change { old: Some(Value::Object(old)), new: Some(Value::Object(new)), .. }) = labels {
+                // Only what is other than it was: another person may have changed the rest meanwhile.
+                let set: Map<_, _> =
+                    new.clone().into_iter().filter(|(key, value)| old.get(key) != Some(value)).collect();
+                let gone: Vec<_> = old.keys().filter(|key| !new.contains_key(*key)).collect();
+                let body = json!({"set": set, "remove": gone});
                 client.post(&["api", "nodes", &node.id, "labels"], &[], &body).await?;
             }
-            if changes.iter().any(|change| change.place == "/cordoned") {
-                let verb = if node.cordoned { "cordon" } else { "uncordon" };
-                client.post(&["api", "nodes", &node.id, verb], &[], &json!({})).await?;
+            if cordons && !node.cordoned {
+                client.post(&["api", "nodes", &node.id, "uncordon"], &[], &json!({})).await?;
             }
             Ok(())
         }
@@ -287,6 +298,10 @@ mod tests {
             "node/n node/m"
         );
         assert!(told("{agent_name: x, input_data: {}}").contains("atlasctl run"));
+        assert_eq!(
+            told("{id: n, health: ready, cordoned: true, operator_labels: {rack: 7}}"),
+            "/operator_labels/rack is to be text: write '7'"
+        );
         assert!(told("agent: {name: x}").contains("apply the folder"));
         assert!(told("5").contains("neither"));
         assert!(told("[").contains("line"), "{}", told("["));

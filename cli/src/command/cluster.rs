@@ -20,7 +20,7 @@ pub(crate) enum Verb {
     Status,
     /// Lists the controllers with their addresses.
     Members(members::Options),
-    /// Makes a token with which one controller or worker joins.
+    /// Makes a token with which one controller joins.
     JoinToken(join_token::Options),
     /// Hands leadership to another controller.
     TransferLeader(transfer::Options),

@@ -43,10 +43,17 @@ pub(crate) fn change(
 }
 
 fn check_sizes(key: &str, value: &str) -> Result<(), Error> {
-    if !key.is_empty() && key.len().max(value.len()) <= LABEL_BYTES_MAX {
-        return Ok(());
+    if key.is_empty() || key.len().max(value.len()) > LABEL_BYTES_MAX {
+        return Err(Error::Malformed(format!(
+            "the label \"{}\" is empty or longer than {LABEL_BYTES_MAX} bytes",
+            short(key)
+        )));
     }
-    Err(Error::Malformed(format!("the label \"{}\" is empty or longer than {LABEL_BYTES_MAX} bytes", short(key))))
+    // They are printed on terminals.
+    if key.chars().chain(value.chars()).any(char::is_control) {
+        return Err(Error::Malformed(format!("the label \"{}\" has a control character", short(key).escape_debug())));
+    }
+    Ok(())
 }
 
 /// As much of a key as a message has room for.
@@ -84,6 +91,8 @@ mod tests {
             told(&[], &["zone-"]),
             told(&[("zone", &long)], &[]),
             told(&[], &[&long]),
+            told(&[("a", "\u{1b}[2J")], &[]),
+            told(&[("a\n", "")], &[]),
         ];
         expect![[r#"
             3 labels
