@@ -104,6 +104,8 @@ mod tests {
             the key "a=b" of a label has a "=" or ends with a "-"
             the key "zone-" of a label has a "=" or ends with a "-"
             the label "zone" is empty or longer than 1024 bytes
-            the label "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" is empty or longer than 1024 bytes"#]].assert_eq(&told.join("\n"));
+            the label "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" is empty or longer than 1024 bytes
+            the label "a" has a control character
+            the label "a\n" has a control character"#]].assert_eq(&told.join("\n"));
     }
 }

@@ -13,12 +13,14 @@ pub(super) fn check(script: &str, expected: &Expect) {
     let mut now = Duration::ZERO;
     let mut shown = String::new();
     for statement in script.split(';').map(str::trim).filter(|statement| !statement.is_empty()) {
-        let effects = match statement.strip_prefix('+') {
-            Some(seconds) => {
-                now += Duration::from_secs(number(Some(seconds)));
-                slots.step(Input::Tick, now)
-            }
-            None => slots.step(input(statement), now),
+        let effects = if let Some(seconds) = statement.strip_prefix('+') {
+            now += Duration::from_secs(number(Some(seconds)));
+            slots.step(Input::Tick, now)
+        } else if let Some(seconds) = statement.strip_prefix("busy ") {
+            now += Duration::from_secs(number(Some(seconds)));
+            Vec::new()
+        } else {
+            slots.step(input(statement), now)
         };
         shown.push_str(&format!("{statement}\n"));
         for effect in &effects {

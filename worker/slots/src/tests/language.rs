@@ -3,6 +3,7 @@
 //! `connect` `welcome [T…]` (ttl 10 s) `grant T [job=N] [digest=N] [gpu=N] [start]` `cancel T` `revoke T` `renewed N`
 //! `ack N [fenced]` `ready T` (prepared) `missing T` (cannot be prepared) `done T` `failed T` `dead T` (failed, slot gone) `died S`
 //! `lost` `drain` `abandon` `back [D N]` (by deadline D, N seconds from now) `+N` (seconds, then a tick)
+//! `busy N` (seconds in which nothing is looked at)
 
 use std::time::Duration;
 

@@ -152,6 +152,27 @@ fn a_leader_that_leaves_renewals_unanswered_is_left_and_what_runs_goes_on() {
 }
 
 #[test]
+fn a_leader_is_not_left_whose_answer_was_only_not_looked_at() {
+    check(
+        "connect; welcome; grant 1; +3; busy 4; renewed 1; done 1",
+        &expect![[r#"
+        connect
+            hello []
+        welcome
+        grant 1
+            start 1 slot=1 cold
+        +3
+            renew 1
+        busy 4
+        renewed 1
+            renew 2
+        done 1
+            report 1: 1 completed idle=1
+    "#]],
+    );
+}
+
+#[test]
 fn a_lease_that_we_gave_up_is_reported_as_not_held() {
     check(
         "connect; welcome; grant 1; lost; +8; done 1; connect; welcome 1; ack 1; grant 1",
