@@ -3,7 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
+
+use super::journal::Outcome;
+use super::rig::{CLIENTS, hosts};
 use super::*;
+use crate::net::{Installed, Network};
 
 /// How often a run that did too little is repeated, with another seed: on a machine that is busy with other things.
 const TRIES: u64 = 3;
@@ -56,4 +61,55 @@ fn workers_are_isolated_for_longer_than_their_sessions_live() {
 #[test]
 fn members_are_replaced_one_after_the_other() {
     short("member-replaced");
+}
+
+/// How long sessions live where a leader is cut off.
+const SESSION: Duration = Duration::from_secs(5);
+
+#[test]
+fn jobs_outlive_a_leader_that_is_cut_off_from_the_others_alone() {
+    if skipped_aloud(&[Needs::Namespaces]) {
+        return;
+    }
+    let layout = Layout { controllers: 3, session_ttl: SESSION, ..Layout::SMALL };
+    let names = hosts(&layout);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let network = Arc::new(Network::isolated(&names, 1).expect("namespaces"));
+    let theirs = Arc::clone(&network);
+    network.host(CLIENTS).run(move || workers_leave_the_leader(&layout, theirs));
+}
+
+/// The workers reach the leader, which cannot renew their sessions: they find the next one before they have to end what they run.
+fn workers_leave_the_leader(layout: &Layout, network: Arc<Network>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rig = Rig::start(layout, network, folder.path()).expect("a cluster");
+    let leader = rig.leader().expect("a leader");
+    let lasts_ms = (2 * SESSION).as_millis() as u64;
+    let submit = |_| {
+        let body = json!({"agent": "again", "input": {"ms": lasts_ms, "pad": 0}});
+        let at = rig.controllers[leader].http();
+        match rig.ask(async |http| http.post(at, "/api/jobs", body.clone()).await) {
+            Outcome::Done(answer) => answer.body["id"].as_str().expect("an id").to_owned(),
+            other => panic!("not accepted: {other:?}"),
+        }
+    };
+    let jobs: Vec<String> = (0..4).map(submit).collect();
+    let all = |rig: &Rig, status: &str| {
+        let job = |at: usize, id: &String| rig.get(at, &format!("/api/jobs/{id}?view=full"));
+        let is = |id: &String| {
+            (0..3).any(|at| job(at, id).is_some_and(|job| job["status"] == status && job["attempt"] == 1))
+        };
+        jobs.iter().all(is)
+    };
+    rig.until("they run", SESSION, |rig| all(rig, "running")).expect("running");
+    let leads = rig.controllers[leader].name();
+    for other in rig.controllers.iter().map(|machine| machine.name()).filter(|other| *other != leads) {
+        assert_eq!(rig.network.cut(leads, other), Installed::Yes);
+    }
+    std::thread::sleep(SESSION + SESSION / 2);
+    rig.network.heal();
+    rig.until("they complete at the first attempt", 4 * SESSION, |rig| all(rig, "completed")).expect("completed");
+    for worker in &rig.workers {
+        assert!(worker.text().contains("trying another controller"), "{}", worker.text());
+    }
 }
