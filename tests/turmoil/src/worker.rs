@@ -266,7 +266,7 @@ impl Worker {
         let fails = self.rng.chance(if agent == Agent::Flaky { 600 } else { 50 });
         let usage = Usage { execution: Micros(runs_for), ..Usage::default() };
         let report = if fails {
-            let failure = Failure { kind: FailureKind::Agent, error: "boom".into() };
+            let failure = Failure { kind: FailureKind::Agent, error: token.to_string().into() };
             ReportKind::Failed { failure, output: None, usage, metadata: None, cancelled: false }
         } else {
             ReportKind::Completed { output: workload::output(token), usage, metadata: None }

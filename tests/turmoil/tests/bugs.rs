@@ -33,7 +33,7 @@ fn answers_that_come_too_early_or_from_too_old_a_state_are_caught() {
 #[test]
 fn sessions_and_leases_that_are_trusted_too_long_or_too_short_are_caught() {
     caught(&[
-        (Bug::NoFencing, 4),
+        (Bug::NoFencing, 0),
         (Bug::RenewalWithoutQuorum, 0),
         (Bug::LossByBrokenStream, 0),
         (Bug::DeafWorker, 0),

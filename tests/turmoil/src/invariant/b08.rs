@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use atlas_sim::workload;
-use atlas_types::{Event, FencingToken, JobChange, JobId, JobStatus};
+use atlas_types::{Event, FailureKind, FencingToken, JobChange, JobId, JobStatus};
 
 use super::Invariant;
 use crate::oracle::Facts;
@@ -41,6 +41,12 @@ impl Invariant for OneAttemptCounts {
             self.newest = token;
         }
         let by = job.output.as_ref().and_then(workload::token_of);
+        // What a child fails with tells whose it is, as an output does.
+        let failed = job.failure.as_ref().filter(|failure| failure.kind == FailureKind::Agent);
+        let failed_by = failed.and_then(|failure| failure.error.parse().ok()).map(FencingToken);
+        if failed_by.is_some() && *change == JobChange::Ended && failed_by != live {
+            return Err(format!("{} failed under lease {live:?} with the error of {failed_by:?}", job.id));
+        }
         let whole = facts.coverage.of("entries nobody saw") == 0;
         if whole && *change == JobChange::Ended && job.status == JobStatus::Completed && (by.is_none() || by != live) {
             return Err(format!("{} completed under lease {live:?} with the result of {by:?}", job.id));
