@@ -323,7 +323,8 @@ fn a_follower_syncs_for_itself_while_its_disk_is_quick() {
             synced_by(index) == here
         })
         .collect();
-    assert_eq!(by_caller, [&[true; 2][..], &[false; 64], &[true; 2]].concat());
+    // The first may be taken by the writer, if its thread starts so late that it finds something to do.
+    assert_eq!(by_caller[1..], [&[true][..], &[false; 64], &[true; 2]].concat());
     drop(log);
     assert_eq!(indexes(&open(&disk).expect("opens")), (0..68).collect::<Vec<_>>());
 }

@@ -231,13 +231,13 @@ async fn a_repeated_request_for_a_join_token_gets_the_same_token() {
         server.send("POST", "/api/cluster/join-tokens", &key, body.as_bytes()).await
     };
     let token = |reply: &crate::client::Reply| reply.json()["token"].as_str().expect("a token").to_owned();
-    let first = ask("one", r#"{"kind": "worker", "expires_s": 60}"#).await;
+    let first = ask("one", r#"{"kind": "controller", "expires_s": 60}"#).await;
     assert_eq!(first.status, 201, "{first:?}");
-    let again = ask("one", r#"{"kind": "worker", "expires_s": 60}"#).await;
+    let again = ask("one", r#"{"kind": "controller", "expires_s": 60}"#).await;
     assert_eq!((again.status, token(&again)), (201, token(&first)));
     assert!(again.json()["expires_at"].as_f64() <= first.json()["expires_at"].as_f64().map(|at| at + 1.0), "{again:?}");
-    assert_ne!(token(&ask("two", r#"{"kind": "worker", "expires_s": 60}"#).await), token(&first));
+    assert_ne!(token(&ask("two", r#"{"kind": "controller", "expires_s": 60}"#).await), token(&first));
     assert_ne!(token(&ask("", "{}").await), token(&ask("", "{}").await));
-    let other = ask("one", r#"{"kind": "controller", "expires_s": 60}"#).await;
+    let other = ask("one", r#"{"kind": "controller", "expires_s": 90}"#).await;
     assert_eq!((other.status, other.header("atlas-error-code")), (409, Some("E3004")));
 }
