@@ -1,0 +1,180 @@
+//! Commands, entries of the log, and what they are answered with.
+
+use std::sync::Arc;
+
+use atlas_types::*;
+
+use super::Draw;
+
+impl Draw {
+    fn command(&mut self) -> Command {
+        let (job, node, token) = (self.job_id(), self.node_id(), self.token());
+        let epoch = NodeEpoch(self.u64());
+        match self.below(29) {
+            0 => Command::RegisterAgent(RegisterAgent {
+                name: self.agent_name(),
+                version: self.version(),
+                digest: self.digest(),
+                package_bytes: self.u64(),
+                kind: self.agent_kind(),
+                capabilities: self.list(Self::text),
+                contract: self.payload(),
+                spec: Arc::new(self.run_spec()),
+                labels: self.labels(),
+            }),
+            1 => Command::RetireAgent(RetireAgent { name: self.agent_name(), version: self.version() }),
+            2 => {
+                Command::RegisterNode(RegisterNode { node, boot_id: BootId(self.u128()), inventory: self.inventory() })
+            }
+            3 => Command::DrainNode(DrainNode { node, deadline: self.option(Self::micros) }),
+            4 => Command::Cordon(Cordon { node, cordoned: self.flag() }),
+            5 => Command::RemoveNode(RemoveNode { node }),
+            6 => Command::LoseNode(LoseNode { node, epoch }),
+            7 => Command::WarmChanged(WarmChanged { node, epoch, digest: self.digest(), idle: self.u32() }),
+            8 => Command::SubmitJob(SubmitJob {
+                id: job,
+                agent: self.agent_name(),
+                verdict: self.verdict(),
+                input: self.payload(),
+                priority: self.i64(),
+                metadata: self.bytes(),
+                labels: Arc::new(self.labels()),
+                execution_timeout: self.option(Self::micros),
+                spawner: self.option(Self::spawner),
+                not_before: self.option(|draw| Timestamp(draw.i64())),
+            }),
+            9 => Command::GrantLease(GrantLease { job, node, epoch, allocation: self.allocation() }),
+            10 => Command::StartJob(StartJob { job, node, token }),
+            11 => Command::CompleteJob(CompleteJob {
+                job,
+                node,
+                token,
+                output: self.payload(),
+                usage: self.usage(),
+                metadata: self.option(Self::bytes),
+                stream: self.option(Self::payload),
+            }),
+            12 => Command::FailJob(FailJob {
+                job,
+                node,
+                token,
+                failure: self.failure(),
+                output: self.option(Self::payload),
+                usage: self.usage(),
+                metadata: self.option(Self::bytes),
+                stream: self.option(Self::payload),
+            }),
+            13 => Command::FailPending(FailPending { job, failure: self.failure() }),
+            14 => Command::CancelJob(CancelJob { job, running: self.flag() }),
+            15 => Command::LoseLease(LoseLease { job, token }),
+            16 => Command::WakeJob(WakeJob { job }),
+            17 => Command::RetryJob(RetryJob { job, id: self.job_id() }),
+            18 => Command::SinkAck(SinkAck { member: MemberId(self.u64()), event_seq: EventSeq(self.u64()) }),
+            19 => Command::PruneJobs(PruneJobs {
+                voters: self.list(|draw| MemberId(draw.u64())),
+                event_seq: EventSeq(self.u64()),
+                limit: self.u32(),
+            }),
+            20 => Command::ConfigureCluster(ConfigureCluster { config: self.config() }),
+            21 => Command::ResolveJob(ResolveJob { job, resolution: self.resolution() }),
+            22 => Command::ReportDigest(ReportDigest {
+                member: MemberId(self.u64()),
+                seq: Seq(self.u64()),
+                digest: self.array(),
+            }),
+            23 => Command::CreateJoinToken(CreateJoinToken {
+                hash: Digest(self.array()),
+                kind: self.join_kind(),
+                ttl: Micros(self.u64()),
+                uses: self.u32(),
+                salt: self.option(Self::u128),
+            }),
+            24 => Command::RevokeJoinToken(RevokeJoinToken { hash: Digest(self.array()) }),
+            25 => Command::DeprecateAgent(DeprecateAgent {
+                name: self.agent_name(),
+                version: self.version(),
+                why: self.option(Self::text).map(Into::into),
+            }),
+            26 => Command::ForsakeChild(ForsakeChild { spawner: self.spawner(), node, child: job }),
+            27 => Command::LabelNode(LabelNode {
+                node,
+                labels: self.list(|draw| (draw.text(), draw.option(Self::text))).into_iter().collect(),
+            }),
+            _ => Command::JoinMember(JoinMember { hash: Digest(self.array()), above: MemberId(self.u64()) }),
+        }
+    }
+
+    pub(super) fn join_kind(&mut self) -> JoinKind {
+        self.pick(&[JoinKind::Controller, JoinKind::Worker])
+    }
+
+    fn resolution(&mut self) -> Resolution {
+        match self.below(3) {
+            0 => Resolution::RunAgain,
+            1 => Resolution::Completed(self.payload()),
+            _ => Resolution::Failed(self.text().into()),
+        }
+    }
+
+    pub(crate) fn request(&mut self) -> Request {
+        Request { origin: self.origin(), command: self.command() }
+    }
+
+    pub(crate) fn entry(&mut self) -> Entry {
+        let mut requests = vec![self.request()];
+        requests.extend(self.list(Self::request));
+        Entry {
+            cluster_id: self.u128(),
+            level: Level(self.u32()),
+            min_reader_level: Level(self.below(u64::from(Level::CURRENT.0) + 1) as u32),
+            parent: Parent { seq: Seq(self.u64()), chain: self.array() },
+            at: Timestamp(self.i64()),
+            clock: ClusterTime(self.u64()),
+            requests,
+        }
+    }
+
+    pub(super) fn outcome(&mut self) -> Outcome {
+        match self.below(9) {
+            0 => Outcome::Done,
+            1 => Outcome::Submitted { job: self.job_id(), repeated: self.flag() },
+            2 => Outcome::Granted { token: self.token(), attempt: Attempt(self.u32()) },
+            3 => Outcome::Ended { status: self.pick(&JobStatus::ALL), retry: self.option(Self::job_id) },
+            4 => Outcome::Cancelled { accepted: self.flag() },
+            5 => Outcome::NodeRegistered { epoch: NodeEpoch(self.u64()) },
+            6 => Outcome::Pruned { jobs: self.u64() },
+            7 => Outcome::MemberJoined { member: MemberId(self.u64()) },
+            _ => Outcome::TokenMade { salt: self.u128(), expires: ClusterTime(self.u64()) },
+        }
+    }
+
+    fn rejection(&mut self) -> Rejection {
+        match self.below(21) {
+            0 => Rejection::QueueFull { active: self.u64() },
+            1 => Rejection::LimitReached { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
+            2 => Rejection::PayloadTooLarge { bytes: self.u64() },
+            3 => Rejection::RequestConflict,
+            4 => Rejection::DuplicateJob { job: self.job_id() },
+            5 => Rejection::StaleAgent,
+            6 => Rejection::UnknownAgent,
+            7 => Rejection::UnknownJob { job: self.job_id() },
+            8 => Rejection::WrongStatus { status: self.pick(&JobStatus::ALL) },
+            9 => Rejection::Fenced,
+            10 => Rejection::UnknownNode { node: self.node_id() },
+            11 => Rejection::NodeUnavailable,
+            12 => Rejection::NodeBusy { leases: self.u64() },
+            13 => Rejection::DoesNotFit,
+            14 => Rejection::NotDue,
+            15 => Rejection::NotConfirmed,
+            16 => Rejection::NotInDoubt { status: self.pick(&JobStatus::ALL) },
+            17 => Rejection::LevelTooLow { needed: Level(self.u32()) },
+            18 => Rejection::TokenRefused,
+            19 => Rejection::LabelOfWorker { key: self.text() },
+            _ => Rejection::Internal,
+        }
+    }
+
+    pub(crate) fn outcomes(&mut self) -> Vec<Result<Outcome, Rejection>> {
+        self.list(|draw| if draw.flag() { Ok(draw.outcome()) } else { Err(draw.rejection()) })
+    }
+}

@@ -1,0 +1,241 @@
+//! What the state holds: nodes, agents, leases, jobs, and a whole image of it.
+
+use std::sync::Arc;
+
+use atlas_types::*;
+
+use super::Draw;
+
+impl Draw {
+    pub(super) fn architecture(&mut self) -> Architecture {
+        self.pick(&[Architecture::X86_64, Architecture::Arm64])
+    }
+
+    pub(super) fn gpu(&mut self) -> Gpu {
+        Gpu {
+            index: self.u32(),
+            uuid: self.text(),
+            vendor: self.text(),
+            model: self.text(),
+            memory_bytes: self.u64(),
+            mig_profile: self.option(Self::text),
+            healthy: self.flag(),
+        }
+    }
+
+    pub(super) fn inventory(&mut self) -> Inventory {
+        Inventory {
+            cores: self.u32(),
+            memory_bytes: self.u64(),
+            architecture: self.option(Self::architecture),
+            gpus: self.list(Self::gpu),
+            devices: self.list(Self::text),
+            labels: self.labels(),
+            places: self.u32(),
+            declared: self.flag(),
+            unchecked: self.flag(),
+        }
+    }
+
+    pub(super) fn demand(&mut self) -> Demand {
+        Demand {
+            cores: self.u32(),
+            memory_bytes: self.u64(),
+            gpus: self.u32(),
+            vram_bytes: self.u64(),
+            architecture: self.option(Self::architecture),
+            devices: self.list(Self::text),
+            labels: self.labels(),
+            node: self.option(Self::node_id),
+        }
+    }
+
+    pub(super) fn allocation(&mut self) -> Allocation {
+        let share = |draw: &mut Self| GpuShare { index: draw.u32(), vram_bytes: draw.u64() };
+        Allocation { cores: self.u32(), memory_bytes: self.u64(), gpus: self.list(share) }
+    }
+
+    pub(crate) fn run_spec(&mut self) -> RunSpec {
+        RunSpec {
+            demand: self.demand(),
+            effects: self.pick(&[Effects::Pure, Effects::Idempotent, Effects::Reconcilable, Effects::Once]),
+            max_attempts: self.u32(),
+            concurrency: self.option(Self::u32),
+            retry: RetryRule { max_retries: self.u32(), backoff_base: self.micros() },
+            timeouts: Timeouts { queue: self.option(Self::micros), startup: self.micros(), execution: self.micros() },
+            spawns: self.flag(),
+        }
+    }
+
+    pub(super) fn agent_kind(&mut self) -> AgentKind {
+        self.pick(&[AgentKind::Agent, AgentKind::Orchestrator])
+    }
+
+    pub(super) fn agent(&mut self) -> AgentVersion {
+        AgentVersion {
+            namespace: self.namespace(),
+            name: self.agent_name(),
+            version: self.version(),
+            digest: self.digest(),
+            package_bytes: self.u64(),
+            kind: self.agent_kind(),
+            capabilities: self.list(Self::text),
+            contract: self.payload(),
+            spec: Arc::new(self.run_spec()),
+            labels: self.labels(),
+            registered_at: Timestamp(self.i64()),
+            registered_seq: Seq(self.u64()),
+            retired: self.flag(),
+            deprecated: self.option(Self::text).map(Into::into),
+        }
+    }
+
+    pub(super) fn pin(&mut self) -> AgentPin {
+        AgentPin { version: self.version(), digest: self.digest() }
+    }
+
+    pub(super) fn verdict(&mut self) -> Verdict {
+        match self.flag() {
+            true => Verdict::Accepted(self.pin()),
+            false => Verdict::Refused { pin: self.option(Self::pin), failure: self.failure() },
+        }
+    }
+
+    pub(super) fn node(&mut self) -> Node {
+        Node {
+            id: self.node_id(),
+            epoch: NodeEpoch(self.u64()),
+            boot_id: BootId(self.u128()),
+            inventory: self.inventory(),
+            operator_labels: self.labels(),
+            health: self.pick(&[NodeHealth::Ready, NodeHealth::Down]),
+            cordoned: self.flag(),
+            draining: self.flag(),
+            drain_until: self.option(|draw| ClusterTime(draw.u64())),
+            warm: self.list(|draw| (draw.digest(), draw.u32())).into_iter().collect(),
+            registered_at: Timestamp(self.i64()),
+        }
+    }
+
+    pub(super) fn lease(&mut self) -> Lease {
+        Lease {
+            namespace: self.namespace(),
+            job: self.job_id(),
+            node: self.node_id(),
+            epoch: NodeEpoch(self.u64()),
+            token: self.token(),
+            attempt: Attempt(self.u32()),
+            allocation: self.allocation(),
+            granted_at: ClusterTime(self.u64()),
+            started: self.flag(),
+        }
+    }
+
+    pub(super) fn reason(&mut self) -> Reason {
+        let until = ClusterTime(self.u64());
+        self.pick(&[
+            Reason::Queued,
+            Reason::Backoff { until },
+            Reason::Delayed { until },
+            Reason::Lost,
+            Reason::InDoubt,
+            Reason::Running,
+            Reason::Cancelling,
+        ])
+    }
+
+    pub(crate) fn job(&mut self) -> Job {
+        Job {
+            namespace: self.namespace(),
+            id: self.job_id(),
+            agent: self.agent_name(),
+            pin: self.option(Self::pin),
+            spec: self.option(|draw| Arc::new(draw.run_spec())),
+            status: self.pick(&JobStatus::ALL),
+            reason: self.reason(),
+            priority: self.i64(),
+            queue_seq: self.u64(),
+            submitted_seq: Seq(self.u64()),
+            input: self.payload(),
+            output: self.option(Self::payload),
+            failure: self.option(Self::failure),
+            created_at: Timestamp(self.i64()),
+            started_at: Timestamp(self.i64()),
+            completed_at: Timestamp(self.i64()),
+            queued_at: ClusterTime(self.u64()),
+            warmup: self.micros(),
+            execution: self.micros(),
+            warm: self.flag(),
+            attempt: Attempt(self.u32()),
+            lease: self.option(|draw| Arc::new(draw.lease())),
+            retry_count: self.u32(),
+            original: self.option(Self::job_id),
+            successor: self.option(Self::job_id),
+            metadata: self.bytes(),
+            labels: Arc::new(self.labels()),
+            execution_timeout: self.option(Self::micros),
+            principal: self.principal(),
+            door: self.door(),
+            request_id: self.option(Self::request_id),
+            trace: self.option(Self::trace),
+            stream: self.option(Self::payload),
+            node: self.option(Self::node_id),
+            spawned: self.option(|draw| Spawned { by: draw.job_id(), depth: draw.u32(), awaited: draw.flag() }),
+        }
+    }
+
+    pub(super) fn spawner(&mut self) -> Spawner {
+        Spawner { job: self.job_id(), token: self.token() }
+    }
+
+    pub(super) fn config(&mut self) -> ClusterConfig {
+        ClusterConfig {
+            jobs_active_max: self.u64(),
+            jobs_total_max: self.u64(),
+            inline_bytes_max: self.u64(),
+            dedupe_max: self.u64(),
+            dedupe_retention: self.micros(),
+            jobs_ended_kept: self.u64(),
+            agents_max: self.u64(),
+            nodes_max: self.u64(),
+            spawn_depth_max: self.u32(),
+            retry_deterministic: self.flag(),
+            backoff_max: self.option(Self::micros),
+        }
+    }
+
+    pub(crate) fn image(&mut self) -> StateImage {
+        StateImage {
+            cluster_id: self.u128(),
+            level: Level(self.below(u64::from(Level::CURRENT.0) + 1) as u32),
+            seq: Seq(self.u64()),
+            chain: self.array(),
+            at: Timestamp(self.i64()),
+            clock: ClusterTime(self.u64()),
+            grant_seq: self.token(),
+            event_seq: EventSeq(self.u64()),
+            queue_seq: self.u64(),
+            member_last: MemberId(self.u64()),
+            config: self.config(),
+            agents: self.list(|draw| Arc::new(draw.agent())),
+            nodes: self.list(|draw| NodeImage { node: Arc::new(draw.node()), inventory_since: draw.token() }),
+            jobs: self.list(|draw| Arc::new(draw.job())),
+            ended: self.list(|draw| EndedImage { event: EventSeq(draw.u64()), job: draw.job_id() }),
+            requests: self.list(|draw| RequestImage {
+                namespace: draw.namespace(),
+                principal: draw.principal(),
+                request_id: draw.request_id(),
+                body_hash: draw.u64(),
+                at: ClusterTime(draw.u64()),
+                outcome: draw.outcome(),
+            }),
+            sinks: self.list(|draw| SinkImage { member: MemberId(draw.u64()), event: EventSeq(draw.u64()) }),
+            join_tokens: self.list(|draw| JoinToken {
+                hash: Digest(draw.array()),
+                kind: draw.join_kind(),
+                expires: ClusterTime(draw.u64()),
+                uses: draw.u32(),
+            }),
+        }
+    }
+}

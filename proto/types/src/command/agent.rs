@@ -1,0 +1,49 @@
+//! Commands about agent versions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::{AgentKind, AgentName, Digest, Payload, RunSpec, Version};
+
+/// Publishes an agent version; the same name and version again replaces the entry, jobs keep what they are pinned to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegisterAgent {
+    /// Its name.
+    pub name: AgentName,
+    /// Its version.
+    pub version: Version,
+    /// Its package.
+    pub digest: Digest,
+    /// Size of the package.
+    pub package_bytes: u64,
+    /// Agent or orchestrator.
+    pub kind: AgentKind,
+    /// For search.
+    pub capabilities: Vec<String>,
+    /// The normalised contract, JSON.
+    pub contract: Payload,
+    /// How its jobs run.
+    pub spec: Arc<RunSpec>,
+    /// Free-form labels.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// Takes an agent version out of service; jobs that have it pinned finish.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetireAgent {
+    /// Its name.
+    pub name: AgentName,
+    /// Its version.
+    pub version: Version,
+}
+
+/// Says that new jobs had better not use an agent version, which goes on taking them, or takes that back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeprecateAgent {
+    /// Its name.
+    pub name: AgentName,
+    /// Its version.
+    pub version: Version,
+    /// What people are told; none takes it back.
+    pub why: Option<Arc<str>>,
+}

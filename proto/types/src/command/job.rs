@@ -1,0 +1,215 @@
+//! Commands about jobs and their leases.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::{
+    AgentName, AgentPin, Allocation, Failure, FencingToken, JobId, Micros, NodeEpoch, NodeId, Payload, Timestamp,
+};
+
+/// What the door found when it resolved the agent and validated the input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The job may run; `apply` checks that this version is still registered with this digest.
+    Accepted(AgentPin),
+    /// The job is accepted and fails at once: pending → running → failed in one entry (design §3.1).
+    Refused {
+        /// The version, if one was found.
+        pin: Option<AgentPin>,
+        /// Why.
+        failure: Failure,
+    },
+}
+
+/// Submits a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubmitJob {
+    /// Drawn at the door.
+    pub id: JobId,
+    /// The agent asked for.
+    pub agent: AgentName,
+    /// What the door found.
+    pub verdict: Verdict,
+    /// The input, JSON.
+    pub input: Payload,
+    /// Higher runs first.
+    pub priority: i64,
+    /// A JSON object.
+    pub metadata: Arc<[u8]>,
+    /// Free-form labels.
+    pub labels: Arc<BTreeMap<String, String>>,
+    /// Overrides the contract's execution timeout.
+    pub execution_timeout: Option<Micros>,
+    /// The attempt that spawns it; none for a client's own.
+    pub spawner: Option<Spawner>,
+    /// It may not run before this time.
+    pub not_before: Option<Timestamp>,
+}
+
+/// The attempt that spawns a job: only while it holds its lease may it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spawner {
+    /// The parent.
+    pub job: JobId,
+    /// Its lease.
+    pub token: FencingToken,
+}
+
+impl Spawner {
+    /// The id of the child that it asks for under a number: the same whenever it asks again.
+    pub fn child(self, number: u64) -> JobId {
+        // Far from the numbers by which retries get theirs.
+        self.job.derive(!self.token.0).derive(number)
+    }
+}
+
+/// Gives one node the right to run one attempt of a pending job. The token is the state's next `grant_seq`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantLease {
+    /// The job.
+    pub job: JobId,
+    /// Who shall run it.
+    pub node: NodeId,
+    /// The incarnation that was planned on.
+    pub epoch: NodeEpoch,
+    /// What it takes; `apply` checks that it is free and that it covers the demand.
+    pub allocation: Allocation,
+}
+
+/// Commits that an attempt starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartJob {
+    /// The job.
+    pub job: JobId,
+    /// The reporting node.
+    pub node: NodeId,
+    /// Its lease.
+    pub token: FencingToken,
+}
+
+/// What an attempt measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Duration of `on_startup`; 0 in a reused slot.
+    pub warmup: Micros,
+    /// Duration of `execute`.
+    pub execution: Micros,
+    /// True when the slot was reused.
+    pub warm: bool,
+    /// Idle warm slots of the package on the node, after this attempt.
+    pub idle: u32,
+}
+
+/// An attempt ended with a valid output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompleteJob {
+    /// The job.
+    pub job: JobId,
+    /// The reporting node.
+    pub node: NodeId,
+    /// Its lease.
+    pub token: FencingToken,
+    /// The output, JSON.
+    pub output: Payload,
+    /// What the attempt measured.
+    pub usage: Usage,
+    /// The job's metadata with what the attempt added, a JSON object; none leaves it as it was.
+    pub metadata: Option<Arc<[u8]>>,
+    /// Its log lines and progress.
+    pub stream: Option<Payload>,
+}
+
+/// An attempt ended badly, or was stopped after a cancel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailJob {
+    /// The job.
+    pub job: JobId,
+    /// The reporting node.
+    pub node: NodeId,
+    /// Its lease.
+    pub token: FencingToken,
+    /// Why. Ignored when a cancel was accepted before.
+    pub failure: Failure,
+    /// The output, when only its validation failed.
+    pub output: Option<Payload>,
+    /// What the attempt measured.
+    pub usage: Usage,
+    /// The job's metadata with what the attempt added; none leaves it as it was.
+    pub metadata: Option<Arc<[u8]>>,
+    /// Its log lines and progress.
+    pub stream: Option<Payload>,
+}
+
+/// Fails a job that waits: no node could ever run it, or it waited too long. Seen as pending → running → failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailPending {
+    /// The job.
+    pub job: JobId,
+    /// Why.
+    pub failure: Failure,
+}
+
+/// Cancels a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CancelJob {
+    /// The job.
+    pub job: JobId,
+    /// False cancels a pending job only (spec §6.2); true also stops a running one.
+    pub running: bool,
+}
+
+/// One lease is lost although its node lives: the node says that it does not have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoseLease {
+    /// The job.
+    pub job: JobId,
+    /// The lost lease.
+    pub token: FencingToken,
+}
+
+/// Puts a job whose back-off has passed in the queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WakeJob {
+    /// The job.
+    pub job: JobId,
+}
+
+/// Runs an ended job again, as a new job linked to the first of the family; does not count against `retry.max_retries`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetryJob {
+    /// The ended job.
+    pub job: JobId,
+    /// The new job's id, drawn at the door.
+    pub id: JobId,
+}
+
+/// What a person, or the agent's reconcile call, found out about the attempt that was lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolution {
+    /// It had no effect, or none that matters: the job waits for its next attempt.
+    RunAgain,
+    /// It did all that was asked: the job is completed with this output, JSON.
+    Completed(Payload),
+    /// The job is failed for this reason. No retry follows, whatever the contract says: running again is another resolution.
+    Failed(Arc<str>),
+}
+
+/// Decides what becomes of a job that is in doubt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResolveJob {
+    /// The job.
+    pub job: JobId,
+    /// What was found.
+    pub resolution: Resolution,
+}
+
+/// A parent waits no longer for a child: the child, what follows it and what they spawned are cancelled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForsakeChild {
+    /// The parent and its lease.
+    pub spawner: Spawner,
+    /// The reporting node.
+    pub node: NodeId,
+    /// The child, or one that a retry of it followed.
+    pub child: JobId,
+}
