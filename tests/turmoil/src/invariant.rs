@@ -30,7 +30,10 @@ mod b41;
 mod b42;
 mod leaders;
 
+use std::sync::Arc;
+
 use atlas_state::State;
+use atlas_types::{Job, Namespace};
 
 use crate::Options;
 use crate::oracle::Facts;
@@ -86,6 +89,11 @@ pub(crate) fn all(options: &Options) -> Vec<Box<dyn Invariant>> {
         Box::<b41::ApplyingAgainIsTheSame>::default(),
         Box::<b42::TheRightOnesVote>::default(),
     ]
+}
+
+/// The jobs that a state has, ended or not.
+pub(crate) fn every_job(state: &State) -> impl Iterator<Item = &Arc<Job>> {
+    state.jobs(&Namespace::default_namespace(), None, None)
 }
 
 /// A whole state, to be compared byte by byte.

@@ -9,7 +9,7 @@ use atlas_state::State;
 use atlas_types::{Event, FencingToken, Job, JobChange, JobId, Namespace, NodeId, Reason, Seq};
 
 use crate::Options;
-use crate::invariant::{self, Invariant};
+use crate::invariant::{self, Invariant, every_job};
 use crate::seen::Seen;
 use crate::wire::{Answer, Ask};
 
@@ -151,9 +151,9 @@ impl Oracle {
             }
             self.facts.coverage.count("entries");
         } else {
-            // Those who applied what is between were gone before anybody could look at them.
             self.facts.coverage.count("entries nobody saw");
             self.facts.resume(state);
+            self.check(&Seen::Missed { state: state.clone() });
         }
         self.facts.newest = state.clone();
         self.facts.marks.insert(state.seq(), (state.chain(), index));
@@ -208,8 +208,7 @@ impl Facts {
 
     /// Takes jobs as a state shows them.
     fn resume(&mut self, state: &State) {
-        let namespace = Namespace::default_namespace();
-        for job in state.jobs(&namespace, None, None) {
+        for job in every_job(state) {
             let facts = self.jobs.entry(job.id).or_default();
             facts.live = job.lease.as_ref().map(|lease| lease.token);
             facts.ended = job.status.is_terminal();
@@ -226,6 +225,7 @@ fn in_words(seen: &Seen) -> String {
             format!("c{} applied {} at {} {}", member + 1, batch.seq, batch.index, chain(&batch.state))
         }
         Seen::Event { event, .. } => format!("event {}", event.seq),
+        Seen::Missed { state } => format!("nobody saw what came before {}", state.seq()),
         Seen::Up { member, state } => format!("c{} up at {} {}", member + 1, state.seq(), chain(state)),
         Seen::Answered { client, ask, answer, .. } => {
             format!("u{client} {} -> {}", ask_in_words(ask), answer_in_words(answer))

@@ -17,6 +17,8 @@ pub(crate) enum Seen {
     Applied { member: usize, batch: Arc<AppliedBatch> },
     /// The first member to apply it told of this event.
     Event { event: EventRecord, state: State },
+    /// Entries before this state were applied by members that were gone before anybody could look at them.
+    Missed { state: State },
     /// A member is up again with this state.
     Up { member: usize, state: State },
     /// A member is down: its process was killed, or it ended by itself for a reason.

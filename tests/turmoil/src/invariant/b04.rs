@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use atlas_types::{Event, Job, JobId};
 
-use super::Invariant;
+use super::{Invariant, every_job};
 use crate::oracle::Facts;
 use crate::seen::Seen;
 use crate::wire::Answer;
@@ -32,8 +32,14 @@ impl Invariant for EndsAreFinal {
                 }
                 Ok(())
             }
+            Seen::Missed { state } => {
+                for job in every_job(state).filter(|job| job.status.is_terminal()) {
+                    self.ended.entry(job.id).or_insert_with(|| Arc::clone(job));
+                }
+                Ok(())
+            }
             Seen::Answered { answer: Answer::Job { job: Some(job), .. }, .. } if job.status.is_terminal() => {
-                // What nobody saw end, because a crash came first, has no record.
+                // What is pruned when it is looked for has no record.
                 match self.ended.get(&job.id) {
                     Some(ended) if **ended != **job => Err(format!("a read found {} other than it ended", job.id)),
                     _ => Ok(()),

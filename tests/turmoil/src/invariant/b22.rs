@@ -11,7 +11,6 @@ use crate::seen::Seen;
 #[derive(Default)]
 pub(crate) struct NothingForTheDrained {
     draining: BTreeSet<NodeId>,
-    unseen: u64,
 }
 
 impl Invariant for NothingForTheDrained {
@@ -20,12 +19,11 @@ impl Invariant for NothingForTheDrained {
     }
 
     fn see(&mut self, seen: &Seen, facts: &mut Facts) -> Result<(), String> {
-        let Seen::Event { event, .. } = seen else { return Ok(()) };
-        // An entry that nobody saw may have ended a drain.
-        let unseen = facts.coverage.of("entries nobody saw");
-        if std::mem::replace(&mut self.unseen, unseen) != unseen {
-            self.draining.clear();
+        if let Seen::Missed { state } = seen {
+            let draining = state.nodes().map(|node| &node.node).filter(|node| node.draining);
+            self.draining = draining.map(|node| node.id.clone()).collect();
         }
+        let Seen::Event { event, .. } = seen else { return Ok(()) };
         match &event.event {
             Event::Node { node } if node.draining => {
                 facts.coverage.count("drains");
