@@ -11,6 +11,7 @@ mod link;
 mod mailbox;
 mod metadata;
 mod options;
+mod pace;
 mod packages;
 mod payloads;
 mod process;

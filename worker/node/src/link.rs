@@ -16,6 +16,7 @@ use tonic::transport::{Channel, Endpoint};
 use tracing::{debug, info, warn};
 
 use crate::controllers::Controllers;
+use crate::pace::Pace;
 
 /// A client of the controller that the link is connected to.
 pub(crate) type Client = WorkerServiceClient<Channel>;
@@ -27,15 +28,6 @@ const FRAMES_WAITING_MAX: usize = 4_096;
 const FRAMES_QUEUED_LEISURELY: usize = 16;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// A controller that says nothing for so long after a hello is given up. It may wait for a leader itself.
-const WELCOME_TIMEOUT: Duration = Duration::from_secs(6);
-/// The same while another leader is looked for in time: each controller is asked once so, before what runs has to end.
-const WELCOME_TIMEOUT_IN_HASTE: Duration = Duration::from_secs(1);
-/// The pause after a round over all controllers, growing from the one to the other while none of them welcomes.
-const PAUSE_MIN: Duration = Duration::from_millis(50);
-const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// Two controllers that name each other are left alone for a pause.
-const REDIRECTS_MAX: u32 = 3;
 
 /// What the link tells the pump.
 #[derive(Debug)]
@@ -100,40 +92,31 @@ impl Link {
     /// Runs until the pump is gone.
     pub(crate) async fn run(self) {
         let mut known = Controllers::new(self.controllers.clone());
-        let (mut redirects, mut pause) = (0, PAUSE_MIN);
-        let mut in_haste = 0_usize;
+        let mut pace = Pace::default();
         while let Some((address, begins_round)) = known.take() {
-            if begins_round {
-                pause = (pause * 2).min(PAUSE_MAX);
-            }
-            let patience = if in_haste > 0 { WELCOME_TIMEOUT_IN_HASTE } else { WELCOME_TIMEOUT };
-            in_haste = in_haste.saturating_sub(1);
+            let patience = pace.begin(begins_round);
             match self.attend(&address, patience, &mut known).await {
                 End::Over => return,
                 End::Redirected(leader) => {
                     debug!(%address, %leader, "another controller leads");
                     known.prefer(leader);
-                    redirects += 1;
+                    pace.redirected();
                 }
                 End::Lost => {
                     info!(%address, "session ended, connecting again");
                     known.prefer(address);
-                    (redirects, pause, in_haste) = (0, PAUSE_MIN, 0);
+                    pace.lost();
                 }
                 End::Left => {
                     info!(%address, "left, looking for another leader");
-                    (redirects, pause, in_haste) = (0, PAUSE_MIN, known.len());
+                    pace.left(known.len());
                 }
                 End::Refused => {
                     debug!(%address, "no session");
-                    redirects = 0;
+                    pace.refused();
                 }
             }
-            // A leader that was named is asked soon; else the pause is the full one.
-            let most = if (1..=REDIRECTS_MAX).contains(&redirects) { PAUSE_MIN / 2 } else { pause };
-            // Half of the pause is random, so that workers do not come back all at once.
-            let share = u32::try_from(self.env.entropy.u64() % 1_000).unwrap_or(0);
-            self.env.clock.sleep(most / 2 + most / 2 * share / 1_000).await;
+            self.env.clock.sleep(pace.pause(self.env.entropy.u64())).await;
             if self.events.is_closed() {
                 return;
             }
