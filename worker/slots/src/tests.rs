@@ -1,6 +1,7 @@
 //! Expect tests in a small language, and properties over random histories.
 
 mod check;
+mod drain;
 mod jobs;
 mod language;
 mod properties;
