@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use atlas_types::MemberId;
+use atlas_env::Clock;
+use atlas_types::{MemberId, Timestamp};
 
 use super::*;
 use crate::peers::NoPeers;
@@ -18,19 +21,43 @@ struct One {
 
 impl One {
     fn new(hold: Duration) -> Self {
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        let artifacts = Self::open(dir.path().join("artifacts"), hold);
-        Self { dir, artifacts }
+        Self::on(hold, Env::system())
     }
 
-    fn open(root: PathBuf, hold: Duration) -> Artifacts {
-        let options = ArtifactOptions { root, bytes_max: 1 << 20, hold };
-        Artifacts::new(options, Arc::new(NoPeers(MemberId(1))), Env::system())
+    fn on(hold: Duration, env: Env) -> Self {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let options = ArtifactOptions { root: dir.path().join("artifacts"), bytes_max: 1 << 20, hold };
+        let artifacts = Artifacts::new(options, Arc::new(NoPeers(MemberId(1))), env);
+        Self { dir, artifacts }
     }
 
     fn path(&self, digest: Digest) -> PathBuf {
         let hex = digest.hex();
         self.dir.path().join("artifacts").join(&hex[..2]).join(&hex[2..])
+    }
+}
+
+/// A clock that goes on by hand.
+#[derive(Default)]
+struct ByHand(AtomicU64);
+
+impl ByHand {
+    fn go_on(&self, by: Duration) {
+        self.0.fetch_add(by.as_secs(), Ordering::Relaxed);
+    }
+}
+
+impl Clock for ByHand {
+    fn wall(&self) -> Timestamp {
+        Timestamp::default()
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::from_secs(self.0.load(Ordering::Relaxed))
+    }
+
+    fn sleep(&self, _: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(std::future::pending())
     }
 }
 
@@ -109,20 +136,19 @@ async fn what_a_crash_left_is_swept_and_what_arrives_now_is_not() {
 
 #[tokio::test]
 async fn what_is_held_is_not_removed() {
-    let one = One::new(Duration::from_millis(200));
+    let clock = Arc::new(ByHand::default());
+    let one = One::on(HOLD, Env { clock: clock.clone(), ..Env::system() });
     let digest = one.artifacts.store(bytes("abc")).await.expect("stored");
+    clock.go_on(HOLD - Duration::from_secs(1));
     assert_eq!(one.artifacts.loose().await.expect("listed"), []);
     assert_eq!(one.artifacts.remove(vec![digest]).await.expect("asked"), 0);
-    let loose = async || {
-        while one.artifacts.loose().await.expect("listed").is_empty() {
-            Env::system().clock.sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), loose()).await.expect("the hold ends");
+    clock.go_on(Duration::from_secs(2));
+    assert_eq!(one.artifacts.loose().await.expect("listed"), [digest], "the hold has ended");
     // Somebody comes to hold it between the look and the removal.
     assert_eq!(one.artifacts.hold(vec![digest, Digest([0; 32])]).await.expect("asked"), [true, false]);
     assert_eq!(one.artifacts.remove(vec![digest]).await.expect("asked"), 0);
-    tokio::time::timeout(Duration::from_secs(10), loose()).await.expect("the hold ends");
+    clock.go_on(HOLD + Duration::from_secs(1));
+    assert_eq!(one.artifacts.loose().await.expect("listed"), [digest]);
     assert_eq!(one.artifacts.remove(vec![digest]).await.expect("asked"), 3);
     assert_eq!(one.artifacts.hold(vec![digest]).await.expect("asked"), [false]);
 }
