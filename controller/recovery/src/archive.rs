@@ -2,7 +2,7 @@
 //!
 //! In this order: `about.json`, `state.snapshot` (the state as a snapshot has it), `history.sqlite` (cut at the state's last event),
 //! `artifacts/<digest>` for each package and large payload, `manifest.json` with size and SHA-256 of each part before it, and
-//! `manifest.sha256` in the form of sha256sum. The manifest comes last since the archive is made as it is sent; without it an
+//! `manifest.sha256` with all of them in the form of sha256sum. The manifest comes last since the archive is made as it is sent; without it an
 //! archive is cut short. A person can read one with tar and sha256sum alone.
 
 mod encode;
@@ -13,6 +13,7 @@ use std::io;
 use atlas_format::SnapshotError;
 use atlas_types::{Digest, StateImage};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 pub use encode::{Encoder, WrongLength};
 pub use read::{Found, read};
@@ -145,6 +146,12 @@ pub fn artifact_part(digest: &Digest) -> String {
 /// The digest that the name of a part says; none for a part that is no artifact.
 pub fn artifact_of(part: &str) -> Option<Digest> {
     part.strip_prefix(ARTIFACTS)?.parse().ok()
+}
+
+/// What sha256sum checks: a line for each part, and one for the manifest.
+fn sums(parts: &[Part], manifest: &[u8]) -> String {
+    let parts: String = parts.iter().map(|part| format!("{}  {}\n", part.sha256, part.name)).collect();
+    format!("{parts}{}  {MANIFEST}\n", hex(&Sha256::digest(manifest)))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -1,6 +1,7 @@
 //! A member is backed up, restored and recovered; archives are cut and damaged.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -127,6 +128,41 @@ fn a_member_that_does_not_say_which_it_is_goes_on_only_as_the_first() {
         fs::write(dir.path().join("lock"), "").expect("written");
         let error = Plan::new(dir.path(), &Env::system()).err();
         assert!(matches!(error, Some(RecoveryError::Nameless { .. })) == refused, "member {member}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn sums_are_of_every_part_or_in_older_backups_of_the_manifest_alone() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let state = stopped(dir.path()).await;
+    let whole = archive(&state, &dir.path().join("history.sqlite"));
+    let with_sums = |change: &dyn Fn(&str) -> String| {
+        let mut again = tar::Builder::new(Vec::new());
+        for part in tar::Archive::new(&whole[..]).entries().expect("a tar file") {
+            let mut part = part.expect("whole");
+            let mut header = part.header().clone();
+            let mut bytes = Vec::new();
+            part.read_to_end(&mut bytes).expect("whole");
+            if part.path_bytes() == b"manifest.sha256".as_slice() {
+                bytes = change(std::str::from_utf8(&bytes).expect("text")).into_bytes();
+            }
+            header.set_size(bytes.len() as u64);
+            header.set_cksum();
+            again.append(&header, &bytes[..]).expect("appended");
+        }
+        let bytes = again.into_inner().expect("written");
+        read(&bytes[..], |_, _| Ok(())).map(drop)
+    };
+    with_sums(&|sums| {
+        let parts: Vec<&str> = sums.lines().filter_map(|line| line.split_once("  ")).map(|(_, part)| part).collect();
+        let package = artifact_part(&Digest(Sha256::digest(PACKAGE).into()));
+        assert_eq!(parts, ["about.json", STATE, HISTORY, &package, "manifest.json"]);
+        sums.to_owned()
+    })
+    .expect("as it was written");
+    with_sums(&|sums| format!("{}\n", sums.lines().last().expect("a line"))).expect("of an older program");
+    for wrong in [|sums: &str| sums.replacen('0', "1", 1), |sums: &str| format!("{sums}\n"), |_: &str| String::new()] {
+        assert!(matches!(with_sums(&wrong), Err(ArchiveError::Damaged { .. })));
     }
 }
 

@@ -4,7 +4,7 @@ use atlas_types::Digest;
 use sha2::{Digest as _, Sha256};
 use tar::{EntryType, Header};
 
-use super::{About, MANIFEST, MANIFEST_SUM, Manifest, Part, hex};
+use super::{About, MANIFEST, MANIFEST_SUM, Manifest, Part, hex, sums};
 
 const BLOCK_BYTES: u64 = 512;
 
@@ -80,9 +80,9 @@ impl Encoder {
     pub fn finish(mut self, missing: &[Digest]) -> Vec<u8> {
         self.manifest.missing = missing.iter().map(Digest::hex).collect();
         let manifest = document(&self.manifest);
-        let sum = format!("{}  {MANIFEST}\n", hex(&Sha256::digest(&manifest)));
+        let sums = sums(&self.manifest.parts, &manifest);
         let mut last = self.whole(MANIFEST, &manifest);
-        last.extend(self.whole(MANIFEST_SUM, sum.as_bytes()));
+        last.extend(self.whole(MANIFEST_SUM, sums.as_bytes()));
         last.extend([0; 2 * BLOCK_BYTES as usize]);
         last
     }

@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 use tar::{Archive, EntryType};
 
 use super::{
-    ABOUT, About, ArchiveError, FORMAT, HISTORY, MANIFEST, MANIFEST_SUM, Manifest, Part, STATE, artifact_of, hex,
+    ABOUT, About, ArchiveError, FORMAT, HISTORY, MANIFEST, MANIFEST_SUM, Manifest, Part, STATE, artifact_of, hex, sums,
 };
 
 /// Most bytes of a document in an archive; the manifest has a line an artifact.
@@ -59,11 +59,16 @@ pub fn read(
     }
     let (Some(about), Some(manifest), Some(sum)) = (about, manifest, sum) else { return Err(ArchiveError::Cut) };
     let damaged = |part: &str| ArchiveError::Damaged { part: part.to_owned() };
-    if sum != format!("{}  {MANIFEST}\n", hex(&Sha256::digest(&manifest))).as_bytes() {
+    if !sum.ends_with(sums(&[], &manifest).as_bytes()) {
         return Err(damaged(MANIFEST));
     }
+    let bytes = manifest;
     let manifest: Manifest =
-        serde_json::from_slice(&manifest).map_err(|source| ArchiveError::Document { part: MANIFEST, source })?;
+        serde_json::from_slice(&bytes).map_err(|source| ArchiveError::Document { part: MANIFEST, source })?;
+    // Earlier programs summed the manifest alone.
+    if ![sums(&manifest.parts, &bytes), sums(&[], &bytes)].iter().any(|sums| sum == sums.as_bytes()) {
+        return Err(damaged(MANIFEST_SUM));
+    }
     // The manifest and its sum are not in the manifest.
     let named = &parts[..parts.len().saturating_sub(2)];
     if named.len() != manifest.parts.len() {
