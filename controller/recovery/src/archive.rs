@@ -2,8 +2,8 @@
 //!
 //! In this order: `about.json`, `state.snapshot` (the state as a snapshot has it), `history.sqlite` (cut at the state's last event),
 //! `artifacts/<digest>` for each package and large payload, `manifest.json` with size and SHA-256 of each part before it, and
-//! `manifest.sha256` with all of them in the form of sha256sum. The manifest comes last since the archive is made as it is sent; without it an
-//! archive is cut short. A person can read one with tar and sha256sum alone.
+//! `manifest.sha256` with all of them in the form of sha256sum. The manifest comes last since the archive is made as it is sent; without
+//! it an archive is cut short. A person can read one with tar and sha256sum alone.
 
 mod encode;
 mod read;
