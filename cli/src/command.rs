@@ -34,6 +34,10 @@ use crate::failure::Failure;
 
 /// Runs a command to its end.
 pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
+    if !prints_list(&command) {
+        // Before anything is done whose result could not be printed.
+        context.form.fits_one()?;
+    }
     match command {
         // These come first and set up what they need themselves: a whole cluster, a part of one, an agent.
         Command::Dev(options) => dev::run(context, &options),
@@ -65,6 +69,20 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Completion(options) => completion::run(context, &options),
         Command::Docs(options) => docs::run(context, &options),
         Command::Version => block_on(version::run(context)),
+    }
+}
+
+/// Whether the result is a list, for which there are more forms than for one object.
+fn prints_list(command: &Command) -> bool {
+    match command {
+        Command::Job(verb) => matches!(verb, job::Verb::List(_)),
+        Command::Agent(verb) => {
+            matches!(verb, agent::Verb::List(_) | agent::Verb::Search(_) | agent::Verb::Versions(_))
+        }
+        Command::Node(verb) => matches!(verb, node::Verb::List(_) | node::Verb::Gpus(_)),
+        Command::Cluster(verb) => matches!(verb, cluster::Verb::Members(_)),
+        Command::Get(_) => true,
+        _ => false,
     }
 }
 

@@ -51,6 +51,13 @@ impl FromStr for Filter {
 }
 
 impl Filter {
+    /// The members of an object that it names.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        self.root.names(&mut names);
+        names
+    }
+
     /// Whether it holds for an object.
     pub(crate) fn admits(&self, object: &Value) -> Result<bool, Failure> {
         let wrong = |what: String| Failure::usage(format!("the filter {} cannot be applied: {what}", self.text));
@@ -64,6 +71,24 @@ impl Filter {
 }
 
 impl Node {
+    fn names<'a>(&'a self, names: &mut Vec<&'a str>) {
+        match self {
+            Self::Value(_) => {}
+            Self::Name(name) => names.push(name),
+            Self::List(items) => items.iter().for_each(|item| item.names(names)),
+            Self::Member(of, _) | Self::Not(of) | Self::Minus(of) => of.names(names),
+            Self::Index(left, right) | Self::Binary(_, left, right) => {
+                left.names(names);
+                right.names(names);
+            }
+            Self::Call(of, _, arguments) => {
+                of.iter().for_each(|of| of.names(names));
+                arguments.iter().for_each(|argument| argument.names(names));
+            }
+            Self::Choice(condition, yes, no) => [condition, yes, no].into_iter().for_each(|node| node.names(names)),
+        }
+    }
+
     fn value(&self, object: &Value) -> Result<Value, Trouble> {
         match self {
             Self::Value(value) => Ok(value.clone()),
@@ -228,6 +253,13 @@ mod tests {
         {
             assert_eq!(holds(text), Ok(false), "{text}");
         }
+    }
+
+    #[test]
+    fn a_filter_knows_which_members_it_names() {
+        let text = "-a.b[c] > 1 && !('x' in d) || size(e) + f.size() == 2 ? has(g.h) : i in [j]";
+        let filter: Filter = text.parse().expect("a filter");
+        assert_eq!(filter.names().concat(), "acdefgij");
     }
 
     #[test]

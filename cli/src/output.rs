@@ -1,6 +1,7 @@
 //! How results are printed: one renderer a form, behind one function.
 
 mod list;
+pub(crate) mod members;
 mod path;
 mod table;
 mod yaml;
@@ -8,11 +9,14 @@ mod yaml;
 use std::borrow::Cow;
 use std::str::FromStr;
 
+use atlas_contract::nearest;
 use serde_json::Value;
 
+use crate::exit::Exit;
 use crate::failure::Failure;
 
 pub(crate) use list::{Column, List, ListOptions, column, wide};
+pub(crate) use members::Members;
 pub(crate) use path::{Path, Template};
 pub(crate) use table::Table;
 pub(crate) use yaml::write as yaml;
@@ -98,11 +102,63 @@ impl Form {
             Self::Jsonl => each().into_iter().map(|item| format!("{item}\n")).collect(),
             Self::Yaml => yaml(&shown.value),
             Self::Name => shown.names.iter().map(|name| format!("{name}\n")).collect(),
-            Self::Csv => return Err(Failure::usage("-o csv is for lists").with_next("try: -o json")),
-            Self::Template(template) => each().into_iter().map(|item| template.fill(item) + "\n").collect(),
-            Self::Jsonpath(path) => path.all(&shown.value).into_iter().map(|found| plain(found) + "\n").collect(),
+            Self::Csv => return Err(no_csv()),
+            Self::Template(template) => {
+                let has = |name: &str| each().iter().any(|item| item.get(name).is_some());
+                if let Some(name) = template.roots().find(|name| !each().is_empty() && !has(name)) {
+                    let names = each().into_iter().filter_map(Value::as_object).flat_map(|members| members.keys());
+                    return Err(missing(&format!("$.{name}"), nearest(name, names.map(String::as_str))));
+                }
+                each().into_iter().map(|item| template.fill(item) + "\n").collect()
+            }
+            Self::Jsonpath(path) => {
+                let found = path.found(&shown.value);
+                let found = found.map_err(|absent| missing(&absent.path, absent.near.as_deref()))?;
+                found.into_iter().map(|found| plain(found) + "\n").collect()
+            }
         })
     }
+
+    /// Refuses a form that is for lists alone, before anything is done whose result it would print.
+    pub(crate) fn fits_one(&self) -> Result<(), Failure> {
+        if *self == Self::Csv { Err(no_csv()) } else { Ok(()) }
+    }
+
+    /// The same, and one that can print nothing of an object with these members.
+    pub(crate) fn fits(&self, members: Members) -> Result<(), Failure> {
+        self.fits_one()?;
+        let roots: Vec<&str> = match self {
+            Self::Template(template) => template.roots().collect(),
+            Self::Jsonpath(path) => path.root().into_iter().collect(),
+            _ => Vec::new(),
+        };
+        match roots.into_iter().find(|name| !members.has(name)) {
+            Some(name) => Err(unknown(name, "to print", members.0.iter().copied())),
+            None => Ok(()),
+        }
+    }
+}
+
+fn no_csv() -> Failure {
+    Failure::usage("-o csv is for lists").with_next("try: -o json")
+}
+
+/// The form finds nothing in a result that is there.
+fn missing(path: &str, near: Option<&str>) -> Failure {
+    let failure = Failure::new("E0127", Exit::Short, format!("the result has nothing at {path}"));
+    failure.with_next(match near {
+        Some(near) => format!("did you mean {near}?"),
+        None => "look at it whole: -o json".to_owned(),
+    })
+}
+
+/// A name that means nothing, with those that do.
+fn unknown<'a>(name: &str, what_for: &str, known: impl Iterator<Item = &'a str> + Clone) -> Failure {
+    let failure = Failure::usage(format!("no object has \"{name}\" {what_for}"));
+    failure.with_next(match nearest(name, known.clone()) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("one of: {}", known.collect::<Vec<_>>().join(", ")),
+    })
 }
 
 /// A value as a line of text: a string without its quotes.
@@ -135,6 +191,21 @@ mod tests {
     fn what_steers_a_terminal_is_shown() {
         assert_eq!(visible("a\tb\nc"), "a\tb\nc");
         assert_eq!(visible("\u{1b}]0;owned\u{7}\u{9b}31m\r"), r"\x1b]0;owned\x07\x9b31m\x0d");
+    }
+
+    #[test]
+    fn a_form_that_cannot_print_is_refused_before_anything_is_done() {
+        let told = |form: &str| match form.parse::<Form>().expect("a form").fits(members::JOB) {
+            Ok(()) => "fits".to_owned(),
+            Err(failure) => failure.to_string(),
+        };
+        for form in ["table", "jsonpath=output_data.anything", "jsonpath=$", "template={id} {labels.x}"] {
+            assert_eq!(told(form), "fits", "{form}");
+        }
+        assert_eq!(told("csv"), "error: -o csv is for lists\ntry: -o json");
+        let slip = "error: no object has \"outptu_data\" to print\ndid you mean output_data?";
+        assert_eq!(told("jsonpath=outptu_data.x"), slip);
+        assert_eq!(told("template={id} {outptu_data}"), slip);
     }
 
     #[test]
@@ -180,6 +251,14 @@ mod tests {
             b
         "#]]
         .assert_eq(&all);
+        for (path, told) in [
+            ("jsonpath=$[*].idd", "$[*].idd\ndid you mean id?"),
+            ("jsonpath=$[7]", "$[7]\nlook at it whole: -o json"),
+            ("template={kk}", "$.kk\ndid you mean k?"),
+        ] {
+            let failure = path.parse::<Form>().expect("a form").render(&shown).expect_err("nothing is there");
+            assert_eq!(failure.to_string(), format!("error[E0127]: the result has nothing at {told}"));
+        }
         assert!("xml".parse::<Form>().is_err());
         assert!(Form::Csv.render(&shown).is_err());
     }

@@ -108,7 +108,7 @@ async fn list(context: &Context, kind: Kind, list: ListOptions, watching: Watchi
     match kind {
         Kind::Job => {
             let which = job::ListOptions { list, ..job::ListOptions::default() };
-            job::list(context, &job::Listing { which, watching }).await
+            job::list(context, &job::Listing { which, all: false, watching }).await
         }
         Kind::Agent => agent::list(context, &agent::ListOptions { all: false, list, watching }).await,
         Kind::Node => node::list(context, &node::ListOptions { list, watching }).await,

@@ -6,6 +6,7 @@ mod events;
 mod explain;
 mod list;
 mod logs;
+mod pages;
 mod resolve;
 mod result;
 mod retry;

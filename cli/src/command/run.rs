@@ -13,7 +13,7 @@ use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::{self, Source};
-use crate::output::Shown;
+use crate::output::{Shown, members};
 use crate::words;
 
 /// How long the last lines of an agent may take after its end.
@@ -64,10 +64,12 @@ pub(crate) struct Options {
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let later = options.at.is_some() && !options.wait && !options.follow;
+    let detached = options.detach || later;
+    context.form.fits(if detached { members::ID } else { members::JOB })?;
     let client = context.client()?;
     let id = submit(context, &client, options).await?;
-    let later = options.at.is_some() && !options.wait && !options.follow;
-    if options.detach || later {
+    if detached {
         let shown = Shown { value: json!({"id": id}), text: format!("{id}\n"), names: vec![format!("job/{id}")] };
         context.show(&shown)?;
         return Ok(Exit::Done);

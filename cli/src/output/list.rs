@@ -1,9 +1,10 @@
 //! Lists: which objects, in which order, with which columns.
 
+use atlas_contract::nearest;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Form, Path, Shown, Table, plain};
+use super::{Form, Members, Path, Shown, Table, plain, unknown};
 use crate::api;
 use crate::context::Look;
 use crate::failure::Failure;
@@ -23,7 +24,7 @@ pub(crate) struct ListOptions {
     #[arg(long, value_name = "CEL", help_heading = "Lists")]
     filter: Option<Filter>,
     /// Most objects to list.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "Lists")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Lists")]
     limit: Option<u32>,
     /// No heads over the columns.
     #[arg(long, help_heading = "Lists")]
@@ -31,9 +32,19 @@ pub(crate) struct ListOptions {
 }
 
 impl ListOptions {
-    /// How many objects the server must be asked for, so that filter and order see enough; `default` if nobody says.
-    pub(crate) fn wanted(&self, default: u32) -> u32 {
-        if self.filter.is_some() || self.sort.is_some() { 1000 } else { self.limit.unwrap_or(default) }
+    /// How many objects are wanted at most, if somebody says.
+    pub(crate) fn limit(&self) -> Option<u32> {
+        self.limit
+    }
+
+    /// Whether only some of the objects are wanted, or another order: then more must be looked at than are wanted.
+    pub(crate) fn selects(&self) -> bool {
+        self.filter.is_some() || self.sorts()
+    }
+
+    /// Whether the order is another one than the server's.
+    pub(crate) fn sorts(&self) -> bool {
+        self.sort.is_some()
     }
 
     /// Whether the filter admits an object.
@@ -85,6 +96,8 @@ pub(crate) const fn wide<T>(head: &'static str, field: &'static str, cell: fn(&T
 pub(crate) struct List<'a, T> {
     /// All its columns.
     pub(crate) columns: &'a [Column<T>],
+    /// The members that such an object may have.
+    pub(crate) members: Members,
     /// `job/job-4f3a09c1d27be685`.
     pub(crate) name: fn(&T) -> String,
 }
@@ -116,6 +129,7 @@ impl<T: DeserializeOwned> List<'_, T> {
         form: &Form,
         look: &Look,
     ) -> Result<(String, usize), Failure> {
+        self.check(options, value.as_array().map_or(&[], Vec::as_slice))?;
         let mut items = options.kept(value)?;
         if let Some(order) = &options.sort {
             self.sort(&mut items, order)?;
@@ -133,6 +147,36 @@ impl<T: DeserializeOwned> List<'_, T> {
             }
         };
         Ok((text, count))
+    }
+
+    /// Refuses a name in the options that no such object has: neither one of those that are known nor one of `items`, which a newer
+    /// server may have given other members.
+    pub(crate) fn check(&self, options: &ListOptions, items: &[Value]) -> Result<(), Failure> {
+        let member = |name: &str| self.members.has(name) || items.iter().any(|item| item.get(name).is_some());
+        let known = || self.members.0.iter().copied();
+        let mut names = options.filter.iter().flat_map(Filter::names);
+        if let Some(name) = names.find(|name| !member(name)) {
+            // A filter reads members, not the heads of columns.
+            let headed = self.columns.iter().find(|column| column.head.eq_ignore_ascii_case(name));
+            let failure = unknown(name, "for the filter", known());
+            return Err(match headed {
+                Some(column) => failure.with_next(format!("did you mean {}?", column.field)),
+                None => failure,
+            });
+        }
+        let heads: Vec<String> = self.columns.iter().map(|column| column.head.to_lowercase()).collect();
+        let order = options.sort.iter().map(|order| (order.strip_prefix('-').unwrap_or(order), "to sort by"));
+        let columns = options.columns.iter().map(|name| (name.as_str(), "for a column"));
+        for (name, what_for) in order.chain(columns) {
+            let Pick::Member(_, path) = self.pick(name)? else { continue };
+            let Some(root) = path.root().filter(|root| !member(root)) else { continue };
+            let failure = unknown(root, what_for, heads.iter().map(String::as_str));
+            return Err(match nearest(root, known()) {
+                Some(near) => failure.with_next(format!("did you mean {near}?")),
+                None => failure,
+            });
+        }
+        Ok(())
     }
 
     fn names(&self, items: &[Value]) -> Result<Vec<String>, Failure> {
@@ -269,7 +313,8 @@ mod tests {
     ];
 
     fn shown(form: &str, options: &ListOptions) -> String {
-        let list = List { columns: &COLUMNS, name: |fruit| format!("fruit/{}", fruit.name) };
+        let members = Members(&["name", "grams", "more"]);
+        let list = List { columns: &COLUMNS, members, name: |fruit| format!("fruit/{}", fruit.name) };
         let items = json!([
             {"name": "pear", "grams": 150, "more": {"colour": "green, \"light\""}},
             {"name": "cherry", "grams": 8},
@@ -299,6 +344,12 @@ mod tests {
             shown("table", &columns(&["more.colour", "weight"])),
             shown("jsonl", &ListOptions { filter, ..ListOptions::default() }),
             shown("table", &sorted("taste")),
+            shown("table", &sorted("more.taste")),
+            shown("table", &sorted("-wieght")),
+            shown("csv", &columns(&["fruit", "gramms"])),
+            shown("name", &ListOptions { filter: "grms > 100 || has(colour)".parse().ok(), ..ListOptions::default() }),
+            shown("name", &ListOptions { filter: "weight > 1".parse().ok(), ..ListOptions::default() }),
+            shown("name", &ListOptions { filter: "taste == 'sour'".parse().ok(), ..ListOptions::default() }),
         ];
         expect![[r#"
             FRUIT   WEIGHT
@@ -331,6 +382,18 @@ mod tests {
             (1)
             error: no object has "taste" to sort by
             one of: fruit, weight, colour
+            error: no object has "more.taste" to sort by
+            one of: fruit, weight, colour
+            error: no object has "wieght" to sort by
+            did you mean weight?
+            error: no object has "gramms" for a column
+            did you mean grams?
+            error: no object has "grms" for the filter
+            did you mean grams?
+            error: no object has "weight" for the filter
+            did you mean grams?
+            error: no object has "taste" for the filter
+            one of: name, grams, more
         "#]]
         .assert_eq(&all.concat().replace("\r\n", "\n"));
     }

@@ -1,7 +1,9 @@
 //! Paths into JSON values, and templates with paths in braces: `{id} {labels.demo}`, `$[*].contract.hardware.gpus[0]`.
 
+use std::fmt;
 use std::str::FromStr;
 
+use atlas_contract::nearest;
 use serde_json::Value;
 
 use super::plain;
@@ -34,6 +36,64 @@ impl Path {
             found = found.into_iter().flat_map(next).collect();
         }
         found
+    }
+}
+
+impl Path {
+    /// The same, unless a step leads nowhere from everything before it: then what is missing, and the names that are near. Nothing
+    /// in an empty list is an answer.
+    pub(crate) fn found<'a>(&self, value: &'a Value) -> Result<Vec<&'a Value>, Missing> {
+        let mut at = Self(Vec::new());
+        let mut before = vec![value];
+        for step in &self.0 {
+            at.0.push(step.clone());
+            let after = Self(vec![step.clone()]);
+            let next: Vec<&Value> = before.iter().copied().flat_map(|value| after.all(value)).collect();
+            let empty = |value: &&Value| match (step, value) {
+                (Step::Every, Value::Array(items)) => items.is_empty(),
+                (Step::Every, Value::Object(members)) => members.is_empty(),
+                _ => false,
+            };
+            if next.is_empty() && !before.is_empty() && !before.iter().any(empty) {
+                let names = before.iter().filter_map(|value| value.as_object()).flat_map(|members| members.keys());
+                let near = match step {
+                    Step::Member(name) => nearest(name, names.map(String::as_str)).map(str::to_owned),
+                    Step::Index(_) | Step::Every => None,
+                };
+                return Err(Missing { path: at.to_string(), near });
+            }
+            before = next;
+        }
+        Ok(before)
+    }
+
+    /// The member of an object with which the path begins.
+    pub(crate) fn root(&self) -> Option<&str> {
+        match self.0.first() {
+            Some(Step::Member(name)) => Some(name),
+            Some(Step::Index(_) | Step::Every) | None => None,
+        }
+    }
+}
+
+/// A path that leads nowhere.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// Up to the first step that finds nothing.
+    pub(crate) path: String,
+    /// The name that may have been meant.
+    pub(crate) near: Option<String>,
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("$")?;
+        self.0.iter().try_for_each(|step| match step {
+            Step::Member(name) if name.contains(['.', '[', ']', ' ']) => write!(f, "['{name}']"),
+            Step::Member(name) => write!(f, ".{name}"),
+            Step::Index(index) => write!(f, "[{index}]"),
+            Step::Every => f.write_str("[*]"),
+        })
     }
 }
 
@@ -93,6 +153,16 @@ impl Template {
     }
 }
 
+impl Template {
+    /// The members of an object with which its paths begin.
+    pub(crate) fn roots(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Text(_) => None,
+            Piece::At(path) => path.root(),
+        })
+    }
+}
+
 impl FromStr for Template {
     type Err = String;
 
@@ -137,6 +207,27 @@ mod tests {
         for wrong in ["a..b", "[x]", "[0", "a."] {
             assert!(wrong.parse::<Path>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_path_that_leads_nowhere_is_told_from_an_empty_list() {
+        let value = json!({"jobs": [{"id": "a", "labels": {}}, {"id": "b"}], "none": [], "null": null});
+        let at = |path: &str| {
+            let path: Path = path.parse().unwrap_or_else(|error| panic!("{error}"));
+            match path.found(&value) {
+                Ok(found) => json!(found).to_string(),
+                Err(Missing { path, near }) => format!("{path} {}", near.unwrap_or_default()),
+            }
+        };
+        assert_eq!(at("jobs[*].id"), r#"["a","b"]"#);
+        assert_eq!(at("jobs[*].labels.*"), "[]");
+        assert_eq!(at("none[*].id"), "[]");
+        assert_eq!(at("null"), "[null]");
+        assert_eq!(at("jbos[*].id"), "$.jbos jobs");
+        assert_eq!(at("jobs[*].idd.x"), "$.jobs[*].idd id");
+        assert_eq!(at("jobs[2]"), "$.jobs[2] ");
+        assert_eq!(at("jobs['a.b']"), "$.jobs['a.b'] ");
+        assert_eq!(at("null[*]"), "$.null[*] ");
     }
 
     #[test]

@@ -35,3 +35,41 @@ fn every_form_of_output() {
     session.run("atlasctl node show laptop -o 'jsonpath=health' --trace 2>&1");
     expect_file!["../transcripts/forms.txt"].assert_eq(&session.page());
 }
+
+#[test]
+fn a_name_that_means_nothing_is_an_error() {
+    let laptop = Laptop::with(&[&HELLO]);
+    let mut session = laptop.session("Names that mean nothing");
+    session.run("atlasctl job list --filter 'stauts == \"failed\"'");
+    session.run("atlasctl job list --sort tookk");
+    session.run("atlasctl job list --columns job,colour");
+    session.run("atlasctl node list --filter 'has(zone)'");
+    session.run("atlasctl agent versions hello --sort agee");
+    session.run("atlasctl job list -o 'jsonpath=$[*].id'");
+    session.run("atlasctl job batch cancel --filter 'labels.a == \"b\" && agent == \"hello\"' --yes");
+    // None of these is submitted.
+    session.run("atlasctl run hello name=Ada -o csv");
+    session.run("atlasctl run hello name=Ada -o jsonpath=outptu_data.greeting");
+    session.run("atlasctl run hello name=Ada --detach -o template={status}");
+    session.run("atlasctl job list");
+    session.run("atlasctl run hello name=Ada -q -o jsonpath=output_data.greeting");
+    session.run("atlasctl run hello name=Ada -q -o jsonpath=output_data.greting");
+    session.run("atlasctl job list --columns agent -o 'jsonpath=$[*].output_data.greting'");
+    expect_file!["../transcripts/names.txt"].assert_eq(&session.page());
+}
+
+#[test]
+fn a_list_of_jobs_says_that_there_are_more() {
+    let laptop = Laptop::with(&[&HELLO]);
+    let mut session = laptop.session("Lists that are cut off");
+    session.quiet("for n in $(seq 53); do atlasctl run hello name=$n --detach -q --label n=$n; done");
+    session.run("atlasctl job list -o name | sort -u | wc -l");
+    session.run("atlasctl job list --limit 53 -o name | sort -u | wc -l");
+    session.run("atlasctl job list --limit 2 --filter 'labels.n != \"53\"' --columns labels.n");
+    session.run("atlasctl job list --limit 1 --sort created_at --columns labels.n");
+    session.run("atlasctl job list --all -o name | sort -u | wc -l");
+    session.run("atlasctl job list --all -o json | grep -c '\"id\"'");
+    session.run("atlasctl job list --all --limit 5");
+    session.run("atlasctl job batch retry --dry-run");
+    expect_file!["../transcripts/more-jobs.txt"].assert_eq(&session.page());
+}

@@ -6,7 +6,7 @@ use crate::api::Agent;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{self, Column, List, column, wide};
+use crate::output::{self, Column, List, column, members, wide};
 use crate::watch::{Watching, poll};
 use crate::words;
 
@@ -43,7 +43,8 @@ const COLUMNS: [Column<Agent>; 8] = [
     wide("LABELS", "labels", |agent, _| words::labels(&agent.labels)),
 ];
 
-const LIST: List<'static, Agent> = List { columns: &COLUMNS, name: |agent| format!("agent/{}", agent.name) };
+const LIST: List<'static, Agent> =
+    List { columns: &COLUMNS, members: members::AGENT, name: |agent| format!("agent/{}", agent.name) };
 
 const VERSIONS: [Column<Agent>; 5] = [
     column("AGENT", "name", |agent, _| agent.name.clone()),
@@ -119,6 +120,6 @@ pub(super) async fn versions(context: &Context, options: &VersionsOptions) -> Re
         }
     }
     let name = |agent: &Agent| format!("agent/{}@{}", agent.name, agent.version);
-    context.list(value, &options.list, &List { columns: &VERSIONS, name })?;
+    context.list(value, &options.list, &List { columns: &VERSIONS, members: members::AGENT, name })?;
     Ok(Exit::Done)
 }

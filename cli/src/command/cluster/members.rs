@@ -4,7 +4,7 @@ use crate::api::{self, Controller};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Column, List, ListOptions, Shown, column, yaml};
+use crate::output::{Column, List, ListOptions, Shown, column, members, yaml};
 
 /// Which of them.
 #[derive(Debug, clap::Args)]
@@ -31,7 +31,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 pub(crate) async fn members(context: &Context, options: &ListOptions) -> Result<Exit, Failure> {
     let value = context.client()?.get(&["api", "cluster", "members"], &[]).await?;
     let name = |member: &Controller| format!("controller/{}", member.name);
-    context.list(value, options, &List { columns: &COLUMNS, name })?;
+    context.list(value, options, &List { columns: &COLUMNS, members: members::CONTROLLER, name })?;
     Ok(Exit::Done)
 }
 

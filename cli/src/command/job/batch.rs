@@ -5,7 +5,9 @@ use std::io::{BufRead, IsTerminal};
 use serde_json::{Value, json};
 
 use crate::api::{self, Job};
+use crate::client::Client;
 use crate::command::job::list;
+use crate::command::job::pages::PAGE;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -40,9 +42,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Retry(options) => (options, "retry", "retry", &["failed", "cancelled"]),
     };
     let client = context.client()?;
-    let jobs = options.which.list.kept(list::fetch(&client, &options.which, context.look.now).await?)?;
-    let jobs: Vec<Job> = jobs.iter().map(api::read).collect::<Result<_, _>>()?;
-    let jobs: Vec<&Job> = jobs.iter().filter(|job| fits.contains(&job.status.as_str())).collect();
+    let jobs = matching(&client, &options.which, fits, context.look.now).await?;
     let count = words::count(jobs.len() as u64, "job");
     let names = || jobs.iter().map(|job| format!("job/{}", job.id)).collect::<Vec<_>>();
     if options.dry_run || jobs.is_empty() {
@@ -74,6 +74,32 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     let text = answers.iter().map(line).collect();
     context.show(&Shown { value: Value::Array(answers), text, names: names() })?;
     Ok(exit)
+}
+
+/// All jobs that are meant and may have it done, however many there are.
+async fn matching(client: &Client, which: &list::Options, fits: &[&str], now: f64) -> Result<Vec<Job>, Failure> {
+    list::check(&which.list, &[])?;
+    let limit = which.list.limit().map_or(usize::MAX, |limit| limit as usize);
+    let mut jobs = Vec::new();
+    for status in fits.iter().filter(|status| which.status.as_ref().is_none_or(|wanted| wanted == *status)) {
+        let mut pages = list::pages(client, &which.of_status(status), now);
+        loop {
+            let page = pages.next(PAGE).await?;
+            if page.is_empty() {
+                break;
+            }
+            for value in page {
+                let job: Job = api::read(&value)?;
+                if which.admits(&value, &job, now)? {
+                    // What it ran on and what came out are of no use here.
+                    jobs.push(Job { input_data: Value::Null, output_data: None, ..job });
+                }
+            }
+        }
+    }
+    jobs.sort_by(|left, right| right.created_at.total_cmp(&left.created_at));
+    jobs.truncate(limit);
+    Ok(jobs)
 }
 
 /// Asks on a terminal; nobody is asked off one.

@@ -6,18 +6,21 @@ use serde_json::Value;
 
 use crate::api::{self, Job};
 use crate::client::Client;
+use crate::command::job::pages::{PAGE, Pages};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Column, List, ListOptions, column, wide};
+use crate::output::{Column, Form, List, ListOptions, column, members, wide};
 use crate::watch::{Watch, Watching};
 use crate::words;
 
 /// How many jobs are listed when nobody says.
 const LIMIT_DEFAULT: u32 = 50;
+/// How many jobs are looked at for those that are wanted, unless all are.
+const LOOKED_AT_MAX: usize = 10 * PAGE;
 
 /// Which jobs.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 #[group(skip)]
 pub(crate) struct Options {
     /// Only jobs of this status.
@@ -37,8 +40,13 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// The same jobs, those of one status.
+    pub(super) fn of_status(&self, status: &str) -> Self {
+        Self { status: Some(status.to_owned()), ..self.clone() }
+    }
+
     /// Whether a job is one of these, whatever the server left out.
-    fn admits(&self, value: &Value, job: &Job, now: f64) -> Result<bool, Failure> {
+    pub(super) fn admits(&self, value: &Value, job: &Job, now: f64) -> Result<bool, Failure> {
         let admitted = self.status.as_ref().is_none_or(|status| job.status == *status)
             && self.agent.as_ref().is_none_or(|agent| job.agent_name == *agent)
             && self.since.is_none_or(|since| job.created_at >= now - since.as_secs_f64())
@@ -53,11 +61,15 @@ impl Options {
 pub(crate) struct Listing {
     #[command(flatten)]
     pub(crate) which: Options,
+    /// All of them, however many; by default the newest 50, or with a filter, a label or an order the newest 1000 that fit.
+    #[arg(long, conflicts_with_all = ["limit", "watch"])]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) watching: Watching,
 }
 
-const LIST: List<'static, Job> = List { columns: &COLUMNS, name: |job| format!("job/{}", job.id) };
+const LIST: List<'static, Job> =
+    List { columns: &COLUMNS, members: members::JOB, name: |job| format!("job/{}", job.id) };
 
 const COLUMNS: [Column<Job>; 11] = [
     column("JOB", "id", |job, _| job.id.clone()),
@@ -78,17 +90,35 @@ const COLUMNS: [Column<Job>; 11] = [
 ];
 
 pub(crate) async fn run(context: &Context, options: &Listing) -> Result<Exit, Failure> {
-    let (client, now, Listing { which, watching }) = (context.client()?, context.look.now, options);
+    let (client, now, Listing { which, watching, all: whole }) = (context.client()?, context.look.now, options);
     if watching.watch {
-        let first = fetch(&client, which, now);
+        let first = async { Ok(Value::Array(fetch(&client, which, now).await?.jobs)) };
         let admits = |value: &Value, job: &Job| which.admits(value, job, now);
         return goes_on(context, &client, &which.list, first, admits, false).await;
     }
-    if context.list(fetch(&client, which, now).await?, &which.list, &LIST)? == 0 {
-        context.note("no jobs");
-        context.next("next: atlasctl run AGENT key=value");
+    if *whole {
+        if all(context, &client, which, now).await? == 0 {
+            none(context);
+        }
+        return Ok(Exit::Done);
+    }
+    let Found { jobs, beyond } = fetch(&client, which, now).await?;
+    if context.list(Value::Array(jobs), &which.list, &LIST)? == 0 {
+        none(context);
+    }
+    match beyond {
+        Beyond::Nothing => {}
+        Beyond::More => context.note("there are more jobs: atlasctl job list --limit N, or --all"),
+        Beyond::NotLookedAt(count) => {
+            context.note(&format!("only the newest {count} jobs were looked at; all of them: atlasctl job list --all"));
+        }
     }
     Ok(Exit::Done)
+}
+
+fn none(context: &Context) {
+    context.note("no jobs");
+    context.next("next: atlasctl run AGENT key=value");
 }
 
 /// Lists one job, and again whenever it has changed, until it has ended.
@@ -174,21 +204,97 @@ impl Known {
     }
 }
 
-/// The jobs as the server has them, less those without the labels.
-pub(crate) async fn fetch(client: &Client, options: &Options, now: f64) -> Result<Value, Failure> {
-    let wanted = if options.labels.is_empty() { options.list.wanted(LIMIT_DEFAULT) } else { 1000 };
-    let wanted = wanted.to_string();
-    let since = options.since.map(|since| format!("{:.6}", now - since.as_secs_f64()));
-    let mut query = vec![("view", "full"), ("limit", wanted.as_str())];
-    query.extend(options.status.as_deref().map(|status| ("status", status)));
-    query.extend(options.agent.as_deref().map(|agent| ("agent", agent)));
-    query.extend(since.as_deref().map(|since| ("since", since)));
-    let mut value = client.get(&["api", "jobs"], &query).await?;
-    if let Some(jobs) = value.as_array_mut() {
-        let has = |job: &Value, (key, wanted): &(String, String)| job["labels"][key] == wanted.as_str();
-        jobs.retain(|job| options.labels.iter().all(|label| has(job, label)));
+/// The jobs of a list, and what there is beyond it.
+struct Found {
+    jobs: Vec<Value>,
+    beyond: Beyond,
+}
+
+/// What a list leaves out.
+enum Beyond {
+    Nothing,
+    /// More than are wanted.
+    More,
+    /// So many were looked at, and there are more.
+    NotLookedAt(usize),
+}
+
+/// A reader of these jobs; it does not know about labels and filters.
+pub(super) fn pages<'a>(client: &'a Client, options: &Options, now: f64) -> Pages<'a> {
+    let mut query = Vec::new();
+    query.extend(options.status.clone().map(|status| ("status", status)));
+    query.extend(options.agent.clone().map(|agent| ("agent", agent)));
+    query.extend(options.since.map(|since| ("since", format!("{:.6}", now - since.as_secs_f64()))));
+    Pages::new(client, query)
+}
+
+/// The jobs that are wanted, newest first, as many as are wanted; with another order all that it may choose from.
+async fn fetch(client: &Client, options: &Options, now: f64) -> Result<Found, Failure> {
+    let selects = options.list.selects() || !options.labels.is_empty();
+    let default = if selects { PAGE as u32 } else { LIMIT_DEFAULT };
+    let wanted = options.list.limit().unwrap_or(default) as usize;
+    let mut pages = pages(client, options, now);
+    let (mut jobs, mut looked_at) = (Vec::new(), 0);
+    while looked_at < LOOKED_AT_MAX || !selects {
+        let page = pages.next(if selects { PAGE } else { wanted + 1 - jobs.len() }).await?;
+        looked_at += page.len();
+        if looked_at == page.len() {
+            check(&options.list, &page)?;
+        }
+        if page.is_empty() {
+            break;
+        }
+        for value in page {
+            if options.admits(&value, &api::read(&value)?, now)? {
+                jobs.push(value);
+            }
+        }
+        if jobs.len() > wanted && !options.list.sorts() {
+            jobs.truncate(wanted);
+            return Ok(Found { jobs, beyond: Beyond::More });
+        }
     }
-    Ok(value)
+    let beyond = match pages.over() {
+        true if jobs.len() > wanted => Beyond::More,
+        true => Beyond::Nothing,
+        false => Beyond::NotLookedAt(looked_at),
+    };
+    Ok(Found { jobs, beyond })
+}
+
+/// Refuses a name in the options that no job has.
+pub(super) fn check(options: &ListOptions, jobs: &[Value]) -> Result<(), Failure> {
+    LIST.check(options, jobs)
+}
+
+/// Prints all jobs, each page under the one before: there may be more than one document could hold.
+async fn all(context: &Context, client: &Client, options: &Options, now: f64) -> Result<usize, Failure> {
+    let mut pages = pages(client, options, now);
+    let whole = options.list.sorts() || matches!(context.form, Form::Json | Form::Yaml);
+    let (mut kept, mut count) = (Vec::new(), 0);
+    let mut printed = (!whole).then(|| Watch::new(context, &LIST, &options.list)).transpose()?;
+    loop {
+        let page = pages.next(PAGE).await?;
+        if page.is_empty() {
+            break;
+        }
+        check(&options.list, &page)?;
+        let mut jobs = Vec::new();
+        for value in page {
+            if options.admits(&value, &api::read(&value)?, now)? {
+                jobs.push(value);
+            }
+        }
+        count += jobs.len();
+        match &mut printed {
+            Some(list) => list.print(jobs)?,
+            None => kept.append(&mut jobs),
+        }
+    }
+    if printed.is_none() || count == 0 {
+        context.list(Value::Array(kept), &options.list, &LIST)?;
+    }
+    Ok(count)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::api::Gpu;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Column, List, ListOptions, column, wide};
+use crate::output::{Column, List, ListOptions, column, members, wide};
 use crate::words;
 
 /// Which GPUs.
@@ -46,7 +46,9 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         }
     }
     let name = |device: &Device| format!("gpu/{}/{}", device.node, device.gpu.index);
-    if context.list(Value::Array(devices), &options.list, &List { columns: &COLUMNS, name })? == 0 {
+    if context.list(Value::Array(devices), &options.list, &List { columns: &COLUMNS, members: members::GPU, name })?
+        == 0
+    {
         context.note("no GPUs");
     }
     Ok(Exit::Done)

@@ -6,7 +6,7 @@ use crate::api::{Gpu, Node};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Column, List, ListOptions, column, wide};
+use crate::output::{Column, List, ListOptions, column, members, wide};
 use crate::watch::{Watching, poll};
 use crate::words;
 
@@ -31,7 +31,8 @@ const COLUMNS: [Column<Node>; 9] = [
     wide("LABELS", "labels", |node, _| words::labels(&node.labels)),
 ];
 
-const LIST: List<'static, Node> = List { columns: &COLUMNS, name: |node| format!("node/{}", node.id) };
+const LIST: List<'static, Node> =
+    List { columns: &COLUMNS, members: members::NODE, name: |node| format!("node/{}", node.id) };
 
 /// Lists nodes.
 pub(crate) async fn list(context: &Context, options: &Options) -> Result<Exit, Failure> {
