@@ -183,7 +183,7 @@ json.dump(asyncio.run(run()), sys.stdout)
     let recent = "import sys; sys.exit(sys.version_info < (3, 11))";
     let python = Command::new("python3").args(["-c", recent]).status();
     if !python.is_ok_and(|status| status.success()) {
-        eprintln_skipped("no python3 of version 3.11 or later here");
+        atlas_notice::skip("no python3 of version 3.11 or later here");
         return;
     }
     for agent in bundled() {
@@ -199,11 +199,6 @@ json.dump(asyncio.run(run()), sys.stdout)
             answer(command, &json!({"input": input}))
         });
     }
-}
-
-#[expect(clippy::print_stderr, reason = "a test that skips says so")]
-fn eprintln_skipped(reason: &str) {
-    eprintln!("skipped: {reason}");
 }
 
 /// Gives a program one document and reads its answer.

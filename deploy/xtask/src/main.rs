@@ -11,6 +11,7 @@ mod chaos;
 mod check;
 mod command;
 mod fix;
+mod notices;
 mod soak;
 mod test;
 mod tools;

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: the doc tests, then every other test of the workspace, whose closing line is the last thing printed.
+//! `cargo xtask test`: the doc tests, then every other test of the workspace; after the runner's closing line, the skipped tests.
 //!
 //! The tests that start programs find them in the folder named by `ATLAS_TEST_BIN_DIR`, which is built here first, so that
 //! they never run an old one. No test needs a database, a browser or the network. What some use is installed first, where that is possible:
@@ -9,6 +9,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::command::{cargo, has_cargo, run, target_dir};
+use crate::notices::Notices;
 use crate::tools;
 
 /// Which tests.
@@ -37,7 +38,12 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
     if let Some(program) = schemathesis {
         tests.env("ATLAS_TEST_SCHEMATHESIS", program);
     }
-    run(tests.args(&options.filter).env("ATLAS_TEST_BIN_DIR", target_dir().join("debug")))
+    let notices = Notices::begin()?;
+    notices.pass_to(&mut tests);
+    let outcome = run(tests.args(&options.filter).env("ATLAS_TEST_BIN_DIR", target_dir().join("debug")));
+    // Also after a failure, which may well be explained by one of them.
+    notices.print()?;
+    outcome
 }
 
 /// The agents of the tests are Python programs; everything else they need is built here.

@@ -38,8 +38,7 @@ async fn room(api: &Api, wanted: &str) {
 #[tokio::test]
 async fn a_full_disk_refuses_new_work_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a folder");
-    let test = "a_full_disk_refuses_new_work_and_nothing_else";
-    let Some(small) = Small::mount(test, folder.path().join("small"), 64) else { return };
+    let Some(small) = Small::mount(folder.path().join("small"), 64) else { return };
     for agent in [&QUICK, &GATED] {
         write_agent(folder.path(), agent);
     }

@@ -50,8 +50,7 @@ async fn leads_no_more(member: &Member, seen_by: &Member) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_serves_while_the_disk_of_one_member_is_full() {
     let folder = tempfile::tempdir().expect("a folder");
-    let test = "a_cluster_serves_while_the_disk_of_one_member_is_full";
-    let Some(small) = Small::mount(test, folder.path().join("small"), MIB) else { return };
+    let Some(small) = Small::mount(folder.path().join("small"), MIB) else { return };
     let first = Member::first(folder.path(), NAMES[0]);
     register(&first, folder.path(), &WAITING).await;
     let second = Member::joining(folder.path(), NAMES[1], &first, &token(&first).await);

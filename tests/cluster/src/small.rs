@@ -10,17 +10,14 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 pub(crate) struct Small(pub(crate) PathBuf);
 
 impl Small {
-    /// Mounts one; without the right to, `test` says that it is skipped.
-    pub(crate) fn mount(test: &str, at: PathBuf, mib: u64) -> Option<Self> {
+    /// Mounts one; without the right to mount, the running test is skipped.
+    pub(crate) fn mount(at: PathBuf, mib: u64) -> Option<Self> {
         fs::create_dir_all(&at).expect("a folder");
         let size = format!("size={mib}m");
         match mount(Some("small"), &at, Some("tmpfs"), MsFlags::empty(), Some(size.as_str())) {
             Ok(()) => Some(Self(at)),
             Err(error) => {
-                #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-                {
-                    eprintln!("SKIPPED {test}: nothing can be mounted here: {error}");
-                }
+                atlas_notice::skip(format_args!("nothing can be mounted here: {error}"));
                 None
             }
         }

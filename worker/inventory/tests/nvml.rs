@@ -1,5 +1,4 @@
 //! The NVML probe against a fake library, built here.
-#![expect(clippy::print_stderr, reason = "a test that skips says so")]
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +12,7 @@ fn gpus_are_read_through_the_library() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/nvml_fake.c");
     let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).status();
     if !built.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: there is no C compiler to build the fake library with");
+        atlas_notice::skip("there is no C compiler to build the fake library with");
         return;
     }
     let gpus = NvmlProbe::with_library(&library).gpus().expect("the fake answers");

@@ -26,13 +26,11 @@ pub fn missing(needs: Needs) -> Option<String> {
     }
 }
 
-/// Whether a test must be skipped; says why on stderr.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+/// Whether a test must be skipped; the notice says why.
 pub fn skipped_aloud(needs: &[Needs]) -> bool {
     let reason = needs.iter().find_map(|&needs| missing(needs));
     if let Some(reason) = &reason {
-        let test = std::thread::current().name().unwrap_or_default().to_owned();
-        eprintln!("skipped: {test}: {reason}");
+        atlas_notice::skip(reason);
     }
     reason.is_some()
 }

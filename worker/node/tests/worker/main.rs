@@ -1,5 +1,4 @@
 //! The worker against a controller that a test plays: real streams, real processes.
-#![expect(clippy::print_stderr, reason = "tests that skip say so")]
 
 mod environment;
 mod exec;

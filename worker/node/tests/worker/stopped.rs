@@ -29,7 +29,7 @@ async fn nothing_outlives_the_lease(confinement: &str, mark: &str) {
     let mut session = tokio::select! {
         session = controller.session() => session,
         () = until("the worker ends", PATIENCE, || matches!(worker.try_wait(), Ok(Some(_)))) => {
-            eprintln!("skipped: this machine does not permit {confinement}");
+            atlas_notice::skip(format_args!("this machine does not permit {confinement}"));
             return;
         }
     };

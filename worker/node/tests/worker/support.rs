@@ -433,7 +433,7 @@ pub(crate) fn without_python() -> bool {
     match atlas_worker::Python::find(None) {
         Ok(_) => false,
         Err(why) => {
-            eprintln!("skipped: {why}");
+            atlas_notice::skip(why);
             true
         }
     }

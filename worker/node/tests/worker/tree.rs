@@ -21,7 +21,7 @@ async fn nothing_outlives(confinement: &str, mark: &str) {
     let mut session = tokio::select! {
         session = controller.welcomed(Vec::new()) => session,
         () = ended(&mut worker) => {
-            eprintln!("skipped: this machine does not permit {confinement}");
+            atlas_notice::skip(format_args!("this machine does not permit {confinement}"));
             return;
         }
     };
