@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_duty::sessions::Round;
+use atlas_slots::SlotId;
 use atlas_types::{
     Assignment, Digest, EventSeq, FencingToken, HandBack, Job, JobId, MemberId, NodeEpoch, Outcome, Rejection, Report,
     ReportResult, Request, Seq,
@@ -74,6 +75,12 @@ pub(crate) enum Event {
         fails: bool,
     },
     ChildEnds(Node, FencingToken),
+    /// The process of a slot that shuts down is gone.
+    SlotGone {
+        node: Node,
+        boot: u128,
+        slot: SlotId,
+    },
     SpawnSaid(Node, u64),
     SpawnTimeout(Node, u64),
     NodeStart(Node),

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use atlas_slots::{AttemptEnd, Effect, Input, Options as SlotOptions, Slots, StopReason};
+use atlas_slots::{AttemptEnd, Effect, Input, Options as SlotOptions, SlotId, Slots, StopReason};
 use atlas_types::{
     Assignment, Failure, FailureKind, FencingToken, Inventory, Micros, NodeId, ReportKind, Seq, Spawner, Usage,
 };
@@ -51,6 +51,7 @@ struct Child {
     ends_at: u64,
     report: ReportKind,
     usable: bool,
+    slot: SlotId,
 }
 
 impl Machine {
@@ -110,7 +111,9 @@ impl World {
         let machine = &mut self.nodes[node];
         machine.up = true;
         machine.boot = boot;
-        machine.slots = Slots::new(SlotOptions { idle_timeout: Duration::from_secs(10), ..SlotOptions::default() });
+        let inventory = machine.inventory.clone();
+        let idle_timeout = Duration::from_secs(10);
+        machine.slots = Slots::new(SlotOptions { idle_timeout, inventory, ..SlotOptions::default() });
         machine.started_at = self.now;
         machine.tick_at = 0;
         machine.draining = false;
@@ -243,10 +246,11 @@ impl World {
                 let (token, fails) = (assignment.token, self.faults_on && self.rng.chance(50));
                 self.after_up_to(300 * MS, Event::Prepared { node, token, fails });
             }
-            Effect::StartAttempt { assignment, .. } => self.start_child(node, &assignment),
+            Effect::StartAttempt { assignment, slot, .. } => self.start_child(node, &assignment, slot),
             Effect::StopAttempt { token, why, grace } => self.stop_child(node, token, why, grace),
             // What comes for it all the same means nothing to the machine.
-            Effect::ForgetPrepared { .. } | Effect::EvictSlot { .. } => {}
+            Effect::ForgetPrepared { .. } => {}
+            Effect::EvictSlot { slot } => self.slot_ends(node, slot),
             Effect::Drained => {
                 if std::mem::take(&mut self.nodes[node].draining) {
                     self.coverage.count("drains");
@@ -263,7 +267,7 @@ impl World {
         self.step_node(node, input);
     }
 
-    fn start_child(&mut self, node: Node, assignment: &Assignment) {
+    fn start_child(&mut self, node: Node, assignment: &Assignment, slot: SlotId) {
         let agent = Agent::named(&assignment.agent);
         let (job, token) = (assignment.job, assignment.token);
         self.coverage.count("executions");
@@ -280,7 +284,7 @@ impl World {
         };
         let ends_at = self.now + runs_for;
         let usable = self.rng.chance(900);
-        self.nodes[node].children.insert(token, Child { ends_at, report, usable });
+        self.nodes[node].children.insert(token, Child { ends_at, report, usable, slot });
         self.at(ends_at, Event::ChildEnds(node, token));
         if agent == Agent::Parent {
             self.parent_starts(node, Spawner { job, token });
@@ -313,7 +317,23 @@ impl World {
         self.nodes[node].spawns.retain(|_, spawn| spawn.spawner.token != token);
         self.oracle.child_ended(token, now);
         let end = AttemptEnd { report: child.report, slot_usable: child.usable };
+        let left = (!child.usable).then_some(child.slot);
         self.step_node(node, Input::Ended { token, end });
+        if let Some(slot) = left {
+            self.slot_ends(node, slot);
+        }
+    }
+
+    /// A slot shuts down, which takes a moment.
+    fn slot_ends(&mut self, node: Node, slot: SlotId) {
+        let boot = self.nodes[node].boot;
+        self.after_up_to(20 * MS, Event::SlotGone { node, boot, slot });
+    }
+
+    pub(crate) fn slot_gone(&mut self, node: Node, boot: u128, slot: SlotId) {
+        if self.nodes[node].boot == boot {
+            self.step_node(node, Input::SlotGone { slot });
+        }
     }
 
     pub(crate) fn send_frame(&mut self, node: Node, frame: Frame) {

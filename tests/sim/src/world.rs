@@ -208,6 +208,7 @@ impl World {
             Event::HelloTimeout(node, conn) => self.hello_timeout(node, conn),
             Event::Prepared { node, token, fails } => self.prepared(node, token, fails),
             Event::ChildEnds(node, token) => self.child_ends(node, token),
+            Event::SlotGone { node, boot, slot } => self.slot_gone(node, boot, slot),
             Event::SpawnSaid(node, number) => self.say_spawn(node, number),
             Event::SpawnTimeout(node, number) => self.spawn_timeout(node, number),
             Event::NodeStart(node) => self.start_node(node),
@@ -237,7 +238,8 @@ impl World {
             | Event::SpawnSaid(node, _)
             | Event::SpawnTimeout(node, _)
             | Event::Prepared { node, .. }
-            | Event::ChildEnds(node, _) => self.nodes[*node].paused_until,
+            | Event::ChildEnds(node, _)
+            | Event::SlotGone { node, .. } => self.nodes[*node].paused_until,
             _ => 0,
         };
         (until > self.now).then_some(until)

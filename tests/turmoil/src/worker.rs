@@ -6,7 +6,7 @@ use std::time::Duration;
 use atlas_env::Env;
 use atlas_sim::Rng;
 use atlas_sim::workload::{self, Agent};
-use atlas_slots::{AttemptEnd, Effect, Input, Leave, Options as SlotOptions, Slots, StopReason};
+use atlas_slots::{AttemptEnd, Effect, Input, Leave, Options as SlotOptions, SlotId, Slots, StopReason};
 use atlas_types::{Assignment, Failure, FailureKind, FencingToken, Inventory, Micros, NodeId, ReportKind, Usage};
 use tokio::sync::mpsc;
 
@@ -33,6 +33,7 @@ struct Child {
     ends_at: Duration,
     report: ReportKind,
     usable: bool,
+    slot: SlotId,
 }
 
 struct Worker {
@@ -44,6 +45,8 @@ struct Worker {
     inventory: Inventory,
     slots: Slots,
     children: BTreeMap<FencingToken, Child>,
+    /// Slots that were shut down, which the machine is yet to be told.
+    gone: Vec<SlotId>,
     /// When what an attempt needs will be here.
     preparing: BTreeMap<FencingToken, Duration>,
     /// Streams so far: what an older one says is not heard.
@@ -68,9 +71,14 @@ pub(crate) async fn run(cluster: Cluster, index: usize) -> turmoil::Result {
     let mut worker = Worker {
         boot: u128::from(cluster.draw()),
         inventory: cluster.inventory(index),
-        slots: Slots::new(SlotOptions { idle_timeout: Duration::from_secs(10), ..SlotOptions::default() }),
+        slots: Slots::new(SlotOptions {
+            idle_timeout: Duration::from_secs(10),
+            inventory: cluster.inventory(index),
+            ..SlotOptions::default()
+        }),
         node: node(index),
         children: BTreeMap::new(),
+        gone: Vec::new(),
         preparing: BTreeMap::new(),
         streams: 0,
         out: None,
@@ -127,6 +135,9 @@ impl Worker {
             let Some(child) = self.children.remove(&token) else { continue };
             self.cluster.see(Seen::ChildEnded { token });
             let end = AttemptEnd { report: child.report, slot_usable: child.usable };
+            if !child.usable {
+                self.gone.push(child.slot);
+            }
             self.step(Input::Ended { token, end });
         }
     }
@@ -211,6 +222,9 @@ impl Worker {
         for effect in self.slots.step(input, now) {
             self.perform(effect);
         }
+        if let Some(slot) = self.gone.pop() {
+            self.step(Input::SlotGone { slot });
+        }
     }
 
     fn perform(&mut self, effect: Effect) {
@@ -244,9 +258,10 @@ impl Worker {
             Effect::ForgetPrepared { token } => {
                 self.preparing.remove(&token);
             }
-            Effect::StartAttempt { assignment, .. } => self.start(&assignment),
+            Effect::StartAttempt { assignment, slot, .. } => self.start(&assignment, slot),
             Effect::StopAttempt { token, why, grace } => self.stop(token, why, grace),
-            Effect::SendWarmChanged { .. } | Effect::SendDraining | Effect::EvictSlot { .. } | Effect::Drained => {}
+            Effect::EvictSlot { slot } => self.gone.push(slot),
+            Effect::SendWarmChanged { .. } | Effect::SendDraining | Effect::Drained => {}
         }
     }
 
@@ -257,7 +272,7 @@ impl Worker {
         }
     }
 
-    fn start(&mut self, assignment: &Assignment) {
+    fn start(&mut self, assignment: &Assignment, slot: SlotId) {
         let agent = Agent::named(&assignment.agent);
         let (job, token) = (assignment.job, assignment.token);
         self.cluster.count("executions");
@@ -273,7 +288,7 @@ impl Worker {
         };
         let ends_at = self.env.clock.monotonic() + Duration::from_micros(runs_for);
         let usable = self.rng.chance(900);
-        self.children.insert(token, Child { ends_at, report, usable });
+        self.children.insert(token, Child { ends_at, report, usable, slot });
     }
 
     /// A child gets a signal. A polite one may take all of its grace.

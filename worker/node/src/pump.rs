@@ -41,7 +41,7 @@ pub(crate) enum News {
     /// An attempt's package and input are here, or why not.
     Prepared { token: FencingToken, work: Result<Arc<Work>, Unprepared> },
     /// An attempt's large output has its place.
-    Stored { token: FencingToken, end: AttemptEnd },
+    Stored { token: FencingToken, slot: SlotId, end: AttemptEnd },
     /// The large input of a child has its place, or none.
     SpawnStored { number: u64, input: Result<Payload, String> },
     /// The large output of a child is here.
@@ -89,7 +89,8 @@ pub(crate) struct Pump {
     /// Attempts that are prepared before their start is committed, with what they need once it is here.
     prepared: BTreeMap<FencingToken, Option<Arc<Work>>>,
     mailboxes: BTreeMap<SlotId, Arc<Mailbox>>,
-    slots_alive: usize,
+    /// So many tasks of each slot have not ended: a second one is made when the program of the first ended between two attempts.
+    tasks: BTreeMap<SlotId, u32>,
     /// Children that attempts wait for.
     spawns: Spawns,
     /// Inputs that effects caused at once.
@@ -143,7 +144,7 @@ impl Pump {
             attempts: BTreeMap::new(),
             prepared: BTreeMap::new(),
             mailboxes: BTreeMap::new(),
-            slots_alive: 0,
+            tasks: BTreeMap::new(),
             spawns: Spawns::default(),
             caused: VecDeque::new(),
             held_back: false,
@@ -234,7 +235,10 @@ impl Pump {
             News::Prepared { token, work } => self.on_prepared(token, work),
             News::SpawnStored { number, input } => self.on_spawn_stored(number, input),
             News::SpawnLoaded { token, call, answer } => self.answer_call(token, call, answer),
-            News::Stored { token, end } => self.step(Input::Ended { token, end }),
+            News::Stored { token, slot, end } => {
+                self.end_later(token, slot, end);
+                self.settle();
+            }
             News::Drain => self.drain(),
             News::Abandon => self.step(Input::Abandon),
             News::Leave => self.drained = true,
@@ -248,7 +252,7 @@ impl Pump {
             Told::Leave { token, call } => self.on_leave(token, call),
             Told::Ended { token, end } => self.ended(token, end),
             Told::Died { slot } => self.on_died(slot),
-            Told::Gone => self.slots_alive -= 1,
+            Told::Gone { slot } => self.on_gone(slot),
         }
     }
 
@@ -262,23 +266,33 @@ impl Pump {
         }
     }
 
+    /// A slot's task is over, and its program is gone.
+    fn on_gone(&mut self, slot: SlotId) {
+        if let Some(left) = self.tasks.get_mut(&slot) {
+            *left -= 1;
+            if *left == 0 {
+                self.tasks.remove(&slot);
+                self.step(Input::SlotGone { slot });
+            }
+        }
+    }
+
     /// An attempt's slot is done with it. A large output finds its place first, off this loop.
     fn ended(&mut self, token: FencingToken, mut end: Ended) {
         self.spool.close(token);
         self.forget_spawns(token);
-        if let Some(place) = self.attempts.remove(&token)
-            && !end.slot_usable
-        {
-            self.mailboxes.remove(&place.slot);
+        let Some(Place { slot, .. }) = self.attempts.remove(&token) else { return };
+        if !end.slot_usable {
+            self.mailboxes.remove(&slot);
         }
         let Some(output) = end.output.take() else {
-            let end = end.into_end(None);
-            return self.step(Input::Ended { token, end });
+            self.end_later(token, slot, end.into_end(None));
+            return self.settle();
         };
         let bytes = Box::<str>::from(output).into_boxed_bytes();
         if bytes.len() <= atlas_types::INLINE_BYTES_MAX {
-            let end = end.into_end(Some(Payload::inline(&bytes)));
-            return self.step(Input::Ended { token, end });
+            self.end_later(token, slot, end.into_end(Some(Payload::inline(&bytes))));
+            return self.settle();
         }
         let (transfers, news) = (self.transfers.clone(), self.news.clone());
         self.env.spawn("store output", async move {
@@ -291,7 +305,7 @@ impl Pump {
                 }
             };
             // A pump that is gone has given the lease back.
-            let _ = news.send(News::Stored { token, end }).await;
+            let _ = news.send(News::Stored { token, slot, end }).await;
         });
     }
 
@@ -374,6 +388,7 @@ impl Pump {
                 if let Some(mailbox) = self.mailboxes.remove(&slot) {
                     mailbox.post(Order::Shutdown);
                 }
+                self.gone_without_task(slot);
             }
             Effect::Drained => self.drained = true,
         }
@@ -419,7 +434,7 @@ impl Pump {
         if work.agent.noop {
             self.attempts.remove(&token);
             let end = echo(&work.input, &work.agent, place.warm);
-            return self.step_later(Input::Ended { token, end });
+            return self.end_later(token, place.slot, end);
         }
         self.spool.open(assignment.job, assignment.attempt, token);
         self.mailbox(place.slot).post(Order::Run(work));
@@ -430,7 +445,7 @@ impl Pump {
         self.mailboxes.entry(slot).or_insert_with(|| {
             let mailbox = Arc::new(Mailbox::default());
             self.env.spawn("slot", slot::serve(slot, Arc::clone(&mailbox), self.shared.clone()));
-            self.slots_alive += 1;
+            *self.tasks.entry(slot).or_default() += 1;
             mailbox
         })
     }
@@ -440,23 +455,34 @@ impl Pump {
         if why != StopReason::Cancelled {
             self.spool.discard(token);
         }
-        match self.attempts.get(&token).map(|place| self.mailboxes.get(&place.slot)) {
-            Some(Some(mailbox)) => mailbox.stop(grace),
+        // One that ended is not there: its output is on the way, and its end is told then.
+        let Some(Place { slot, .. }) = self.attempts.get(&token).copied() else { return };
+        match self.mailboxes.get(&slot) {
+            Some(mailbox) => mailbox.stop(grace),
             // Still being prepared, so nothing runs.
-            Some(None) => {
+            None => {
                 self.attempts.remove(&token);
+                self.spool.close(token);
                 let failure = Failure { kind: FailureKind::Internal, error: "stopped before it began".into() };
-                self.ended_later(token, failure);
+                self.end_later(token, slot, Ended::failed(failure).into_end(None));
             }
-            // It ended and its output is on the way; its end is told then.
-            None => {}
         }
     }
 
-    fn ended_later(&mut self, token: FencingToken, failure: Failure) {
-        self.attempts.remove(&token);
-        self.spool.close(token);
-        self.step_later(Input::Ended { token, end: Ended::failed(failure).into_end(None) });
+    /// The end of an attempt, and that of its slot if it has no program that must end first.
+    fn end_later(&mut self, token: FencingToken, slot: SlotId, end: AttemptEnd) {
+        let usable = end.slot_usable;
+        self.step_later(Input::Ended { token, end });
+        if !usable {
+            self.gone_without_task(slot);
+        }
+    }
+
+    /// A slot that has no task has no program; one that has tells when it is gone.
+    fn gone_without_task(&mut self, slot: SlotId) {
+        if !self.tasks.contains_key(&slot) {
+            self.step_later(Input::SlotGone { slot });
+        }
     }
 
     /// Queued behind the effects that are being performed; `step` is running or about to run.
@@ -465,21 +491,22 @@ impl Pump {
     }
 
     /// Ends the slots, in bounded time: what is left then dies with this process.
-    async fn close(mut self, mut inbox: Inbox) {
+    async fn close(self, mut inbox: Inbox) {
         for mailbox in self.mailboxes.values() {
             mailbox.post(Order::Shutdown);
         }
         let patience = self.env.clock.sleep(self.shared.settings.shutdown_timeout + Duration::from_secs(1));
         tokio::pin!(patience);
-        while self.slots_alive > 0 {
+        let mut left: u32 = self.tasks.values().sum();
+        while left > 0 {
             tokio::select! {
                 Some(told) = inbox.told.recv() => {
-                    if matches!(told, Told::Gone) {
-                        self.slots_alive -= 1;
+                    if matches!(told, Told::Gone { .. }) {
+                        left -= 1;
                     }
                 }
                 () = &mut patience => {
-                    warn!(slots = self.slots_alive, "slots did not end in time");
+                    warn!(slots = left, "slots did not end in time");
                     return;
                 }
             }

@@ -39,8 +39,8 @@ pub(crate) enum Told {
     Ended { token: FencingToken, end: Ended },
     /// The idle program ended by itself.
     Died { slot: SlotId },
-    /// A slot's task is over.
-    Gone,
+    /// A slot's task is over, its program is gone.
+    Gone { slot: SlotId },
 }
 
 /// A job that an attempt spawns.
@@ -183,7 +183,7 @@ pub(crate) async fn serve(slot: SlotId, mailbox: Arc<Mailbox>, shared: Shared) {
     if let Some(program) = program.take() {
         program.stop(&shared.env).await;
     }
-    let _ = shared.told.send(Told::Gone).await;
+    let _ = shared.told.send(Told::Gone { slot }).await;
 }
 
 /// Waits for an order; false if the idle program ended meanwhile.

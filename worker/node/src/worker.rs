@@ -95,6 +95,7 @@ impl Worker {
             warm_pool_size: options.warm_pool_size,
             idle_timeout: options.idle_timeout,
             stop_grace: options.stop_grace,
+            inventory: identity.inventory.clone(),
         });
         let shared = Shared { env: env.clone(), settings, keeper, told };
         let inventory = identity.inventory.clone();

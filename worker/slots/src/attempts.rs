@@ -21,12 +21,21 @@ pub(crate) enum Stage {
         /// The assignment, until it goes on.
         assignment: Box<Assignment>,
     },
+    /// There is no memory for its slot until others are gone.
+    AwaitingRoom {
+        /// The assignment, until it goes on.
+        assignment: Box<Assignment>,
+        /// Its start must be committed, and what it needs is here.
+        prepared: bool,
+    },
     /// Its start was reported and must be committed before it runs.
     AwaitingStart {
         /// The assignment, until it runs.
         assignment: Box<Assignment>,
         /// The report that must be applied.
         report: u64,
+        /// The slot reserved for it.
+        slot: SlotId,
     },
     /// It runs.
     Running {
@@ -153,6 +162,12 @@ impl Attempts {
     pub(crate) fn awaiting(&self, report: u64) -> Option<FencingToken> {
         let waits = |attempt: &Attempt| matches!(attempt.stage, Stage::AwaitingStart { report: r, .. } if r == report);
         self.held.values().find(|attempt| waits(attempt)).map(|attempt| attempt.lease.token)
+    }
+
+    /// The attempts that wait for room, in the order of their leases.
+    pub(crate) fn awaiting_room(&self) -> Vec<FencingToken> {
+        let waiting = self.held.iter().filter(|(_, attempt)| matches!(attempt.stage, Stage::AwaitingRoom { .. }));
+        waiting.map(|(&token, _)| token).collect()
     }
 
     /// The lease of a job that is held.

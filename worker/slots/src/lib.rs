@@ -9,7 +9,8 @@
 //! - where a start must be committed, it is reported when nothing else is missing: until then it is certain that nothing ran;
 //! - a token runs at most once in a process's life, however often its grant arrives;
 //! - a report stays until the leader has answered it, and is sent again in order after each reconnect;
-//! - an idle slot serves only the name space, package and devices it was made for.
+//! - an idle slot serves only the name space, package and devices it was made for;
+//! - all slots, busy, idle or shutting down, hold no more memory and GPU memory than the node has.
 //!
 //! ```
 //! use std::time::Duration;
@@ -27,6 +28,7 @@ mod lease_clock;
 mod message;
 mod pool;
 mod reports;
+mod room;
 mod slots;
 mod spool;
 #[cfg(test)]

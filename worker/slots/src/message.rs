@@ -73,6 +73,11 @@ pub enum Input {
         /// The slot.
         slot: SlotId,
     },
+    /// Nothing is left of a slot that was evicted, died or was not usable any more: what it held is free.
+    SlotGone {
+        /// The slot.
+        slot: SlotId,
+    },
     /// The stream is closed.
     Disconnected,
     /// By when the node gives back what it runs: it is drained, and goes on. None if it need not.
@@ -90,7 +95,7 @@ pub enum Input {
 pub struct AttemptEnd {
     /// What to report; `usage.idle` is filled in by the machine.
     pub report: ReportKind,
-    /// Whether the slot can serve another job.
+    /// Whether the slot can serve another job. If not, [`Input::SlotGone`] follows when its process is gone.
     pub slot_usable: bool,
 }
 
@@ -180,7 +185,7 @@ pub enum Effect {
         /// Time between the polite and the hard signal; zero kills at once.
         grace: Duration,
     },
-    /// Shut an idle slot down.
+    /// Shut an idle slot down; [`Input::SlotGone`] follows when its process is gone.
     EvictSlot {
         /// The slot.
         slot: SlotId,

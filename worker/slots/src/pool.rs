@@ -1,11 +1,13 @@
-//! Slots: busy with an attempt, or idle and warm for the next one of the same kind.
+//! Slots: busy with an attempt, or idle and warm for the next one of the same kind. Together they hold no more memory and GPU
+//! memory than the node has.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use atlas_types::{Assignment, Digest, FencingToken, Namespace};
+use atlas_types::{Allocation, Assignment, Digest, FencingToken, Namespace};
 
-use crate::SlotId;
+use crate::room::Room;
+use crate::{Options, SlotId};
 
 /// What a slot was made for; it never serves anything else.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,13 +33,23 @@ impl SlotKey {
 
 #[derive(Debug)]
 enum Use {
+    /// Kept for an attempt that has not started; since when its process is idle, if it has one.
+    Reserved {
+        idle_since: Option<Duration>,
+    },
     Busy(FencingToken),
-    Idle { since: Duration },
+    Idle {
+        since: Duration,
+    },
+    /// Shuts down; its process may still be there.
+    Leaving,
 }
 
 #[derive(Debug)]
 struct Slot {
     key: SlotKey,
+    /// What its process occupies, idle or not.
+    holds: Allocation,
     used: Use,
 }
 
@@ -46,41 +58,89 @@ struct Slot {
 pub(crate) struct Pool {
     next: u64,
     slots: BTreeMap<SlotId, Slot>,
+    room: Room,
     warm_pool_size: u32,
     idle_timeout: Duration,
 }
 
 impl Pool {
-    pub(crate) fn new(warm_pool_size: u32, idle_timeout: Duration) -> Self {
-        Self { next: 1, slots: BTreeMap::new(), warm_pool_size, idle_timeout }
+    pub(crate) fn new(options: &Options) -> Self {
+        Self {
+            next: 1,
+            slots: BTreeMap::new(),
+            room: Room::of(&options.inventory),
+            warm_pool_size: options.warm_pool_size,
+            idle_timeout: options.idle_timeout,
+        }
     }
 
-    /// A slot for an attempt, and whether it is warm: the one used last, so that the others grow old and go.
-    pub(crate) fn take(&mut self, key: SlotKey, token: FencingToken) -> (SlotId, bool) {
+    /// Reserves a slot for an attempt: the idle one used last, so that the others grow old and go. None if there is no room for a new
+    /// one beside all slots and `ahead`.
+    pub(crate) fn reserve(&mut self, assignment: &Assignment, ahead: &[Allocation]) -> Option<SlotId> {
+        let (key, holds) = (SlotKey::of(assignment), &assignment.allocation);
         let idle =
             self.slots.iter_mut().filter(|(_, slot)| slot.key == key).filter_map(|(&id, slot)| match slot.used {
                 Use::Idle { since } => Some((since, id, slot)),
-                Use::Busy(_) => None,
+                Use::Reserved { .. } | Use::Busy(_) | Use::Leaving => None,
             });
-        if let Some((_, id, slot)) = idle.max_by_key(|&(since, id, _)| (since, id)) {
-            slot.used = Use::Busy(token);
-            return (id, true);
+        if let Some((since, id, slot)) = idle.max_by_key(|&(since, id, _)| (since, id)) {
+            slot.used = Use::Reserved { idle_since: Some(since) };
+            return Some(id);
+        }
+        let held = self.slots.values().map(|slot| &slot.holds);
+        if !self.room.shortage(held.chain(ahead), holds).is_none() {
+            return None;
         }
         let id = SlotId(self.next);
         self.next += 1;
-        self.slots.insert(id, Slot { key, used: Use::Busy(token) });
-        (id, false)
+        self.slots.insert(id, Slot { key, holds: holds.clone(), used: Use::Reserved { idle_since: None } });
+        Some(id)
+    }
+
+    /// The idle slots that must go to make room for `wanted` and `ahead`, the longest idle first.
+    pub(crate) fn in_the_way(&self, wanted: &Allocation, ahead: &[Allocation]) -> Vec<SlotId> {
+        let staying = self.slots.iter().filter(|(_, slot)| !matches!(slot.used, Use::Leaving));
+        let mut held: BTreeMap<SlotId, &Allocation> = staying.map(|(&id, slot)| (id, &slot.holds)).collect();
+        let mut idle: Vec<_> = self.idle().map(|(id, slot, since)| (since, id, &slot.holds)).collect();
+        idle.sort_unstable_by_key(|&(since, id, _)| (since, id));
+        let mut evicted = Vec::new();
+        for (_, id, holds) in idle {
+            let shortage = self.room.shortage(held.values().copied().chain(ahead), wanted);
+            if shortage.is_none() {
+                break;
+            }
+            if shortage.is_eased_by(holds) {
+                held.remove(&id);
+                evicted.push(id);
+            }
+        }
+        evicted
+    }
+
+    /// An attempt starts in the slot reserved for it. Returns whether the slot is warm.
+    pub(crate) fn start(&mut self, id: SlotId, token: FencingToken) -> bool {
+        let reserved = self.slots.get_mut(&id).map(|slot| std::mem::replace(&mut slot.used, Use::Busy(token)));
+        matches!(reserved, Some(Use::Reserved { idle_since: Some(_) }))
+    }
+
+    /// An attempt will not start in the slot reserved for it. Returns true if its process must be shut down.
+    pub(crate) fn unreserve(&mut self, id: SlotId) -> bool {
+        match self.slots.get(&id).map(|slot| &slot.used) {
+            Some(&Use::Reserved { idle_since: Some(since) }) => self.release(id, true, since),
+            Some(Use::Reserved { idle_since: None }) => {
+                self.slots.remove(&id);
+                false
+            }
+            Some(Use::Busy(_) | Use::Idle { .. } | Use::Leaving) | None => false,
+        }
     }
 
     /// Ends the use of a slot. Returns true if its process must be shut down: usable, but there are enough idle ones.
     pub(crate) fn release(&mut self, id: SlotId, usable: bool, now: Duration) -> bool {
         let Some(key) = self.slots.get(&id).map(|slot| slot.key.clone()) else { return false };
         let keep = usable && self.idle_of(&key) < self.warm_pool_size;
-        match self.slots.get_mut(&id) {
-            Some(slot) if keep => slot.used = Use::Idle { since: now },
-            _ => {
-                self.slots.remove(&id);
-            }
+        if let Some(slot) = self.slots.get_mut(&id) {
+            slot.used = if keep { Use::Idle { since: now } } else { Use::Leaving };
         }
         usable && !keep
     }
@@ -90,30 +150,39 @@ impl Pool {
         self.slots.get(&id).map(|slot| slot.key.digest)
     }
 
-    /// Forgets an idle slot; none if it is busy or unknown.
-    pub(crate) fn remove_idle(&mut self, id: SlotId) -> Option<Digest> {
-        match self.slots.get(&id)?.used {
-            Use::Idle { .. } => self.slots.remove(&id).map(|slot| slot.key.digest),
-            Use::Busy(_) => None,
+    /// An idle slot shuts down; none if it is not idle. It holds what it has until it is [`Self::gone`].
+    pub(crate) fn leave(&mut self, id: SlotId) -> Option<Digest> {
+        let slot = self.slots.get_mut(&id)?;
+        match &mut slot.used {
+            Use::Idle { .. } => {
+                slot.used = Use::Leaving;
+                Some(slot.key.digest)
+            }
+            // The attempt gets another process.
+            Use::Reserved { idle_since } => {
+                *idle_since = None;
+                None
+            }
+            Use::Busy(_) | Use::Leaving => None,
+        }
+    }
+
+    /// The process of a slot that shuts down is gone.
+    pub(crate) fn gone(&mut self, id: SlotId) {
+        if self.slots.get(&id).is_some_and(|slot| matches!(slot.used, Use::Leaving)) {
+            self.slots.remove(&id);
         }
     }
 
     /// Idle slots that are too old at `now`; with `all`, every idle slot.
     pub(crate) fn expired(&self, now: Duration, all: bool) -> Vec<SlotId> {
-        let old = |slot: &Slot| match slot.used {
-            Use::Idle { since } => all || since + self.idle_timeout <= now,
-            Use::Busy(_) => false,
-        };
-        self.slots.iter().filter(|(_, slot)| old(slot)).map(|(&id, _)| id).collect()
+        let old = self.idle().filter(|(.., since)| all || *since + self.idle_timeout <= now);
+        old.map(|(id, ..)| id).collect()
     }
 
     /// When the oldest idle slot becomes too old.
     pub(crate) fn next_expiry(&self) -> Option<Duration> {
-        let since = self.slots.values().filter_map(|slot| match slot.used {
-            Use::Idle { since } => Some(since),
-            Use::Busy(_) => None,
-        });
-        since.min().map(|since| since + self.idle_timeout)
+        self.idle().map(|(.., since)| since).min().map(|since| since + self.idle_timeout)
     }
 
     /// Idle slots of one package, over all name spaces and devices.
@@ -126,15 +195,21 @@ impl Pool {
     }
 
     fn count_idle(&self, wanted: impl Fn(&Slot) -> bool) -> u32 {
-        let idle = self.slots.values().filter(|slot| matches!(slot.used, Use::Idle { .. }) && wanted(slot));
-        u32::try_from(idle.count()).unwrap_or(u32::MAX)
+        u32::try_from(self.idle().filter(|(_, slot, _)| wanted(slot)).count()).unwrap_or(u32::MAX)
+    }
+
+    fn idle(&self) -> impl Iterator<Item = (SlotId, &Slot, Duration)> {
+        self.slots.iter().filter_map(|(&id, slot)| match slot.used {
+            Use::Idle { since } => Some((id, slot, since)),
+            Use::Reserved { .. } | Use::Busy(_) | Use::Leaving => None,
+        })
     }
 
     /// The attempts that slots are busy with.
     pub(crate) fn busy(&self) -> Vec<FencingToken> {
         let token = |slot: &Slot| match slot.used {
             Use::Busy(token) => Some(token),
-            Use::Idle { .. } => None,
+            Use::Reserved { .. } | Use::Idle { .. } | Use::Leaving => None,
         };
         self.slots.values().filter_map(token).collect()
     }

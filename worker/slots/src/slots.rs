@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use atlas_types::{
-    Assignment, Digest, Failure, FailureKind, FencingToken, HeldLease, JobId, Report, ReportKind, ReportResult, Usage,
+    Assignment, Digest, Failure, FailureKind, FencingToken, HeldLease, Inventory, JobId, Report, ReportKind,
+    ReportResult, Usage,
 };
 
 use crate::attempts::{Attempt, Attempts, Stage, Stop, Stopping};
@@ -12,12 +13,14 @@ use crate::deadline::Deadline;
 use crate::lease_clock::LeaseClock;
 use crate::pool::Pool;
 use crate::reports::Reports;
-use crate::{AttemptEnd, Effect, Input, Leave, SlotId, SlotKey, StopReason};
+use crate::{AttemptEnd, Effect, Input, Leave, SlotId, StopReason};
+
+mod admission;
 
 /// How long a hello may stay without an answer.
 const GREETING_MAX: Duration = Duration::from_secs(10);
 
-/// What an operator may choose.
+/// What an operator may choose, and what the node has.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Idle slots kept for each package (spec §7: 2).
@@ -26,11 +29,18 @@ pub struct Options {
     pub idle_timeout: Duration,
     /// Time between the polite and the hard signal when the worker itself gives up an attempt.
     pub stop_grace: Duration,
+    /// What the node has: its slots, busy and idle, occupy no more memory and GPU memory.
+    pub inventory: Inventory,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { warm_pool_size: 2, idle_timeout: Duration::from_secs(300), stop_grace: Duration::from_secs(2) }
+        Self {
+            warm_pool_size: 2,
+            idle_timeout: Duration::from_secs(300),
+            stop_grace: Duration::from_secs(2),
+            inventory: Inventory::default(),
+        }
     }
 }
 
@@ -63,7 +73,7 @@ pub struct Slots {
 impl Slots {
     /// A machine without a session, leases or slots.
     pub fn new(options: Options) -> Self {
-        let pool = Pool::new(options.warm_pool_size, options.idle_timeout);
+        let pool = Pool::new(&options);
         Self {
             options,
             session: Session::Away,
@@ -96,6 +106,7 @@ impl Slots {
             Input::Unprepared { token, report } => self.unprepared(token, report, &mut effects),
             Input::Ended { token, end } => self.end(token, end, now, &mut effects),
             Input::SlotDied { slot } => self.slot_died(slot, &mut effects),
+            Input::SlotGone { slot } => self.pool.gone(slot),
             Input::Disconnected => self.session = Session::Away,
             Input::HandBack(by) => self.hand_back.tell(by, now),
             Input::Drain => self.drain(now, &mut effects),
@@ -105,10 +116,11 @@ impl Slots {
         if self.hand_back.has_passed(now) {
             self.give_all_back(&mut effects);
         }
+        self.make_room(&mut effects);
         // Only now: the answer may have come while this machine was too busy to look at it.
         self.leave_the_silent(now, &mut effects);
         self.renew(now, &mut effects);
-        self.evict(now, false, &mut effects);
+        self.evict(now, self.draining, &mut effects);
         if self.draining && self.attempts.is_empty() && self.reports.is_empty() {
             effects.push(Effect::Drained);
         }
@@ -205,30 +217,23 @@ impl Slots {
         }
     }
 
-    /// Has the attempt prepared if its start must be committed, else starts it.
+    /// Has the attempt prepared if its start must be committed, else starts it when there is room.
     fn proceed(&mut self, lease: HeldLease, assignment: Box<Assignment>, effects: &mut Vec<Effect>) {
         if assignment.needs_start {
             effects.push(Effect::PrepareAttempt { assignment: assignment.clone() });
             self.attempts.insert(Attempt { lease, stage: Stage::Preparing { assignment } });
         } else {
-            self.start(lease, assignment, effects);
+            self.admit(lease, assignment, false, effects);
         }
     }
 
-    fn start(&mut self, lease: HeldLease, assignment: Box<Assignment>, effects: &mut Vec<Effect>) {
-        let (slot, warm) = self.pool.take(SlotKey::of(&assignment), lease.token);
-        self.attempts.insert(Attempt { lease, stage: Stage::Running { slot, stop: None } });
-        effects.push(Effect::StartAttempt { assignment, slot, warm });
-    }
-
-    /// Has the start committed: from now on nobody else knows whether it ran.
+    /// Has the start committed when there is room.
     fn prepared(&mut self, token: FencingToken, effects: &mut Vec<Effect>) {
         if !self.attempts.is_preparing(token) {
             return;
         }
         if let Some(Attempt { lease, stage: Stage::Preparing { assignment } }) = self.attempts.take(token) {
-            let report = self.report(lease.job, token, ReportKind::Started, effects);
-            self.attempts.insert(Attempt { lease, stage: Stage::AwaitingStart { assignment, report } });
+            self.admit(lease, assignment, true, effects);
         }
     }
 
@@ -249,7 +254,10 @@ impl Slots {
                 *stop = Some(Stop::Cancelled);
                 effects.push(Effect::StopAttempt { token, why: StopReason::Cancelled, grace });
             }
-            Stage::AwaitingEnd { .. } | Stage::Preparing { .. } | Stage::AwaitingStart { .. } => {
+            Stage::AwaitingEnd { .. }
+            | Stage::Preparing { .. }
+            | Stage::AwaitingRoom { .. }
+            | Stage::AwaitingStart { .. } => {
                 self.drop_attempt(token, StopReason::Revoked, effects);
                 self.report(job, token, cancelled_report(Usage::default()), effects);
             }
@@ -264,13 +272,16 @@ impl Slots {
                 self.attempts.stopping(attempt.lease, slot);
                 effects.push(Effect::StopAttempt { token, why, grace: Duration::ZERO });
             }
-            Stage::Preparing { .. } => effects.push(Effect::ForgetPrepared { token }),
-            Stage::AwaitingStart { report, .. } => {
+            Stage::Preparing { .. } | Stage::AwaitingRoom { prepared: true, .. } => {
+                effects.push(Effect::ForgetPrepared { token });
+            }
+            Stage::AwaitingStart { report, slot, .. } => {
                 // Sent again, it would commit the start of what never runs.
                 self.reports.withdraw(report);
                 effects.push(Effect::ForgetPrepared { token });
+                self.unreserve(slot, effects);
             }
-            Stage::AwaitingEnd { .. } => {}
+            Stage::AwaitingEnd { .. } | Stage::AwaitingRoom { prepared: false, .. } => {}
         }
     }
 
@@ -329,20 +340,22 @@ impl Slots {
             return;
         }
         let Some(token) = self.attempts.awaiting(number) else { return };
-        let Some(Attempt { lease, stage: Stage::AwaitingStart { assignment, .. } }) = self.attempts.take(token) else {
+        let Some(Attempt { lease, stage: Stage::AwaitingStart { assignment, slot, .. } }) = self.attempts.take(token)
+        else {
             return;
         };
         match result {
-            ReportResult::Applied => self.start(lease, assignment, effects),
+            ReportResult::Applied => self.start(lease, assignment, slot, effects),
             ReportResult::Fenced => {
                 self.attempts.forget(token);
                 effects.push(Effect::ForgetPrepared { token });
+                self.unreserve(slot, effects);
             }
         }
     }
 
     fn slot_died(&mut self, slot: SlotId, effects: &mut Vec<Effect>) {
-        if let Some(digest) = self.pool.remove_idle(slot) {
+        if let Some(digest) = self.pool.leave(slot) {
             self.tell_warm(digest, effects);
         }
     }
@@ -370,7 +383,12 @@ impl Slots {
                     *stop = Some(Stop::Abandoned);
                     effects.push(Effect::StopAttempt { token, why: StopReason::Abandoned, grace });
                 }
-                Some(Stage::AwaitingEnd { .. } | Stage::Preparing { .. } | Stage::AwaitingStart { .. }) => {
+                Some(
+                    Stage::AwaitingEnd { .. }
+                    | Stage::Preparing { .. }
+                    | Stage::AwaitingRoom { .. }
+                    | Stage::AwaitingStart { .. },
+                ) => {
                     self.drop_attempt(token, StopReason::Abandoned, effects);
                     self.report(job, token, ReportKind::NotHeld, effects);
                 }
@@ -430,10 +448,7 @@ impl Slots {
 
     fn evict(&mut self, now: Duration, all: bool, effects: &mut Vec<Effect>) {
         for slot in self.pool.expired(now, all) {
-            effects.push(Effect::EvictSlot { slot });
-            if let Some(digest) = self.pool.remove_idle(slot) {
-                self.tell_warm(digest, effects);
-            }
+            self.evict_idle(slot, effects);
         }
     }
 

@@ -5,4 +5,5 @@ mod drain;
 mod jobs;
 mod language;
 mod properties;
+mod room;
 mod session;

@@ -79,10 +79,11 @@ impl Pump {
         match (self.attempts.get(&token).copied(), work) {
             (Some(place), Ok(work)) => self.begin(place, work),
             (Some(_), Err(Unprepared::Failed(failure))) => self.ended(token, Ended::failed(failure)),
-            (Some(_), Err(Unprepared::GiveBack)) => {
+            (Some(place), Err(Unprepared::GiveBack)) => {
                 self.attempts.remove(&token);
                 let end = AttemptEnd { report: ReportKind::NotHeld, slot_usable: false };
-                self.step(Input::Ended { token, end });
+                self.end_later(token, place.slot, end);
+                self.settle();
             }
             // Stopped meanwhile, and told so.
             (None, _) => {}

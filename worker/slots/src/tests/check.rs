@@ -3,13 +3,28 @@
 
 use std::time::Duration;
 
+use atlas_types::{Gpu, Inventory};
 use expect_test::Expect;
 
 use super::language::{input, number, show};
 use crate::{Input, Options, Slots};
 
+/// A node of 64 bytes with two GPUs of 24.
+pub(super) fn inventory() -> Inventory {
+    let gpu = |index| Gpu {
+        index,
+        uuid: String::new(),
+        vendor: String::new(),
+        model: String::new(),
+        memory_bytes: 24,
+        mig_profile: None,
+        healthy: true,
+    };
+    Inventory { memory_bytes: 64, gpus: vec![gpu(0), gpu(1)], ..Inventory::default() }
+}
+
 pub(super) fn check(script: &str, expected: &Expect) {
-    let mut slots = Slots::new(Options::default());
+    let mut slots = Slots::new(Options { inventory: inventory(), ..Options::default() });
     let mut now = Duration::ZERO;
     let mut shown = String::new();
     for statement in script.split(';').map(str::trim).filter(|statement| !statement.is_empty()) {

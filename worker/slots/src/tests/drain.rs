@@ -47,7 +47,7 @@ fn an_abandoned_drain_gives_leases_back() {
             ready 2
                 report 1: 2 started
             grant 3
-                start 3 slot=2 cold
+                start 3 slot=3 cold
             drain
                 draining
             abandon
@@ -59,7 +59,7 @@ fn an_abandoned_drain_gives_leases_back() {
             dead 1
                 report 3: 1 not held
             done 3
-                evict 2
+                evict 3
                 report 4: 3 completed idle=0
             ack 2
             ack 3

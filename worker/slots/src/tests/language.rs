@@ -1,7 +1,7 @@
 //! The language of the tests: statements become inputs, effects become lines.
 //!
-//! `connect` `welcome [T…]` (ttl 10 s) `grant T [job=N] [digest=N] [gpu=N] [start]` `cancel T` `revoke T` `renewed N`
-//! `ack N [fenced]` `ready T` (prepared) `missing T` (cannot be prepared) `done T` `failed T` `dead T` (failed, slot gone) `died S`
+//! `connect` `welcome [T…]` (ttl 10 s) `grant T [job=N] [digest=N] [gpu=N] [vram=N] [memory=N] [start]` `cancel T` `revoke T` `renewed N`
+//! `ack N [fenced]` `ready T` (prepared) `missing T` (cannot be prepared) `done T` `failed T` `dead T` (failed, slot gone) `died S` `gone S`
 //! `lost` `drain` `abandon` `back [D N]` (by deadline D, N seconds from now) `+N` (seconds, then a tick)
 //! `busy N` (seconds in which nothing is looked at)
 
@@ -64,6 +64,10 @@ fn granted<'a>(token: u64, options: impl Iterator<Item = &'a str>) -> Assignment
             ("gpu", n) => {
                 lease.allocation.gpus = vec![GpuShare { index: number(Some(n)) as u32, vram_bytes: 1 }];
             }
+            ("vram", n) => {
+                lease.allocation.gpus = vec![GpuShare { index: 0, vram_bytes: number(Some(n)) }];
+            }
+            ("memory", n) => lease.allocation.memory_bytes = number(Some(n)),
             ("start", _) => lease.needs_start = true,
             (other, _) => panic!("unknown option {other:?}"),
         }
@@ -96,6 +100,7 @@ pub(super) fn input(statement: &str) -> Input {
         "failed" => Input::Ended { token: FencingToken(number(words.next())), end: failed(true) },
         "dead" => Input::Ended { token: FencingToken(number(words.next())), end: failed(false) },
         "died" => Input::SlotDied { slot: SlotId(number(words.next())) },
+        "gone" => Input::SlotGone { slot: SlotId(number(words.next())) },
         "lost" => Input::Disconnected,
         "back" => Input::HandBack(words.next().map(|until| HandBack {
             until: ClusterTime(number(Some(until))),
