@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use futures::StreamExt;
-use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
+use reqwest::header::{CONTENT_LENGTH, HeaderValue};
+use reqwest::{Body, Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -26,6 +27,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Largest answer that is read into memory.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
+/// A larger body is announced before it is sent, and so long before it: controllers take no larger ones unless they are told to.
+const ASK_FIRST_BYTES: usize = 1 << 20;
+const ASK_FIRST: Duration = Duration::from_millis(100);
+
 /// A client of one cluster, by one or more of its controllers.
 #[derive(Clone)]
 pub(crate) struct Client {
@@ -35,6 +40,8 @@ pub(crate) struct Client {
     current: Arc<AtomicUsize>,
     env: Env,
     talk: Talk,
+    /// How long a large body is announced before it is sent.
+    ask_first: Duration,
 }
 
 /// `application/problem+json` (RFC 9457) with our members.
@@ -84,7 +91,14 @@ impl Client {
         if servers.is_empty() {
             return Err(Failure::usage(format!("\"{list}\" names no controller")));
         }
-        Ok(Self { http, servers, current: Arc::default(), env: Env::system(), talk: Talk::default() })
+        Ok(Self {
+            http,
+            servers,
+            current: Arc::default(),
+            env: Env::system(),
+            talk: Talk::default(),
+            ask_first: ASK_FIRST,
+        })
     }
 
     /// The same, telling about its requests.
@@ -185,13 +199,18 @@ impl Client {
             request.headers_mut().insert("Idempotency-Key", name);
         }
         let first = self.current.load(Ordering::Relaxed);
-        let mut refused = None;
+        let mut refused: Option<Failure> = None;
         for step in 0..self.servers.len() {
             let place = (first + step) % self.servers.len();
             let Some(mut again) = request.try_clone() else { break };
             aim(again.url_mut(), &self.servers[place]);
             match self.send_once(again).await {
-                Err(failure) if failure.exit == Exit::Unreachable => refused = Some(failure),
+                Err(failure) if failure.exit == Exit::Unreachable => {
+                    // What a controller says tells more than that another one is not there.
+                    if refused.as_ref().is_none_or(|refused| telling(&failure) > telling(refused)) {
+                        refused = Some(failure);
+                    }
+                }
                 answer => {
                     self.current.store(place, Ordering::Relaxed);
                     return answer;
@@ -210,6 +229,7 @@ impl Client {
             request.headers_mut().insert("traceparent", parent);
         }
         let since = self.env.clock.monotonic();
+        self.ask_first(&mut request);
         let answer = self.http.execute(request).await;
         let took = words::milliseconds((self.env.clock.monotonic() - since).as_secs_f64() * 1000.0);
         if self.talk.trace {
@@ -227,10 +247,25 @@ impl Client {
         let status = response.status();
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let (code, after) = (header("Atlas-Error-Code"), header("Retry-After"));
-        let body = self.body(response).await?;
+        // A controller that refuses a body may hang up before all of it was sent; what it said by then counts.
+        let body = self.body(response).await.unwrap_or_default();
         let mut failure = refusal(status, code, &body);
         failure.retry_after = failure.retry_after.or_else(|| after?.parse().ok());
         Err(failure)
+    }
+
+    /// Sends a large body only when the head of its request had the time to be refused: a controller that hangs up while it is being
+    /// sent could not be heard.
+    fn ask_first(&self, request: &mut reqwest::Request) {
+        let body = request.body().and_then(Body::as_bytes).filter(|body| body.len() > ASK_FIRST_BYTES);
+        let Some(body) = body.map(<[u8]>::to_vec) else { return };
+        request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+        let (clock, wait) = (self.env.clock.clone(), self.ask_first);
+        let body = futures::stream::once(async move {
+            clock.sleep(wait).await;
+            Ok::<_, std::convert::Infallible>(body)
+        });
+        *request.body_mut() = Some(Body::wrap_stream(body));
     }
 
     async fn body(&self, response: Response) -> Result<Vec<u8>, Failure> {
@@ -253,6 +288,15 @@ impl Client {
         }
         Failure::new("E4002", Exit::Unreachable, format!("could not reach Atlas at {}: {cause}", self.base()))
             .with_next("start one: atlasctl dev   or name another: --server URL")
+    }
+}
+
+/// How much a failure to get an answer tells: least of all that nobody listens, most of all that the outcome is not known.
+fn telling(failure: &Failure) -> u8 {
+    match failure.code.as_deref() {
+        Some("E4002") => 0,
+        Some("E4001") => 1,
+        _ => 2,
     }
 }
 
@@ -383,5 +427,31 @@ mod tests {
         let key = |head: String| head.lines().find(|line| line.starts_with("idempotency-key: ")).map(str::to_owned);
         let (first, second) = (key(asked.join().expect("asked")), key(done.join().expect("asked")));
         assert!(first.is_some() && first == second, "{first:?} {second:?}");
+    }
+
+    #[tokio::test]
+    async fn a_live_controller_tells_more_than_a_refused_connection() {
+        for live_first in [true, false] {
+            let (waiting, asked) = controller(NO_LEADER);
+            let gone = "127.0.0.1:1".to_owned();
+            let list = if live_first { [waiting, gone] } else { [gone, waiting] };
+            let client = Client::new(&list.join(",")).expect("addresses");
+            let failure = client.get(&["api", "jobs"], &[]).await.expect_err("nobody leads");
+            assert_eq!(failure.code.as_deref(), Some("E4001"), "{failure}");
+            asked.join().expect("asked");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_read_while_the_body_is_still_being_sent() {
+        let (full, asked) = controller(
+            "HTTP/1.1 413 Payload Too Large\r\nAtlas-Error-Code: E3006\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        );
+        let client = Client { ask_first: Duration::from_secs(60), ..Client::new(&full).expect("an address") };
+        let body = Value::String("x".repeat(16 << 20));
+        let failure = client.post(&["api", "jobs"], &[], &body).await.expect_err("too large");
+        assert_eq!(failure.code.as_deref(), Some("E3006"), "{failure}");
+        let asked = asked.join().expect("asked");
+        assert!(asked.contains("content-length: 16777218\r\n"), "{asked}");
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::words::could_not;
 
@@ -96,7 +97,10 @@ fn bounded(reader: impl Read, path: &Path) -> Result<String, Failure> {
     let read = reader.take(INPUT_BYTES_MAX + 1).read_to_string(&mut text);
     let read = read.map_err(|error| could_not("read", path, &error))?;
     if read as u64 > INPUT_BYTES_MAX {
-        return Err(Failure::usage(format!("\"{}\" is longer than {INPUT_BYTES_MAX} bytes", path.display())));
+        let message = format!("\"{}\" is larger than {INPUT_BYTES_MAX} bytes", path.display());
+        return Err(
+            Failure::new("E3006", Exit::Invalid, message).with_next("what it means: atlasctl explain-error E3006")
+        );
     }
     Ok(text)
 }
@@ -136,6 +140,12 @@ mod tests {
         let path = path.to_str().expect("UTF-8");
         assert_eq!(source(&[], Some(&format!("@{path}"))), Ok(Source::Whole(json!({"a": "b"}))));
         assert_eq!(built(&[&format!("text=@{path}")], &Value::Null), json!({"text": r#"{"a": "b"}"#}));
+    }
+
+    #[test]
+    fn an_input_that_no_controller_takes_is_refused_as_they_do() {
+        let failure = bounded(std::io::repeat(b' '), Path::new("stdin")).expect_err("endless");
+        assert_eq!((failure.code.as_deref(), failure.exit), (Some("E3006"), Exit::Invalid));
     }
 
     #[test]
