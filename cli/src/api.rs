@@ -30,6 +30,8 @@ pub(crate) struct Job {
     pub(crate) execution_ms: f64,
     pub(crate) retry_count: u32,
     pub(crate) original_job_id: String,
+    /// The retry that followed its failure.
+    pub(crate) retried_by: String,
     pub(crate) reason: String,
     pub(crate) waiting_for: String,
     pub(crate) agent_version: String,

@@ -94,7 +94,11 @@ pub(crate) fn conclude(context: &Context, job: &Job) -> Result<Exit, Failure> {
         }
         Exit::JobFailed => {
             let why = if job.error.is_empty() { "the agent gave no message" } else { &job.error };
-            ("E3101", why.to_owned(), format!("what it logged: atlasctl job logs {id}"))
+            let mut next = format!("what it logged: atlasctl job logs {id}");
+            if !job.retried_by.is_empty() {
+                next = format!("retried as {0}: atlasctl job wait {0}   or {next}", job.retried_by);
+            }
+            ("E3101", why.to_owned(), next)
         }
         Exit::JobCancelled => {
             ("E3102", format!("{id} was cancelled"), format!("what happened: atlasctl job events {id}"))

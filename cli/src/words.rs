@@ -27,6 +27,11 @@ pub(crate) fn fine_milliseconds(ms: f64) -> String {
     if ms < 99.95 { format!("{:.1} ms", ms.max(0.0)) } else { milliseconds(ms) }
 }
 
+/// Seconds without a needless fraction: `2 s`, `0.5 s`.
+pub(crate) fn brief_seconds(seconds: f64) -> String {
+    if seconds.fract() == 0.0 && seconds < 60.0 { format!("{seconds:.0} s") } else { milliseconds(seconds * 1000.0) }
+}
+
 /// A number with a blank between thousands: `1 042`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -164,6 +169,7 @@ mod tests {
     fn numbers_read_well() {
         let all = [0, 12, 999, 1_000, 1_042, 65_536, 12_345_678].map(grouped);
         expect!["0, 12, 999, 1 000, 1 042, 65 536, 12 345 678"].assert_eq(&all.join(", "));
+        assert_eq!([0.0, 2.0, 0.25, 2.5, 128.0].map(brief_seconds), ["0 s", "2 s", "250 ms", "2.5 s", "2 min 8 s"]);
         let all = [0.04, 1.149, 12.0, 250.0].map(fine_milliseconds);
         expect!["0.0 ms, 1.1 ms, 12.0 ms, 250 ms"].assert_eq(&all.join(", "));
     }

@@ -52,6 +52,9 @@ pub(crate) struct Options {
     /// How long to wait for the end; the job goes on after that.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
     timeout: Option<Duration>,
+    /// Ends with the first job, also if it fails and its contract has it retried.
+    #[arg(long)]
+    no_retry_wait: bool,
     /// How long the agent may execute; the contract's limit by default.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
     execution_timeout: Option<Duration>,
@@ -74,31 +77,68 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         context.show(&shown)?;
         return Ok(Exit::Done);
     }
+    let mut latest = id;
     let waited = tokio::select! {
-        waited = attend(context, &client, &id, options) => waited?,
+        waited = family(context, &client, &mut latest, options) => waited?,
         // Ctrl-C ends this program, not the job.
-        _ = tokio::signal::ctrl_c() => {
-            context.note(&format!("{id} goes on"));
-            context.next(&format!("next: atlasctl job wait {id}   or: atlasctl job cancel {id}"));
-            return Ok(Exit::WaitTimedOut);
-        }
+        _ = tokio::signal::ctrl_c() => None,
+    };
+    let Some(waited) = waited else {
+        context.note(&format!("{latest} goes on"));
+        context.next(&format!("next: atlasctl job wait {latest}   or: atlasctl job cancel {latest}"));
+        return Ok(Exit::WaitTimedOut);
     };
     let job: Job = api::read(&waited)?;
-    if job.is_terminal() {
-        context.note(&ending::summary(&job));
-    }
     if context.form.is_text() {
         return ending::conclude(context, &job);
     }
-    let names = vec![format!("job/{id}")];
+    let names = vec![format!("job/{}", job.id)];
     context.show(&Shown { value: waited, text: String::new(), names })?;
     Ok(ending::exit(&job))
 }
 
-/// Waits for the end, and meanwhile tells what the agent says if somebody wants to hear it.
-async fn attend(context: &Context, client: &Client, id: &str, options: &Options) -> Result<Value, Failure> {
-    if !options.follow {
-        return ending::wait(client, id, options.timeout, Some(context)).await;
+/// Waits for the end of a job, and of the retries that follow it by its contract; `latest` is the one that is waited for.
+async fn family(
+    context: &Context,
+    client: &Client,
+    latest: &mut String,
+    options: &Options,
+) -> Result<Option<Value>, Failure> {
+    let clock = Env::system().clock;
+    let since = clock.monotonic();
+    loop {
+        let left = options.timeout.map(|timeout| timeout.saturating_sub(clock.monotonic().saturating_sub(since)));
+        let waited = attend(context, client, latest, left, options.follow).await?;
+        let job: Job = api::read(&waited)?;
+        if job.is_terminal() {
+            context.note(&ending::summary(&job));
+        }
+        if job.retried_by.is_empty() || options.no_retry_wait {
+            return Ok(Some(waited));
+        }
+        context.note(&format!("attempt failed, retrying{}: {}", pause(client, &job).await, job.retried_by));
+        *latest = job.retried_by;
+    }
+}
+
+/// ` in 2 s`: how long the next try waits, if the contract of the failed one can be had.
+async fn pause(client: &Client, failed: &Job) -> String {
+    let agent = client.get(&["api", "agents", &failed.agent_name], &[("version", &failed.agent_version)]).await;
+    let base = agent.ok().and_then(|agent| agent.pointer("/contract/retry/backoff_base")?.as_f64());
+    let seconds = base.map(|base| base * f64::from(failed.retry_count).exp2());
+    seconds.map(|seconds| format!(" in {}", words::brief_seconds(seconds))).unwrap_or_default()
+}
+
+/// Waits for the end of one job, and meanwhile tells what the agent says if somebody wants to hear it.
+async fn attend(
+    context: &Context,
+    client: &Client,
+    id: &str,
+    timeout: Option<Duration>,
+    follow: bool,
+) -> Result<Value, Failure> {
+    if !follow {
+        return ending::wait(client, id, timeout, Some(context)).await;
     }
     let tell = |line: &LogLine, _| {
         context.note(job::log_line(line).trim_end());
@@ -110,7 +150,7 @@ async fn attend(context: &Context, client: &Client, id: &str, options: &Options)
             context.note(&format!("its lines cannot be followed: {}", failure.message));
         }
     };
-    let wait = ending::wait(client, id, options.timeout, None);
+    let wait = ending::wait(client, id, timeout, None);
     tokio::pin!(follow, wait);
     let mut told = false;
     let waited = loop {

@@ -95,3 +95,24 @@ fn while_jobs_run(laptop: &Laptop, look: impl FnOnce()) {
         look();
     });
 }
+
+#[test]
+fn a_run_follows_the_retries_of_its_contract() {
+    let flaky = Agent {
+        name: "flaky",
+        version: "1.0.0",
+        contract: "  retry: { max_retries: 2, backoff_base: 0.25 }",
+        // Fails until the file that its input names is there.
+        script: r#"mark=$(sed -n 's/.*"mark": *"\([^"]*\)".*/\1/p')
+[ -e "$mark" ] && echo '{"tried": "again"}' && exit; touch "$mark"; exit 3"#,
+    };
+    let fails = Agent { name: "fails", script: "exit 3", ..flaky };
+    let laptop = Laptop::with(&[&flaky, &fails]);
+    let mut session = laptop.session("A run and its retries");
+    session.run("atlasctl run flaky mark=$PWD/mark");
+    session.run("atlasctl run fails --no-retry-wait");
+    session.run("atlasctl run fails");
+    session.run("atlasctl run fails -o jsonpath=retry_count -q");
+    session.run("atlasctl job show $(atlasctl job list --agent fails --sort created_at --limit 1 -q -o 'jsonpath=$[0].id') | grep retried");
+    expect_file!["../transcripts/retries.txt"].assert_eq(&session.page());
+}

@@ -64,6 +64,9 @@ fn head(job: &Job) -> String {
     if job.retry_count > 0 {
         text += &format!("  retry      {} of {}\n", job.retry_count, job.original_job_id);
     }
+    if !job.retried_by.is_empty() {
+        text += &format!("  retried    as {}\n", job.retried_by);
+    }
     if job.priority != 0 {
         text += &format!("  priority   {}\n", job.priority);
     }
@@ -98,12 +101,14 @@ mod tests {
             principal: "local".to_owned(),
             door: "http".to_owned(),
             warmup_ms: 38.0,
+            retried_by: "job-00000000000000aa".to_owned(),
             ..Job::default()
         };
         expect![[r#"
             job-4f3a09c1d27be685   hello 0.1.0   failed   11 ms   demo=1
               asked by   local  via  http
               where      laptop · cold start 38 ms · attempt 1 of 3
+              retried    as job-00000000000000aa
               error      Process exited with code 3: no
         "#]]
         .assert_eq(&head(&job));
