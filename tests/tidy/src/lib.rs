@@ -3,6 +3,8 @@
 //! Each rule is a test whose message says what to mend. Rules about code that the compiler can hold are lints instead.
 
 #[cfg(test)]
+mod arrows;
+#[cfg(test)]
 mod dependencies;
 #[cfg(test)]
 mod documents;

@@ -1,0 +1,137 @@
+//! Which crate of ours may use which: one table, compared with the manifests and with the code.
+//!
+//! A new arrow is a design change: a commit of its own that says why. Arrows of tests (`dev-dependencies`) are free.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::{manifests, tree};
+
+/// A crate, and the crates of ours that it uses, without the prefix `atlas-`.
+const ARROWS: &[(&str, &str)] = &[
+    ("atlas-types", ""),
+    ("atlas-format", "types"),
+    ("atlas-wire", "types"),
+    ("atlas-duty", "scheduler state types"),
+    ("atlas-history", "env format types"),
+    ("atlas-raft", "duty env format replica state types wire"),
+    ("atlas-recovery", "env format history raft state types"),
+    ("atlas-replica", "format state types"),
+    ("atlas-scheduler", "types"),
+    ("atlas-controller", "contract env format history raft recovery service state telemetry types wire"),
+    ("atlas-service", "contract duty env format history package raft state telemetry types"),
+    ("atlas-state", "types"),
+    ("atlas-inventory", "types"),
+    ("atlas-worker", "bundled contract env inventory package slots telemetry types wire"),
+    ("atlas-slots", "types"),
+    ("atlas-bundled", "package"),
+    ("atlas-contract", "types"),
+    ("atlas-package", "contract types"),
+    ("atlas-env", "types"),
+    ("atlas-telemetry", ""),
+    ("xtask", "notice"),
+    ("atlas-cli", "bundled contract dev env operator package types"),
+    ("atlas-dev", "controller env telemetry types worker"),
+    ("atlas-operator", "format raft recovery types"),
+    ("atlas-bench", "cluster-tests dev env format package raft types wire"),
+    ("atlas-cli-tests", ""),
+    ("atlas-cluster-tests", "bundled contract env linearizability notice package"),
+    ("atlas-conformance", "bundled contract env inventory package scheduler service state types"),
+    ("atlas-golden", ""),
+    ("atlas-linearizability", ""),
+    ("atlas-notice", ""),
+    ("atlas-sim", "duty format replica slots state types"),
+    ("atlas-tidy", ""),
+    ("atlas-turmoil", "duty env format linearizability raft replica sim slots state types"),
+];
+
+#[test]
+fn crates_use_what_the_table_allows() {
+    let allowed: BTreeMap<&str, BTreeSet<String>> = ARROWS
+        .iter()
+        .map(|(from, to)| (*from, to.split(' ').filter(|to| !to.is_empty()).map(full).collect()))
+        .collect();
+    let mut findings = Vec::new();
+    for (name, manifest) in ours() {
+        let Some(allowed) = allowed.get(name.as_str()) else {
+            findings.push(format!("{name} has no row"));
+            continue;
+        };
+        let used = dependencies(&manifest);
+        findings.extend(used.difference(allowed).map(|to| format!("{name} → {to} is not in the table")));
+        findings.extend(allowed.difference(&used).map(|to| format!("{name} → {to} is in the table alone")));
+    }
+    let names: BTreeSet<String> = ours().into_iter().map(|(name, _)| name).collect();
+    let gone = allowed.keys().filter(|name| !names.contains(**name));
+    findings.extend(gone.map(|name| format!("{name} is in the table and not in the tree")));
+    tree::report("the arrows between our crates are those of the table in tests/tidy/src/arrows.rs", &findings);
+}
+
+#[test]
+fn no_arrow_is_unused() {
+    let manifests = ours();
+    let folders: Vec<PathBuf> = manifests.iter().map(|(_, manifest)| folder(manifest)).collect();
+    let sources = tree::files(&[".rs"]);
+    let mut findings = Vec::new();
+    for (name, manifest) in &manifests {
+        let own: String = sources
+            .iter()
+            .filter(|path| owner(&folders, path) == Some(folder(manifest).as_path()))
+            .filter(|path| !is_test(path, &folder(manifest)))
+            .map(|path| without_tests(&tree::read(path)).to_owned())
+            .collect();
+        let unused = dependencies(manifest).into_iter().filter(|to| !own.contains(&to.replace('-', "_")));
+        findings.extend(unused.map(|to| format!("{name} → {to}")));
+    }
+    tree::report("remove the dependency, or make it a dev-dependency if tests alone use it", &findings);
+}
+
+/// Names of our packages with their manifests.
+fn ours() -> Vec<(String, PathBuf)> {
+    let is_ours = |name: &String| name.starts_with("atlas-") || name == "xtask";
+    let manifests = tree::files(&["Cargo.toml"]).into_iter();
+    manifests.filter_map(|path| Some((manifests::package_name(&path).filter(is_ours)?, path))).collect()
+}
+
+fn full(short: &str) -> String {
+    format!("atlas-{short}")
+}
+
+/// The crates of ours that the code of a package uses outside its tests.
+fn dependencies(manifest: &Path) -> BTreeSet<String> {
+    let table: toml::Table = toml::from_str(&tree::read(manifest)).expect("manifests are TOML");
+    let dependencies = table.get("dependencies").and_then(toml::Value::as_table);
+    let names = dependencies.into_iter().flatten().map(|(name, _)| name.clone());
+    names.filter(|name| name.starts_with("atlas-")).collect()
+}
+
+fn folder(manifest: &Path) -> PathBuf {
+    manifest.parent().unwrap_or(Path::new("")).to_owned()
+}
+
+/// The innermost of `folders` that holds a file: crates lie in folders of other crates.
+fn owner<'a>(folders: &'a [PathBuf], file: &Path) -> Option<&'a Path> {
+    let holding = folders.iter().filter(|folder| file.starts_with(folder));
+    holding.max_by_key(|folder| folder.as_os_str().len()).map(PathBuf::as_path)
+}
+
+/// Whether a file of a crate is compiled for its tests alone.
+fn is_test(file: &Path, folder: &Path) -> bool {
+    let inside = file.strip_prefix(folder).unwrap_or(file);
+    inside.iter().any(|part| part == "tests" || part == "tests.rs")
+}
+
+/// A file's text up to its own module of tests, which is the last thing in it.
+fn without_tests(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(text)
+}
+
+#[test]
+fn the_helpers_tell_tests_from_code() {
+    let folders = [PathBuf::from("cli"), PathBuf::from("cli/dev")];
+    assert_eq!(owner(&folders, Path::new("cli/dev/src/lib.rs")), Some(Path::new("cli/dev")));
+    assert_eq!(owner(&folders, Path::new("cli/src/lib.rs")), Some(Path::new("cli")));
+    assert!(is_test(Path::new("cli/src/tests/a.rs"), Path::new("cli")));
+    assert!(!is_test(Path::new("tests/sim/src/a.rs"), Path::new("tests/sim")));
+    assert_eq!(without_tests("a\n#[cfg(test)]\nmod tests {\nb"), "a\n");
+}
