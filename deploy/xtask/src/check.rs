@@ -5,6 +5,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::command::{self, cargo, has_cargo};
+use crate::subjects;
 
 pub(crate) fn run_all() -> Result<()> {
     let mut docs = cargo(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"]);
@@ -30,6 +31,10 @@ pub(crate) fn run_all() -> Result<()> {
 /// Runs each step, also after one failed, so that one run shows everything to mend.
 fn run_steps(steps: Vec<(&str, Command)>) -> Result<()> {
     let mut failed = Vec::new();
+    if let Err(error) = subjects::check() {
+        eprintln!("xtask: {error:#}");
+        failed.push("commit subjects");
+    }
     for (name, mut command) in steps {
         if let Err(error) = command::run(&mut command) {
             eprintln!("xtask: {error:#}");

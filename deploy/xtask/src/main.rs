@@ -13,6 +13,7 @@ mod command;
 mod fix;
 mod notices;
 mod soak;
+mod subjects;
 mod test;
 mod tools;
 
