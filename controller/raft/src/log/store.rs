@@ -7,6 +7,8 @@
 //! driver's time is simulated. Order is the order of staging either way, since a flush drains the stage under the writer's lock.
 
 mod read;
+#[cfg(test)]
+mod tests;
 mod write;
 
 use std::collections::BTreeMap;
@@ -118,6 +120,9 @@ struct View {
     /// True while what is staged waits for room on the disk.
     full: bool,
     closed: bool,
+    /// True while the writer waits, without a limit of time, for something to be staged.
+    #[cfg(test)]
+    idle: bool,
 }
 
 impl Log {
@@ -146,6 +151,8 @@ impl Log {
             poison: None,
             full: false,
             closed: false,
+            #[cfg(test)]
+            idle: false,
             segments,
         };
         let active = view.segments.values().next_back().cloned();
@@ -234,10 +241,8 @@ impl Log {
     }
 
     fn flush_here(&self, mut writer: MutexGuard<'_, Writer>) {
-        // Any other outcome went to the callbacks.
-        if let Err(LogError::NoSpace { .. }) = self.shared.flush(&mut writer) {
-            self.shared.staged.wake();
-        }
+        // The outcome goes to the callbacks, or the writer was woken to try again.
+        let _ = self.shared.flush(&mut writer);
     }
 
     /// Saves the vote; durable when this returns.

@@ -24,7 +24,15 @@ impl Shared {
             {
                 let mut view = self.view();
                 while view.stage.is_empty() && !view.closed {
+                    #[cfg(test)]
+                    {
+                        view.idle = true;
+                    }
                     view = staged.wait(view).unwrap_or_else(PoisonError::into_inner);
+                    #[cfg(test)]
+                    {
+                        view.idle = false;
+                    }
                 }
                 if view.stage.is_empty() || view.poison.is_some() {
                     return;
@@ -72,7 +80,13 @@ impl Shared {
     pub(super) fn flush(&self, writer: &mut Writer) -> Result<(), LogError> {
         let (mut records, done) = {
             let mut view = self.view();
-            view.check()?;
+            if let Err(error) = view.check() {
+                // Staged while another thread's write failed: what that one was told does not reach these.
+                let done = std::mem::take(&mut view.done);
+                drop(view);
+                answer(done, Some(chain(&error)));
+                return Err(error);
+            }
             if view.committed_moved && !view.stage.is_empty() {
                 view.committed_moved = false;
                 let committed = view.marks.committed.map(Record::Committed);
@@ -88,20 +102,20 @@ impl Shared {
         if outcome.is_ok() && std::mem::replace(&mut self.view().full, false) {
             tracing::info!("the disk has room for the log again");
         }
-        let reason = outcome.as_ref().err().map(|error| chain(error));
-        for done in done {
-            done(reason.as_ref().map_or(Ok(()), |reason| Err(LogError::Poisoned { reason: reason.clone() })));
-        }
+        answer(done, outcome.as_ref().err().map(|error| chain(error)));
         outcome
     }
 
-    /// What found no room waits in its place, before what was staged since.
+    /// What found no room waits in its place, before what was staged since. The writer is woken: while the stage was taken it may
+    /// have found nothing staged, and would wait until something is.
     fn put_back(&self, mut records: Vec<Record>, mut done: Vec<Done>, file: String) -> LogError {
         let mut view = self.view();
         records.append(&mut view.stage);
         done.append(&mut view.done);
         (view.stage, view.done) = (records, done);
         view.note_full(&file);
+        drop(view);
+        self.staged.wake();
         LogError::NoSpace { file }
     }
 
@@ -171,6 +185,13 @@ impl Shared {
         }
         view.index.trim(self.limits.cache_bytes);
         Ok(())
+    }
+}
+
+/// Tells those who wait for durability that they have it, or why they never will.
+fn answer(done: Vec<Done>, reason: Option<String>) {
+    for done in done {
+        done(reason.as_ref().map_or(Ok(()), |reason| Err(LogError::Poisoned { reason: reason.clone() })));
     }
 }
 
