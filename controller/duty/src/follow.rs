@@ -4,12 +4,35 @@ use atlas_scheduler::Strategy;
 use atlas_state::State;
 use atlas_types::{ClusterTime, NodeEpoch, NodeId, Request};
 
+use crate::tasks::{Run, Task, Unguarded};
 use crate::{expire, lose, schedule};
 
-/// What is lost and what is due; grants only when nothing is.
-///
-/// Losses and back-offs that passed let jobs wait again. A job that is placed on the state before them could pass an older one
-/// (reliability B.12), so jobs are placed in the turn after, on the state in which all of them wait.
+/// What the tasks for jobs see besides the state.
+#[derive(Debug, Clone, Copy)]
+pub struct Follow<I> {
+    /// The sessions that ended.
+    pub ended: I,
+    /// The cluster's clock.
+    pub now: ClusterTime,
+    /// How nodes are chosen.
+    pub strategy: Strategy,
+}
+
+impl<'a, I: IntoIterator<Item = (&'a NodeId, NodeEpoch)>> Follow<I> {
+    /// What is lost and what is due; grants only when nothing is. Each task is run by `run`.
+    ///
+    /// Losses and back-offs that passed let jobs wait again. A job that is placed on the state before them could pass an older one,
+    /// so jobs are placed in the turn after, on the state in which all of them wait.
+    pub fn plan(self, run: &mut impl Run, state: &State, budget: usize) -> Vec<Request> {
+        let Self { ended, now, strategy } = self;
+        let mut commands = run.run(Task::Lose, || lose(state, ended, budget));
+        let left = budget - commands.len();
+        commands.extend(run.run(Task::Expire, || expire(state, now, left)));
+        if commands.is_empty() { run.run(Task::Schedule, || schedule(state, strategy, budget)) } else { commands }
+    }
+}
+
+/// [`Follow::plan`] without isolation.
 pub fn follow<'a>(
     state: &State,
     ended: impl IntoIterator<Item = (&'a NodeId, NodeEpoch)>,
@@ -17,7 +40,5 @@ pub fn follow<'a>(
     strategy: Strategy,
     budget: usize,
 ) -> Vec<Request> {
-    let mut commands = lose(state, ended, budget);
-    commands.extend(expire(state, now, budget - commands.len()));
-    if commands.is_empty() { schedule(state, strategy, budget) } else { commands }
+    Follow { ended, now, strategy }.plan(&mut Unguarded, state, budget)
 }

@@ -5,7 +5,8 @@
 //! * [`lose`] takes the leases of nodes whose [`Sessions`] ended;
 //! * [`follow`] is these three, in the order that keeps older jobs before younger ones;
 //! * [`prune`] drops ended jobs that history has;
-//! * [`DownNodes`] forgets nodes that stay away.
+//! * [`DownNodes`] forgets nodes that stay away;
+//! * [`Tasks`] keeps them apart: one that panics does not stop the others.
 //!
 //! They are called on the leader's head, so their commands join the entry that caused them. Each stops at a budget, reads
 //! indexes only, and proposes nothing that `apply` would refuse on the state it was given; planned again on the state that
@@ -19,18 +20,20 @@ mod lose;
 mod prune;
 mod schedule;
 pub mod sessions;
+pub mod tasks;
 #[cfg(test)]
 mod tests;
 mod view;
 
 pub use atlas_scheduler::{Strategy, Waiting, Why};
 pub use expire::expire;
-pub use follow::follow;
+pub use follow::{Follow, follow};
 pub use forget::DownNodes;
 pub use lose::lose;
 pub use prune::prune;
 pub use schedule::{explain, schedule};
 pub use sessions::Sessions;
+pub use tasks::{Run, Task, Tasks};
 pub use view::View;
 
 use atlas_types::{Command, Namespace, Origin, Request};

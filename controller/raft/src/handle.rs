@@ -14,6 +14,7 @@ use crate::digests::Agreement;
 use crate::door::PeerDoor;
 use crate::error::{Leadership, ProposeError, ReadError};
 use crate::forward::Forward;
+use crate::leader::panics::Panics;
 use crate::local::Input;
 use crate::membership::Group;
 use crate::space::Disk;
@@ -32,6 +33,7 @@ pub struct Handle {
     pub(crate) group: Group,
     pub(crate) disk: watch::Receiver<Disk>,
     pub(crate) agreement: watch::Receiver<Agreement>,
+    pub(crate) panics: Panics,
     /// What Raft and the leader loop run on.
     pub(crate) runtime: tokio::runtime::Handle,
 }

@@ -10,6 +10,7 @@ mod duties;
 mod hand_over;
 mod lead;
 pub(crate) mod machine;
+pub(crate) mod panics;
 mod queue;
 mod waiting;
 
@@ -20,6 +21,7 @@ use atlas_env::Env;
 use atlas_state::State;
 use atlas_types::{EventSeq, MemberId};
 use openraft::async_runtime::WatchReceiver;
+use openraft::errors::{ClientWriteError, ForwardReason, RaftError};
 use tokio::sync::{oneshot, watch};
 
 use crate::consensus::machine::MachineStore;
@@ -27,6 +29,7 @@ use crate::consensus::{LeaderId, Types};
 use crate::error::{Leadership, ProposeError, ReadError};
 use crate::leader::lead::{End, Lead};
 use crate::leader::machine::{Slot, StateMachine};
+use crate::leader::panics::Panics;
 use crate::local::{Input, Inputs};
 use crate::log::Log;
 use crate::member::Peer;
@@ -56,6 +59,7 @@ pub(crate) struct LeaderLoop {
     pub(crate) slot: Slot,
     pub(crate) group: Group,
     pub(crate) disk: watch::Receiver<Disk>,
+    pub(crate) panics: Panics,
 }
 
 impl LeaderLoop {
@@ -96,7 +100,7 @@ impl LeaderLoop {
                     }
                 }
                 // What has to change will be announced.
-                TakeOver::NotYet => tokio::select! {
+                TakeOver::NotYet | TakeOver::HandedOver => tokio::select! {
                     _ = metrics.changed() => {}
                     () = self.env.clock.sleep(lead::TICK) => {}
                 },
@@ -107,7 +111,14 @@ impl LeaderLoop {
 
     /// Takes over as `leader`; none if `shutdown` is asked for before.
     async fn wait_to_take_over(&mut self, leader: LeaderId, shutdown: &mut oneshot::Receiver<()>) -> Option<TakeOver> {
-        let mut taking = std::pin::pin!(take_over(self.raft.clone(), self.applied.clone(), leader));
+        let (log, clock) = (self.log.clone(), Arc::clone(&self.env.clock));
+        let mut taking = std::pin::pin!(async {
+            let taken = take_over(self.raft.clone(), self.applied.clone(), leader).await;
+            if let TakeOver::HandedOver = taken {
+                hand_over::end(&self.raft, &log, leader, &*clock).await;
+            }
+            taken
+        });
         loop {
             tokio::select! {
                 biased;
@@ -186,6 +197,11 @@ async fn take_over(raft: Raft, applied: watch::Receiver<State>, leader: LeaderId
             TakeOver::Complete(Box::new(applied.borrow().clone()))
         }
         Err(error) if error.fatal().is_some() => TakeOver::Failed,
+        Err(RaftError::APIError(ClientWriteError::ForwardToLeader(forward)))
+            if forward.reason == ForwardReason::LeadershipTransfer =>
+        {
+            TakeOver::HandedOver
+        }
         Ok(_) | Err(_) => TakeOver::NotYet,
     }
 }
@@ -196,6 +212,8 @@ enum TakeOver {
     Complete(Box<State>),
     /// It does not lead, or not yet.
     NotYet,
+    /// It still leads, and is to leave that to another one.
+    HandedOver,
     /// Raft has stopped.
     Failed,
 }

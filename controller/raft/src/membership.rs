@@ -31,7 +31,7 @@ pub use change::ChangeError;
 pub(crate) use greet::Met;
 
 /// A member that answered within this time is reachable: twenty heartbeats.
-const REACHED: Duration = Duration::from_secs(1);
+pub(crate) const REACHED: Duration = Duration::from_secs(1);
 
 /// What a member told of its disk holds for so long.
 const ROOMY: Duration = Duration::from_secs(5);

@@ -23,6 +23,7 @@ use crate::error::{Leadership, StartError};
 use crate::forward::{Forward, LeaderLink, READERS_MAX, ReadIndexer};
 use crate::handle::Handle;
 use crate::leader::machine::{Slot, StateMachine};
+use crate::leader::panics::Panics;
 use crate::leader::{LeaderLoop, Raft};
 use crate::local::Local;
 use crate::log::{Driver, FileDriver, Log};
@@ -209,6 +210,7 @@ impl Running {
             agreement: agreement_sender,
             env: env.clone(),
         };
+        let panics = Panics::default();
         let handle = Handle {
             cluster_id,
             forward,
@@ -218,6 +220,7 @@ impl Running {
             group: group.clone(),
             disk: disk.clone(),
             agreement,
+            panics: panics.clone(),
             runtime: tokio::runtime::Handle::current(),
         };
         let keeper = SnapshotKeeper {
@@ -240,6 +243,7 @@ impl Running {
             slot,
             group: group.clone(),
             disk,
+            panics,
         };
         Ok((Self { raft, leader_loop, keeper, space, digests, indexer, batches, group, env }, handle))
     }

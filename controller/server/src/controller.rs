@@ -197,7 +197,8 @@ impl Controller {
             };
             peer_door::start(parts, listener, peer_stopped)
         });
-        let duty = env.spawn_vital("group-duty", cluster::duty::run(cluster.clone()));
+        let group = cluster.clone();
+        let duty = env.spawn_restarting("group-duty", move || cluster::duty::run(group.clone()));
         let doors = vec![
             env.spawn("http", serve(door, http, stopped.clone())),
             env.spawn("worker-door", worker_door::serve(worker_parts, grpc, stopped)),

@@ -13,11 +13,14 @@ const EVERY: Duration = Duration::from_secs(1);
 pub(crate) async fn watch(shared: Arc<Shared>) {
     let handle = &shared.handle;
     let (disk, doubt, agreement) = (handle.disk(), handle.clock_doubt(), handle.agreement());
+    let mut panics = handle.task_panics();
     let mut forgotten = handle.applied().requests_forgotten_early();
     loop {
         let whole = |amount: u64| i64::try_from(amount).unwrap_or(i64::MAX);
         shared.metrics.disk_free.set(whole(disk.borrow().free_bytes));
         shared.metrics.clock_doubt_count.set(i64::from(doubt.borrow().is_some()));
+        let panics_before = std::mem::replace(&mut panics, handle.task_panics());
+        shared.metrics.leader_task_panics.inc_by(panics - panics_before);
         let agreed = agreement.borrow().seq.0;
         let state = handle.applied();
         shared.metrics.digest_lag.set(whole(state.seq().0.saturating_sub(agreed)));

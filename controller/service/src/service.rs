@@ -180,13 +180,13 @@ impl Service {
         });
         let tasks = vec![
             env.spawn_vital("follow-events", follow::events(shared.clone())),
-            env.spawn("watch-health", health::watch(shared.clone())),
+            env.spawn_restarting("watch-health", again(&shared, health::watch)),
             env.spawn_vital("follow-history", follow::history(shared.clone())),
             env.spawn_vital("acknowledge-history", follow::acknowledge(shared.clone())),
-            env.spawn("catch-up", catch_up::catch_up(shared.clone())),
-            env.spawn("fill-artifacts", fill::fill(shared.clone())),
-            env.spawn("collect-artifacts", collect::collect(shared.clone())),
-            env.spawn("scrub-artifacts", scrub::scrub(shared.clone())),
+            env.spawn_restarting("catch-up", again(&shared, catch_up::catch_up)),
+            env.spawn_restarting("fill-artifacts", again(&shared, fill::fill)),
+            env.spawn_restarting("collect-artifacts", again(&shared, collect::collect)),
+            env.spawn_restarting("scrub-artifacts", again(&shared, scrub::scrub)),
         ];
         (Self { shared }, Followers(tasks))
     }
@@ -294,4 +294,10 @@ impl Shared {
         self.metrics.artifact_bytes.inc_by(size_bytes);
         Ok(Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes } })
     }
+}
+
+/// Begins a task on what the service shares, each time that it is called.
+fn again<F>(shared: &Arc<Shared>, task: fn(Arc<Shared>) -> F) -> impl Fn() -> F + use<F> {
+    let shared = shared.clone();
+    move || task(shared.clone())
 }

@@ -1,11 +1,20 @@
 //! Tasks: spawned through one helper that names them, carries the span and reports a panic.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
 
 use tracing::Instrument;
 
 use crate::{Env, Vitals};
+
+/// Pause before a task that panicked begins anew; it doubles with each panic in a row.
+const RESTART_MIN: Duration = Duration::from_secs(1);
+/// The longest pause. A task that ran for longer than this before it panicked begins with the shortest one again.
+const RESTART_MAX: Duration = Duration::from_secs(60);
 
 /// Where work runs that blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +86,30 @@ impl Env {
         })
     }
 
+    /// Spawns a task that begins anew, after a pause, when it panics: for work that others can do without for a while. `begin` makes
+    /// it each time; it ends when it returns.
+    pub fn spawn_restarting<F>(&self, name: &'static str, begin: impl Fn() -> F + Send + 'static) -> Task<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let clock = self.clock.clone();
+        self.spawn(name, async move {
+            let mut pause = RESTART_MIN;
+            loop {
+                let begun = clock.monotonic();
+                if ends_without_panic(begin()).await {
+                    return;
+                }
+                if clock.monotonic().saturating_sub(begun) > RESTART_MAX {
+                    pause = RESTART_MIN;
+                }
+                tracing::error!(task = name, ?pause, "task panicked and begins anew after a pause");
+                clock.sleep(pause).await;
+                pause = (2 * pause).min(RESTART_MAX);
+            }
+        })
+    }
+
     /// Runs blocking work on the runtime's pool for it, or at once where there are no threads.
     pub fn spawn_blocking<T: Send + 'static>(
         &self,
@@ -126,6 +159,17 @@ impl Env {
     }
 }
 
+/// Runs a future to its end; false if it panicked.
+async fn ends_without_panic(future: impl Future<Output = ()>) -> bool {
+    let mut future = pin!(future);
+    // What panicked is dropped and never polled again.
+    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+        Ok(polled) => polled.map(|()| true),
+        Err(_) => Poll::Ready(false),
+    })
+    .await
+}
+
 /// Dropped only when the work it guards unwinds or is aborted.
 struct PanicReport(&'static str);
 
@@ -150,7 +194,13 @@ impl Drop for VitalReport {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+    use std::sync::Arc;
+
+    use atlas_types::Timestamp;
+
     use super::*;
+    use crate::Clock;
 
     #[tokio::test]
     async fn a_panic_ends_the_task_and_nothing_else() {
@@ -158,6 +208,42 @@ mod tests {
         let end = env.spawn("doomed", async { panic!("on purpose") }).join().await;
         assert_eq!(end, Err::<(), _>(TaskEnd::Panicked));
         assert_eq!(env.spawn("fine", async { 7 }).join().await, Ok(7));
+    }
+
+    /// A clock that tells how long somebody wants to sleep, and lets nobody wait.
+    struct Told(tokio::sync::mpsc::UnboundedSender<Duration>);
+
+    impl Clock for Told {
+        fn wall(&self) -> Timestamp {
+            Timestamp(0)
+        }
+
+        fn monotonic(&self) -> Duration {
+            Duration::ZERO
+        }
+
+        fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+            self.0.send(duration).expect("the test listens");
+            Box::pin(tokio::task::yield_now())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_task_that_panics_begins_anew_after_a_pause_that_grows() {
+        let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+        let env = Env { clock: Arc::new(Told(tell)), ..Env::system() };
+        let task = env.spawn_restarting("unlucky", || async {
+            tokio::task::yield_now().await;
+            panic!("on purpose");
+        });
+        let mut pauses = Vec::new();
+        while pauses.len() < 8 {
+            pauses.push(told.recv().await.expect("it begins anew").as_secs());
+        }
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
+        task.abort();
+        assert_eq!(task.join().await, Err(TaskEnd::Aborted));
+        assert_eq!(env.spawn_restarting("fine", || async {}).join().await, Ok(()));
     }
 
     #[tokio::test]

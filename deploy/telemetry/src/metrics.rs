@@ -75,6 +75,8 @@ instruments! {
     session_count: Gauge = "atlas.session.count" "{session}";
     /// Reports of workers, by what became of them.
     reports: CounterBy<ByReportResult> = "atlas.report.answers" "{report}";
+    /// Leader tasks that panicked; a task that does is left out for a while, and the others go on.
+    leader_task_panics: Counter = "atlas.leader.task.panics" "{panic}";
     /// Entries applied.
     raft_entries: Counter = "atlas.raft.entries" "{entry}";
     /// Events that history has not written to its file yet.

@@ -226,6 +226,23 @@ async fn read(answer: reqwest::Response) -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|error| format!("{error}: {text}"))
 }
 
+/// Makes this member lead, and asks again: a transfer to the leader changes nothing. An election may come between the two.
+pub(crate) async fn made_leader(member: &Member) {
+    eventually_async("a transfer to the leader is answered, and no other member is elected", async || {
+        let transfer = async || {
+            let answer = ask(member, reqwest::Method::POST, "/api/cluster/transfer-leader", json!({ "to": member.name }));
+            answer.await.map(|answer| (answer["leader"] == member.name, answer["term"].clone()))
+        };
+        let (first, second, third) = (transfer().await?, transfer().await?, transfer().await?);
+        if first.0 && first == second && second == third {
+            Ok(())
+        } else {
+            Err(format!("{first:?}, {second:?}, then {third:?}"))
+        }
+    })
+    .await;
+}
+
 /// A token with which a controller joins.
 pub(crate) async fn token(member: &Member) -> String {
     let made = eventually_async("a token", async || {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use atlas_env::Env;
 use atlas_raft::{ChangeError, Handle, Leadership};
 use atlas_sim::workload;
+use atlas_types::MemberId;
 
 use crate::cluster::{Cluster, PEER_PORT, Replacement, at};
 use crate::machine::Accepted;
@@ -42,6 +43,7 @@ async fn operate(cluster: Cluster, member: usize, handle: Handle, env: Env) {
     loop {
         env.clock.sleep(LOOK_EVERY).await;
         if let Some(to) = cluster.take_transfer(member) {
+            transfer_to_nobody(&cluster, &handle).await;
             // Whether it comes to that is openraft's business.
             let _ = handle.transfer_leader(Some(to)).await;
         }
@@ -59,6 +61,18 @@ async fn operate(cluster: Cluster, member: usize, handle: Handle, env: Env) {
             cluster.replaced();
         }
     }
+}
+
+/// Transfers that must change nothing: to the leader itself, and to a member that does not exist. A leader that cannot write after
+/// one of them leaves clients without answers.
+async fn transfer_to_nobody(cluster: &Cluster, handle: &Handle) {
+    let Leadership::Leader { term } = *handle.leadership().borrow() else { return };
+    let answer = handle.transfer_leader(Some(handle.member())).await;
+    if answer == Ok((handle.member(), term)) {
+        cluster.count("transfers to the leader");
+    }
+    let unknown = handle.transfer_leader(Some(MemberId(u64::MAX))).await;
+    assert!(unknown.is_err(), "a member that does not exist leads: {unknown:?}");
 }
 
 /// Removes who is gone and takes in who comes, from wherever the leader before this one left off.

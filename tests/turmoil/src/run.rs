@@ -42,7 +42,7 @@ const RUN_MIN: [(&str, u64); 6] = [
 ];
 
 /// What the runs of a build must have seen together, and how often.
-const BUILD_MIN: [(&str, u64); 27] = [
+const BUILD_MIN: [(&str, u64); 28] = [
     ("leaders", 60),
     ("leader killed", 10),
     ("member killed", 2),
@@ -58,6 +58,7 @@ const BUILD_MIN: [(&str, u64); 27] = [
     ("links held up", 4),
     ("slow networks", 5),
     ("leadership transfers", 5),
+    ("transfers to the leader", 3),
     ("wall clock jumps", 4),
     ("workers killed", 5),
     ("workers cut off", 8),

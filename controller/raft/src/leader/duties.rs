@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use atlas_duty::{DownNodes, Sessions, Strategy};
+use atlas_duty::{DownNodes, Follow, Run, Sessions, Strategy, Task};
 use atlas_state::State;
 use atlas_types::{ClusterTime, Command, EventSeq, MemberId, Namespace, Origin, Request, SinkAck};
 
@@ -20,16 +20,18 @@ pub(super) struct Duties<'l> {
 
 impl Duties<'_> {
     /// At most `budget` commands that follow from `state`; asked again with the state after them until nothing more follows.
-    pub(super) fn plan(&self, state: &State, budget: usize) -> Vec<Request> {
-        let mut commands: Vec<Request> = self.sink_ack(state).into_iter().collect();
-        let left = |commands: &Vec<Request>| budget.saturating_sub(commands.len());
-        commands.extend(atlas_duty::prune(state, self.voters, left(&commands)));
+    pub(super) fn plan(&self, run: &mut impl Run, state: &State, budget: usize) -> Vec<Request> {
+        let mut commands = run.run(Task::AcknowledgeHistory, || self.sink_ack(state).into_iter().collect());
+        let left = budget.saturating_sub(commands.len());
+        commands.extend(run.run(Task::Prune, || atlas_duty::prune(state, self.voters, left).into_iter().collect()));
         if let (down, now, Some(after)) = self.down {
-            commands.extend(down.forget(state, now, after, left(&commands)));
+            let left = budget.saturating_sub(commands.len());
+            commands.extend(run.run(Task::Forget, || down.forget(state, now, after, left)));
         }
         // Planned beside the others: a placement that they make stale is refused and planned again.
-        let (ended, left) = (self.sessions.ended(), left(&commands));
-        commands.extend(atlas_duty::follow(state, ended, self.now, self.strategy, left));
+        let left = budget.saturating_sub(commands.len());
+        let jobs = Follow { ended: self.sessions.ended(), now: self.now, strategy: self.strategy };
+        commands.extend(jobs.plan(run, state, left));
         commands
     }
 
@@ -40,5 +42,70 @@ impl Duties<'_> {
             origin: Origin::duty(Namespace::default_namespace()),
             command: Command::SinkAck(SinkAck { member, event_seq }),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use atlas_duty::Tasks;
+    use atlas_replica::Head;
+    use atlas_types::{BootId, Inventory, JobId, JobStatus, NodeId, RegisterNode, Timestamp};
+
+    use super::*;
+    use crate::tests::{agent, submit};
+
+    /// Runs tasks as a leader does; one of them panics.
+    struct Broken<'t, R>(Task, &'t mut R);
+
+    impl<R: Run> Run for Broken<'_, R> {
+        fn run(&mut self, task: Task, work: impl FnOnce() -> Vec<Request>) -> Vec<Request> {
+            let broken = self.0 == task;
+            self.1.run(task, || if broken { panic!("on purpose") } else { work() })
+        }
+    }
+
+    /// A cluster with one node and one job that waits.
+    fn waiting() -> Head {
+        let mut head = Head::new(State::new(7));
+        head.raise(atlas_types::Level::CURRENT);
+        let inventory = Inventory { places: 1, ..Inventory::default() };
+        let node = RegisterNode { node: NodeId::new("n1").expect("a name"), boot_id: BootId(1), inventory };
+        let node = Request {
+            origin: Origin::duty(Namespace::default_namespace()),
+            command: Command::RegisterNode(node),
+        };
+        let requests = vec![agent(), node, submit(JobId(1))];
+        let planned = head.plan(requests, Timestamp(1), ClusterTime(1), &mut |_, _| Vec::new());
+        assert!(planned.outcomes.iter().all(Result::is_ok), "{:?}", planned.outcomes);
+        head
+    }
+
+    #[test]
+    fn a_leader_task_that_panics_does_not_switch_the_others_off() {
+        let (sessions, down) = (Sessions::new(Duration::from_secs(10)), DownNodes::default());
+        let tasks = [Task::AcknowledgeHistory, Task::Prune, Task::Forget, Task::Lose, Task::Expire, Task::Schedule];
+        for broken in tasks {
+            let mut head = waiting();
+            let duties = Duties {
+                now: ClusterTime(2),
+                sessions: &sessions,
+                voters: &[MemberId(1)],
+                strategy: Strategy::BinPack,
+                down: (&down, Duration::ZERO, Some(Duration::ZERO)),
+                sink: Some((MemberId(1), EventSeq(1))),
+            };
+            let mut tasks = Tasks::default();
+            let mut turn = tasks.at(Duration::ZERO);
+            let planned = head.plan(Vec::new(), Timestamp(2), ClusterTime(2), &mut |state, budget| {
+                duties.plan(&mut Broken(broken, &mut turn), state, budget)
+            });
+            let reported: Vec<Task> = tasks.take_panics().iter().map(|panicked| panicked.task).collect();
+            assert_eq!((planned.panics, reported), (0, vec![broken]));
+            let status = head.state().job(JobId(1)).expect("a job").status;
+            let granted = status == JobStatus::Running;
+            assert_eq!(granted, broken != Task::Schedule, "{broken} panics, and the job is {status:?}");
+            let acknowledged = head.state().sink(MemberId(1)) == EventSeq(1);
+            assert_eq!(acknowledged, broken != Task::AcknowledgeHistory, "{broken}");
+        }
     }
 }

@@ -2,17 +2,23 @@
 
 use std::time::Duration;
 
+use atlas_env::Clock;
 use atlas_types::MemberId;
+use openraft::Instant as _;
 use openraft::async_runtime::WatchReceiver;
+use openraft::raft::VoteRequest;
 use tokio::sync::oneshot;
 
-use super::Raft;
-use crate::membership::ChangeError;
+use super::{Raft, leader_id, lead};
+use crate::consensus::body::{raft_log_id, raft_vote};
+use crate::consensus::{LeaderId, Types};
+use crate::log::{Log, Vote};
+use crate::membership::{ChangeError, REACHED};
 
 /// How long the next leader may take to have the whole log, while nothing is planned.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How long it may take to lead then. It needs one round of votes.
-const HANDED_MAX: Duration = Duration::from_secs(2);
+const HANDED_MAX: Duration = Duration::from_secs(1);
 
 pub(crate) type Answer = oneshot::Sender<Result<MemberId, ChangeError>>;
 
@@ -56,14 +62,36 @@ impl HandOver {
     }
 }
 
-/// The voter that is to lead: it has the whole log.
+/// Ends a hand-over that nobody takes up: openraft lets a leader that hands over write nothing, for as long as it leads. After a while
+/// it follows, in the next term, and can be elected again like every other voter.
+pub(super) async fn end(raft: &Raft, log: &Log, leader: LeaderId, clock: &dyn Clock) {
+    tokio::select! {
+        biased;
+        _ = lead::lost(raft.clone(), leader) => return,
+        () = clock.sleep(HANDED_MAX) => {}
+    }
+    if leader_id(raft) != Some(leader) {
+        return;
+    }
+    tracing::warn!(term = leader.term, "nobody took leadership over in time; giving it up");
+    let last = log.bounds().1.map(raft_log_id);
+    // A vote for a candidate that does not campaign: it is granted, which ends the leadership, and elects nobody.
+    let vote = Vote { term: leader.term + 1, node: leader.node_id.wrapping_add(1), committed: false };
+    let ask = VoteRequest::<Types> { leadership_transfer: true, ..VoteRequest::new(raft_vote(vote), last) };
+    // A member that has stopped leads no more.
+    let _ = raft.vote(ask).await;
+}
+
+/// The voter that is to lead: it has the whole log, and answered lately.
 fn next(raft: &Raft, to: Option<MemberId>) -> Result<MemberId, ChangeError> {
     let metrics = raft.metrics();
     let metrics = metrics.borrow_watched();
     let membership = metrics.membership_config.membership();
     let has_all = |id: u64| {
         let matched = metrics.replication.as_ref().and_then(|all| all.get(&id)?.as_ref());
-        matched.is_some_and(|matched| Some(matched.index) >= metrics.last_log_index)
+        let heard = metrics.heartbeat.as_ref().and_then(|all| all.get(&id)?.as_ref());
+        heard.is_some_and(|heard| heard.elapsed() < REACHED)
+            && matched.is_some_and(|matched| Some(matched.index) >= metrics.last_log_index)
     };
     let mut voters = membership.voter_ids().filter(|&id| id != metrics.id);
     let Some(to) = to else {
@@ -72,9 +100,6 @@ fn next(raft: &Raft, to: Option<MemberId>) -> Result<MemberId, ChangeError> {
         let member = MemberId(metrics.id);
         return next.ok_or(if alone { ChangeError::LastVoter { member } } else { ChangeError::Behind { member } });
     };
-    if to.0 == metrics.id {
-        return Ok(to);
-    }
     if membership.get_node(&to.0).is_none() {
         return Err(ChangeError::UnknownMember { member: to });
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_duty::sessions::Round;
-use atlas_duty::{DownNodes, Sessions};
+use atlas_duty::{DownNodes, Run as _, Sessions, Task, Tasks};
 use atlas_replica::{Head, Planned};
 use atlas_state::State;
 use atlas_types::{EventSeq, Level, MemberId, NodeHealth};
@@ -84,6 +84,8 @@ pub(super) struct Lead<'l> {
     sink_acked_at: Duration,
     ticked_at: Duration,
     down: DownNodes,
+    /// Which leader tasks panicked, and when they are tried again.
+    tasks: Tasks,
     /// When it last looked which nodes are down.
     looked_at: Duration,
     /// When it last tried to leave the lead for want of room.
@@ -118,6 +120,7 @@ impl<'l> Lead<'l> {
             sink_acked_at: Duration::ZERO,
             ticked_at: Duration::ZERO,
             down: DownNodes::default(),
+            tasks: Tasks::default(),
             looked_at: Duration::ZERO,
             left_at: Duration::ZERO,
         }
@@ -245,6 +248,11 @@ impl<'l> Lead<'l> {
             let _ = answer.send(Err(ChangeError::Refused { reason: "leadership is being handed over".into() }));
             return;
         }
+        if to == Some(self.base.options.member) {
+            // It leads already.
+            let _ = answer.send(Ok(self.base.options.member));
+            return;
+        }
         self.hand_over = Some(HandOver::new(to, answer, self.clock.monotonic()));
     }
 
@@ -275,7 +283,11 @@ impl<'l> Lead<'l> {
             && self.ticked_at.saturating_sub(self.looked_at) >= LOOK_AT_NODES_EVERY
         {
             self.looked_at = self.ticked_at;
-            self.down.look(self.head.state(), self.ticked_at);
+            let (down, state, now) = (&mut self.down, self.head.state(), self.ticked_at);
+            self.tasks.at(now).run(Task::Forget, || {
+                down.look(state, now);
+                Vec::new()
+            });
         }
         self.sessions.tick(self.ticked_at);
         self.due = true;
@@ -294,7 +306,10 @@ impl<'l> Lead<'l> {
             sink,
         };
         let at = self.base.group.stamp();
-        let mut planned = self.head.plan(gathered, at, duties.now, &mut |state, budget| duties.plan(state, budget));
+        let mut run = self.tasks.at(self.clock.monotonic());
+        let mut planned =
+            self.head.plan(gathered, at, duties.now, &mut |state, budget| duties.plan(&mut run, state, budget));
+        self.base.panics.note(&self.tasks.take_panics());
         if planned.panics > 0 {
             tracing::error!(panics = planned.panics, "planning panicked; what caused it was refused");
         }

@@ -1,5 +1,7 @@
 //! A group that grows from one member to five and shrinks again, under load, on loopback.
 
+mod transfer;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
