@@ -230,7 +230,8 @@ async fn read(answer: reqwest::Response) -> Result<Value, String> {
 pub(crate) async fn made_leader(member: &Member) {
     eventually_async("a transfer to the leader is answered, and no other member is elected", async || {
         let transfer = async || {
-            let answer = ask(member, reqwest::Method::POST, "/api/cluster/transfer-leader", json!({ "to": member.name }));
+            let answer =
+                ask(member, reqwest::Method::POST, "/api/cluster/transfer-leader", json!({ "to": member.name }));
             answer.await.map(|answer| (answer["leader"] == member.name, answer["term"].clone()))
         };
         let (first, second, third) = (transfer().await?, transfer().await?, transfer().await?);

@@ -70,10 +70,8 @@ mod tests {
         head.raise(atlas_types::Level::CURRENT);
         let inventory = Inventory { places: 1, ..Inventory::default() };
         let node = RegisterNode { node: NodeId::new("n1").expect("a name"), boot_id: BootId(1), inventory };
-        let node = Request {
-            origin: Origin::duty(Namespace::default_namespace()),
-            command: Command::RegisterNode(node),
-        };
+        let node =
+            Request { origin: Origin::duty(Namespace::default_namespace()), command: Command::RegisterNode(node) };
         let requests = vec![agent(), node, submit(JobId(1))];
         let planned = head.plan(requests, Timestamp(1), ClusterTime(1), &mut |_, _| Vec::new());
         assert!(planned.outcomes.iter().all(Result::is_ok), "{:?}", planned.outcomes);

@@ -9,7 +9,7 @@ use openraft::async_runtime::WatchReceiver;
 use openraft::raft::VoteRequest;
 use tokio::sync::oneshot;
 
-use super::{Raft, leader_id, lead};
+use super::{Raft, lead, leader_id};
 use crate::consensus::body::{raft_log_id, raft_vote};
 use crate::consensus::{LeaderId, Types};
 use crate::log::{Log, Vote};

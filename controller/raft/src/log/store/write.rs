@@ -84,7 +84,7 @@ impl Shared {
                 // Staged while another thread's write failed: what that one was told does not reach these.
                 let done = std::mem::take(&mut view.done);
                 drop(view);
-                answer(done, Some(chain(&error)));
+                answer(done, Some(&chain(&error)));
                 return Err(error);
             }
             if view.committed_moved && !view.stage.is_empty() {
@@ -102,7 +102,7 @@ impl Shared {
         if outcome.is_ok() && std::mem::replace(&mut self.view().full, false) {
             tracing::info!("the disk has room for the log again");
         }
-        answer(done, outcome.as_ref().err().map(|error| chain(error)));
+        answer(done, outcome.as_ref().err().map(|error| chain(error)).as_deref());
         outcome
     }
 
@@ -189,9 +189,9 @@ impl Shared {
 }
 
 /// Tells those who wait for durability that they have it, or why they never will.
-fn answer(done: Vec<Done>, reason: Option<String>) {
+fn answer(done: Vec<Done>, reason: Option<&str>) {
     for done in done {
-        done(reason.as_ref().map_or(Ok(()), |reason| Err(LogError::Poisoned { reason: reason.clone() })));
+        done(reason.map_or(Ok(()), |reason| Err(LogError::Poisoned { reason: reason.to_owned() })));
     }
 }
 
