@@ -1,4 +1,4 @@
-//! What must hold, one file a promise; the numbers are those of the list of invariants that Atlas promises.
+//! Invariants, one file a promise; the numbers are the ids in docs/internals/promises.md.
 
 mod b01;
 mod b02;

@@ -25,7 +25,7 @@ pub(crate) struct Evidence {
 /// Something that must not be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Violation {
-    /// The invariant, as the reliability page counts them.
+    /// The broken promise, by its id in docs/internals/promises.md.
     pub(crate) rule: &'static str,
     pub(crate) text: String,
 }
