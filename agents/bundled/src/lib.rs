@@ -1,7 +1,7 @@
 //! The agents that ship with Atlas, embedded in the program.
 //!
 //! Their directories are `agents/<dir>` of the repository, and they are packed exactly as a directory on disk would be.
-//! [`wordcount`] is the one that is written in Rust: its contract runs this very program.
+//! [`wordcount`] is written in Rust: its contract runs this program itself.
 #![deny(missing_docs)]
 
 mod program;

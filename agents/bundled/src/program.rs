@@ -1,4 +1,4 @@
-//! The agents that are written in Rust as programs: a worker starts its own program again for them, as `@atlas agent-exec NAME`.
+//! Agents written in Rust: a worker starts its own program again for them, as `@atlas agent-exec NAME`.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};

@@ -1,8 +1,8 @@
-//! The histograms that openraft keeps of its own work, by the names and with the calls that it knows.
+//! Replaces the histograms that openraft keeps of its own work, with the same names and functions.
 //!
-//! The root manifest puts this package in the place of the published `base2histogram` 0.2.3. That one makes the tables of all its
-//! sixteen widths when the first histogram is made, of which openraft uses one: 26 MiB that every controller would hold for as long
-//! as it lives. Here a bucket is found without a table. Take the published one again when it makes its tables one by one.
+//! The root manifest replaces the published `base2histogram` 0.2.3 with this package. The published one builds the tables of all its
+//! sixteen widths when the first histogram is created, of which openraft uses one: 26 MiB that every controller would hold for
+//! its whole life. Here a bucket is found without a table. Use the published one again once it builds its tables one by one.
 #![deny(missing_docs)]
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! A copy of the file for a backup, cut at one event; and the file of a copy made that of another cluster.
+//! A copy of the file for a backup, cut at one event; and the conversion of a copy into the file of another cluster.
 
 use std::path::Path;
 

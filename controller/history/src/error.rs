@@ -1,4 +1,4 @@
-//! What can go wrong with history.
+//! Errors of the history.
 
 use std::path::PathBuf;
 

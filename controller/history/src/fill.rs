@@ -1,4 +1,4 @@
-//! Filling a gap: a part of another history is checked whole before any of it is written.
+//! Filling a gap: a part of another history is verified completely before any of it is written.
 
 use atlas_format::decode_job;
 use atlas_types::{EventSeq, Job};

@@ -1,4 +1,4 @@
-//! What a history lacks, and the parts of another one that fill it.
+//! The events that a history is missing, and the parts of another history that fill them.
 
 use atlas_types::EventSeq;
 use rusqlite::{Connection, OptionalExtension, Row};

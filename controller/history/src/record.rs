@@ -1,4 +1,4 @@
-//! Events as history writes them, one behind the other in a blob. Jobs are in the format of log and snapshots.
+//! The encoding of events in history, one after the other in a blob. Jobs have the format of log and snapshots.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! What history lets go of: old events by their count, old jobs by their age.
+//! Retention: old events are deleted by count, old jobs by age.
 //!
-//! The age of a job is told by the times of the events, which are the leaders' wall clocks. What is deleted is gone on all members
-//! alike, so these times are believed only as far as this process has counted itself: time in which it ran. If they jump ahead,
-//! jobs are kept longer than they were to be, until the next start, rather than shorter.
+//! The age of a job follows from the times of its events, which are the leaders' wall clocks. A deletion happens on all members
+//! alike, so these times count only up to the time for which this process itself has run. If they jump ahead,
+//! jobs are kept longer than configured, until the next start, rather than shorter.
 
 use std::time::Duration;
 

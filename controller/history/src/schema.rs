@@ -1,8 +1,8 @@
-//! The tables, and opening the file that holds them.
+//! The tables, and opening the file that contains them.
 //!
-//! `jobs` has one row an ended job, keyed by the event that ended it, so that rows are appended and a repeated event finds its row.
-//! `events` has one row a transaction: the events of that transaction in one blob, which costs a tenth of a row an event.
-//! `artifacts` says what the rows of `jobs` refer to, so that nothing is collected that a job still shows.
+//! `jobs` has one row per ended job, keyed by the event that ended it, so that rows are appended and a repeated event finds its row.
+//! `events` has one row per transaction: all its events in one blob, which costs a tenth of a row per event.
+//! `artifacts` lists the references of the rows of `jobs`, so that no artifact is collected that a job still refers to.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A checksum a row: SQLite's own check sees whether its pages hang together, not whether a job in them still says what was written.
+//! A checksum per row: SQLite's own check verifies the structure of its pages, not that a row still contains what was written.
 
 use rusqlite::Connection;
 

@@ -1,9 +1,9 @@
 //! A backup: one tar file whose parts are named by a manifest at its end.
 //!
-//! In this order: `about.json`, `state.snapshot` (the state as a snapshot has it), `history.sqlite` (cut at the state's last event),
-//! `artifacts/<digest>` for each package and large payload, `manifest.json` with size and SHA-256 of each part before it, and
-//! `manifest.sha256` with all of them in the form of sha256sum. The manifest comes last since the archive is made as it is sent; without
-//! it an archive is cut short. A person can read one with tar and sha256sum alone.
+//! In this order: `about.json`, `state.snapshot` (the state in the form of a snapshot), `history.sqlite` (cut at the state's last event),
+//! `artifacts/<digest>` for each package and large payload, `manifest.json` with size and SHA-256 of each earlier part, and
+//! `manifest.sha256` with the same sums in the format of sha256sum. The manifest comes last because the archive is sent while it is made;
+//! an archive without it is incomplete. A person can read one with only tar and sha256sum.
 
 mod encode;
 mod read;

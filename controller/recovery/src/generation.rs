@@ -1,4 +1,4 @@
-//! What begins from an older state is another cluster: nothing of the one before may be taken for its own.
+//! A cluster that starts from an older state is a new generation: nothing of the old cluster may be accepted by it.
 
 use atlas_types::{FencingToken, MemberId, StateImage};
 

@@ -1,9 +1,9 @@
-//! Backups of a cluster, and members that begin from a backup or from what is left of a cluster.
+//! Backups of a cluster, and members that start from a backup or from the remaining data of a cluster.
 //!
-//! Owns the archive's format ([`archive`]) and the rule that whatever begins from an older state is another generation
-//! ([`generation`]): another cluster id, and fencing tokens that were never given out. [`restore`] makes a data directory from an
-//! archive, [`recover`] makes a member of a lost majority a cluster of its own. Not here: who collects what goes into an archive
-//! (the controller), and what an operator is shown and asked (`atlasctl`).
+//! Owns the archive's format ([`archive`]) and the rule that a start from an older state is another generation
+//! ([`generation`]): another cluster id, and fencing tokens that were never issued. [`restore`] creates a data directory from an
+//! archive, [`recover`] turns a member of a lost majority into a cluster of its own. Not here: collecting the contents of an archive
+//! (the controller), and the dialogue with an operator (`atlasctl`).
 #![deny(missing_docs)]
 
 pub mod archive;

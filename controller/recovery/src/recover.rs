@@ -1,8 +1,8 @@
-//! Break glass: a member whose majority is gone for good goes on alone, as another generation.
+//! Emergency recovery: a member whose majority is lost for good continues alone, as another generation.
 //!
-//! What it has applied and what stands in its log is kept, also entries that it does not know to be committed: they may have been
-//! acknowledged. What only the lost members had is lost. The lost ones must never run again beside it; should one, the new cluster
-//! id keeps them apart.
+//! Its applied state and its whole log are kept, including entries that it does not know to be committed, because they may have been
+//! acknowledged. Data that only the lost members had is lost. These must never run again next to it; if one does, the new cluster
+//! id keeps it out.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Time: a wall clock for display and a monotonic one for everything that waits.
+//! Time: a wall clock for display and a monotonic one for all timeouts.
 
 use std::pin::Pin;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

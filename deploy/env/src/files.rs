@@ -1,4 +1,4 @@
-//! Files that are written whole or from front to back: artifacts, snapshots, marks. Blocking; call it off the async threads.
+//! Files that are written whole or sequentially: artifacts, snapshots, marks. Blocking; call it off the async threads.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

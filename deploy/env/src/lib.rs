@@ -1,10 +1,10 @@
-//! The seam between Atlas and the machine: clock, randomness, tasks, network and files.
+//! The interface between Atlas and the machine: clock, randomness, tasks, network and files.
 //!
-//! Every shell takes an [`Env`]; nothing else reads a clock, draws a number, opens a socket or spawns a task (`clippy.toml`
-//! bans the ways round it). So that a test or a simulation can put its own machine underneath. What decides takes
+//! Every shell takes an [`Env`]; nothing else reads a clock, draws a random number, opens a socket or spawns a task (`clippy.toml`
+//! bans the alternatives), so that a test or a simulation can replace the machine. Code that decides takes
 //! none of this: pure crates get times and ids as arguments.
 //!
-//! Not here: the log, which has its own driver because its promises are about single syncs, and child processes, which only the worker has.
+//! Not here: the log, whose own driver makes promises about single syncs, and child processes, which only the worker has.
 #![deny(missing_docs)]
 
 mod clock;

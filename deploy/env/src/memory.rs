@@ -1,4 +1,4 @@
-//! Memory: how large the pages are that the system gives this process.
+//! Memory: the page size that the system gives this process.
 
 use nix::sys::prctl;
 

@@ -1,4 +1,4 @@
-//! Work without which a process is of no use: when it ends, the process is to end too, and be started again.
+//! Vital tasks: when one ends, the process must exit and be started again.
 
 use std::sync::Arc;
 

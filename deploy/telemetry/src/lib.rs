@@ -1,7 +1,7 @@
-//! What Atlas tells about itself: the metrics of every program, declared in one place, and its log lines.
+//! The metrics of every program, declared in one place, and its log lines.
 //!
 //! [`Metrics`] owns all instruments and their text form. Programs record facts in them, never decisions; identities (job, node,
-//! agent) go on log lines and events and never on a metric, whose attributes come from small closed sets.
+//! agent) belong on log lines and events and never on a metric, whose attributes come from small closed sets.
 #![deny(missing_docs)]
 
 mod attributes;

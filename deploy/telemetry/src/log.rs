@@ -1,4 +1,4 @@
-//! Log lines: standard error, one line an event, `HH:MM:SS`, filtered by `ATLAS_LOG` or `--log`.
+//! Log lines: standard error, one line per event, `HH:MM:SS`, filtered by `ATLAS_LOG` or `--log`.
 
 use std::fmt;
 use std::io::{self, IsTerminal};

@@ -1,6 +1,6 @@
-//! `cargo xtask chaos`: real processes and real faults until a time is up; the last line adds everything up.
+//! `cargo xtask chaos`: real processes and real faults for a given time; the last line is the sum.
 //!
-//! Everything happens on the loopback net and in namespaces that end with it. It runs the debug programs, which check more.
+//! Everything runs on loopback and in namespaces that end with it. It uses the debug programs, which check more.
 
 use std::process::Command;
 

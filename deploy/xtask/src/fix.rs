@@ -1,4 +1,4 @@
-//! `cargo xtask fix`: lets programs mend what they can.
+//! `cargo xtask fix`: applies automatic fixes.
 
 use anyhow::Result;
 

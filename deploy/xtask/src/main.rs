@@ -1,6 +1,6 @@
-//! `cargo xtask`: what a person and CI run, one file a verb.
+//! `cargo xtask`: the commands for people and CI, one file per verb.
 //!
-//! Only starts other programs and says what it starts; what is checked lives in the lints, in `tests/` and in `deny.toml`.
+//! Only starts other programs and prints what it starts; the checks themselves are lints, `tests/` and `deny.toml`.
 
 #![expect(clippy::print_stdout, reason = "a command-line program")]
 #![expect(clippy::print_stderr, reason = "a command-line program")]

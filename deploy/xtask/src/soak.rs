@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: real programs under a mixed load, watched for what grows; or the simulation over fresh seeds.
+//! `cargo xtask soak`: real programs under a mixed load, watched for growth; or the simulation over fresh seeds.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Programs that some tests need beyond Rust: installed where that is possible, else said to be missing.
+//! Programs that some tests need beyond Rust: installed where possible, otherwise reported as missing.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! A development cluster in this process, and the agents that are measured on it.
+//! A development cluster in this process, and the agents used for measurements.
 
 use std::net::SocketAddr;
 

@@ -1,9 +1,9 @@
-//! Three members beside three of Debian's etcd: the same machine, the same disk, the same kind of client, in the same run.
+//! Three members next to three of Debian's etcd: the same machine, the same disk, the same kind of client, in the same run.
 //!
-//! Each is measured in short turns, one after the other, so that a host that is busy for seconds is so for all of them.
+//! Each is measured in short turns, one after the other, so that a busy host affects all of them equally.
 //!
-//! Held against each other: commands of 256 bytes at the peer door and puts of 256 bytes, each at the leader and each durable on a
-//! majority before it is answered; then durable submissions over HTTP, as a second ratio. Without `etcd` only ours is measured.
+//! Compared are commands of 256 bytes at the peer door and puts of 256 bytes, each at the leader and each durable on a
+//! majority before it is answered; then durable submissions over HTTP, as a second ratio. Without `etcd` only Atlas is measured.
 
 mod client;
 

@@ -1,4 +1,4 @@
-//! How long nobody is answered when the leader of three dies, and whether a leader that works as hard as it can is taken for dead.
+//! The time without answers when the leader of three dies, and whether a fully loaded leader is taken for dead.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,6 +1,6 @@
-//! A client that costs as little as a client can: one connection, requests written whole, answers read by their length.
+//! A client with minimal cost: one connection, requests written whole, answers read by their length.
 //!
-//! It shares two cores with what it measures, so every microsecond here is one taken from the server.
+//! It shares two cores with the server, so every microsecond here is taken from it.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! What the machine itself allows: one sync, one round trip of HTTP, of a gRPC stream and of a pipe.
+//! The limits of the machine itself: one sync, one round trip of HTTP, of a gRPC stream and of a pipe.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};

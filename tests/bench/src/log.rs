@@ -1,4 +1,4 @@
-//! Appends to our log beside a bare loop that writes the same blocks and syncs them.
+//! Appends to our log, compared with a bare loop that writes the same blocks and syncs them.
 
 use std::sync::mpsc;
 

@@ -1,6 +1,6 @@
-//! `cargo xtask bench`: the figures of docs/internals/performance.md, each measured together with the limit it is held against.
+//! `cargo xtask bench`: the figures of docs/internals/performance.md, each measured together with the limit it is compared with.
 //!
-//! Client, controller and worker share this machine and, but for `start` and `memory`, this process.
+//! Client, controller and worker share this machine and, except for `start` and `memory`, this process.
 
 #![expect(clippy::print_stdout, reason = "a command-line program")]
 #![expect(clippy::print_stderr, reason = "a command-line program")]

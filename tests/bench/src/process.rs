@@ -1,4 +1,4 @@
-//! What only whole processes show: how long `atlasctl dev` takes to be ready, and what idle programs hold in memory.
+//! Measurements of whole processes: how long `atlasctl dev` takes to be ready, and how much memory idle programs use.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Writes the figures into docs/internals/performance.md, between its two marks, with the machine they were measured on.
+//! Writes the figures into docs/internals/performance.md, between its two marks, with the machine on which they were measured.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! How long a controller takes to be back: with a log of 100,000 jobs, and a member with one of 1,000,000 commands.
+//! How long a controller takes to restart with a log of 100,000 jobs, and a member with one of 1,000,000 commands.
 
 use anyhow::Result;
 use atlas_dev::{Options, Ports};

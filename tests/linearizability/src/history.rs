@@ -1,4 +1,4 @@
-//! What was asked and answered, and what the object is.
+//! Operations with their answers, and the model of an object.
 
 use std::fmt::Debug;
 

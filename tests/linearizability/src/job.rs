@@ -1,6 +1,6 @@
-//! A job as its clients see it: it is submitted once, goes through its states one way, and a cancel wins or loses.
+//! A job as its clients see it: it is submitted once, its status only moves forward, and a cancel succeeds or fails.
 //!
-//! Workers act on jobs too and are no clients, so a read may find a job further than any client has brought it; from then on it is.
+//! Workers act on jobs too and are not clients, so a read may find a job further than any client has brought it; from then on it is.
 
 use crate::history::Model;
 

@@ -1,11 +1,11 @@
-//! Checks histories for linearizability: is there one order of the operations, in which each took effect at one moment between its
-//! call and its answer, and after which every answer is right?
+//! Checks histories for linearizability: is there an order of the operations in which each takes effect at one moment between its
+//! call and its answer, and in which every answer is right?
 //!
 //! A history is the operations on one key; keys are checked one by one, since a history is linearizable if and only if each key's is.
-//! An operation whose outcome nobody knows stays open to the end: it may have taken effect at any moment after its call, or never.
+//! An operation with an unknown outcome stays open to the end: it may have taken effect at any moment after its call, or never.
 //!
-//! The search is that of Wing, Gong and Lowe, just in time: it walks through calls and answers as they came, and keeps all that the
-//! object could be by then, with the open operations that have taken effect already. An operation takes effect as late as its answer
+//! The search is that of Wing, Gong and Lowe, just in time: it walks through calls and answers in their order, and keeps all possible
+//! states of the object, with the open operations that have already taken effect. An operation takes effect as late as its answer
 //! allows. Where no operation is open, only states are left: windows between quiescent moments are checked one after the other
 //! without being cut.
 //!

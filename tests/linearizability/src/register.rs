@@ -1,4 +1,4 @@
-//! A register: it is written, read, and changed if it holds what was expected.
+//! A register: it is written, read, and changed if it has the expected value.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! Mistakes made on purpose, to see whether this layer notices.
+//! Deliberate bugs that this layer must catch.
 
 use std::time::Duration;
 

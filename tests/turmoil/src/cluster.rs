@@ -1,5 +1,5 @@
-//! What the simulated hosts and the loop outside of them share: the machines' disks, the questions that are under way, and what was
-//! seen.
+//! Data shared by the simulated hosts and the loop outside of them: the machines' disks, pending questions, and all
+//! observations.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;

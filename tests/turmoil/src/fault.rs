@@ -1,4 +1,4 @@
-//! What goes wrong, and how it is put right again.
+//! Faults, and how they are healed.
 
 mod disk;
 mod link;

@@ -1,4 +1,4 @@
-//! The machines under the programs: clock, numbers, network and files of one simulated host.
+//! The machines under the programs: clock, random numbers, network and files of one simulated host.
 
 mod clock;
 mod files;

@@ -1,4 +1,4 @@
-//! The campaign: a range of seeds in slices, and a row of the ledger for each; or the mistakes made on purpose, and which seed catches each.
+//! The campaign: a range of seeds in slices, with a row of the ledger for each; or the deliberate bugs, and which seed catches each.
 
 use std::fs::File;
 use std::io::{self, Write as _};

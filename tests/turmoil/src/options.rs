@@ -1,4 +1,4 @@
-//! What a seed chooses before the first step.
+//! The options that a seed chooses before the first step.
 
 use std::fmt;
 use std::time::Duration;

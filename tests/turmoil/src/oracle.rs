@@ -1,4 +1,4 @@
-//! What is known of the cluster from outside, and who looks at it.
+//! The facts known about the cluster from outside, and the invariants that look at them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

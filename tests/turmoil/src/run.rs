@@ -1,4 +1,4 @@
-//! One run: the hosts, the loop outside of them, and its end.
+//! One run: the hosts, the loop outside of them, and the end.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};

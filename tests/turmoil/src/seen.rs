@@ -1,4 +1,4 @@
-//! What is noticed from outside of the programs, in the order in which it happened.
+//! Observations from outside the programs, in the order in which they happened.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How clients reach a member: one connection a question. Only its number crosses the simulated network; question and answer wait in a
+//! How clients reach a member: one connection per question. Only its number crosses the simulated network; question and answer are in a
 //! table, so that nothing has to be encoded and everything can still be lost, late or cut.
 
 use std::io;

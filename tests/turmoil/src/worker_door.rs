@@ -1,5 +1,5 @@
-//! The leader's side of the workers' streams over a `Handle`, by the rules of the controller's own door in the plainest way: what workers
-//! say becomes requests, what is applied is told to them, and whoever may have missed something has to say hello again.
+//! The leader's side of the workers' streams over a `Handle`, a minimal version of the controller's own door: messages of workers
+//! become requests, workers are sent what is applied, and a worker that may have missed something must say hello again.
 
 use std::io;
 use std::sync::Arc;

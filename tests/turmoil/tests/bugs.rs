@@ -1,5 +1,5 @@
-//! A checker that has never failed is not trusted: every mistake made on purpose must be caught. Here are those that a few seeds catch,
-//! each from a seed on that is known to; `cargo xtask campaign --bugs` tries all, and takes longer for the rest than a build can wait.
+//! A checker that has never failed is not trusted: every deliberate bug must be caught. These are the ones that a few seeds catch,
+//! each from a known first seed; `cargo xtask campaign --bugs` tries all of them, which takes too long for a build.
 
 use atlas_turmoil::{Bug, Options, first_caught};
 

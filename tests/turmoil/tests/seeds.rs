@@ -1,4 +1,4 @@
-//! Many seeds, each a cluster's life with faults; all that must hold is checked on the way.
+//! Many seeds, each the life of a cluster with faults; all invariants are checked during the run.
 
 use atlas_sim::Coverage;
 use atlas_turmoil::{Options, build_shortfall, run_checked};

@@ -1,4 +1,4 @@
-//! A history that missed events, and how another one fills it.
+//! A history that missed events, and another one that fills the gap.
 
 use std::path::Path;
 

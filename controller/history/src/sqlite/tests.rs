@@ -1,4 +1,4 @@
-//! The file through its public face: what goes in comes out, once, in order, and after a restart.
+//! Tests through the public interface: everything written is read back once, in order, and after a restart.
 
 use std::collections::BTreeMap;
 use std::path::Path;

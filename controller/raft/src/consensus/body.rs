@@ -1,7 +1,7 @@
-//! The bytes of Raft's own data: entry bodies in the log, snapshot headers, and what members send each other.
+//! The encoding of Raft's own data: entry bodies in the log, snapshot headers, and messages between members.
 //!
-//! Protobuf, so that a later release can add fields. The messages are written here and not as `.proto` files since they say
-//! nothing to anybody but this crate; the peer service carries them as opaque bytes.
+//! Protobuf, so that a later release can add fields. The messages are defined here and not in `.proto` files because only
+//! this crate reads them; the peer service carries them as opaque bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 

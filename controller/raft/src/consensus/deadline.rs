@@ -1,4 +1,4 @@
-//! A deadline on a stream that lives as long as a leadership: each request is answered in time, or the stream ends with an error.
+//! A deadline for a stream that lasts as long as a leadership: each request is answered in time, or the stream ends with an error.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! openraft's log storage on our log.
+//! openraft's log storage, implemented with our log.
 
 use std::fmt::Debug;
 use std::io;

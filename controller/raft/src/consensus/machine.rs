@@ -1,4 +1,4 @@
-//! openraft's state machine over ours.
+//! openraft's state machine, implemented with our replica.
 //!
 //! The state lives in memory. After a start it is rebuilt from the snapshot and the log behind it up to the saved commit mark.
 

@@ -1,4 +1,4 @@
-//! What members send each other, over gRPC: one channel a peer, opened when first needed, bodies of our own encoding.
+//! Messages between members over gRPC: one channel per peer, opened on first use, with bodies in our own encoding.
 
 use std::collections::BTreeMap;
 use std::future::Future;

@@ -1,8 +1,8 @@
-//! The async runtime in openraft's eyes: tokio, with the numbers drawn where all else in Atlas draws them.
+//! The async runtime for openraft: tokio, with random numbers from the same source as the rest of Atlas.
 //!
 //! openraft asks a runtime for random numbers without saying who asks, so the [`Env`](atlas_env::Env)'s entropy travels with the
-//! task: election timeouts of a simulated member follow from its seed. What openraft spawns from another task, a call of a peer, draws
-//! from the machine.
+//! task: election timeouts of a simulated member follow from its seed. Tasks that openraft spawns elsewhere, such as for a peer's call,
+//! use the machine's randomness.
 
 use std::convert::Infallible;
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! Snapshots on disk: one file, written beside its place, synced, renamed, checked whenever it is read.
+//! Snapshots on disk: one file, written under a temporary name, synced, renamed, and verified whenever it is read.
 //!
 //! `[magic 8][format u32][header length u32][header][body][checksum u32][bytes before the checksum u64]`, little-endian.
 

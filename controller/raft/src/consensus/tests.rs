@@ -1,4 +1,4 @@
-//! openraft's own storage suite, on the simulated disk and on files; snapshots that cross, entries that are missing.
+//! openraft's own storage suite, on the simulated disk and on files; crossing snapshots and missing entries.
 
 use std::io::{self, Read};
 

@@ -1,8 +1,8 @@
-//! Appends of nothing, which tell a follower what is committed by now, go along with the next entry if one comes soon.
+//! Empty appends, which only announce commits to a follower, are sent with the next entry if one comes soon.
 //!
-//! openraft sends one as soon as an entry is committed: before whoever proposed it is answered, and before the next entry is
-//! planned, which says the same. Each would cost leader and followers as much as another entry. Nobody waits for them but members
-//! whose clients look at what they have proposed or read through them: those say so.
+//! openraft sends one as soon as an entry is committed: before the proposer is answered, and before the next entry is
+//! planned, which announces the same commit. Each would cost leader and followers as much as another entry. Only members whose
+//! clients read what they have proposed, or read through them, wait for a commit; those members say so.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Making an archive part by part, without knowing where the bytes go.
+//! Writes an archive part by part, independent of the destination.
 
 use atlas_types::Digest;
 use sha2::{Digest as _, Sha256};

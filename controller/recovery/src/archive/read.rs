@@ -1,4 +1,4 @@
-//! Reading an archive from front to back: nothing in it is believed before its manifest was.
+//! Reads an archive from front to back: nothing in it is trusted before its manifest has been verified.
 
 use std::io::{self, Read};
 

@@ -1,4 +1,4 @@
-//! As much of etcd's interface as is measured, on the same gRPC library as ours.
+//! The measured part of etcd's interface, on the same gRPC library as ours.
 
 use anyhow::Result;
 use prost::Message;

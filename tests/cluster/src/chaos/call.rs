@@ -1,4 +1,4 @@
-//! One HTTP call and what became of it: done, refused for sure, or unknown.
+//! One HTTP call and its outcome: done, certainly refused, or unknown.
 
 use std::net::SocketAddr;
 use std::time::Duration;

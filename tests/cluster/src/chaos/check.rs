@@ -1,7 +1,7 @@
-//! The checks: what clients saw, what children did and what controllers tell must fit together.
+//! The checks: compares what clients saw, what children did and what controllers report.
 //!
-//! Each names the invariant that a finding breaks. Nothing here asks anybody: a check that was never seen to fail is trusted no more
-//! than one that was not written, so each has a test that breaks what it guards.
+//! Each finding names the promise that it breaks. The checks only read the evidence. A check that was never seen to fail is not
+//! trusted, so each has a test that breaks what it guards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

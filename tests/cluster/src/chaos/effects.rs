@@ -1,7 +1,7 @@
-//! The file of side effects: what children really did, written by them past Atlas, one appended line at a time.
+//! The file of side effects: what children really did, appended by them line by line, without Atlas.
 //!
-//! A child says that it starts, that it still lives, and that it ended. The kernel orders the lines of all children, so a line of
-//! an attempt behind the start of the next one shows two attempts that lived at once.
+//! A child records that it starts, that it still lives, and that it ended. The kernel orders the lines of all children, so a line of
+//! an attempt after the start of the next one shows two attempts that lived at the same time.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! Faults: each is set up, held for a while and healed, and says what became of it.
+//! Faults: each is installed, held for a while and healed, and reports its result.
 
 use std::ffi::OsString;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What clients saw: every call with its time and what became of it.
+//! The journal of clients: every call with its time and its outcome.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

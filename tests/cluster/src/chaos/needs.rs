@@ -1,4 +1,4 @@
-//! What a machine must have for a kind of fault. Without it a test is skipped, and says so.
+//! The requirements of a fault on the machine. Without them the test is skipped with a notice.
 
 use std::process::{Command, Stdio};
 

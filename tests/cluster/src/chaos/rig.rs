@@ -1,4 +1,4 @@
-//! The cluster of a run: controllers and workers on machines of their own, and one host for all clients.
+//! The cluster of a run: controllers and workers on separate machines, and one host for all clients.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! One run: a cluster, clients, faults one after the other, then calm, and the comparison of everything that was written down.
+//! One run: a cluster, clients, faults one after the other, then a quiet phase, and the comparison of all records.
 
 use std::fs;
 use std::path::{Path, PathBuf};

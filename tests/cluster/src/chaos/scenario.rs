@@ -1,4 +1,4 @@
-//! The scenarios: which cluster, and what goes wrong in it.
+//! The scenarios: the layout of the cluster, and its faults.
 
 use super::fault::Fault;
 use super::needs::Needs;

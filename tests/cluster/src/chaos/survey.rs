@@ -1,4 +1,4 @@
-//! Everything that one controller tells in the end.
+//! Everything that one controller reports at the end.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! What a run has shown, and how it is told.
+//! The result of a run, and how it is reported.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What programs wrote before they ended, and whether they were to end at all.
+//! The last output of programs, and whether they were supposed to end.
 
 use super::check::Violation;
 use super::scenario::Scenario;

@@ -1,4 +1,4 @@
-//! Seeded clients: each asks any controller for the next thing, writes down what came of it, and repeats what it is not sure of.
+//! Seeded clients: each sends requests to any controller, records the outcome, and repeats requests with an unknown outcome.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
-//! The proto contracts: their style (as `buf lint` STANDARD and COMMENT_* check it where buf is) and their fields, which a
-//! release may add to and never change.
+//! The proto contracts: their style (the rules STANDARD and COMMENT_* of `buf lint`, for machines without buf) and their fields, which a
+//! release may extend but never change.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The checked-in files: bytes as hex, and beside them what they mean.
+//! The checked-in files: bytes as hex, with their meaning next to them.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;

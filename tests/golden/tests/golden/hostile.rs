@@ -1,4 +1,4 @@
-//! Bytes that were cut, changed or never ours give an error or a value, never a panic.
+//! Truncated, changed or foreign bytes give an error or a value, never a panic.
 
 use atlas_format::{
     FormatError, SnapshotError, decode_entry, decode_job, decode_outcomes, decode_snapshot, encode_entry, encode_job,

@@ -1,7 +1,7 @@
-//! Today's code reads yesterday's bytes to the same values, and writes the same bytes for the same values.
+//! Today's code reads old bytes to the same values, and writes the same bytes for the same values.
 //!
-//! `UPDATE_GOLDEN=1` writes what today's code says. That is a change of format: the diff is to be read, and once a release has
-//! written the old bytes they get a new folder instead.
+//! `UPDATE_GOLDEN=1` writes the output of today's code. That is a change of format: read the diff. Once a release has
+//! written the old bytes, they keep their folder and the new ones get another.
 
 mod contracts;
 mod files;

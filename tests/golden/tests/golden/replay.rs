@@ -1,4 +1,4 @@
-//! A log of yesterday leads today's code to the same answers, the same chain and the same state, byte for byte.
+//! An old log leads today's code to the same answers, the same chain and the same state, byte for byte.
 
 use std::fmt::Write as _;
 

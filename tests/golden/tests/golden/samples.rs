@@ -1,4 +1,4 @@
-//! One value of everything that is written down.
+//! One sample value of every stored type.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

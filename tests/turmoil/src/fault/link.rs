@@ -1,4 +1,4 @@
-//! Faults of links: cut, cut one way, held up, slow.
+//! Faults of links: cut, cut one way, delayed, slow.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Faults of programs and machines: they die, hand over, are drained, and their clocks jump.
+//! Faults of programs and machines: crash, transfer of leadership, drain, and jumps of a clock.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Submit is idempotent by its key, and unknown is not failure (B.3): however often a client repeats a submission whose answer it
-//! did not get, there is one job of it or none, and every answer names the same one.
+//! Submit is idempotent by its key, and an unknown outcome is not a failure (B.3): however often a client repeats a submission
+//! without an answer, there is one job of it or none, and every answer names the same one.
 
 use std::collections::BTreeMap;
 

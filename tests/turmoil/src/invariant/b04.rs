@@ -1,4 +1,4 @@
-//! Terminal states are final: nothing that ended changes again, in events or in what clients read.
+//! Terminal states are final: a job that has ended changes no more, neither in events nor in reads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

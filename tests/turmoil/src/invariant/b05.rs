@@ -1,4 +1,4 @@
-//! The state machine's edges are closed: pending to running to an end, running back to pending when a lease is lost, and nothing else.
+//! Only these edges exist: pending to running to an end, running back to pending when a lease is lost.
 
 use std::collections::BTreeMap;
 

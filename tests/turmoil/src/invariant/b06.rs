@@ -1,4 +1,4 @@
-//! At least one attempt, bounded: no job gets more leases than its contract allows, whoever leads and from whatever snapshot.
+//! Attempts are bounded: no job gets more leases than its contract allows, across changes of leader and snapshots.
 
 use atlas_types::{Event, JobChange};
 

@@ -1,4 +1,4 @@
-//! A job that must not run twice starts at most once, and no lease is ever run twice.
+//! A job that must not run twice starts at most once, and no lease is run twice.
 
 use atlas_sim::workload::Agent;
 

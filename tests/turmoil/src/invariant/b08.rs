@@ -1,5 +1,5 @@
-//! One live lease a job (B.15), fencing (B.16), and results that belong to one attempt: a job completes under its current lease alone, with
-//! what that attempt gave out.
+//! One live lease per job (B.15), fencing (B.16), and results of one attempt: a job completes only under its current lease, with
+//! the output of that attempt.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A cancel wins or loses, never both: after an accepted one the job ends cancelled; one that was refused found it ended.
+//! A cancel succeeds or fails, never both: after an accepted cancel the job ends cancelled; a refused one found it ended.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Timeouts run on the cluster's clock, which is no faster than time: no deadline, back-off or limit ends early because a wall clock jumped.
+//! Timeouts run on cluster time, which is never faster than real time: no deadline, backoff or limit ends early after a jump of a clock.
 
 use super::{APART, Invariant};
 use crate::oracle::Facts;

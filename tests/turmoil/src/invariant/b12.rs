@@ -1,4 +1,4 @@
-//! First come, first served: no job is granted while an older one of the same agent and priority waits for the same.
+//! First come, first served: no job is granted while an older one of the same agent and priority is queued.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

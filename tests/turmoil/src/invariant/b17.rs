@@ -1,5 +1,5 @@
-//! Expiry is an entry, and no node is given up before its session has lived for its time, counted from the last renewal that was acknowledged,
-//! whoever leads meanwhile and however the wall clocks jump.
+//! Expiry is an entry, and no node is given up before its session has lived its full time after the last acknowledged renewal,
+//! across changes of leader and jumps of wall clocks.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! No oversubscription, one live lease a job (B.15), gapless events, true counters and indexes: the state's own named invariants, on the
+//! No oversubscription, one live lease per job (B.15), gapless events, correct counters and indexes: the state's own invariants, on the
 //! newest state after every few entries.
 
 use super::Invariant;

@@ -1,5 +1,5 @@
-//! A lost answer loses no slot: whoever says hello again is told of exactly the leases that the state has for that process, also of one
-//! whose grant was lost on the way, and of no second one in its place.
+//! A lost answer loses no slot: a worker that says hello again gets exactly the leases that the state has for its process, including
+//! one whose grant was lost, and no second one instead of it.
 
 use std::collections::BTreeMap;
 

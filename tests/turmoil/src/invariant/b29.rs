@@ -1,7 +1,7 @@
-//! Linearizable by default: a read shows every write that was acknowledged before it began, and what any read before it has shown.
+//! Linearizable by default: a read shows every write acknowledged before it began, and everything that an earlier read has shown.
 //!
-//! Per job the whole history of submits, cancels and reads is checked at the end; on the way it is enough that no read shows an older
-//! state than one that had ended before it began.
+//! The whole history of submits, cancels and reads per job is checked at the end; during the run it is enough that no read shows an older
+//! state than a read that had ended before it began.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

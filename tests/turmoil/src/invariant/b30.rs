@@ -1,4 +1,4 @@
-//! Monotonic per client session: a client that passes the last state it was shown never reads an older one, from whatever member, nor one
+//! Monotonic per client session: a client that sends the last index it saw never reads an older state, from any member, nor one
 //! that no member has.
 
 use super::Invariant;

@@ -1,5 +1,5 @@
-//! Who waits for the end of a job is answered once the whole of it can be read at the member that answers: how it ended, when, and what it
-//! gave out.
+//! A wait for the end of a job is answered once the whole job can be read at the member that answers: how and when it ended, and its
+//! output.
 
 use atlas_types::{Job, JobStatus, Timestamp};
 

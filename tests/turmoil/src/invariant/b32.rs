@@ -1,5 +1,5 @@
-//! Streams have no gaps: what a member tells its subscribers is every entry and every event, in order, and the same as every other member
-//! tells, over restarts and changes of leader; only a snapshot may stand for what it covers.
+//! Streams have no gaps: a member sends its subscribers every entry and every event, in order, and the same as every other member,
+//! across restarts and changes of leader; only a snapshot may replace the entries that it covers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

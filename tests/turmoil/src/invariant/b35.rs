@@ -1,4 +1,4 @@
-//! Synced before it counts: what any member has applied is on the disks of a majority, without anything that was only written.
+//! Synced before it counts: everything that a member has applied is synced on the disks of a majority.
 
 use super::Invariant;
 use crate::Options;

@@ -1,4 +1,4 @@
-//! A failed sync is fatal: the member takes nothing more and says that it stops.
+//! A failed sync is fatal: the member accepts nothing more and reports that it stops.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

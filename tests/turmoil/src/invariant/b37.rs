@@ -1,5 +1,5 @@
-//! Damage is found, never interpreted: a member whose log was damaged does not start on it. What the others have is untouched by it, which
-//! the other promises say.
+//! Damage is detected, never interpreted: a member with a damaged log does not start on it. Other promises check that the data of the
+//! other members is unaffected.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! A full disk is no end: the member refuses what it has no room for, stays up, and goes on by itself once there is room.
+//! On a full disk the member refuses what it has no room for, stays up, and continues by itself once there is room.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! A snapshot is the log: whoever came to a state by a snapshot and the rest has, byte by byte, what those have who replayed everything.
+//! A snapshot equals the log: a member that got a snapshot and the rest has, byte by byte, the state of members that replayed everything.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Replicas agree: after the same entries every member has the same chain, whenever it applies them, and however often.
+//! Replicas agree: after the same entries every member has the same chain, whenever and however often it applies them.
 
 use atlas_types::Seq;
 

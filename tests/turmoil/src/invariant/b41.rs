@@ -1,5 +1,5 @@
-//! Applying is total and always the same: every entry of the run, read back from a disk and applied again by nobody's schedule, gives the
-//! states that the members came to, byte by byte.
+//! Apply is total and deterministic: every entry of the run, read back from a disk and applied again at another pace, gives the
+//! members' states, byte by byte.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Who votes: after members came in the place of others, every member knows the same voters, and a number that was removed is none of them.
+//! Voters: after members were replaced, every member knows the same voters, and no removed number is among them.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! One leader a term: what everything else stands on.
+//! One leader per term: the basis of everything else.
 
 use std::collections::BTreeMap;
 

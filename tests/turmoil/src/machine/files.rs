@@ -1,7 +1,7 @@
-//! A file system in memory that forgets: what a file held beyond its last sync, and what a directory named beyond its.
+//! A file system in memory that forgets unsynced data: contents of files and names in directories.
 //!
-//! A crash keeps a random beginning of the changes of names, in their order, as a journal does, and of each file a random part of
-//! what was written and not synced.
+//! A crash keeps a random prefix of the changes of names, in their order, as a journal does, and of each file a random part of
+//! the unsynced writes.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

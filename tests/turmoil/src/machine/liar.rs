@@ -1,4 +1,4 @@
-//! Disks that make a mistake on purpose.
+//! Disks with deliberate bugs.
 
 use std::io;
 use std::sync::Arc;

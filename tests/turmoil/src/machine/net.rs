@@ -1,4 +1,4 @@
-//! The simulated network behind the seam of `atlas-env`.
+//! The simulated network behind the interface of `atlas-env`.
 //!
 //! A machine that goes down drops its connections in the order in which they were opened. Left to the runtime, it would be the order in
 //! which tokio lists tasks, which depends on how many tasks the process has ever had; each end that is told to a peer draws a delay, so

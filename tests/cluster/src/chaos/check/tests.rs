@@ -1,4 +1,4 @@
-//! Each check on evidence that it must refuse, and all of them on evidence that they must let pass.
+//! Each check on evidence that it must refuse, and all of them on evidence that they must accept.
 
 use serde_json::json;
 
