@@ -4,7 +4,7 @@
 //! it, and it may lag: a job leaves the state only when a majority of the controllers has confirmed that its history has it on disk
 //! ([`History::synced`]). This crate owns the file's tables and nothing else; reads look into the state first, then here.
 //!
-//! A live job has no row, because the state has it. Its row is written once, when it ends, under the number of the event that ended it.
+//! A live job has no row: the state has it. Its row is written once, when it ends, under the number of the event that ended it.
 //!
 //! Events that this member did not see, because its state came as a snapshot, form a [`Gap`]. It is stored on disk and
 //! filled from the front with [`Part`]s of another member's history.

@@ -1,8 +1,8 @@
 //! A backup: one tar file whose parts are named by a manifest at its end.
 //!
-//! In this order: `about.json`, `state.snapshot` (the state in the form of a snapshot), `history.sqlite` (cut at the state's last event),
+//! In this order: `about.json`, `state.snapshot` (the state as a snapshot), `history.sqlite` (cut at the state's last event),
 //! `artifacts/<digest>` for each package and large payload, `manifest.json` with size and SHA-256 of each earlier part, and
-//! `manifest.sha256` with the same sums in the format of sha256sum. The manifest comes last because the archive is sent while it is made;
+//! `manifest.sha256` with the same sums in the format of sha256sum. The manifest comes last because the archive is sent as it is made;
 //! an archive without it is incomplete. A person can read one with only tar and sha256sum.
 
 mod encode;

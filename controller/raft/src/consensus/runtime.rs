@@ -1,7 +1,7 @@
 //! The async runtime for openraft: tokio, with random numbers from the same source as the rest of Atlas.
 //!
 //! openraft asks a runtime for random numbers without saying who asks, so the [`Env`](atlas_env::Env)'s entropy travels with the
-//! task: election timeouts of a simulated member follow from its seed. Tasks that openraft spawns elsewhere, such as for a peer's call,
+//! task: election timeouts of a simulated member follow from its seed. Tasks spawned elsewhere, such as for a peer's call,
 //! use the machine's randomness.
 
 use std::convert::Infallible;

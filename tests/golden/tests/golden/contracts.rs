@@ -1,4 +1,4 @@
-//! The proto contracts: their style (the rules STANDARD and COMMENT_* of `buf lint`, for machines without buf) and their fields, which a
+//! The proto contracts: their style (STANDARD and COMMENT_* of `buf lint`, for machines without buf) and their fields, which a
 //! release may extend but never change.
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Timeouts run on cluster time, which is never faster than real time: no deadline, backoff or limit ends early after a jump of a clock.
+//! Timeouts run on cluster time, which is never faster than real time: no jump of a clock ends a limit or backoff early.
 
 use super::{APART, Invariant};
 use crate::oracle::Facts;

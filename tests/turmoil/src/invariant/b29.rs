@@ -1,6 +1,6 @@
 //! Linearizable by default: a read shows every write acknowledged before it began, and everything that an earlier read has shown.
 //!
-//! The whole history of submits, cancels and reads per job is checked at the end; during the run it is enough that no read shows an older
+//! The whole history of submits, cancels and reads per job is checked at the end; during the run, that no read shows an older
 //! state than a read that had ended before it began.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! A snapshot equals the log: a member that got a snapshot and the rest has, byte by byte, the state of members that replayed everything.
+//! A snapshot equals the log: a member with a snapshot and the rest has, byte by byte, the state of one that replayed everything.
 
 use std::collections::BTreeMap;
 
