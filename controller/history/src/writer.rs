@@ -1,7 +1,7 @@
 //! The writer: one thread, one connection, one transaction for everything that is waiting.
 //!
 //! It waits a moment before each transaction, because a transaction costs as much as several jobs and nobody waits for it:
-//! until a job is here, the state has it. Once per [`Options::sync_interval`] it syncs the write-ahead file and reports how far it is.
+//! until then the state has the job. At most once per [`Options::sync_interval`] it syncs the write-ahead file and reports how far it is.
 
 use std::fs::File;
 use std::path::PathBuf;
