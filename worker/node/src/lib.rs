@@ -25,4 +25,4 @@ mod worker;
 pub use options::{Configuration, ConfigurationError, Options};
 pub use process::{Confinement, run_if_asked};
 pub use python::Python;
-pub use worker::{StartError, Worker};
+pub use worker::{PASSED, StartError, Worker};

@@ -8,8 +8,13 @@ use atlas_wire::limits::METADATA_BYTES_MAX;
 use serde_json::{Map, Value, json};
 
 /// What is captured of the agent's own measurements, and under which key of the job.
-const CAPTURED: [(&str, &str); 3] =
-    [("input_tokens", "_trace_input_tokens"), ("output_tokens", "_trace_output_tokens"), ("model", "_trace_model")];
+const CAPTURED: [(&str, &str); 4] = [
+    ("input_tokens", "_trace_input_tokens"),
+    ("output_tokens", "_trace_output_tokens"),
+    ("model", "_trace_model"),
+    // The type of an exception whose text means nothing alone, as `'missing'` of a KeyError.
+    ("_error_type", "_error_type"),
+];
 
 /// Most characters of a text that is captured.
 const TEXT_CHARS_MAX: usize = 256;

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use atlas_contract::{ExecMode, ProviderKind};
 use atlas_env::Env;
-use atlas_types::{Failure, FailureKind, Micros, StreamKind};
+use atlas_types::{Failure, FailureKind, Micros};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -167,9 +167,12 @@ pub(crate) enum StartError {
     /// The agent calls skills, and there are none.
     #[error("Agent requires skills but no SkillResolver configured")]
     NoSkills,
-    /// No class, no `agent.py`, or a kind of agent that this worker does not know; the attempt's log lines say which.
-    #[error("Agent not found or no implementation: {agent}")]
-    NoImplementation { agent: String },
+    /// No class, no `agent.py`, or a kind of agent that this worker does not know. Clients of Atlas for Python know the first half.
+    #[error("Agent not found or no implementation: {agent} ({why})")]
+    NoImplementation { agent: String, why: String },
+    /// `agent.py` could not be imported: file, line and Python's error.
+    #[error("{0}")]
+    Import(String),
     #[error("Agent {agent} startup timed out ({limit}s)")]
     TimedOut { agent: String, limit: String },
     /// `on_startup` raised.
@@ -200,8 +203,8 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
         }
         (ProviderKind::Exec, _) => Ok(Program::Exec(exec::Exec::new(shared))),
         (ProviderKind::Llm, _) => {
-            control.say(StreamKind::Log, "error", "this worker has no llm provider".to_owned()).await;
-            Err(StartError::NoImplementation { agent: contract.name.to_string() })
+            let why = "this worker has no llm provider".to_owned();
+            Err(StartError::NoImplementation { agent: contract.name.to_string(), why })
         }
     }
 }

@@ -288,7 +288,7 @@ fn not_started(error: &StartError) -> Failure {
     let kind = match error {
         // The one error of these that comes before there is a slot.
         StartError::NoSkills => return Failure { kind: FailureKind::Dependency, error: error.to_string().into() },
-        StartError::NoImplementation { .. } => FailureKind::NoAgent,
+        StartError::NoImplementation { .. } | StartError::Import(_) => FailureKind::NoAgent,
         StartError::NodeLacks { .. } => FailureKind::Internal,
         _ => FailureKind::Startup,
     };

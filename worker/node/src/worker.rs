@@ -23,7 +23,7 @@ use crate::python::{Finder, unpack_sdk};
 use crate::slot::Shared;
 
 /// Variables that every agent gets, if the worker has them.
-const PASSED: [&str; 6] = ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ"];
+pub const PASSED: [&str; 6] = ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ"];
 
 /// Stream events of one attempt that wait for an acknowledgement.
 const SPOOLED_EVENTS_MAX: usize = 4_096;

@@ -109,9 +109,11 @@ class Host:
         try:
             cls = load_agent_class(Path(frame["directory"]))
         except BaseException as error:  # what importing the agent raises comes as NoImplementation; looking at its classes may raise too
-            if not isinstance(error, NoImplementation) or error.__cause__ is not None:
+            absent = isinstance(error, NoImplementation) and error.__cause__ is None
+            if not absent:
                 _print_exception(error.__cause__ or error)
-            self._channel.send({"type": "failed", "stage": "load", "error": _text(error)})
+            stage = "load" if absent else "import"
+            self._channel.send({"type": "failed", "stage": stage, "error": _described(error)})
             return
         try:
             contract = AgentContract.from_dict(frame["contract"])
@@ -122,7 +124,7 @@ class Host:
             await agent.on_startup()
         except BaseException as error:
             _print_exception(error)
-            self._channel.send({"type": "failed", "stage": "startup", "error": _text(error)})
+            self._channel.send({"type": "failed", "stage": "startup", "error": _described(error)})
             return
         self._agent = agent
         _flush()
@@ -132,6 +134,7 @@ class Host:
         number = self._run = frame["number"]
         self._forget_children()
         context = self._agent.context
+        bare = {}
         try:
             context._begin(frame["context"])
             output = await self._agent.execute(frame["input"])
@@ -139,11 +142,12 @@ class Host:
         except BaseException as error:
             _print_exception(error)
             answer = {"type": "error", "number": number, "error": _text(error)}
+            bare = _type_if_bare(error)
         self._forget_children()
         _flush()
         # Whatever goes wrong from here on: a job must have an answer.
         try:
-            self._channel.send({**answer, "execution_metadata": _plain(context.execution_metadata)})
+            self._channel.send({**answer, "execution_metadata": {**_plain(context.execution_metadata), **bare}})
         except BaseException as error:
             self._channel.send({"type": "error", "number": number, "error": _text(error)})
 
@@ -208,6 +212,20 @@ def _text(error):
         return _sound(str(error))
     except BaseException:
         return type(error).__name__
+
+
+def _described(error):
+    """The same, after its type where that is needed to understand it."""
+    from atlas.runtime.loader import described
+
+    return _sound(described(error))
+
+
+def _type_if_bare(error):
+    """The exception's type beside a text that means nothing without it; clients of Atlas for Python know the text alone."""
+    from atlas.runtime.loader import is_bare
+
+    return {"_error_type": type(error).__name__} if is_bare(_text(error), error) else {}
 
 
 def _flush():

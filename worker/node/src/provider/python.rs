@@ -97,8 +97,8 @@ impl PythonProgram {
         let contract = &work.agent.contract;
         let agent = || contract.name.to_string();
         if !work.agent.directory.join("agent.py").is_file() {
-            control.say(StreamKind::Log, "error", "there is no agent.py in the package".to_owned()).await;
-            return Err(StartError::NoImplementation { agent: agent() });
+            let why = "there is no agent.py in the package".to_owned();
+            return Err(StartError::NoImplementation { agent: agent(), why });
         }
         let (job, keeper, chosen) = (Arc::clone(work), Arc::clone(&shared.keeper), Arc::clone(&settings));
         // Finding the interpreter and forking take long enough to be noticed by whoever shares the runtime.
@@ -126,10 +126,9 @@ impl PythonProgram {
         match frame.kind {
             Kind::Ready => Ok(program),
             Kind::Failed if frame.stage == "load" => {
-                let why = if frame.error.is_empty() { "agent.py defines no agent class" } else { &frame.error };
-                control.say(StreamKind::Log, "error", why.to_owned()).await;
-                Err(StartError::NoImplementation { agent: agent() })
+                Err(StartError::NoImplementation { agent: agent(), why: frame.error })
             }
+            Kind::Failed if frame.stage == "import" => Err(StartError::Import(frame.error)),
             _ => Err(StartError::Raised(frame.error)),
         }
     }

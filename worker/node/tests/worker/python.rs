@@ -1,5 +1,6 @@
 //! Python agents.
 
+use serde_json::Value;
 use std::time::Duration;
 
 use crate::support::{Controller, End, Node, Stage, python, without_python};
@@ -148,13 +149,46 @@ async fn no_agent_class_says_so_and_an_import_error_says_why() {
     if without_python() {
         return;
     }
-    assert_eq!(fails("", "").await, "Pool error: Agent not found or no implementation: py");
-    let mut stage = Stage::set().await;
-    let ends = stage.run("import no_such_module", "", &["{}"]).await;
-    assert_eq!(ends[0].error(), "Pool error: Agent not found or no implementation: py");
-    let why = "agent.py: ModuleNotFoundError: No module named 'no_such_module'";
-    assert!(stage.session.events.iter().any(|event| event.text == why), "{:?}", stage.session.events);
-    stage.node.shutdown().await;
+    let absent = "Pool error: Agent not found or no implementation: py";
+    let no_class = format!("{absent} (agent.py defines no agent class: a subclass of AgentBase)");
+    assert_eq!(fails("", "").await, no_class);
+    let header = HEADER.lines().count();
+    for (code, line, error) in [
+        ("import no_such_module", 1, "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("\ndef f(:\n    pass\n", 2, "SyntaxError: invalid syntax"),
+        ("x = {}\nx['missing']\n", 2, "KeyError: 'missing'"),
+        ("import sys\nsys.exit(4)\n", 2, "SystemExit: 4"),
+    ] {
+        let line = header + line;
+        assert_eq!(fails(code, "").await, format!("Pool error: agent.py, line {line}: {error}"));
+    }
+}
+
+#[tokio::test]
+async fn a_text_that_means_nothing_alone_comes_with_its_type() {
+    if without_python() {
+        return;
+    }
+    for (raised, text, kind) in [
+        ("KeyError('missing')", "'missing'", Some("KeyError")),
+        ("ValueError(4)", "4", Some("ValueError")),
+        ("SystemExit(4)", "4", Some("SystemExit")),
+        ("AssertionError()", "", Some("AssertionError")),
+        ("KeyError('no such key')", "'no such key'", Some("KeyError")),
+        ("ValueError('kaput')", "kaput", None),
+    ] {
+        let code = format!("class A(AgentBase):\n    async def execute(self, d):\n        raise {raised}\n");
+        let mut stage = Stage::set().await;
+        let end = stage.run(&code, "", &["{}"]).await.remove(0);
+        stage.node.shutdown().await;
+        assert_eq!((end.error(), end.metadata().get("_error_type").and_then(Value::as_str)), (text.to_owned(), kind));
+        let code = format!(
+            "class A(AgentBase):\n    async def on_startup(self):\n        raise {raised}\n    async def execute(self, d):\n        return {{}}\n"
+        );
+        let described = [kind.unwrap_or_default(), text].into_iter().filter(|part| !part.is_empty());
+        let described = described.collect::<Vec<_>>().join(": ");
+        assert_eq!(fails(&code, "").await, format!("Pool error: {described}"));
+    }
 }
 
 #[tokio::test]
@@ -313,8 +347,11 @@ async fn an_agent_that_cannot_even_say_why_it_does_not_load_fails_at_once() {
         return;
     }
     let mute = "class E(BaseException):\n    def __str__(self):\n        raise ValueError()\n";
-    for end in ["raise E()", "def __dir__():\n    raise E()"] {
+    let line = HEADER.lines().count() + 4;
+    for (end, error) in
+        [("raise E()", format!("agent.py, line {line}: E")), ("def __dir__():\n    raise E()", "E".to_owned())]
+    {
         let code = format!("{mute}{end}\n");
-        assert_eq!(fails(&code, "").await, "Pool error: Agent not found or no implementation: py");
+        assert_eq!(fails(&code, "").await, format!("Pool error: {error}"));
     }
 }

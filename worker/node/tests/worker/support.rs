@@ -1,5 +1,6 @@
 //! A controller that the test plays, and builders for what it sends.
 
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -233,7 +234,7 @@ pub(crate) struct Session {
 #[derive(Debug)]
 pub(crate) enum End {
     Completed { output: Payload, usage: Usage, metadata: Option<String> },
-    Failed { failure: Failure, output: Option<Payload>, cancelled: bool },
+    Failed { failure: Failure, output: Option<Payload>, cancelled: bool, metadata: Option<String> },
     NotHeld,
 }
 
@@ -297,7 +298,10 @@ impl Session {
                     let metadata = metadata.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
                     End::Completed { output, usage, metadata }
                 }
-                ReportKind::Failed { failure, output, cancelled, .. } => End::Failed { failure, output, cancelled },
+                ReportKind::Failed { failure, output, cancelled, metadata, .. } => {
+                    let metadata = metadata.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+                    End::Failed { failure, output, cancelled, metadata }
+                }
                 ReportKind::NotHeld => End::NotHeld,
             };
             return (report.token, end);
@@ -324,6 +328,16 @@ impl End {
     pub(crate) fn error(&self) -> String {
         match self {
             Self::Failed { failure, cancelled: false, .. } => failure.error.to_string(),
+            other => panic!("not failed: {other:?}"),
+        }
+    }
+
+    /// What a bad end added to the job's metadata.
+    pub(crate) fn metadata(&self) -> Value {
+        match self {
+            Self::Failed { metadata, .. } => {
+                metadata.as_ref().map_or(Value::Null, |text| serde_json::from_str(text).expect("metadata is JSON"))
+            }
             other => panic!("not failed: {other:?}"),
         }
     }

@@ -11,7 +11,7 @@ from atlas.runtime.base import AgentBase
 
 
 class NoImplementation(Exception):
-    """The directory holds no agent class; the text says why, or is empty if nothing is there."""
+    """The directory holds nothing that can be run; the text says why. Its cause is what the import raised, if that is the reason."""
 
 
 def load_agent_class(directory: Path) -> type[AgentBase]:
@@ -21,7 +21,7 @@ def load_agent_class(directory: Path) -> type[AgentBase]:
     own = [cls for cls in found if cls.__module__ == module.__name__]
     for cls in own or found:
         return cls
-    raise NoImplementation("")
+    raise NoImplementation("agent.py defines no agent class: a subclass of AgentBase")
 
 
 def load_orchestrator_class(directory: Path) -> type:
@@ -31,7 +31,7 @@ def load_orchestrator_class(directory: Path) -> type:
         value = getattr(module, name)
         if isinstance(value, type) and value.__module__ == module.__name__ and callable(getattr(value, "route", None)):
             return value
-    raise NoImplementation("")
+    raise NoImplementation("agent.py defines no class with a route method")
 
 
 def load_skill(directory: Path):
@@ -39,15 +39,49 @@ def load_skill(directory: Path):
     module = _load(directory, "skill.py", f"atlas.skills.{directory.name}")
     execute = getattr(module, "execute", None)
     if not callable(execute):
-        raise NoImplementation("")
+        raise NoImplementation("skill.py defines no execute function")
     return execute
 
 
-def _text(error: BaseException) -> str:
+def is_bare(text: str, error: BaseException) -> bool:
+    """True of a text that means nothing without the exception's type: none, a key, a number."""
+    if text in ("None", "True", "False") or not any(a.isalpha() and b.isalpha() for a, b in zip(text, text[1:])):
+        return True
+    return isinstance(error, KeyError) and len(error.args) == 1 and text == repr(error.args[0])
+
+
+def described(error: BaseException) -> str:
+    """What an exception says of itself, after its type where the text is bare."""
+    name = type(error).__name__
     try:
-        return str(error)
+        text = str(error)
     except BaseException:
-        return "(it cannot say of what)"
+        return name
+    if not text.strip():
+        return name
+    return f"{name}: {text}" if is_bare(text, error) else text
+
+
+def _import_error(directory: Path, file: str, error: BaseException) -> str:
+    """File, line and Python's error, of the innermost place in the package."""
+    name = type(error).__name__
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return f"{_place(directory, error.filename, error.lineno) or file}: {name}: {error.msg}"
+    place, trace = None, error.__traceback__
+    while trace is not None:
+        place = _place(directory, trace.tb_frame.f_code.co_filename, trace.tb_lineno) or place
+        trace = trace.tb_next
+    text = described(error)
+    text = text if text.startswith(name) else f"{name}: {text}"
+    return f"{place or file}: {text}"
+
+
+def _place(directory: Path, file: str, line: int) -> str | None:
+    """`agent.py, line 3`; none for a file outside the package."""
+    try:
+        return f"{Path(file).relative_to(directory)}, line {line}"
+    except ValueError:
+        return None
 
 
 def _is_agent(value) -> bool:
@@ -57,7 +91,7 @@ def _is_agent(value) -> bool:
 def _load(directory: Path, file: str, name: str) -> ModuleType:
     path = directory / file
     if not path.is_file():
-        raise NoImplementation("")
+        raise NoImplementation(f"there is no {file} in the package")
     # Files beside it can be imported by their plain names.
     if str(directory) not in sys.path:
         sys.path.insert(0, str(directory))
@@ -76,5 +110,5 @@ def _load(directory: Path, file: str, name: str) -> ModuleType:
         sys.modules.pop(name, None)
         if isinstance(error, KeyboardInterrupt):
             raise
-        raise NoImplementation(f"{file}: {type(error).__name__}: {_text(error)}") from error
+        raise NoImplementation(_import_error(directory, file, error)) from error
     return module
