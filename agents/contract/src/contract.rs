@@ -4,6 +4,7 @@
 //! kept as said: a member that was left out and one that repeats its default differ only where that matters (hardware).
 
 mod keys;
+mod limits;
 mod members;
 mod number;
 mod read;

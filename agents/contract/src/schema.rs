@@ -13,6 +13,7 @@ mod pattern;
 mod reference;
 mod weight;
 
+use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ValidationError};
 use serde_json::Value;
 
@@ -164,7 +165,15 @@ impl Validator {
             // The engine gathers all errors at once, and each takes room.
             return Ok(engine.validate(value).err().into_iter().collect());
         }
-        Ok(order::sorted(self.root(compiled), value, engine.iter_errors(value)))
+        // The engine looks for a required name among the declared members alone where no others are allowed.
+        let is_there = |error: &ValidationError<'_>| match error.kind() {
+            ValidationErrorKind::Required { property } => {
+                property.as_str().is_some_and(|name| error.instance().get(name).is_some())
+            }
+            _ => false,
+        };
+        let errors = engine.iter_errors(value).filter(|error| !is_there(error));
+        Ok(order::sorted(self.root(compiled), value, errors))
     }
 }
 

@@ -141,5 +141,5 @@ fn contract(path: &Path) -> Result<Contract, Skipped> {
         return Err(Skipped::TooLarge { path: path.to_owned() });
     }
     let text = fs::read(path).map_err(read)?;
-    crate::checked(&text).map_err(|source| Skipped::Contract { path: path.to_owned(), source })
+    crate::offered(&text).map_err(|source| Skipped::Contract { path: path.to_owned(), source })
 }

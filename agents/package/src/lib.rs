@@ -36,5 +36,12 @@ fn checked(text: &[u8]) -> Result<Contract, ContractError> {
     Ok(contract)
 }
 
+/// The same of an agent that is offered, to which stricter rules apply than to one that is registered.
+fn offered(text: &[u8]) -> Result<Contract, ContractError> {
+    let contract = checked(text)?;
+    contract.check_limits()?;
+    Ok(contract)
+}
+
 #[cfg(test)]
 mod tests;

@@ -95,7 +95,7 @@ pub fn pack_files(mut files: Vec<PackFile>) -> Result<Package, PackError> {
         room.take(count, file.bytes.len() as u64)?;
     }
     let contract = files.iter().find(|file| file.path == CONTRACT_FILE).ok_or(PackError::NoContract)?;
-    let contract = crate::checked(&contract.bytes).map_err(PackError::Contract)?;
+    let contract = crate::offered(&contract.bytes).map_err(PackError::Contract)?;
     let bytes = archive(&files)?;
     Ok(Package { digest: crate::digest_of(&bytes), bytes, contract, files: files.len() })
 }

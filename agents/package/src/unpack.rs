@@ -54,9 +54,11 @@ pub fn inspect(archive: &[u8], limits: &Limits) -> Result<Inspected, UnpackError
     Ok(Inspected { contract, files })
 }
 
-/// The contract of a package that passes every check.
+/// The contract of a package that is offered and passes every check.
 pub fn contract_of(archive: &[u8]) -> Result<Contract, UnpackError> {
-    Ok(inspect(archive, &Limits::default())?.contract)
+    let contract = inspect(archive, &Limits::default())?.contract;
+    contract.check_limits().map_err(UnpackError::Contract)?;
+    Ok(contract)
 }
 
 /// Writes a package out as the new directory `dest`, whole or not at all.

@@ -67,6 +67,12 @@ impl Conversions {
         });
     }
 
+    /// A word that is none of those that its key takes: a `ValueError` of Atlas for Python, not one of its conversions.
+    pub(super) fn value(&mut self, pointer: &str, message: String) {
+        let (pointer, rule) = (pointer.to_owned(), "value".to_owned());
+        self.violations.push(Violation { pointer, rule, message, suggestion: None });
+    }
+
     fn take<T>(&mut self, at: &str, value: &Value, what: &str, convert: impl Fn(&Value) -> Option<T>) -> Option<T> {
         let converted = convert(value);
         if converted.is_none() {

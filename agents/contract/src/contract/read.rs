@@ -39,24 +39,22 @@ pub(super) fn contract(document: Document) -> Result<Contract, ContractError> {
     let name = agent.text("name", "");
     let name = AgentName::new(&name).map_err(|error| error.to_string());
     let version = agent.text("version", "").parse::<Version>().map_err(|error| error.to_string());
-    if violations.is_empty() {
-        let mut broken = |at: &str, message: &str| {
+    let node = agent.members("hardware").text("node_affinity", "");
+    let node = if node.is_empty() { None } else { NodeId::new(&node).err().map(|error| error.to_string()) };
+    let unreadable = [
+        ("/agent/name", name.as_ref().err()),
+        ("/agent/version", version.as_ref().err()),
+        ("/agent/hardware/node_affinity", node.as_ref()),
+    ];
+    for (at, message) in unreadable {
+        let told = |violation: &Violation| at == violation.pointer || is_missing(at, violation);
+        if let Some(message) = message.filter(|_| !violations.iter().any(told)) {
             violations.push(Violation {
                 pointer: at.to_owned(),
                 rule: "pattern".to_owned(),
-                message: message.to_owned(),
+                message: message.clone(),
                 suggestion: None,
             });
-        };
-        if let Err(message) = &name {
-            broken("/agent/name", message);
-        }
-        if let Err(message) = &version {
-            broken("/agent/version", message);
-        }
-        let node = agent.members("hardware").text("node_affinity", "");
-        if let (false, Err(error)) = (node.is_empty(), NodeId::new(&node)) {
-            broken("/agent/hardware/node_affinity", &error.to_string());
         }
     }
     let (Ok(name), Ok(version), true) = (name, version, violations.is_empty()) else {
@@ -78,11 +76,27 @@ fn taken_for_null(pointer: &str, found: &Foreign, violations: &[Violation]) -> O
     // What has members by rule is a mapping, though null may stand for an empty one.
     let keywords = [("oneOf", "oneOf"), ("type", "type"), ("properties", "type")];
     let (_, keyword) = keywords.into_iter().find(|(stated, _)| rule.get(stated).is_some())?;
-    if violations.iter().any(|violation| pointer.starts_with(&violation.pointer)) {
+    // What holds it may break rules of its own; only one about its whole shape says it all.
+    let shapes = ["type", "oneOf", "enum"];
+    let covers = |violation: &Violation| {
+        let below = pointer.strip_prefix(&violation.pointer).is_some_and(|rest| rest.starts_with('/'));
+        violation.pointer == pointer || below && shapes.contains(&violation.rule.as_str())
+    };
+    if violations.iter().any(covers) {
         return None;
     }
     let message = format!("{} is not allowed here", told(found));
     Some(Violation { pointer: pointer.to_owned(), rule: keyword.to_owned(), message, suggestion: None })
+}
+
+/// True of a violation that says that what should stand at a pointer, or holds it, is not there.
+fn is_missing(at: &str, violation: &Violation) -> bool {
+    let Some((above, name)) = at.rsplit_once('/') else { return false };
+    let whole = violation.rule == "type" && at.starts_with(&violation.pointer);
+    let absent = violation.rule == "required"
+        && (violation.pointer == "/"
+            || violation.pointer == above && violation.message.starts_with(&python::string(name)));
+    whole || absent
 }
 
 /// The rule for the value at a pointer.
@@ -230,7 +244,7 @@ fn permissions(agent: Members<'_>, conversions: &mut Conversions) -> Permissions
         _ => {
             let message =
                 format!("Invalid isolation mode {}, must be one of: ['container', 'process']", python::repr(isolation));
-            conversions.wrong(&member(at, "isolation"), message);
+            conversions.value(&member(at, "isolation"), message);
             String::new()
         }
     };

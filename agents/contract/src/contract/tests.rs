@@ -111,6 +111,53 @@ fn names_that_would_leave_a_directory_are_refused() {
     refused_at(&with("  hardware: {node_affinity: ../up}\n"), "/agent/hardware/node_affinity");
 }
 
+#[test]
+fn all_violations_of_one_object_are_told() {
+    // A name that cannot be used beside anything else.
+    refused(
+        "agent: {name: \"a\\nb\", version: 1.0.0, capabilities: x}",
+        &expect![[r#"
+            Contract validation failed: 'x' is not of type 'array'; an agent name must not contain "\n"
+              /agent/capabilities type
+              /agent/name pattern
+        "#]],
+    );
+    // What JSON cannot hold beside a rule of the object that holds it.
+    refused(
+        "agent: {version: 1.0.0, requires: 2024-01-01, retry: 2024-01-01}",
+        &expect![[r#"
+        Contract validation failed: 'name' is a required property; the date 2024-01-01 (quote it to have text) is not of type 'object'; the date 2024-01-01 (quote it to have text) is not allowed here
+          /agent required
+          /agent/requires type
+          /agent/retry type
+    "#]],
+    );
+    refused(
+        &with("  hardware: {gpu_vram_gb: -1, min_memory_gb: .nan, device_access: 2024-01-01, gpuu: 1}\n"),
+        &expect![[r#"
+            Contract validation failed: -1 is less than the minimum of 0; .nan is not of type 'integer'; the date 2024-01-01 (quote it to have text) is not of type 'array'; Additional properties are not allowed ('gpuu' was unexpected)
+              /agent/hardware/gpu_vram_gb minimum
+              /agent/hardware/min_memory_gb type
+              /agent/hardware/device_access type
+              /agent/hardware additionalProperties, meant gpu
+        "#]],
+    );
+}
+
+#[test]
+fn negative_times_and_counts_are_refused_of_an_agent_that_is_offered() {
+    let contract = accepted(&with(
+        "  retry: {max_retries: -1, backoff_base: -0.5}\n  execution_timeout: -5\n  queue_timeout: -1\n  startup_timeout: -1\n",
+    ));
+    let error = contract.check_limits().expect_err("five numbers are negative");
+    let pointers: Vec<&str> = error.violations().iter().map(|violation| violation.pointer.as_str()).collect();
+    let retry = ["/agent/retry/max_retries", "/agent/retry/backoff_base"];
+    let timeouts = ["/agent/execution_timeout", "/agent/queue_timeout", "/agent/startup_timeout"];
+    assert_eq!(pointers, [&retry[..], &timeouts].concat());
+    assert_eq!(error.violations()[0].message, "-1 is less than the minimum of 0");
+    assert_eq!(accepted(&with("  execution_timeout: 0\n")).check_limits(), Ok(()));
+}
+
 fn refused_at(text: &str, pointer: &str) {
     let error = parse(text.as_bytes()).expect_err("the contract breaks a rule");
     let pointers: Vec<&str> = error.violations().iter().map(|violation| violation.pointer.as_str()).collect();
@@ -156,7 +203,7 @@ fn what_cannot_be_converted_is_told_at_once() {
             Contract validation failed: 'many' is not a whole number; [] is not a number of seconds; Invalid isolation mode 'vm', must be one of: ['container', 'process']; 'S' is not a list of text; 'soon' is not a number of seconds
               /agent/retry/max_retries conversion
               /agent/retry/backoff_base conversion
-              /agent/permissions/isolation conversion
+              /agent/permissions/isolation value
               /agent/permissions/secrets conversion
               /agent/execution_timeout conversion
         "#]],

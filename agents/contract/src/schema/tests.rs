@@ -314,3 +314,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_required_member_that_is_there_is_not_missing() {
+    let schema = json!({"required": ["e"], "properties": {}, "additionalProperties": false});
+    let validator = Validator::compile(&schema).expect("a schema");
+    let rules = |value: &Value| -> Vec<String> {
+        validator.validate(value).err().into_iter().flatten().map(|violation| violation.rule).collect()
+    };
+    assert_eq!(rules(&json!({"e": 1})), ["additionalProperties"]);
+    assert_eq!(rules(&json!({"a": 1})), ["required", "additionalProperties"]);
+}

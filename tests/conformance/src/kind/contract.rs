@@ -14,7 +14,11 @@ pub(super) fn contract(row: &Row) -> Judged {
         Ok(contract) => json!({"valid": true, "contract": contract.to_json()}),
         Err(ContractError::NotAMapping { got }) => not_a_mapping(got),
         Err(ContractError::Rules { violations }) => broken(&violations),
-        Err(error @ ContractError::Conversion { .. }) => refused("conversion", &error),
+        Err(error @ ContractError::Conversion { .. }) => {
+            // Atlas for Python stops at the first.
+            let is_value = error.violations().first().is_some_and(|violation| violation.rule == "value");
+            refused(if is_value { "value_error" } else { "conversion" }, &error)
+        }
         Err(error @ ContractError::Yaml(_)) => refused("yaml", &error),
     };
     compare(&row.expect, &only(&row.expect, answer), &Captures::new())
