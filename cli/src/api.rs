@@ -47,9 +47,22 @@ pub(crate) struct Job {
     pub(crate) epoch: u64,
     pub(crate) fencing_token: u64,
     pub(crate) request_id: String,
+    pub(crate) metadata: BTreeMap<String, Value>,
 }
 
 impl Job {
+    /// The error, after the type of the exception where its text means nothing alone: `KeyError: 'missing'`.
+    pub(crate) fn error_text(&self) -> String {
+        match self.metadata.get("_error_type").and_then(Value::as_str) {
+            Some(kind) if self.error.is_empty() => kind.to_owned(),
+            // A retry has the metadata of the job before it.
+            Some(kind) if self.error.starts_with('\'') || !self.error.contains(char::is_alphabetic) => {
+                format!("{kind}: {}", self.error)
+            }
+            _ => self.error.clone(),
+        }
+    }
+
     /// Completed, failed and cancelled are final.
     pub(crate) fn is_terminal(&self) -> bool {
         ["completed", "failed", "cancelled"].contains(&self.status.as_str())

@@ -93,7 +93,8 @@ pub(crate) fn conclude(context: &Context, job: &Job) -> Result<Exit, Failure> {
             return Ok(exit);
         }
         Exit::JobFailed => {
-            let why = if job.error.is_empty() { "the agent gave no message" } else { &job.error };
+            let text = job.error_text();
+            let why = if text.is_empty() { "the agent gave no message" } else { &text };
             let mut next = format!("what it logged: atlasctl job logs {id}");
             if !job.retried_by.is_empty() {
                 next = format!("retried as {0}: atlasctl job wait {0}   or {next}", job.retried_by);

@@ -17,6 +17,7 @@ mod failure;
 mod filter;
 mod input;
 mod output;
+mod program;
 #[cfg(test)]
 mod reference;
 mod source;

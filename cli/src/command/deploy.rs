@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
+use crate::program::{Checker, Findings, Place};
 use crate::trial::{self, Case, Trial};
 use crate::words;
 
@@ -39,6 +40,7 @@ pub(crate) struct Options {
 
 /// An agent that is to be deployed.
 struct Found {
+    folder: PathBuf,
     package: Package,
     cases: Vec<Case>,
     /// False of one that is deployed as it is already: others may need it in their tests.
@@ -60,25 +62,27 @@ fn find(paths: &[PathBuf], known: &BTreeMap<String, Digest>) -> Result<Vec<Found
         for folder in folders(path)? {
             let (package, cases) = (pack(&folder)?, trial::cases(&folder)?);
             let news = known.get(&label(&package)) != Some(&package.digest);
-            found.push(Found { package, cases, news });
+            found.push(Found { folder, package, cases, news });
         }
     }
     Ok(found)
 }
 
 /// `hello 0.1.0`
-fn label(package: &Package) -> String {
+pub(crate) fn label(package: &Package) -> String {
     format!("{} {}", package.contract.name, package.contract.version)
 }
 
 /// Tests all that is news, then sends it: a mistake in the last one leaves nothing half done.
 async fn deploy(context: &Context, options: &Options, found: &[Found]) -> Result<(), Failure> {
     let client = context.client()?;
+    let warned = programs(options, found).await?;
     let tested = if options.no_test { vec![None; found.len()] } else { tested(found).await? };
     let mut answers = Vec::new();
     let mut names = Vec::new();
     let mut next = None;
-    for (Found { package, cases, .. }, tested) in found.iter().zip(tested).filter(|(found, _)| found.news) {
+    let all = found.iter().zip(tested).zip(warned).filter(|((found, _), _)| found.news);
+    for ((Found { package, cases, .. }, tested), warned) in all {
         let agent = label(package);
         let digest = package.digest.to_string();
         let (files, size) = (words::count(package.files as u64, "file"), words::bytes(package.bytes.len() as u64));
@@ -92,6 +96,9 @@ async fn deploy(context: &Context, options: &Options, found: &[Found]) -> Result
         };
         context.note(&format!("{agent}   checked    contract valid, {tests}"));
         for warning in &package.contract.warnings {
+            context.note(&format!("{agent}   warning    {warning}"));
+        }
+        for warning in warned {
             context.note(&format!("{agent}   warning    {warning}"));
         }
         context.note(&format!("{agent}   packed     {files}, {size}, {}", digest.get(..15).unwrap_or(&digest)));
@@ -111,6 +118,20 @@ async fn deploy(context: &Context, options: &Options, found: &[Found]) -> Result
         context.next(&next);
     }
     context.show(&Shown { value: Value::Array(answers), text: String::new(), names })
+}
+
+/// Checks that each new agent's program can start; returns the warnings of each. Without tests nothing is refused that workers may have.
+async fn programs(options: &Options, found: &[Found]) -> Result<Vec<Vec<String>>, Failure> {
+    let checker = Checker::new(Place::Workers { tested: !options.no_test });
+    let mut warned = Vec::new();
+    for Found { folder, package, news, .. } in found {
+        let findings = if *news { checker.check(folder, &package.contract).await } else { Findings::default() };
+        if let Some(failure) = findings.refusal(&label(package)) {
+            return Err(failure);
+        }
+        warned.push(findings.warnings);
+    }
+    Ok(warned)
 }
 
 /// How many tests of each agent passed and in what time; one that fails ends it. Nothing is started if there is none.
@@ -141,17 +162,22 @@ pub(crate) fn folders(path: &Path) -> Result<Vec<PathBuf>, Failure> {
         return Ok(vec![path.to_owned()]);
     }
     let discovery = atlas_package::discover(&[path]);
-    if let Some(skipped) = discovery.skipped.into_iter().next() {
-        return Err(match skipped {
-            Skipped::Contract { path, source } => refused(&path, &source),
-            other => Failure::new("E1105", Exit::Invalid, other.to_string()),
-        });
+    if let Some(first) = discovery.skipped.into_iter().next() {
+        return Err(skipped(first));
     }
     if discovery.found.is_empty() {
         let message = format!("\"{}\" holds no agent: there is no agent.yaml in it or below it", path.display());
         return Err(Failure::new("E1105", Exit::Invalid, message).with_next("make one: atlasctl init NAME"));
     }
     Ok(discovery.found.into_iter().map(|found| found.dir).collect())
+}
+
+/// Why something on the way is no agent that can be used.
+pub(crate) fn skipped(skipped: Skipped) -> Failure {
+    match skipped {
+        Skipped::Contract { path, source } => refused(&path, &source),
+        other => Failure::new("E1105", Exit::Invalid, other.to_string()),
+    }
 }
 
 pub(crate) fn pack(path: &Path) -> Result<Package, Failure> {

@@ -8,11 +8,12 @@ use atlas_env::Env;
 use atlas_package::Package;
 use serde_json::json;
 
-use crate::command::deploy::{folders, pack};
+use crate::command::deploy::{folders, label, pack};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
+use crate::program::{Checker, Place};
 use crate::trial::{self, Case, Trial, Verdict};
 use crate::words::{self, could_not};
 
@@ -39,8 +40,18 @@ struct Row {
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let mut agents = Vec::new();
+    let checker = Checker::new(Place::Here);
     for folder in folders(&options.path)? {
-        agents.push((pack(&folder)?, trial::cases(&folder)?));
+        let (package, cases) = (pack(&folder)?, trial::cases(&folder)?);
+        let agent = label(&package);
+        let findings = checker.check(&folder, &package.contract).await;
+        if let Some(failure) = findings.refusal(&agent) {
+            return Err(failure);
+        }
+        for warning in findings.warnings {
+            context.note(&format!("{agent}   warning    {warning}"));
+        }
+        agents.push((package, cases));
     }
     let clock = Env::system().clock;
     let trial = Trial::start().await?;
@@ -96,7 +107,7 @@ async fn all(context: &Context, trial: &Trial, agents: &[(Package, Vec<Case>)]) 
 
 fn row(package: &Package, case: &Case, verdict: Verdict) -> Row {
     Row {
-        agent: format!("{} {}", package.contract.name, package.contract.version),
+        agent: label(package),
         path: shown(&case.path),
         name: case.fixture.name.clone(),
         took: verdict.took,

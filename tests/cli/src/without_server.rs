@@ -132,3 +132,32 @@ fn wrong_use() {
     session.run("echo '{\"input\": {\"text\": \"one two\"}, \"context\": {}}' | atlasctl agent-exec wordcount");
     expect_file!["../transcripts/wrong-use.txt"].assert_eq(&session.page());
 }
+
+#[test]
+fn a_broken_program_is_refused_before_anything_is_sent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, provider: &str, file: &str, text: &str| {
+        let dir = folder.path().join(name);
+        std::fs::create_dir_all(&dir).expect("made");
+        let contract = format!("agent:\n  name: {name}\n  version: 0.1.0\n  provider: {provider}\n");
+        std::fs::write(dir.join("agent.yaml"), contract).expect("written");
+        if !file.is_empty() {
+            std::fs::write(dir.join(file), text).expect("written");
+        }
+    };
+    let base = "from atlas.runtime.base import AgentBase\n";
+    write("syntax", "python", "agent.py", "class A:\n    def execute(self, input_data:\n        pass\n");
+    write("module", "python", "agent.py", &format!("{base}import no_such_module\nclass A(AgentBase):\n    pass\n"));
+    write("class", "python", "agent.py", base);
+    write("absent", "python", "", "");
+    write("mode", "{type: exec, command: [./agent.sh]}", "agent.sh", "#!/bin/sh\n");
+    write("gone", "{type: exec, command: [./agent.sh]}", "", "");
+    write("command", "exec", "", "");
+    let mut session = Session::new("Broken programs", folder.path(), Some("http://127.0.0.1:1"));
+    for name in ["syntax", "module", "class", "absent", "mode", "gone", "command"] {
+        session.run(&format!("atlasctl deploy {name}"));
+    }
+    session.run("atlasctl test module");
+    session.run("atlasctl deploy module --no-test --dry-run");
+    expect_file!["../transcripts/broken-programs.txt"].assert_eq(&session.page());
+}

@@ -116,7 +116,7 @@ fn how(job: &Job) -> String {
     let start = if job.warm { "warm".to_owned() } else { format!("cold start {}", words::milliseconds(job.warmup_ms)) };
     match (job.status.as_str(), job.node.is_empty()) {
         ("completed", _) => format!("{start}, {ran}"),
-        (_, _) if !job.error.is_empty() => job.error.clone(),
+        (_, _) if !job.error_text().is_empty() => job.error_text(),
         (_, true) => "before it ran".to_owned(),
         (_, false) => format!("on {}", job.node),
     }

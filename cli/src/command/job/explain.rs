@@ -56,8 +56,9 @@ fn text(job: &Job, now: f64) -> String {
         }
         status => {
             let mut text = head(&format!("does not wait: {status} after {}", words::milliseconds(job.total_ms())));
-            if !job.error.is_empty() {
-                text += &format!("  error        {}\n", job.error);
+            let error = job.error_text();
+            if !error.is_empty() {
+                text += &format!("  error        {error}\n");
             }
             text
         }

@@ -86,7 +86,7 @@ const COLUMNS: [Column<Job>; 11] = [
     wide("ATTEMPT", "attempt", |job, _| format!("{} of {}", job.attempt, job.max_attempts)),
     wide("LABELS", "labels", |job, _| words::labels(&job.labels)),
     wide("BY", "principal", |job, _| job.principal.clone()),
-    wide("ERROR", "error", |job, _| words::short(&job.error, 40)),
+    wide("ERROR", "error", |job, _| words::short(&job.error_text(), 40)),
 ];
 
 pub(crate) async fn run(context: &Context, options: &Listing) -> Result<Exit, Failure> {

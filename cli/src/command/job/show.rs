@@ -70,8 +70,9 @@ fn head(job: &Job) -> String {
     if job.priority != 0 {
         text += &format!("  priority   {}\n", job.priority);
     }
-    if !job.error.is_empty() {
-        text += &format!("  error      {}\n", job.error);
+    let error = job.error_text();
+    if !error.is_empty() {
+        text += &format!("  error      {error}\n");
     }
     if let Some(output) = &job.output_data {
         text += &format!("  output     {output}\n");

@@ -1,0 +1,159 @@
+//! Checks before anything is sent or started that the program of an agent can start.
+//!
+//! Nothing of the agent runs: Python code is parsed and its imports are looked up. What only running shows is not found here.
+
+mod python;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path, PathBuf};
+
+use atlas_contract::{Contract, ProviderKind};
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::program::python::Interpreter;
+
+/// The word in a command that stands for the worker's own program.
+const ATLAS: &str = "@atlas";
+
+/// Programs whose first argument is a file, unless it is an option.
+const INTERPRETERS: [&str; 8] = ["python", "python3", "sh", "bash", "node", "ruby", "perl", "php"];
+
+/// Where the agent is going to run: what this machine has counts only if it is this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// On this machine.
+    Here,
+    /// On the workers of a cluster, after it was tested here or not.
+    Workers { tested: bool },
+}
+
+/// What was found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Findings {
+    /// Where and what: it cannot start.
+    pub(crate) problems: Vec<(String, String)>,
+    /// It may not start on every worker, or was not checked.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Findings {
+    fn problem(&mut self, at: impl Into<String>, what: impl Into<String>) {
+        self.problems.push((at.into(), what.into()));
+    }
+
+    /// The refusal, if there is a problem.
+    pub(crate) fn refusal(&self, agent: &str) -> Option<Failure> {
+        if self.problems.is_empty() {
+            return None;
+        }
+        let failure = Failure::new("E1123", Exit::Invalid, format!("the program of {agent} cannot start"));
+        let failure = failure.with_next("what a program needs: atlasctl explain-error E1123");
+        Some(Failure { places: self.problems.clone(), ..failure })
+    }
+}
+
+/// Checks programs; finds the Python interpreter once, when an agent needs it.
+#[derive(Debug)]
+pub(crate) struct Checker {
+    place: Place,
+    interpreter: Interpreter,
+}
+
+impl Checker {
+    pub(crate) fn new(place: Place) -> Self {
+        Self { place, interpreter: Interpreter::default() }
+    }
+
+    /// Checks the agent in `folder`.
+    pub(crate) async fn check(&self, folder: &Path, contract: &Contract) -> Findings {
+        let mut findings = Findings::default();
+        match contract.provider.kind {
+            ProviderKind::Exec => self.command(folder, &contract.provider.command, &mut findings),
+            ProviderKind::Python if !folder.join("agent.py").is_file() => {
+                findings.problem(shown(folder, "agent.py"), "the file is missing: provider python starts it");
+            }
+            ProviderKind::Python => self.interpreter.check(self.place, folder, contract, &mut findings).await,
+            ProviderKind::Llm => {}
+        }
+        findings
+    }
+
+    fn command(&self, folder: &Path, command: &[String], findings: &mut Findings) {
+        let at = format!("{} /agent/provider/command", shown(folder, "agent.yaml"));
+        let Some((program, arguments)) = command.split_first().filter(|(program, _)| !program.is_empty()) else {
+            findings.problem(at, "missing: provider exec starts this program, such as [\"./agent.sh\"]");
+            return;
+        };
+        if program == ATLAS {
+            return;
+        }
+        if program.contains('/') {
+            self.file(folder, program, findings);
+        } else if !on_path(program) {
+            match self.place {
+                Place::Here => findings.problem(at, format!("\"{program}\" is not in PATH of this machine")),
+                Place::Workers { .. } => {
+                    findings.warnings.push(format!("\"{program}\" is not in PATH here; every worker needs it"));
+                }
+            }
+        }
+        let name = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if let Some(script) = arguments.first()
+            && INTERPRETERS.contains(&name)
+            && !script.starts_with(['-', '/'])
+            && !folder.join(script).is_file()
+        {
+            findings.problem(shown(folder, script), format!("the file is missing: \"{name}\" runs it"));
+        }
+    }
+
+    /// A program that is named by a path.
+    fn file(&self, folder: &Path, program: &str, findings: &mut Findings) {
+        let path = Path::new(program);
+        if path.is_absolute() {
+            if self.place == Place::Here && !path.is_file() {
+                findings.problem(program, "the program is missing on this machine");
+            }
+            return;
+        }
+        let at = shown(folder, program);
+        let hidden = |part: Component<'_>| match part {
+            Component::Normal(name) => name.as_encoded_bytes().starts_with(b".") || name == "__pycache__",
+            _ => false,
+        };
+        if path.components().any(|part| part == Component::ParentDir) {
+            findings.problem(at, "the path leads out of the package");
+            return;
+        }
+        if path.components().any(hidden) {
+            findings.problem(at, "packages leave out hidden files");
+            return;
+        }
+        match fs::symlink_metadata(folder.join(path)) {
+            Ok(metadata) if metadata.is_symlink() => findings.problem(at, "packages leave out links"),
+            Ok(metadata) if !metadata.is_file() => findings.problem(at, "it is no file"),
+            Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => {
+                findings.problem(&at, format!("it is not executable: chmod +x {at}"));
+            }
+            Ok(_) => {}
+            Err(_) => findings.problem(at, "the program is missing"),
+        }
+    }
+}
+
+/// A file of an agent as it would be typed.
+fn shown(folder: &Path, file: &str) -> String {
+    let path: PathBuf = folder.join(file).components().filter(|part| *part != Component::CurDir).collect();
+    path.display().to_string()
+}
+
+/// Whether a program can be found by its name alone.
+pub(crate) fn on_path(program: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).any(|folder| folder.join(program).is_file())
+}
+
+#[cfg(test)]
+mod tests;

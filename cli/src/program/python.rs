@@ -1,0 +1,104 @@
+//! Python agents: syntax, imports and the class, found by reading.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use atlas_contract::Contract;
+use atlas_dev::Python;
+use atlas_env::Env;
+use atlas_types::AgentKind;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::process::Command;
+use tokio::sync::OnceCell;
+
+use super::{Findings, Place, shown};
+
+/// Reads the files and prints what it finds.
+const SCRIPT: &str = include_str!("check.py");
+
+/// Longest time that the reading may take.
+const CHECK_MAX: Duration = Duration::from_secs(10);
+
+/// The interpreter that reads, once it was looked for.
+#[derive(Debug, Default)]
+pub(super) struct Interpreter {
+    found: OnceCell<Result<Python, String>>,
+}
+
+/// One thing that the script found.
+#[derive(Debug, Deserialize)]
+struct Found {
+    kind: Kind,
+    file: String,
+    line: Option<u64>,
+    /// What Python says, or the module.
+    text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Error,
+    Missing,
+    Undeclared,
+}
+
+impl Interpreter {
+    pub(super) async fn check(&self, place: Place, folder: &Path, contract: &Contract, findings: &mut Findings) {
+        let found = match self.read(folder, contract).await {
+            Ok(found) => found,
+            Err(why) => {
+                findings.warnings.push(format!("its Python code was not checked: {why}"));
+                return;
+            }
+        };
+        for Found { kind, file, line, text } in found {
+            let at = match line {
+                Some(line) => format!("{}, line {line}", shown(folder, &file)),
+                None => shown(folder, &file),
+            };
+            match kind {
+                Kind::Error => findings.problem(at, text),
+                Kind::Missing => {
+                    let what = format!("ModuleNotFoundError: No module named '{text}'");
+                    let declare = "list its package in dependencies.packages of agent.yaml";
+                    match place {
+                        Place::Here => findings.problem(at, format!("{what}; {declare}")),
+                        Place::Workers { tested: true } => findings.problem(
+                            at,
+                            format!("{what}; {declare}, or deploy with --no-test if every worker has it"),
+                        ),
+                        Place::Workers { tested: false } => {
+                            findings.warnings.push(format!("{at}: {what} here; every worker needs it"));
+                        }
+                    }
+                }
+                Kind::Undeclared => findings.warnings.push(format!(
+                    "{at}: no file and no package in dependencies.packages is called \"{text}\"; one of the packages must provide it"
+                )),
+            }
+        }
+    }
+
+    async fn read(&self, folder: &Path, contract: &Contract) -> Result<Vec<Found>, String> {
+        let python = self.found.get_or_init(find).await.as_ref().map_err(Clone::clone)?;
+        let packages = json!(contract.packages.as_deref().unwrap_or_default()).to_string();
+        let class = if contract.kind == AgentKind::Agent { "class" } else { "any" };
+        let mut command = Command::new(&python.program);
+        // As a worker starts it: neither the folder nor what PYTHONPATH names here.
+        command.args(["-P", "-c", SCRIPT]).arg(folder).args([&packages, class]).env_remove("PYTHONPATH");
+        command.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+        let output = tokio::time::timeout(CHECK_MAX, command.output()).await;
+        let output = output.map_err(|_| format!("not done after {} s", CHECK_MAX.as_secs()))?;
+        let output = output.map_err(|error| format!("\"{}\" did not start: {error}", python.program.display()))?;
+        serde_json::from_slice(&output.stdout).map_err(|_| format!("the check ended with {}", output.status))
+    }
+}
+
+async fn find() -> Result<Python, String> {
+    let looked = Env::system().spawn_blocking("find Python", || Python::find(None)).join().await;
+    let found = looked.unwrap_or_else(|_| Err(String::new()));
+    found.map_err(|_| "this machine has no Python 3.11 or newer".to_owned())
+}

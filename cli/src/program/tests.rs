@@ -1,0 +1,115 @@
+use atlas_dev::Python;
+
+use super::*;
+
+const CONTRACT: &str = "agent: {name: a, version: 1.0.0, PROVIDER}";
+
+/// An agent in a folder, from its provider and its files.
+fn agent(provider: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, Contract) {
+    let dir = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        let path = dir.path().join(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+    let contract = CONTRACT.replace("PROVIDER", provider);
+    (dir, atlas_contract::parse(contract.as_bytes()).expect("a contract"))
+}
+
+async fn findings(place: Place, provider: &str, files: &[(&str, &str)]) -> Vec<String> {
+    let (dir, contract) = agent(provider, files);
+    let Findings { problems, warnings } = Checker::new(place).check(dir.path(), &contract).await;
+    let problems = problems.iter().map(|(at, what)| format!("{at}: {what}"));
+    let root = format!("{}/", dir.path().display());
+    let all = problems.chain(warnings.iter().map(|text| format!("warning: {text}")));
+    all.map(|line| line.replace(&root, "")).collect()
+}
+
+async fn python(text: &str) -> Vec<String> {
+    findings(TESTED, "provider: python", &[("agent.py", text)]).await
+}
+
+const TESTED: Place = Place::Workers { tested: true };
+
+const AGENT: &str = "from atlas.runtime.base import AgentBase\n";
+
+#[tokio::test]
+async fn python_code_is_read_and_not_run() {
+    if Python::find(None).is_err() {
+        println!("skipped: no Python");
+        return;
+    }
+    let good = format!("{AGENT}import json\nclass A(AgentBase):\n    pass\n1 / 0\n");
+    assert_eq!(python(&good).await, Vec::<String>::new());
+    assert_eq!(python("class A:\n    def f(:\n").await, ["agent.py, line 2: SyntaxError: invalid syntax"]);
+    let missing = "ModuleNotFoundError: No module named 'no_such_module'; list its package in dependencies.packages of \
+                   agent.yaml, or deploy with --no-test if every worker has it";
+    let code = format!("{AGENT}import no_such_module.deep\nclass A(AgentBase): pass\n");
+    assert_eq!(python(&code).await, [format!("agent.py, line 2: {missing}")]);
+    let warned = findings(Place::Workers { tested: false }, "provider: python", &[("agent.py", &code)]).await;
+    let here = "ModuleNotFoundError: No module named 'no_such_module' here; every worker needs it";
+    assert_eq!(warned, [format!("warning: agent.py, line 2: {here}")]);
+    let no_class = ["agent.py: it defines no agent class: a subclass of AgentBase"];
+    assert_eq!(python("").await, no_class);
+    assert_eq!(python(&format!("{AGENT}class A(dict): pass\nclass B(A): pass\n")).await, no_class);
+}
+
+#[tokio::test]
+async fn what_only_running_shows_is_not_refused() {
+    if Python::find(None).is_err() {
+        println!("skipped: no Python");
+        return;
+    }
+    for code in [
+        "try:\n    import no_such_module\nexcept ImportError:\n    pass\nfrom helper import *\n",
+        "from atlas.runtime import base as b\nclass Mixin: pass\nclass A(Mixin, b.AgentBase): pass\n",
+        "import helper\nAgent = helper.make()\n",
+        "from helper import Agent\n",
+    ] {
+        let files = [("agent.py", code), ("helper.py", "import util\n"), ("util/__init__.py", "")];
+        assert_eq!(findings(TESTED, "provider: python", &files).await, Vec::<String>::new(), "{code}");
+    }
+    let files = [("agent.py", "import helper\nclass A(helper.B): pass"), ("helper.py", "x = = 1\n")];
+    let found = findings(TESTED, "provider: python", &files).await;
+    assert_eq!(found, ["helper.py, line 1: SyntaxError: invalid syntax"]);
+}
+
+#[tokio::test]
+async fn declared_packages_may_provide_what_is_not_found_here() {
+    if Python::find(None).is_err() {
+        println!("skipped: no Python");
+        return;
+    }
+    let code = format!("{AGENT}import no_such_module, other_module\nclass A(AgentBase): pass\n");
+    let provider = "provider: python, dependencies: {packages: ['no-such-module>=1']}";
+    let found = findings(Place::Here, provider, &[("agent.py", &code)]).await;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("warning: agent.py, line 2: no file and no package"), "{found:?}");
+}
+
+#[tokio::test]
+async fn a_program_must_be_there_and_executable() {
+    let exec = |command: &str| format!("provider: {{type: exec, command: {command}}}");
+    let check = async |place, command: &str| findings(place, &exec(command), &[("run.sh", "#!/bin/sh\n")]).await;
+    let here = Place::Here;
+    assert_eq!(check(here, "[./run.sh]").await, ["run.sh: it is not executable: chmod +x run.sh"]);
+    assert_eq!(check(here, "[./gone.sh]").await, ["gone.sh: the program is missing"]);
+    assert_eq!(check(here, "[../run.sh]").await, ["../run.sh: the path leads out of the package"]);
+    assert_eq!(check(here, "[sh, gone.sh]").await, ["gone.sh: the file is missing: \"sh\" runs it"]);
+    assert_eq!(check(here, "[sh, run.sh]").await, Vec::<String>::new());
+    assert_eq!(check(here, "['@atlas', x]").await, Vec::<String>::new());
+    let at = "agent.yaml /agent/provider/command";
+    let missing = "missing: provider exec starts this program, such as [\"./agent.sh\"]";
+    assert_eq!(check(here, "[]").await, [format!("{at}: {missing}")]);
+    assert_eq!(findings(here, "provider: exec", &[]).await, [format!("{at}: {missing}")]);
+    let absent = "[no-such-program]";
+    assert_eq!(check(here, absent).await, [format!("{at}: \"no-such-program\" is not in PATH of this machine")]);
+    let warned = check(TESTED, absent).await;
+    assert_eq!(warned, ["warning: \"no-such-program\" is not in PATH here; every worker needs it"]);
+}
+
+#[tokio::test]
+async fn agent_py_must_be_there() {
+    let found = findings(TESTED, "provider: python", &[]).await;
+    assert_eq!(found, ["agent.py: the file is missing: provider python starts it"]);
+}
