@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
+use crate::program::on_path;
 use crate::words::could_not;
 
 /// What to begin with.
@@ -90,6 +91,9 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
     let text = files.iter().map(|file| format!("{:width$}   {}\n", path(file), file.what)).collect();
     let value = files.iter().map(|file| json!({"path": path(file), "what": file.what})).collect();
     context.show(&Shown { value, text, names: files.iter().map(path).collect() })?;
+    if options.template == Template::Exec && !["jq", "python3"].into_iter().any(on_path) {
+        context.note("agent.sh reads JSON with jq or python3, and neither is in PATH here; install one or write it in another language");
+    }
     context.next(&format!("next: atlasctl deploy {}", as_path(folder)));
     Ok(Exit::Done)
 }
@@ -135,6 +139,8 @@ fn as_path(folder: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[test]
@@ -152,6 +158,38 @@ mod tests {
                 assert!(write(dir.path(), &template[0], name).is_err(), "nothing is overwritten");
             }
         }
+    }
+
+    #[test]
+    fn the_exec_template_takes_any_name() {
+        let name = r#"O'Brien "x" \ $HOME"#;
+        let input = json!({"input": {"name": name}, "context": {}}).to_string();
+        let script = EXEC[1].text;
+        let (all, none) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        fs::write(all.path().join("input.json"), &input).expect("written");
+        fs::write(none.path().join("input.json"), &input).expect("written");
+        let run = |path: &Path, folder: &Path| {
+            let input = fs::File::open(folder.join("input.json")).expect("there");
+            let mut shell = Command::new("/bin/sh");
+            shell.args(["-c", script]).env("PATH", path).stdin(input);
+            shell.output().expect("a shell starts")
+        };
+        for program in ["jq", "python3"] {
+            let paths = std::env::var_os("PATH").unwrap_or_default();
+            let Some(found) = std::env::split_paths(&paths).map(|dir| dir.join(program)).find(|path| path.is_file())
+            else {
+                println!("skipped: no {program}");
+                continue;
+            };
+            let only = tempfile::tempdir().expect("a folder");
+            std::os::unix::fs::symlink(found, only.path().join(program)).expect("linked");
+            let output = run(only.path(), all.path());
+            let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            assert_eq!(answer, json!({"greeting": format!("Hello, {name}")}), "{program}");
+        }
+        let output = run(none.path(), none.path());
+        assert!(!output.status.success());
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "agent.sh needs jq or python3 to read JSON\n");
     }
 
     #[test]
