@@ -10,7 +10,7 @@ use atlas_env::Env;
 use atlas_types::{IdError, NodeEpoch, NodeId};
 use atlas_worker::Worker;
 
-use crate::{DataDir, DataError, Ports};
+use crate::{DataDir, DataError, Ports, Settings, SettingsError};
 
 /// Longest time until the own worker must be registered.
 const REGISTERED_WITHIN: Duration = Duration::from_secs(30);
@@ -24,11 +24,13 @@ pub struct Options {
     pub data: Option<PathBuf>,
     /// The name of the node; none is the host's.
     pub node: Option<String>,
+    /// What controller and worker are told beside that.
+    pub settings: Settings,
     /// Most jobs that the node runs at once; none is the worker's default.
     pub places: Option<u32>,
     /// Most idle slots that the node keeps; none is the worker's default.
     pub warm_pool_size: Option<u32>,
-    /// Whether jobs' demands are checked against what this machine has.
+    /// Switches off that jobs' demands are checked against what this machine has, whatever the settings say.
     pub hardware_checks: bool,
     /// Offers the in-process provider that does nothing, for benchmarks.
     pub noop: bool,
@@ -37,7 +39,16 @@ pub struct Options {
 impl Options {
     /// Defaults: an ephemeral cluster with the host's name.
     pub fn new(ports: Ports) -> Self {
-        Self { ports, data: None, node: None, places: None, warm_pool_size: None, hardware_checks: true, noop: false }
+        Self {
+            ports,
+            data: None,
+            node: None,
+            settings: Settings::default(),
+            places: None,
+            warm_pool_size: None,
+            hardware_checks: true,
+            noop: false,
+        }
     }
 }
 
@@ -50,6 +61,9 @@ pub enum StartError {
     /// The node's name.
     #[error("the node cannot be called so")]
     Node(#[source] IdError),
+    /// The options of one side.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
     /// The controller.
     #[error("could not start the controller")]
     Controller(#[source] atlas_controller::StartError),
@@ -79,16 +93,18 @@ impl Cluster {
             None => DataDir::ephemeral()?,
         };
         let node = NodeId::new(&options.node.unwrap_or_else(host_name)).map_err(StartError::Node)?;
-        let mut controller = atlas_controller::Options::new(data.path().join("controller"));
+        let mut controller = options.settings.controller(data.path().join("controller"))?;
+        // Before anything runs: its address is known later.
+        let worker_data = data.path().join("worker");
+        let mut worker = options.settings.worker(node.as_str(), vec![String::from("-")], worker_data)?;
         controller.http = options.ports.http;
         controller.grpc = options.ports.workers;
-        controller.mode = atlas_controller::Mode::Dev;
         let controller = Controller::start(controller, env.clone()).await.map_err(StartError::Controller)?;
         let address = controller.grpc_addr().to_string();
         let before = epoch(&controller, &node);
-        let mut worker = atlas_worker::Options::new(node, vec![address], data.path().join("worker"));
-        worker.noop = options.noop;
-        worker.hardware_checks = options.hardware_checks;
+        worker.controllers = vec![address];
+        worker.noop |= options.noop;
+        worker.hardware_checks &= options.hardware_checks;
         worker.places = options.places.or(worker.places);
         worker.warm_pool_size = options.warm_pool_size.unwrap_or(worker.warm_pool_size);
         let worker = match Worker::start(worker, env.clone()).await {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::{DataDir, Seat};
+use crate::{DataDir, Seat, Settings};
 
 /// Longest time until a child must say that it is ready.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -79,14 +79,15 @@ struct Running {
 pub struct Group {
     data: DataDir,
     log: String,
+    settings: Settings,
     running: Vec<Running>,
     env: Env,
 }
 
 impl Group {
     /// A group without processes on a data folder.
-    pub fn new(data: DataDir, log: &str, env: Env) -> Self {
-        Self { data, log: log.to_owned(), running: Vec::new(), env }
+    pub fn new(data: DataDir, log: &str, settings: &Settings, env: Env) -> Self {
+        Self { data, log: log.to_owned(), settings: settings.clone(), running: Vec::new(), env }
     }
 
     /// Where the data is.
@@ -103,11 +104,7 @@ impl Group {
     pub async fn start_controllers(&mut self, seats: &[(Seat, Option<Joining>)]) -> Result<(), ChildError> {
         let mut children = Vec::new();
         for (seat, joining) in seats {
-            let mut command = self.command("controller");
-            command.args(["--name", &seat.name]).arg("--data-dir").arg(seat.data_dir(self.data.path()));
-            for (flag, address) in [("--http", seat.http), ("--workers", seat.workers), ("--peers", seat.peers)] {
-                command.args([flag, &address.to_string()]);
-            }
+            let mut command = self.controller_command(seat);
             if let Some(Joining { at, token }) = joining {
                 command.args(["--join", at]).env("ATLAS_JOIN_TOKEN", token);
             }
@@ -121,11 +118,43 @@ impl Group {
 
     /// Starts a worker that knows the controllers' addresses.
     pub async fn start_worker(&mut self, name: &str, controllers: &[String]) -> Result<(), ChildError> {
+        let child = spawn(name, &mut self.worker_command(name, controllers))?;
+        self.ready(name, false, child).await
+    }
+
+    /// Starts a controller again, with the data that it had. Does not wait: alone it may not be able to do anything yet.
+    pub fn restart_controller(&mut self, seat: &Seat) -> Result<(), ChildError> {
+        let child = spawn(&seat.name, &mut self.controller_command(seat))?;
+        self.add(&seat.name, true, child);
+        Ok(())
+    }
+
+    /// Starts a worker again, with the data that it had.
+    pub fn restart_worker(&mut self, name: &str, controllers: &[String]) -> Result<(), ChildError> {
+        let child = spawn(name, &mut self.worker_command(name, controllers))?;
+        self.add(name, false, child);
+        Ok(())
+    }
+
+    /// Whether a process of this name runs.
+    pub fn is_running(&self, name: &str) -> bool {
+        self.running.iter().any(|running| running.name == name)
+    }
+
+    fn controller_command(&self, seat: &Seat) -> Command {
+        let mut command = self.command("controller");
+        command.args(["--name", &seat.name]).arg("--data-dir").arg(seat.data_dir(self.data.path()));
+        for (flag, address) in [("--http", seat.http), ("--workers", seat.workers), ("--peers", seat.peers)] {
+            command.args([flag, &address.to_string()]);
+        }
+        command
+    }
+
+    fn worker_command(&self, name: &str, controllers: &[String]) -> Command {
         let mut command = self.command("worker");
         let data = self.data.path().join("workers").join(name);
         command.args(["--node", name]).arg("--data-dir").arg(data).args(["--controllers", &controllers.join(",")]);
-        let child = spawn(name, &mut command)?;
-        self.ready(name, false, child).await
+        command
     }
 
     /// Completes when a child has ended.
@@ -164,7 +193,7 @@ impl Group {
     fn command(&self, part: &str) -> Command {
         let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("atlasctl"));
         let mut command = Command::new(program);
-        command.args(["dev-member", part, "--log", &self.log]);
+        command.arg("dev-member").args(self.settings.arguments()).args([part, "--log", &self.log]);
         // Ctrl-C goes to this process alone, which then ends its children in order.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).kill_on_drop(true);
         command
@@ -186,9 +215,13 @@ impl Group {
             let how = child.wait().await.map_or_else(|error| error.to_string(), how);
             return Err(ChildError::Ended { name: name.to_owned(), how });
         }
+        self.add(name, controller, child);
+        Ok(())
+    }
+
+    fn add(&mut self, name: &str, controller: bool, child: Child) {
         self.running.push(Running { name: name.to_owned(), controller, child });
         self.tell();
-        Ok(())
     }
 
     /// Writes down which processes there are.

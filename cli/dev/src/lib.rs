@@ -9,13 +9,16 @@ mod data;
 mod group;
 mod member;
 mod port;
+pub mod request;
 pub mod seats;
+mod settings;
 
 pub use atlas_telemetry::start_log;
-pub use atlas_worker::{Python, run_if_asked};
+pub use atlas_worker::{PASSED, Python, run_if_asked};
 pub use cluster::{Cluster, Options, StartError, runtime};
 pub use data::{DataDir, DataError};
 pub use group::{ChildError, Gone, Group, Joining, Process, processes};
 pub use member::{ControllerOptions, Member, left_alone};
 pub use port::{PortError, Ports};
 pub use seats::Seat;
+pub use settings::{Settings, SettingsError};

@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use atlas_controller::Controller;
 use atlas_env::Env;
-use atlas_types::NodeId;
 use atlas_worker::Worker;
 use tokio::sync::oneshot;
 
-use crate::StartError;
+use crate::{Settings, StartError};
 
 /// A controller of a group.
 #[derive(Debug, Clone)]
@@ -42,20 +41,24 @@ pub enum Member {
 
 impl Member {
     /// Starts a controller.
-    pub async fn controller(options: ControllerOptions, env: Env) -> Result<Self, StartError> {
+    pub async fn controller(options: ControllerOptions, settings: &Settings, env: Env) -> Result<Self, StartError> {
         let ControllerOptions { name, data_dir, http, workers, peers, join, token } = options;
-        let mut options = atlas_controller::Options::new(data_dir);
+        let mut options = settings.controller(data_dir)?;
         (options.http, options.grpc, options.peer) = (http, workers, Some(peers));
         (options.name, options.join, options.token) = (Some(name), join, token);
-        options.mode = atlas_controller::Mode::Dev;
         let controller = Controller::start(options, env).await.map_err(StartError::Controller)?;
         Ok(Self::Controller(Box::new(controller)))
     }
 
     /// Starts a worker that attaches to one of `controllers`.
-    pub async fn worker(node: &str, data_dir: PathBuf, controllers: Vec<String>, env: Env) -> Result<Self, StartError> {
-        let node = NodeId::new(node).map_err(StartError::Node)?;
-        let options = atlas_worker::Options::new(node, controllers, data_dir);
+    pub async fn worker(
+        node: &str,
+        data_dir: PathBuf,
+        controllers: Vec<String>,
+        settings: &Settings,
+        env: Env,
+    ) -> Result<Self, StartError> {
+        let options = settings.worker(node, controllers, data_dir)?;
         Ok(Self::Worker(Box::new(Worker::start(options, env).await.map_err(StartError::Worker)?)))
     }
 

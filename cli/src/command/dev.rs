@@ -7,10 +7,11 @@ mod banner;
 mod demo;
 mod kill;
 mod several;
+mod start;
 
 use std::path::{Path, PathBuf};
 
-use atlas_dev::{Cluster, DataError, PortError, Ports};
+use atlas_dev::{Cluster, DataError, PortError, Ports, Settings};
 use atlas_env::Env;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -30,6 +31,8 @@ const LOG_DEFAULT: &str = "warn,openraft=off";
 enum Verb {
     /// Ends one of its processes at once, as kill -9 does, and says what that cost.
     Kill(kill::Options),
+    /// Starts one of its processes again that was killed or ended, on the same ports and with the same data.
+    Start(start::Options),
 }
 
 /// How to run it.
@@ -68,11 +71,15 @@ pub(crate) struct Options {
     /// What to log to stderr, such as info or warn,atlas_raft=debug.
     #[arg(long, env = "ATLAS_LOG", default_value = LOG_DEFAULT, value_name = "FILTER")]
     log: String,
+    #[command(flatten)]
+    settings: Settings,
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    if let Some(Verb::Kill(options)) = &options.verb {
-        return super::block_on(kill::run(context, options));
+    match &options.verb {
+        Some(Verb::Kill(options)) => return super::block_on(kill::run(context, options)),
+        Some(Verb::Start(options)) => return super::block_on(start::run(context, options)),
+        None => {}
     }
     let env = Env::system();
     atlas_dev::start_log(&options.log).map_err(|error| Failure::usage(atlas_env::chain(&error)))?;
@@ -158,12 +165,14 @@ async fn attend(
 fn cluster_options(options: &Options) -> Result<atlas_dev::Options, Failure> {
     let ports = Ports::choose(options.port).map_err(|error| refusal_of_port(&error))?;
     let data = if options.ephemeral { None } else { Some(options.data_dir.clone()) };
-    Ok(atlas_dev::Options { data, node: options.node.clone(), ..atlas_dev::Options::new(ports) })
+    let (node, settings) = (options.node.clone(), options.settings.clone());
+    Ok(atlas_dev::Options { data, node, settings, ..atlas_dev::Options::new(ports) })
 }
 
 fn refusal(error: &atlas_dev::StartError) -> Failure {
     match error {
         atlas_dev::StartError::Data(error) => refusal_of_data(error),
+        atlas_dev::StartError::Settings(error) => Failure::usage(atlas_env::chain(error)),
         error => Failure::new("E0109", Exit::Short, atlas_env::chain(error)),
     }
 }

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use atlas_dev::{ControllerOptions, Member};
+use atlas_dev::{ControllerOptions, Member, Settings};
 use atlas_env::Env;
 
 use crate::context::Context;
@@ -20,6 +20,8 @@ pub(crate) struct Options {
     /// What to log to stderr.
     #[arg(long, global = true, default_value = "warn")]
     log: String,
+    #[command(flatten)]
+    settings: Settings,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -58,17 +60,17 @@ pub(crate) fn run(context: &Context, options: Options) -> Result<Exit, Failure> 
     atlas_dev::start_log(&options.log).map_err(|error| Failure::usage(atlas_env::chain(&error)))?;
     let refused =
         |error| Failure::new("E0104", Exit::Short, format!("the async runtime could not be started: {error}"));
-    atlas_dev::runtime().map_err(refused)?.block_on(serve(context, options.part, env))
+    atlas_dev::runtime().map_err(refused)?.block_on(serve(context, options.part, &options.settings, env))
 }
 
-async fn serve(context: &Context, part: Part, env: Env) -> Result<Exit, Failure> {
+async fn serve(context: &Context, part: Part, settings: &Settings, env: Env) -> Result<Exit, Failure> {
     let (name, member) = match part {
         Part::Controller { name, data_dir, http, workers, peers, join, token } => {
             let options = ControllerOptions { name: name.clone(), data_dir, http, workers, peers, join, token };
-            (name, Member::controller(options, env.clone()).await)
+            (name, Member::controller(options, settings, env.clone()).await)
         }
         Part::Worker { node, data_dir, controllers } => {
-            let member = Member::worker(&node, data_dir, controllers, env.clone()).await;
+            let member = Member::worker(&node, data_dir, controllers, settings, env.clone()).await;
             (node, member)
         }
     };

@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::TcpListener;
 
-use atlas_cluster_tests::{Agent, Dev};
+use atlas_cluster_tests::{Agent, Dev, write_agent};
 use expect_test::expect_file;
 
 use crate::laptop::Laptop;
@@ -36,6 +36,29 @@ fn dev_says_where_everything_is() {
     expect_file!["../transcripts/dev.txt"].assert_eq(&mask(&dev.text()));
     assert_eq!(dev.interrupt(), Some(0));
     assert!(folder.path().join(".atlas").is_dir(), "state is kept between runs");
+}
+
+#[test]
+fn dev_takes_the_options_of_controllers_and_workers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // A variable that cargo sets for every test.
+    let script = r#"printf '{"found":"%s"}' "$CARGO_PKG_NAME""#;
+    let tells = Agent { name: "tells", version: "0.1.0", contract: "", script };
+    write_agent(&folder.path().join("agents"), &tells);
+    fs::write(folder.path().join("controller.toml"), "[http]\nbody-max = \"4KiB\"\n").expect("written");
+    let options = ["--agents", "./agents", "--controller-config", "controller.toml", "--agent-env", "CARGO_PKG_NAME"];
+    let dev = Dev::start(folder.path(), options.into_iter().chain(["--agent-env", "NOT_SET_ANYWHERE"]));
+    let told = "PATH HOME LANG LC_ALL TMPDIR TZ CARGO_PKG_NAME NOT_SET_ANYWHERE (not set); more with --agent-env NAME";
+    assert!(dev.text().contains(told), "{}", dev.text());
+    let server = dev.server().to_owned();
+    let mut session = Session::new("", folder.path(), Some(&server));
+    assert_eq!(session.quiet("atlasctl run tells -o json").trim(), r#"{"found":"atlas-cli-tests"}"#);
+    let large = session.quiet(&format!("atlasctl run tells x={} 2>&1", "x".repeat(8_000)));
+    assert!(large.contains("E3006"), "{large}");
+    let wrong = session.quiet("atlasctl dev --port 0 --ephemeral --http-body-max much 2>&1; echo $?");
+    assert!(wrong.contains("\"much\" is no value for http.body-max"), "{wrong}");
+    assert!(wrong.ends_with("2\n"), "{wrong}");
+    assert_eq!(dev.interrupt(), Some(0));
 }
 
 #[test]

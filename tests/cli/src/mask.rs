@@ -3,7 +3,7 @@
 use regex::Regex;
 
 /// What is masked, in this order: longer forms first.
-const MASKS: [(&str, &str); 24] = [
+const MASKS: [(&str, &str); 25] = [
     (r"(?m)^(c\d +(?:leader|follower) +)\d.*$", "$1<term>  <applied>  <heartbeat>  <fsync>"),
     (r"(?m)^(laptop +ready +)\d+/.*$", "$1<cores>  <memory>  <gpus>  <slots>"),
     (r"(leased +\w+), (?:epoch \d+, token \d+|attempt \d+)", "$1, <lease>"),
@@ -22,6 +22,7 @@ const MASKS: [(&str, &str); 24] = [
     (r"\(leader c\d, term \d+\)", "(leader <controller>, term <n>)"),
     (r"→ w\d, (?:cold start|warm)", "→ <worker>, <start>"),
     (r"new leader c\d", "new leader <controller>"),
+    (r"· leader c\d ·", "· leader <controller> ·"),
     (r"(commit|apply lag) \d+( \d{3})*", "$1 <n>"),
     (r"\d+ cores?, [0-9.]+ GiB, (no GPU|\d+ × [^\n]*)", "<hardware>"),
     (r"(<1|\d+(\.\d+)?) (ms|s)\b", "<time>"),

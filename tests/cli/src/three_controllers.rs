@@ -57,6 +57,32 @@ fn three_controllers_and_the_death_of_one() {
 }
 
 #[test]
+fn the_end_of_the_quorum_is_told_and_a_start_brings_it_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write_agent(&folder.path().join("agents"), &HELLO);
+    let dev = Dev::start(folder.path(), ["--controllers", "3", "--agents", "./agents", "--http-body-max", "4KiB"]);
+    let list = dev.text().split_once("ATLAS_SERVER=").map(|(_, list)| list.trim().to_owned()).expect("a list");
+    let mut session = Session::new("The end of the quorum", folder.path(), Some(&list));
+    session.quiet("atlasctl dev kill c3");
+    session.run("atlasctl dev kill c2");
+    session.run("atlasctl dev start c2");
+    session.run("atlasctl run hello name=Ada");
+    session.run("atlasctl dev start c2");
+    session.run("atlasctl dev start c9");
+    session.run("atlasctl dev kill w1");
+    session.run("atlasctl dev start w1");
+    expect_file!["../transcripts/quorum.txt"].assert_eq(&session.page());
+    // Options of the controllers count in each of their processes.
+    let large = format!("atlasctl run hello name={} 2>&1", "x".repeat(8_000));
+    assert!(session_of(&folder, &list).quiet(&large).contains("E3006"));
+    assert_eq!(dev.interrupt(), Some(0));
+}
+
+fn session_of<'a>(folder: &'a tempfile::TempDir, list: &'a str) -> Session<'a> {
+    Session::new("", folder.path(), Some(list))
+}
+
+#[test]
 fn from_one_controller_to_two_and_what_is_said_on_the_way_back() {
     let folder = tempfile::tempdir().expect("a folder");
     write_agent(&folder.path().join("agents"), &HELLO);

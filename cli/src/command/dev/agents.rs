@@ -1,16 +1,19 @@
-//! The agents of `atlasctl dev`: the bundled ones, and a folder that is registered again when it changes.
+//! The agents of `atlasctl dev`: the bundled ones, and a folder that follows its changes: what is new is registered, what changed is
+//! registered again, and what was deleted is retired.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use atlas_env::Env;
-use atlas_package::Package;
+use atlas_package::{CONTRACT_FILE, Package};
 
 use crate::client::Client;
+use crate::command::deploy::{label, pack, skipped};
 use crate::command::dev::shown;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::program::{Checker, Place};
 use crate::stillness::{Stillness, fingerprint};
 
 /// Registers the agents that this program carries.
@@ -22,19 +25,49 @@ pub(super) async fn register_bundled(client: &Client) -> Result<(), Failure> {
     Ok(())
 }
 
+/// An agent version that was registered from a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Registered {
+    name: String,
+    version: String,
+    digest: String,
+}
+
+impl Registered {
+    fn of(package: &Package) -> Self {
+        let contract = &package.contract;
+        let (name, version) = (contract.name.to_string(), contract.version.to_string());
+        Self { name, version, digest: package.digest.to_string() }
+    }
+
+    fn is_version_of(&self, other: &Self) -> bool {
+        (&self.name, &self.version) == (&other.name, &other.version)
+    }
+}
+
 /// A folder of agents: what it looked like, and what was registered from it.
 pub(super) struct Watch {
     folder: PathBuf,
     stillness: Stillness,
-    registered: BTreeMap<PathBuf, String>,
+    checker: Checker,
+    /// The versions of each folder, the latest last.
+    registered: BTreeMap<PathBuf, Vec<Registered>>,
+    /// The problems of the last look, so that none is told twice.
+    told: BTreeSet<String>,
 }
 
 impl Watch {
     pub(super) fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), stillness: Stillness::default(), registered: BTreeMap::new() }
+        Self {
+            folder: folder.to_owned(),
+            stillness: Stillness::default(),
+            checker: Checker::new(Place::Here),
+            registered: BTreeMap::new(),
+            told: BTreeSet::new(),
+        }
     }
 
-    /// Looks once, and registers what is new or different. Problems are told and do not end anything.
+    /// Looks once, and follows what changed. Problems are told and end nothing.
     pub(super) async fn look(&mut self, context: &Context, client: &Client, env: &Env) {
         let folder = self.folder.clone();
         let Ok(print) = env.spawn_blocking("look at agents", move || fingerprint(&[folder])).join().await else {
@@ -45,12 +78,14 @@ impl Watch {
         }
         let folder = self.folder.clone();
         let Ok(found) = env.spawn_blocking("pack agents", move || read(&folder)).join().await else { return };
-        for problem in found.problems {
-            context.note(&problem);
+        let told = std::mem::take(&mut self.told);
+        for problem in &found.problems {
+            self.tell(context, &told, problem);
         }
-        let mut answered = true;
+        let present: Vec<Registered> = found.packages.iter().map(|(_, package)| Registered::of(package)).collect();
+        let mut answered = self.retire_deleted(context, client, &present).await;
         for (dir, package) in found.packages {
-            answered &= self.register(context, client, dir, package).await;
+            answered &= self.register(context, client, &told, dir, package).await;
         }
         // Without an answer to each, the next look tries again.
         if answered {
@@ -58,18 +93,47 @@ impl Watch {
         }
     }
 
+    /// Reports a problem that the last look did not find.
+    fn tell(&mut self, context: &Context, before: &BTreeSet<String>, problem: &Failure) {
+        let text = problem.to_string();
+        if !before.contains(&text) {
+            context.report(problem);
+        }
+        self.told.insert(text);
+    }
+
     /// Uploads a package that is new; false if nobody answered whether it was taken.
-    async fn register(&mut self, context: &Context, client: &Client, dir: PathBuf, package: Package) -> bool {
-        let digest = package.digest.to_string();
-        if self.registered.get(&dir) == Some(&digest) {
+    async fn register(
+        &mut self,
+        context: &Context,
+        client: &Client,
+        told: &BTreeSet<String>,
+        dir: PathBuf,
+        package: Package,
+    ) -> bool {
+        let version = Registered::of(&package);
+        let versions = self.registered.get(&dir).map_or(&[][..], Vec::as_slice);
+        if versions.last() == Some(&version) {
             return true;
         }
-        let agent = format!("{} {}", package.contract.name, package.contract.version);
+        let again = versions.iter().any(|known| known.is_version_of(&version));
+        let agent = label(&package);
+        let findings = self.checker.check(&dir, &package.contract).await;
+        if let Some(problem) = findings.refusal(&agent) {
+            self.tell(context, told, &problem);
+            return true;
+        }
+        let warnings: Vec<String> = package.contract.warnings.iter().map(ToString::to_string).collect();
         match client.upload(&["api", "agents"], package.bytes).await {
             Ok(_) => {
-                let known = self.registered.insert(dir.clone(), digest).is_some();
-                let what = if known { "registered again; jobs that run keep the old one" } else { "registered" };
-                context.note(&format!("{agent}   {what}   {}", shown(&dir)));
+                let versions = self.registered.entry(dir.clone()).or_default();
+                versions.retain(|known| !known.is_version_of(&version));
+                versions.push(version);
+                for warning in warnings.into_iter().chain(findings.warnings) {
+                    context.note(&format!("{agent}   warning   {warning}"));
+                }
+                let how = if again { " again; running jobs keep the old one" } else { "" };
+                context.note(&format!("registered {agent}{how}   {}", shown(&dir)));
                 true
             }
             Err(failure) => {
@@ -79,23 +143,52 @@ impl Watch {
             }
         }
     }
+
+    /// Retires what was registered from folders that are gone, unless another folder has it now; false if nobody answered.
+    async fn retire_deleted(&mut self, context: &Context, client: &Client, present: &[Registered]) -> bool {
+        let deleted = self.registered.keys().filter(|dir| !dir.join(CONTRACT_FILE).exists());
+        let deleted: Vec<PathBuf> = deleted.cloned().collect();
+        let mut answered = true;
+        for dir in deleted {
+            let mut kept = Vec::new();
+            for version in self.registered.remove(&dir).unwrap_or_default() {
+                if present.iter().any(|other| other.is_version_of(&version)) {
+                    // That folder's own package may have been replaced by this one.
+                    self.registered.retain(|_, versions| !versions.iter().any(|other| other.is_version_of(&version)));
+                    continue;
+                }
+                let Registered { name, version: number, .. } = &version;
+                match client.delete(&["api", "agents", name, "versions", number]).await {
+                    Ok(_) => context.note(&format!("retired {name} {number}: {} was deleted", shown(&dir))),
+                    Err(failure) if failure.exit == Exit::NotFound => {}
+                    Err(failure) if matches!(failure.exit, Exit::Unreachable | Exit::Busy) => {
+                        answered = false;
+                        kept.push(version);
+                    }
+                    Err(failure) => context.report(&failure),
+                }
+            }
+            if !kept.is_empty() {
+                self.registered.insert(dir, kept);
+            }
+        }
+        answered
+    }
 }
 
 /// What a folder holds.
 struct Read {
     packages: Vec<(PathBuf, Package)>,
-    problems: Vec<String>,
+    problems: Vec<Failure>,
 }
 
 fn read(folder: &Path) -> Read {
     let discovery = atlas_package::discover(&[folder]);
-    let mut read = Read { packages: Vec::new(), problems: discovery.skipped.iter().map(ToString::to_string).collect() };
+    let mut read = Read { packages: Vec::new(), problems: discovery.skipped.into_iter().map(skipped).collect() };
     for found in discovery.found {
-        match atlas_package::pack(&found.dir) {
+        match pack(&found.dir) {
             Ok(package) => read.packages.push((found.dir, package)),
-            Err(error) => {
-                read.problems.push(format!("skipped \"{}\": {}", shown(&found.dir), atlas_env::chain(&error)))
-            }
+            Err(problem) => read.problems.push(problem),
         }
     }
     read

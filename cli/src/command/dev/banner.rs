@@ -1,9 +1,9 @@
 //! The first lines of `atlasctl dev`: only what exists.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use atlas_dev::{Cluster, Seat};
+use atlas_dev::{Cluster, PASSED, Seat};
 
 use crate::api::{self, Node};
 use crate::arguments::SERVER_DEFAULT;
@@ -33,14 +33,28 @@ pub(super) fn print(
          \x20 Metrics     {http}/metrics\n\n\
          \x20 Data        {data}\n\
          \x20 Node        {}\n\
-         \x20 Agents      {known}; watching {}\n\n\
+         \x20 Agents      {known}; watching {}\n\
+         \x20 Agent env   {}\n\n\
          Ready in {:.1} s.  Next, in another terminal:  {server}atlasctl {first}",
         env!("CARGO_PKG_VERSION"),
         cluster.workers(),
         describe(node),
         shown(&options.agents),
+        environment(options),
         took.as_secs_f64(),
     ));
+}
+
+/// The names of the variables that agents get, with a mark at those that are not set here.
+fn environment(options: &Options) -> String {
+    let chosen = options.settings.worker("dev", vec!["-".to_owned()], PathBuf::new());
+    let chosen = chosen.map(|worker| worker.agent_environment).unwrap_or_default();
+    let chosen = chosen.iter().map(|name| match std::env::var_os(name) {
+        Some(_) => format!(" {name}"),
+        None => format!(" {name} (not set)"),
+    });
+    let chosen: String = chosen.collect();
+    format!("{}{chosen}; more with --agent-env NAME", PASSED.join(" "))
 }
 
 /// The same for a cluster of several processes: what one node is called says less than who leads.
@@ -66,7 +80,8 @@ pub(super) fn print_several(
          \x20 Metrics     {http}/metrics\n\n\
          \x20 Data        {}\n\
          \x20 Cluster     {} (leader {}, term {}) · {}\n\
-         \x20 Agents      {known}; watching {}\n\n\
+         \x20 Agents      {known}; watching {}\n\
+         \x20 Agent env   {}\n\n\
          Ready in {:.1} s.  Next, in another terminal:  export ATLAS_SERVER={}",
         env!("CARGO_PKG_VERSION"),
         first.workers,
@@ -76,6 +91,7 @@ pub(super) fn print_several(
         cluster.term,
         words::count(workers as u64, "worker"),
         shown(&options.agents),
+        environment(options),
         took.as_secs_f64(),
         servers.join(","),
     ));

@@ -1,5 +1,6 @@
 //! `atlasctl dev kill`: ends one process of a development cluster at once, and measures what that costs.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use atlas_dev::Process;
@@ -24,6 +25,38 @@ const ASK_INTERVAL: Duration = Duration::from_millis(5);
 /// Most jobs that are compared.
 const JOBS_MAX: &str = "1000";
 
+/// Which voters are down.
+pub(super) struct Quorum {
+    pub(super) voters: usize,
+    pub(super) down: Vec<String>,
+}
+
+impl Quorum {
+    /// That of the voters among the members, by the processes that run.
+    pub(super) fn of(cluster: &Cluster, processes: &[Process]) -> Self {
+        let votes = |member: &&api::Controller| member.role != "learner";
+        let voters: Vec<&str> = cluster.members.iter().filter(votes).map(|member| member.name.as_str()).collect();
+        let runs = |name: &&str| processes.iter().any(|process| process.name == *name);
+        let mut down: Vec<String> = voters.iter().filter(|name| !runs(name)).map(|name| (*name).to_owned()).collect();
+        down.sort();
+        Self { voters: voters.len(), down }
+    }
+
+    pub(super) fn holds(&self) -> bool {
+        (self.voters - self.down.len()) * 2 > self.voters
+    }
+
+    /// What it means that there is none.
+    fn lost(&self, killed: &str) -> (String, Value) {
+        let (down, first) = (self.down.len(), self.down.first().map_or(killed, String::as_str));
+        let text = format!(
+            "{killed} stopped · {down} of {} controllers are down: no quorum; nothing is accepted until one is back: atlasctl dev start {first}\n",
+            self.voters
+        );
+        (text, json!({"stopped": killed, "leader": null, "quorum": false, "voters": self.voters, "down": self.down}))
+    }
+}
+
 /// Which process.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -40,13 +73,26 @@ struct Before {
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let (env, client) = (Env::system(), context.client()?);
-    let process = find(&client, &options.name).await?;
-    let cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
-    let jobs = api::read(&client.get(&["api", "jobs"], &[("limit", JOBS_MAX), ("view", "full")]).await?)?;
+    let (_, mut processes) = running(&client).await?;
+    let process = find(&processes, &options.name)?;
+    processes.retain(|other| *other != process);
+    let cluster: Cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
+    let quorum = Quorum::of(&cluster, &processes);
+    let ends = process.controller && !quorum.holds();
+    let jobs = match ends {
+        // There may be nobody to ask.
+        true => Vec::new(),
+        false => api::read(&client.get(&["api", "jobs"], &[("limit", JOBS_MAX), ("view", "full")]).await?)?,
+    };
     let before = Before { cluster, jobs };
     let from = env.clock.monotonic();
     let pid = i32::try_from(process.pid).unwrap_or(i32::MAX);
     kill(Pid::from_raw(pid), Signal::SIGKILL).map_err(|error| not_killed(&format!("{}: {error}", process.name)))?;
+    if ends {
+        let (text, value) = quorum.lost(&process.name);
+        context.show(&Shown { value, text, names: Vec::new() })?;
+        return Ok(Exit::Short);
+    }
     if process.controller {
         controller(context, &env, &process.name, &before, from).await
     } else {
@@ -54,8 +100,8 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     }
 }
 
-/// The process with this name, in a development cluster of several.
-async fn find(client: &Client, name: &str) -> Result<Process, Failure> {
+/// The folder and the processes of a development cluster of several.
+pub(super) async fn running(client: &Client) -> Result<(PathBuf, Vec<Process>), Failure> {
     let version = client.get(&["api", "version"], &[]).await?;
     let root = version["data_dir"].as_str().filter(|_| version["mode"] == "dev");
     let root = root.and_then(|path| root_of(std::path::Path::new(path)).map(std::path::Path::to_owned));
@@ -64,8 +110,13 @@ async fn find(client: &Client, name: &str) -> Result<Process, Failure> {
     if processes.is_empty() {
         return Err(not_killed("this development cluster is one process: nobody could take over"));
     }
+    Ok((root, processes))
+}
+
+/// The process with this name.
+fn find(processes: &[Process], name: &str) -> Result<Process, Failure> {
     let known: Vec<String> = processes.iter().map(|process| process.name.clone()).collect();
-    processes.into_iter().find(|process| process.name == name).ok_or_else(|| {
+    processes.iter().find(|process| process.name == name).cloned().ok_or_else(|| {
         let failure = Failure::new("E0114", Exit::NotFound, format!("no process of this cluster is called \"{name}\""));
         failure.with_next(format!("one of: {}", known.join(" ")))
     })
@@ -127,7 +178,7 @@ async fn controller(
 }
 
 /// Who leads once `without` is gone, and a client of a controller that answers with everything that was acknowledged.
-async fn leader(env: &Env, others: &[&str], without: &str) -> Result<Option<(String, Client)>, Failure> {
+pub(super) async fn leader(env: &Env, others: &[&str], without: &str) -> Result<Option<(String, Client)>, Failure> {
     let deadline = env.clock.monotonic() + LEADER_WITHIN;
     while env.clock.monotonic() < deadline {
         for address in others {

@@ -2,10 +2,10 @@
 //!
 //! The first controller goes on with the data of a cluster of one: the others join it with tokens, as on real machines.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use atlas_dev::{ChildError, DataDir, Gone, Group, Joining, Seat, seats};
+use atlas_dev::{ChildError, DataDir, Gone, Group, Joining, Seat, Settings, SettingsError, request, seats};
 use atlas_env::Env;
 use serde_json::json;
 
@@ -52,8 +52,11 @@ pub(super) fn wanted(options: &Options) -> Result<Option<Wanted>, Failure> {
 
 pub(super) async fn serve(context: &Context, options: &Options, wanted: Wanted, env: Env) -> Result<Exit, Failure> {
     let (mut interrupt, mut terminate) = (watch(SignalKind::interrupt())?, watch(SignalKind::terminate())?);
+    // A mistake is told once, and before the first process.
+    check(&options.settings).map_err(|error| Failure::usage(atlas_env::chain(&error)))?;
     let data = if options.ephemeral { DataDir::ephemeral() } else { DataDir::kept(&options.data_dir) };
-    let group = Group::new(data.map_err(|error| refusal_of_data(&error))?, &options.log, env.clone());
+    let group =
+        Group::new(data.map_err(|error| refusal_of_data(&error))?, &options.log, &options.settings, env.clone());
     let mut dev = Several { context, options, env, group, seats: Vec::new() };
     let ended = tokio::select! {
         ended = dev.attend(wanted) => ended,
@@ -67,6 +70,12 @@ pub(super) async fn serve(context: &Context, options: &Options, wanted: Wanted, 
         _ = interrupt.recv() => {}
     }
     ended
+}
+
+fn check(settings: &Settings) -> Result<(), SettingsError> {
+    settings.controller(PathBuf::new())?;
+    settings.worker("w1", vec!["-".to_owned()], PathBuf::new())?;
+    Ok(())
 }
 
 struct Several<'c> {
@@ -123,7 +132,10 @@ impl Several<'_> {
         loop {
             tokio::select! {
                 gone = self.group.gone() => self.note_end(&client, &gone).await?,
-                () = self.env.clock.sleep(LOOK_INTERVAL) => watch.look(self.context, &client, &self.env).await,
+                () = self.env.clock.sleep(LOOK_INTERVAL) => {
+                    self.restart_asked(&names);
+                    watch.look(self.context, &client, &self.env).await;
+                }
             }
         }
     }
@@ -192,7 +204,7 @@ impl Several<'_> {
         }
     }
 
-    /// A process ended that nobody asked to; it stays away until `atlasctl dev` starts again. One that was removed is forgotten.
+    /// A process ended that nobody asked to; it stays away until somebody starts it again. One that was removed is forgotten.
     async fn note_end(&mut self, client: &Client, gone: &Gone) -> Result<(), Failure> {
         let Gone { name, how } = gone;
         let members: Option<Vec<Controller>> =
@@ -201,7 +213,7 @@ impl Several<'_> {
         if is_controller && members.is_some_and(|members| members.iter().all(|member| member.name != *name)) {
             return self.forget(name);
         }
-        self.context.note(&format!("{name} stopped ({how}); it comes back when atlasctl dev starts again"));
+        self.context.note(&format!("{name} stopped ({how}); start it again: atlasctl dev start {name}"));
         if self.group.controllers() == 0 {
             return Err(Failure::new("E0109", Exit::Short, "the last controller stopped"));
         }
@@ -210,6 +222,31 @@ impl Several<'_> {
 }
 
 impl Several<'_> {
+    /// Starts the parts that `atlasctl dev start` asked for.
+    fn restart_asked(&mut self, workers: &[String]) {
+        for name in request::take(self.group.data_dir()) {
+            if self.group.is_running(&name) {
+                continue;
+            }
+            let seat = self.seats.iter().find(|seat| seat.name == name);
+            let started = match seat {
+                Some(seat) => match seat.check() {
+                    Ok(()) => self.group.restart_controller(seat).map_err(|error| failed(&error)),
+                    Err(error) => Err(refusal_of_port(&error)),
+                },
+                None if workers.contains(&name) => {
+                    let addresses: Vec<String> = self.seats.iter().map(|seat| seat.workers.to_string()).collect();
+                    self.group.restart_worker(&name, &addresses).map_err(|error| failed(&error))
+                }
+                None => continue,
+            };
+            match started {
+                Ok(()) => self.context.note(&format!("{name} was started again")),
+                Err(failure) => self.context.report(&failure),
+            }
+        }
+    }
+
     /// A controller that was removed: its data is of no use to anybody.
     fn forget(&mut self, name: &str) -> Result<(), Failure> {
         let written =

@@ -1,0 +1,220 @@
+//! The options of controllers and workers, as `atlasctl dev` takes them: the same names, the same environment variables, the same files.
+//!
+//! Both option tables are used as they are; left out are those that a development cluster decides itself: names, addresses and folders.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::{OsStr, Resettable};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches};
+
+/// The controller's options that are not taken.
+const NOT_OF_CONTROLLER: [&str; 12] = [
+    "config",
+    "data-dir",
+    "http.listen",
+    "worker.listen",
+    "peer.listen",
+    "advertise",
+    "name",
+    "join",
+    "token",
+    "token-file",
+    "level-max",
+    "log",
+];
+
+/// The worker's options that are not taken.
+const NOT_OF_WORKER: [&str; 7] = ["config", "print_config", "check_config", "node", "controllers", "data_dir", "log"];
+
+/// Why options cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The command line of a controller or worker would refuse them.
+    #[error("{0}")]
+    Arguments(String),
+    /// Those of the controller.
+    #[error("the controller cannot be set up so")]
+    Controller(#[from] atlas_controller::OptionsError),
+    /// Those of the worker.
+    #[error("the worker cannot be set up so")]
+    Worker(#[from] atlas_worker::ConfigurationError),
+}
+
+/// What was given on the command line; files and environment are read when a part starts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    controller: Vec<OsString>,
+    worker: Vec<OsString>,
+}
+
+impl Settings {
+    /// The flags as they were given, for a process that takes the same ones.
+    pub fn arguments(&self) -> impl Iterator<Item = OsString> {
+        let config = |part: &str, arguments: &[OsString]| {
+            let renamed = format!("--{part}-config");
+            let rename = move |flag: &OsString| if flag == "--config" { renamed.clone().into() } else { flag.clone() };
+            arguments.iter().map(rename).collect::<Vec<_>>()
+        };
+        config("controller", &self.controller).into_iter().chain(config("worker", &self.worker))
+    }
+
+    /// The options of a controller whose data is in `data_dir`; addresses are set by whoever starts it.
+    pub fn controller(&self, data_dir: PathBuf) -> Result<atlas_controller::Options, SettingsError> {
+        let mut command = without_environment(atlas_controller::command(), &NOT_OF_CONTROLLER);
+        let matches = matches(&mut command, "atlas-controller", &self.controller)?;
+        let mut options = atlas_controller::load(&matches)?.options;
+        let own = atlas_controller::Options::new(data_dir);
+        options.data_dir = own.data_dir;
+        (options.peer, options.advertise, options.name) = (own.peer, own.advertise, own.name);
+        (options.join, options.token, options.level) = (own.join, own.token, own.level);
+        options.mode = atlas_controller::Mode::Dev;
+        Ok(options)
+    }
+
+    /// The options of a worker.
+    pub fn worker(
+        &self,
+        node: &str,
+        controllers: Vec<String>,
+        data_dir: PathBuf,
+    ) -> Result<atlas_worker::Options, SettingsError> {
+        let mut command = without_environment(atlas_worker::Configuration::command(), &NOT_OF_WORKER[1..]);
+        let matches = matches(&mut command, "atlas-worker", &self.worker)?;
+        let configuration = atlas_worker::Configuration::from_arg_matches(&matches).map_err(|error| refused(&error))?;
+        let mut configuration = configuration.with_file()?;
+        configuration.node = Some(node.to_owned());
+        configuration.controllers = Some(controllers);
+        configuration.data_dir = Some(data_dir);
+        Ok(configuration.options()?)
+    }
+}
+
+fn refused(error: &clap::Error) -> SettingsError {
+    let text = error.to_string();
+    SettingsError::Arguments(text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned())
+}
+
+fn matches(command: &mut Command, program: &str, arguments: &[OsString]) -> Result<ArgMatches, SettingsError> {
+    let all = std::iter::once(program.into()).chain(arguments.iter().cloned());
+    command.try_get_matches_from_mut(all).map_err(|error| refused(&error))
+}
+
+/// The variables of options that are not taken may be meant for something else.
+fn without_environment(command: Command, ids: &[&'static str]) -> Command {
+    ids.iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.env(Resettable::<OsStr>::Reset)))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Controller,
+    Worker,
+}
+
+impl Part {
+    /// The option for a file.
+    fn file(self) -> Arg {
+        let (name, help) = match self {
+            Self::Controller => {
+                ("controller-config", "A TOML file with options of the controllers, as atlas-controller reads it")
+            }
+            Self::Worker => ("worker-config", "A TOML file with options of the workers, as atlas-worker reads it"),
+        };
+        Arg::new(name).long(name).value_name("FILE").help(help)
+    }
+
+    fn heading(self) -> &'static str {
+        match self {
+            Self::Controller => "Options of the controllers",
+            Self::Worker => "Options of the workers",
+        }
+    }
+
+    /// Its options that are taken. Their variables are read by the part itself.
+    fn arguments(self) -> Vec<Arg> {
+        let (command, left_out) = match self {
+            Self::Controller => (atlas_controller::command(), &NOT_OF_CONTROLLER[..]),
+            Self::Worker => (atlas_worker::Configuration::command(), &NOT_OF_WORKER[..]),
+        };
+        let taken = |arg: &&Arg| {
+            let general = ["help", "version", "print-config", "check-config"];
+            arg.get_long().is_some_and(|flag| !general.contains(&flag)) && !left_out.contains(&arg.get_id().as_str())
+        };
+        let own = |arg: &Arg| {
+            let shown = arg.get_long() == Some("agent-env");
+            arg.clone().env(Resettable::<OsStr>::Reset).action(ArgAction::Append).hide_short_help(!shown)
+        };
+        let all = std::iter::once(self.file()).chain(command.get_arguments().filter(taken).map(own));
+        all.map(|arg| arg.help_heading(self.heading())).collect()
+    }
+}
+
+impl Args for Settings {
+    fn augment_args(command: Command) -> Command {
+        command.args(Part::Controller.arguments()).args(Part::Worker.arguments())
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Settings {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut settings = Self::default();
+        settings.update_from_arg_matches(matches)?;
+        Ok(settings)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        for (part, to) in [(Part::Controller, &mut self.controller), (Part::Worker, &mut self.worker)] {
+            for arg in part.arguments() {
+                let (id, Some(flag)) = (arg.get_id().as_str(), arg.get_long()) else { continue };
+                let flag = if flag.ends_with("-config") { "config" } else { flag };
+                for value in matches.get_raw(id).into_iter().flatten() {
+                    to.extend([format!("--{flag}").into(), value.to_owned()]);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(line: &[&str]) -> Settings {
+        let command = Settings::augment_args(Command::new("dev"));
+        let matches = command.get_matches_from(std::iter::once(&"dev").chain(line));
+        Settings::from_arg_matches(&matches).expect("options")
+    }
+
+    #[test]
+    fn options_of_both_sides_are_taken_by_their_names() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("worker.toml");
+        std::fs::write(&file, "node = \"elsewhere\"\nplaces = 7\n").expect("written");
+        let line = ["--http-body-max", "2KiB", "--queue-max-size", "5", "--agent-env", "A", "--agent-env", "B"];
+        let given = settings(&[&line[..], &["--worker-config", file.to_str().expect("UTF-8")]].concat());
+        let passed: Vec<OsString> = given.arguments().collect();
+        let passed: Vec<&str> = passed.iter().filter_map(|text| text.to_str()).collect();
+        for given in [given, settings(&passed)] {
+            let controller = given.controller("c".into()).expect("options");
+            assert_eq!(controller.http_limits.body_bytes_max, 2048);
+            assert_eq!(controller.rules.jobs_active_max, Some(5));
+            let worker = given.worker("w1", vec!["c:1".to_owned()], "w".into()).expect("options");
+            assert_eq!((worker.node.as_str(), worker.places), ("w1", Some(7)));
+            assert_eq!(worker.agent_environment, ["A", "B"]);
+        }
+    }
+
+    #[test]
+    fn wrong_values_are_refused() {
+        let wrong = settings(&["--http-body-max", "much", "--idle-timeout", "soon"]);
+        assert!(matches!(wrong.controller("c".into()), Err(SettingsError::Controller(_))));
+        assert!(matches!(wrong.worker("w", vec!["c:1".to_owned()], "w".into()), Err(SettingsError::Worker(_))));
+        let file = settings(&["--controller-config", "/no/such/file"]);
+        assert!(matches!(file.controller("c".into()), Err(SettingsError::Controller(_))));
+    }
+}

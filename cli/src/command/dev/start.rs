@@ -1,0 +1,89 @@
+//! `atlasctl dev start`: brings back one process of a development cluster, which the running `atlasctl dev` starts.
+
+use std::path::Path;
+use std::time::Duration;
+
+use atlas_dev::{Process, request};
+use atlas_env::Env;
+use serde_json::json;
+
+use crate::api::{self, Cluster};
+use crate::command::dev::kill::{Quorum, leader, running};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Shown;
+
+/// Longest time until the process is there.
+const THERE_WITHIN: Duration = Duration::from_secs(30);
+
+/// Which process.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// A controller or a worker: c1, w2, …
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let (env, client, name) = (Env::system(), context.client()?, options.name.as_str());
+    let (root, processes) = running(&client).await?;
+    if processes.iter().any(|process| process.name == name) {
+        return Err(Failure::new("E0114", Exit::Conflict, format!("{name} is running")));
+    }
+    let cluster: Cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
+    let is_controller = cluster.members.iter().any(|member| member.name == name);
+    if !is_controller && !is_worker(&root, name) {
+        let text = format!("this cluster has no process called \"{name}\"");
+        return Err(Failure::new("E0114", Exit::NotFound, text));
+    }
+    request::ask(&root, name).map_err(|error| not_started(name, &error.to_string()))?;
+    let processes = there(&env, &root, name).await?;
+    if !is_controller {
+        let shown = Shown {
+            value: json!({"started": name}),
+            text: format!("{name} started\n"),
+            names: vec![format!("node/{name}")],
+        };
+        context.show(&shown)?;
+        return Ok(Exit::Done);
+    }
+    let quorum = Quorum::of(&cluster, &processes);
+    let addresses: Vec<&str> = cluster.members.iter().map(|member| member.http.as_str()).collect();
+    let found = if quorum.holds() { leader(&env, &addresses, "").await? } else { None };
+    let leads = found.map(|(leader, _)| leader);
+    let count = format!("{} of {} controllers run", quorum.voters - quorum.down.len(), quorum.voters);
+    let text = match &leads {
+        Some(leader) => format!("{name} started · leader {leader} · {count}\n"),
+        None => format!("{name} started · no leader yet: {count}\n"),
+    };
+    let value = json!({"started": name, "leader": leads, "voters": quorum.voters, "down": quorum.down});
+    context.show(&Shown { value, text, names: vec![format!("controller/{name}")] })?;
+    Ok(if leads.is_some() { Exit::Done } else { Exit::Short })
+}
+
+/// Whether the cluster had a worker of this name.
+fn is_worker(root: &Path, name: &str) -> bool {
+    name.strip_prefix('w').is_some_and(|number| number.parse::<u16>().is_ok())
+        && root.join("workers").join(name).is_dir()
+}
+
+/// The processes, once the one that was asked for is among them.
+async fn there(env: &Env, root: &Path, name: &str) -> Result<Vec<Process>, Failure> {
+    let deadline = env.clock.monotonic() + THERE_WITHIN;
+    loop {
+        let processes = atlas_dev::processes(root).map_err(|error| not_started(name, &error.to_string()))?;
+        if processes.iter().any(|process| process.name == name) {
+            return Ok(processes);
+        }
+        if env.clock.monotonic() > deadline {
+            return Err(not_started(name, &format!("not within {} s", THERE_WITHIN.as_secs())));
+        }
+        env.clock.sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn not_started(name: &str, why: &str) -> Failure {
+    Failure::new("E0114", Exit::Short, format!("{name} was not started: {why}"))
+        .with_next("the terminal of atlasctl dev says why")
+}
