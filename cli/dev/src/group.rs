@@ -236,7 +236,10 @@ impl Group {
             })
             .collect();
         let path = self.data.path().join(FILE);
-        if let Err(error) = std::fs::write(&path, format!("{:#}\n", Value::from(processes))) {
+        // Whole or not at all: others read it meanwhile.
+        let temporary = path.with_extension("tmp");
+        let written = std::fs::write(&temporary, format!("{:#}\n", Value::from(processes)));
+        if let Err(error) = written.and_then(|()| std::fs::rename(&temporary, &path)) {
             tracing::warn!(%error, path = %path.display(), "could not write down which processes there are");
         }
     }

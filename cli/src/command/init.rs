@@ -174,10 +174,12 @@ mod tests {
             shell.args(["-c", script]).env("PATH", path).stdin(input);
             shell.output().expect("a shell starts")
         };
-        for program in ["jq", "python3"] {
-            let paths = std::env::var_os("PATH").unwrap_or_default();
-            let Some(found) = std::env::split_paths(&paths).map(|dir| dir.join(program)).find(|path| path.is_file())
-            else {
+        let paths = std::env::var_os("PATH").unwrap_or_default();
+        let jq = std::env::split_paths(&paths).map(|dir| dir.join("jq")).find(|path| path.is_file());
+        // The interpreter itself: version managers put scripts in its place, which need more of the PATH.
+        let python = atlas_dev::Python::find(None).ok().map(|python| python.program);
+        for (program, found) in [("jq", jq), ("python3", python)] {
+            let Some(found) = found else {
                 println!("skipped: no {program}");
                 continue;
             };

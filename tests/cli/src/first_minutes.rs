@@ -52,7 +52,7 @@ fn dev_takes_the_options_of_controllers_and_workers() {
     assert!(dev.text().contains(told), "{}", dev.text());
     let server = dev.server().to_owned();
     let mut session = Session::new("", folder.path(), Some(&server));
-    assert_eq!(session.quiet("atlasctl run tells -o json").trim(), r#"{"found":"atlas-cli-tests"}"#);
+    assert_eq!(session.quiet("atlasctl run tells").trim(), r#"{"found":"atlas-cli-tests"}"#);
     let large = session.quiet(&format!("atlasctl run tells x={} 2>&1", "x".repeat(8_000)));
     assert!(large.contains("E3006"), "{large}");
     let wrong = session.quiet("atlasctl dev --port 0 --ephemeral --http-body-max much 2>&1; echo $?");

@@ -146,7 +146,7 @@ fn a_broken_program_is_refused_before_anything_is_sent() {
         }
     };
     let base = "from atlas.runtime.base import AgentBase\n";
-    write("syntax", "python", "agent.py", "class A:\n    def execute(self, input_data:\n        pass\n");
+    write("syntax", "python", "agent.py", "class A:\n    x = = 1\n");
     write("module", "python", "agent.py", &format!("{base}import no_such_module\nclass A(AgentBase):\n    pass\n"));
     write("class", "python", "agent.py", base);
     write("absent", "python", "", "");
