@@ -6,12 +6,15 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentVersion, ClusterTime, Digest, Event, EventRecord, Failure, FailureKind, Job, JobChange, JobId, JobStatus,
-    Lease, Micros, NodeHealth, NodeId, Origin, Outcome, Reason, Rejection, Timestamp, Usage,
+    Lease, Level, Micros, NodeHealth, NodeId, Origin, Outcome, Reason, Rejection, RetryRule, Timestamp, Usage,
 };
 
 use crate::index;
 use crate::node::NodeState;
 use crate::state::State;
+
+/// The level from which the number of retries and the pause before them are bounded.
+const RETRIES_BOUNDED_SINCE: Level = Level(5);
 
 /// One command at work.
 pub(crate) struct Change<'a> {
@@ -286,7 +289,9 @@ impl Change<'_> {
     /// admitted job has at most one such follower at a time.
     fn retry_of(&self, job: &Job, failure: &Failure) -> Option<Job> {
         let (rule, config) = (job.spec.as_ref()?.retry, &self.state.config);
-        if job.retry_count >= rule.max_retries || !config.retry_deterministic && comes_again(failure.kind) {
+        let bounded = self.state.level >= RETRIES_BOUNDED_SINCE;
+        let most = if bounded { rule.max_retries.min(RetryRule::RETRIES_MAX) } else { rule.max_retries };
+        if job.retry_count >= most || !config.retry_deterministic && comes_again(failure.kind) {
             return None;
         }
         let number = u64::from(job.retry_count) + 1;
@@ -298,7 +303,8 @@ impl Change<'_> {
         }
         let factor = 1_u64.checked_shl(job.retry_count).unwrap_or(u64::MAX);
         let backoff = Micros(rule.backoff_base.0.saturating_mul(factor));
-        let until = self.clock.plus(config.backoff_max.map_or(backoff, |longest| backoff.min(longest)));
+        let backoff = config.backoff_max.map_or(backoff, |longest| backoff.min(longest));
+        let until = self.clock.plus(if bounded { backoff.max(RetryRule::BACKOFF_MIN) } else { backoff });
         let retry_count = job.retry_count + 1;
         Some(Job { retry_count, reason: Reason::Backoff { until }, request_id: None, ..again(job, id) })
     }

@@ -22,6 +22,9 @@ const FORGOTTEN_PER_ENTRY_MAX: usize = 64;
 /// The level from which generated names are a class of their own.
 const CLASSES_SINCE: Level = Level(3);
 
+/// The level that trims the class of generated names as it becomes active.
+const TRIMMED_SINCE: Level = Level(5);
+
 /// How long a generated name is remembered: a caller waits for a leader for seconds.
 const GENERATED_RETENTION: Micros = Micros::from_secs(60);
 
@@ -116,6 +119,15 @@ impl Dedupe {
         }
     }
 
+    /// The level rises: more generated names than their class has room for are forgotten once for all.
+    pub(crate) fn raise(&mut self, from: Level, to: Level) {
+        if from < TRIMMED_SINCE && to >= TRIMMED_SINCE {
+            while self.len_of(Class::Generated) > GENERATED_MAX {
+                self.forget_oldest(Class::Generated);
+            }
+        }
+    }
+
     /// Forgets some of those whose retention has passed.
     pub(crate) fn expire(&mut self, now: ClusterTime, config: &ClusterConfig, level: Level) {
         for &class in Class::all(level) {
@@ -139,8 +151,10 @@ impl Dedupe {
 
     /// Whether there are no more than may be.
     pub(crate) fn is_bounded(&self, config: &ClusterConfig, level: Level) -> bool {
-        // What was remembered below the level of the classes was bounded as a whole.
-        Class::all(level).iter().all(|&class| self.len_of(class) <= class.max(config))
+        // What was remembered below the level of the classes was bounded as a whole: until something is remembered, or the level
+        // trims, there may be more generated names than their class has room for.
+        let untrimmed = |class: Class| class == Class::Generated && level < TRIMMED_SINCE;
+        Class::all(level).iter().all(|&class| untrimmed(class) || self.len_of(class) <= class.max(config))
     }
 
     /// True if each request is found by its name in its class, and none is younger than a later one.

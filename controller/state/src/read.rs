@@ -7,6 +7,7 @@ use atlas_types::{
     JobStatus, Lease, Level, MemberId, Namespace, NodeId, Origin, Outcome, Rejection, Seq, Takers, Timestamp, Version,
 };
 
+use crate::command::TEXTS_COUNT_SINCE;
 use crate::index::{self, Class, Timer};
 use crate::node::NodeState;
 use crate::state::State;
@@ -79,9 +80,10 @@ impl State {
         self.index.pending + self.index.running
     }
 
-    /// Payload bytes in the state.
+    /// Payload bytes in the state; from level 5 on with those of labels and of other texts that clients give.
     pub fn inline_bytes(&self) -> u64 {
-        self.index.job_bytes + self.index.agent_bytes
+        let texts = if self.level >= TEXTS_COUNT_SINCE { self.index.text_bytes } else { 0 };
+        self.index.job_bytes + self.index.agent_bytes + texts
     }
 
     /// Registered agent versions of all name spaces.

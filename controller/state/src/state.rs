@@ -162,6 +162,7 @@ impl State {
 
     /// Makes a feature level the active one, with the entry that is about to begin; it never goes back.
     pub fn raise(&mut self, level: Level) {
+        self.dedupe.raise(self.level, level);
         self.level = self.level.max(level);
     }
 

@@ -30,10 +30,17 @@ pub enum Effects {
 /// `retry` of a contract (spec §13.6): a failed job is followed by a new, linked job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RetryRule {
-    /// Most retries of one family; 0 is none.
+    /// Most retries of one family; 0 is none. [`Self::RETRIES_MAX`] bounds it.
     pub max_retries: u32,
-    /// The wait before retry n is this times 2^n, n from 0.
+    /// The wait before retry n is this times 2^n, n from 0, and at least [`Self::BACKOFF_MIN`].
     pub backoff_base: Micros,
+}
+
+impl RetryRule {
+    /// Most retries of one family, whatever the rule says.
+    pub const RETRIES_MAX: u32 = 1_000;
+    /// Shortest wait before a retry, so that a job which always fails does not keep a cluster busy.
+    pub const BACKOFF_MIN: Micros = Micros::from_millis(100);
 }
 
 /// Time limits of a job.

@@ -8,7 +8,7 @@ pub struct Level(pub u32);
 
 impl Level {
     /// The level that this program writes.
-    pub const CURRENT: Self = Self(4);
+    pub const CURRENT: Self = Self(5);
 }
 
 /// The state that an entry was planned on.

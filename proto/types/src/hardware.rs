@@ -1,8 +1,8 @@
 //! What a node has and what a job asks of it. Amounts are integers with a unit; hardware is data, never an enum of models.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::NodeId;
+use crate::{NodeId, label_bytes};
 
 /// A processor family, as contracts name them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,6 +64,23 @@ pub struct Inventory {
     /// True when an operator switched hardware checks off: any demand fits while there is a place, and takes nothing but it
     /// (spec §8.1). Labels and the pinned node are no hardware and count still.
     pub unchecked: bool,
+}
+
+impl Inventory {
+    /// The index of a GPU that is listed more than once, if there is one: nobody could say what its memory is, or whether it works.
+    pub fn gpu_listed_twice(&self) -> Option<u32> {
+        let mut seen = BTreeSet::new();
+        self.gpus.iter().map(|gpu| gpu.index).find(|index| !seen.insert(*index))
+    }
+
+    /// Bytes of all its texts: what bounds the room that it takes in the state.
+    pub fn text_bytes(&self) -> u64 {
+        let gpus = self.gpus.iter().map(|gpu| {
+            gpu.uuid.len() + gpu.vendor.len() + gpu.model.len() + gpu.mig_profile.as_ref().map_or(0, String::len)
+        });
+        let devices = self.devices.iter().map(String::len);
+        label_bytes(&self.labels) + gpus.chain(devices).sum::<usize>() as u64
+    }
 }
 
 /// What one job of an agent version asks of a node. Zero, none and empty mean "no matter".

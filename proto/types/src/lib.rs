@@ -45,7 +45,7 @@ pub use id::{
 };
 pub use image::{EndedImage, NodeImage, RequestImage, SinkImage, StateImage};
 pub use job::{Failure, FailureKind, Job, JobStatus, Reason, Spawned};
-pub use label::{LABEL_BYTES_MAX, LABELS_MAX};
+pub use label::{LABEL_BYTES_MAX, LABELS_MAX, label_bytes};
 pub use member::{JoinKind, JoinToken};
 pub use node::{Lease, Node, NodeHealth};
 pub use origin::{Door, Origin, TraceContext};

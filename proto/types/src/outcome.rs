@@ -143,6 +143,12 @@ pub enum Rejection {
         /// Its key.
         key: String,
     },
+    /// An inventory lists one GPU more than once.
+    #[error("the inventory lists GPU {index} twice")]
+    GpuTwice {
+        /// Its index.
+        index: u32,
+    },
     /// The placement does not fit: taken meanwhile, or not what the demand asks.
     #[error("the placement does not fit")]
     DoesNotFit,
@@ -176,7 +182,7 @@ pub enum Rejection {
 
 impl Rejection {
     /// Every `what` of [`Self::LimitReached`]. A format reads a text back only if it is one of these.
-    pub const LIMITS: [&'static str; 9] = [
+    pub const LIMITS: [&'static str; 11] = [
         "jobs",
         "payload bytes",
         "nodes",
@@ -186,5 +192,7 @@ impl Rejection {
         "running jobs of this agent",
         "join tokens",
         "labels of a node",
+        "numbers of members",
+        "labels",
     ];
 }

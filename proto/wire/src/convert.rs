@@ -73,6 +73,14 @@ pub enum ConvertError {
         /// What is wrong with it.
         source: VersionError,
     },
+    /// A list names the same thing more than once.
+    #[error("field \"{field}\" lists {found} twice")]
+    Twice {
+        /// Its name in the message.
+        field: &'static str,
+        /// What it lists twice.
+        found: u32,
+    },
     /// A text has a form that its field does not allow.
     #[error("field \"{field}\" is malformed")]
     Form {

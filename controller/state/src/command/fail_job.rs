@@ -25,9 +25,14 @@ pub(super) fn apply(command: &FailJob, change: &mut Change<'_>) -> Result<Outcom
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use atlas_types::{JobId, RetryRule};
     use expect_test::expect;
 
+    use crate::State;
     use crate::tests::check;
+    use crate::tests::script::Run;
 
     #[test]
     fn a_failure_is_final_and_its_retry_a_new_job() {
@@ -124,5 +129,42 @@ mod tests {
                 j1'1 Woken pending→pending Queued
             "#]],
         );
+    }
+
+    #[test]
+    fn a_family_has_a_bounded_number_of_retries_and_a_pause_before_each() {
+        let script = "agent a retries=4000000000 backoff=0; node n1; job j1; grant j1 n1 -- fail j1";
+        check(
+            &format!("level 5; {script}; wake j1'1; clock +1; wake j1'1"),
+            expect![[r#"
+                j1 Ended running→failed Agent: boom
+                j1'1 Submitted pending→pending Backoff { until: ClusterTime(1100000) }
+                ! the job's time has not come
+                j1'1 Woken pending→pending Queued
+            "#]],
+        );
+        check(
+            &format!("{script}; wake j1'1"),
+            expect![[r#"
+                j1 Ended running→failed Agent: boom
+                j1'1 Submitted pending→pending Backoff { until: ClusterTime(1000000) }
+                j1'1 Woken pending→pending Queued
+            "#]],
+        );
+        let mut run = Run::new();
+        run.prepare("level 5; agent a retries=4000000000 backoff=0; config backoff=0; node n1; job j1");
+        let mut image = run.state.to_image();
+        let job = Arc::make_mut(&mut image.jobs[0]);
+        (job.retry_count, job.original) = (RetryRule::RETRIES_MAX - 1, Some(JobId(9)));
+        run.state = State::from_image(image).expect("a state");
+        expect![[r#"
+            j1 Granted pending→running on n1 token 1 attempt 1
+            j1 Ended running→failed Agent: boom
+            '1000 Submitted pending→pending Backoff { until: ClusterTime(1100000) }
+            '1000 Woken pending→pending Queued
+            '1000 Granted pending→running on n1 token 2 attempt 1
+            '1000 Ended running→failed Agent: boom
+        "#]]
+        .assert_eq(&run.play("grant j1 n1; fail j1; clock +1; wake '1000; grant '1000 n1; fail '1000"));
     }
 }

@@ -2,15 +2,24 @@
 //!
 //! The parent runs on at once. Where its child still has the place that it lent, the node owes one until the child has stopped.
 
-use atlas_types::{ForsakeChild, Outcome, Rejection};
+use std::sync::Arc;
+
+use atlas_types::{ForsakeChild, Job, Level, Outcome, Rejection};
 
 use crate::change::{Change, live_lease};
+use crate::state::State;
+
+/// The level from which the retries of a child are found after the child itself has left the state.
+const FOLLOWS_GONE_SINCE: Level = Level(5);
 
 pub(super) fn apply(command: &ForsakeChild, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let spawner = command.spawner;
     let parent = change.state.jobs.get(spawner.job);
     live_lease(parent, |lease| lease.token == spawner.token && lease.node == command.node)?;
-    let mut child = change.job(command.child)?;
+    let mut child = match change.job(command.child) {
+        Ok(child) => child,
+        Err(gone) => retry_of_gone(change.state, command).ok_or(gone)?,
+    };
     if child.spawned.is_none_or(|spawned| spawned.by != spawner.job) {
         return Err(Rejection::UnknownJob { job: command.child });
     }
@@ -23,6 +32,14 @@ pub(super) fn apply(command: &ForsakeChild, change: &mut Change<'_>) -> Result<O
         change.forsake(child);
     }
     Ok(Outcome::Cancelled { accepted })
+}
+
+/// The last retry of a child that was pruned when it had failed.
+fn retry_of_gone<'a>(state: &'a State, command: &ForsakeChild) -> Option<&'a Arc<Job>> {
+    if state.level < FOLLOWS_GONE_SINCE {
+        return None;
+    }
+    state.children(command.spawner.job).filter(|job| job.original == Some(command.child)).last()
 }
 
 #[cfg(test)]
@@ -61,6 +78,35 @@ mod tests {
                 c2'1 Ended pending→cancelled
                 = nothing to cancel
                 n1: places 3 cores any memory any gpus [] warm []
+            "#]],
+        );
+    }
+
+    #[test]
+    fn the_retry_of_a_child_that_left_the_state_is_found() {
+        let script = "agent a spawns=true retries=1; node n1; job j1; grant j1 n1; spawn j1 c1; grant c1 n1; fail c1;
+            spawn j1 c2; ack m1; prune --
+            show c1; forsake j1 c1; forsake j1 c1; forsake j1 c3; show n1; cancel c2";
+        check(
+            &format!("level 5; {script}"),
+            expect![[r#"
+                c1: gone
+                c1'1 Ended pending→cancelled
+                = nothing to cancel
+                ! no such job: ?
+                n1: places 3 cores any memory any gpus [] warm []
+                c2 Ended pending→cancelled
+            "#]],
+        );
+        check(
+            script,
+            expect![[r#"
+                c1: gone
+                ! no such job: c1
+                ! no such job: c1
+                ! no such job: ?
+                n1: places 3 cores any memory any gpus [] warm []
+                c2 Ended pending→cancelled
             "#]],
         );
     }

@@ -1,11 +1,16 @@
 //! A controller joins: its token is used up, and it gets a number that nobody had before.
 
-use atlas_types::{JoinKind, JoinMember, MemberId, Outcome, Rejection};
+use atlas_types::{JoinKind, JoinMember, Level, MemberId, Outcome, Rejection};
 
 use crate::change::Change;
+use crate::state::State;
+
+/// The level from which a number beyond the last one is refused.
+const BOUNDED_SINCE: Level = Level(5);
 
 pub(super) fn apply(command: &JoinMember, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let clock = change.clock;
+    let member = next_number(change.state, command.above)?;
     let state = &mut *change.state;
     let token = state.join_tokens.get(&command.hash).copied();
     let token = token.filter(|token| token.kind == JoinKind::Controller && token.expires > clock);
@@ -16,9 +21,19 @@ pub(super) fn apply(command: &JoinMember, change: &mut Change<'_>) -> Result<Out
     } else {
         state.join_tokens.insert(command.hash, token);
     }
-    // The members that formed the group have their numbers from elsewhere.
-    state.member_last = MemberId(state.member_last.max(command.above).0 + 1);
-    Ok(Outcome::MemberJoined { member: state.member_last })
+    state.member_last = member;
+    Ok(Outcome::MemberJoined { member })
+}
+
+/// A number that no member has had. The members that formed the group have theirs from elsewhere, up to `above`.
+fn next_number(state: &State, above: MemberId) -> Result<MemberId, Rejection> {
+    let last = state.member_last.max(above).0;
+    match last.checked_add(1) {
+        Some(next) => Ok(MemberId(next)),
+        // Programs before this level began again with 0.
+        None if state.level < BOUNDED_SINCE => Ok(MemberId(0)),
+        None => Err(Rejection::LimitReached { what: "numbers of members", limit: last }),
+    }
 }
 
 #[cfg(test)]
@@ -38,6 +53,25 @@ mod tests {
                 = member 6
                 = member 7
                 ! the join token is unknown, used or expired
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_number_above_which_there_is_none_is_refused() {
+        let most = u64::MAX;
+        check(
+            &format!("level 5; token t1 -- join t1 above={most}; join t1 above={}; token t2; join t2", most - 1),
+            expect![[r#"
+                ! the cluster's limit of 18446744073709551615 for numbers of members is reached
+                = member 18446744073709551615
+                ! the cluster's limit of 18446744073709551615 for numbers of members is reached
+            "#]],
+        );
+        check(
+            &format!("token t1 -- join t1 above={most}"),
+            expect![[r#"
+                = member 0
             "#]],
         );
     }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use atlas_types::{LABELS_MAX, LabelNode, Outcome, Rejection};
 
-use super::check_limit;
+use super::{check_labels, check_limit};
 use crate::change::Change;
 
 pub(super) fn apply(command: &LabelNode, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
+    check_labels(change.state, command.labels.iter().filter_map(|(key, value)| Some((key, value.as_ref()?))))?;
     let node = &change.node(&command.node)?.node;
     let mut labels = node.operator_labels.clone();
     for (key, value) in &command.labels {
@@ -28,6 +29,7 @@ pub(super) fn apply(command: &LabelNode, change: &mut Change<'_>) -> Result<Outc
 
 #[cfg(test)]
 mod tests {
+    use atlas_types::LABEL_BYTES_MAX;
     use expect_test::expect;
 
     use crate::tests::check;
@@ -104,6 +106,19 @@ mod tests {
         let mut play = |script: &str| run.play(script);
         expect!["! the cluster's limit of 64 for labels of a node is reached\n"].assert_eq(&play("label n1 more=v"));
         expect!["node n1 epoch 1 Ready more=v\n"].assert_eq(&play(&format!("label n1 more=v{}", many("-"))));
+    }
+
+    #[test]
+    fn the_bytes_of_a_label_are_bounded() {
+        let long = "x".repeat(LABEL_BYTES_MAX + 1);
+        check(
+            &format!("level 5; node n1 -- label n1 {long}=v; label n1 k={long}; label n1 {long}-; label n1 k=v"),
+            expect![[r#"
+                ! a payload of 1025 bytes is too large to be inline
+                ! a payload of 1025 bytes is too large to be inline
+                node n1 epoch 1 Ready k=v
+            "#]],
+        );
     }
 
     #[test]

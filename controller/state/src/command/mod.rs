@@ -30,7 +30,7 @@ mod submit_job;
 mod wake_job;
 mod warm_changed;
 
-use atlas_types::{Command, INLINE_BYTES_MAX, Outcome, Payload, Rejection};
+use atlas_types::{Command, INLINE_BYTES_MAX, LABEL_BYTES_MAX, LABELS_MAX, Level, Outcome, Payload, Rejection};
 
 use crate::change::Change;
 use crate::state::State;
@@ -87,10 +87,29 @@ fn check_report(
     check_size(metadata.map_or(0, |metadata| metadata.len() as u64))
 }
 
-/// Refuses `more` payload bytes than the state has room for.
-fn check_bytes(state: &State, more: u64) -> Result<(), Rejection> {
+/// The level from which labels and other texts count against the bytes of the state.
+pub(crate) const TEXTS_COUNT_SINCE: Level = Level(5);
+
+/// Refuses labels beyond their bounds, which doors check as well.
+fn check_labels<'a>(state: &State, labels: impl Iterator<Item = (&'a String, &'a String)>) -> Result<(), Rejection> {
+    if state.level < TEXTS_COUNT_SINCE {
+        return Ok(());
+    }
+    for (before, (key, value)) in labels.enumerate() {
+        check_limit("labels", before as u64, LABELS_MAX as u64)?;
+        let bytes = key.len().max(value.len());
+        if bytes > LABEL_BYTES_MAX {
+            return Err(Rejection::PayloadTooLarge { bytes: bytes as u64 });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses `more` payload bytes than the state has room for, and `texts` beside them.
+fn check_bytes(state: &State, more: u64, texts: u64) -> Result<(), Rejection> {
     let limit = state.config.inline_bytes_max;
-    if state.inline_bytes() + more > limit {
+    let texts = if state.level >= TEXTS_COUNT_SINCE { texts } else { 0 };
+    if state.inline_bytes() + more + texts > limit {
         return Err(Rejection::LimitReached { what: "payload bytes", limit });
     }
     Ok(())

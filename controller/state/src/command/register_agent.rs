@@ -6,6 +6,7 @@ use atlas_types::{AgentVersion, Outcome, RegisterAgent, Rejection};
 
 use super::{check_bytes, check_limit, check_size};
 use crate::change::Change;
+use crate::index::texts_bytes;
 
 pub(super) fn apply(command: &RegisterAgent, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let namespace = &change.origin.namespace;
@@ -16,7 +17,7 @@ pub(super) fn apply(command: &RegisterAgent, change: &mut Change<'_>) -> Result<
     if old.is_none() {
         check_limit("agent versions", state.agents_total(), state.config.agents_max)?;
     }
-    check_bytes(state, size)?;
+    check_bytes(state, size, texts_bytes(&command.labels, &command.capabilities, &command.spec))?;
     if old.is_some_and(|old| is_same(old, command)) {
         return Ok(Outcome::Done);
     }

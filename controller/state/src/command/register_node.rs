@@ -2,13 +2,19 @@
 
 use std::sync::Arc;
 
-use atlas_types::{Node, NodeHealth, Outcome, RegisterNode, Rejection};
+use atlas_types::{Inventory, Level, Node, NodeHealth, Outcome, RegisterNode, Rejection};
 
-use super::check_limit;
+use super::{check_limit, check_size};
 use crate::change::Change;
 use crate::node::NodeState;
 
+/// The level from which an inventory is checked here as well as at the worker door.
+const CHECKED_SINCE: Level = Level(5);
+
 pub(super) fn apply(command: &RegisterNode, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
+    if change.state.level >= CHECKED_SINCE {
+        check_inventory(&command.inventory)?;
+    }
     match change.state.nodes.get(&command.node).cloned() {
         Some(old) if old.node.boot_id == command.boot_id => Ok(resume(command, change, &old)),
         Some(old) => Ok(restart(command, change, &old)),
@@ -17,6 +23,13 @@ pub(super) fn apply(command: &RegisterNode, change: &mut Change<'_>) -> Result<O
             Ok(begin_epoch(command, change, None))
         }
     }
+}
+
+fn check_inventory(inventory: &Inventory) -> Result<(), Rejection> {
+    if let Some(index) = inventory.gpu_listed_twice() {
+        return Err(Rejection::GpuTwice { index });
+    }
+    check_size(inventory.text_bytes())
 }
 
 /// A resume: the leases live on. A smaller inventory only stops new ones.
@@ -62,7 +75,45 @@ fn begin_epoch(command: &RegisterNode, change: &mut Change<'_>, old: Option<&Nod
 mod tests {
     use expect_test::expect;
 
+    use crate::State;
     use crate::tests::check;
+    use crate::tests::script::Run;
+
+    #[test]
+    fn an_inventory_that_lists_a_gpu_twice_is_refused() {
+        check(
+            "level 5 -- node n1 gpus=0:80,1:80,0:80; node n1 gpus=0:80,0:80!; node n1 gpus=0:80; node n1 gpus=0:80,0:80!",
+            expect![[r#"
+                ! the inventory lists GPU 0 twice
+                ! the inventory lists GPU 0 twice
+                node n1 epoch 1 Ready
+                = epoch 1
+                ! the inventory lists GPU 0 twice
+            "#]],
+        );
+    }
+
+    #[test]
+    fn one_that_an_old_log_holds_makes_a_snapshot_that_loads() {
+        let mut run = Run::new();
+        run.prepare("agent a gpus=1 vram=50; node n1 gpus=0:80!,0:80,1:60,1:90,2:0,2:90; job j1; job j2; job j3; job j4");
+        run.prepare("grant j1 n1; grant j2 n1; grant j3 n1");
+        expect!["! the placement does not fit\n"].assert_eq(&run.play("grant j4 n1"));
+        State::from_image(run.state.to_image()).expect("loads");
+    }
+
+    #[test]
+    fn the_bytes_of_an_inventory_are_bounded() {
+        let device = "x".repeat(65_537);
+        check(
+            &format!("level 5 -- node n1 devices={device}; node n1 devices=/dev/x"),
+            expect![[r#"
+                ! a payload of 65537 bytes is too large to be inline
+                node n1 epoch 1 Ready
+                = epoch 1
+            "#]],
+        );
+    }
 
     #[test]
     fn a_new_boot_id_is_a_new_epoch_and_loses_what_the_old_one_held() {

@@ -16,7 +16,7 @@ pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outco
     if job.spec.is_none() {
         return Err(Rejection::UnknownAgent);
     }
-    check_admission(change, command.id, job.input.inline_bytes() + job.metadata.len() as u64)?;
+    check_admission(change, command.id, job.input.inline_bytes() + job.metadata.len() as u64, &job.labels)?;
 
     let origin = change.origin;
     let new = Job {

@@ -1,20 +1,22 @@
 //! Submits a job. What the door resolved is checked again; a job that the door found to be wrong is recorded and fails at once.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
     AgentPin, Attempt, Job, JobId, JobStatus, Micros, Outcome, Reason, Rejection, RunSpec, Seq, SubmitJob, Timestamp,
-    Verdict,
+    Verdict, label_bytes,
 };
 
-use super::{check_bytes, check_limit, check_size, spawn};
+use super::{check_bytes, check_labels, check_limit, check_size, spawn};
 use crate::change::Change;
 
 pub(super) fn apply(command: &SubmitJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let payload_bytes = command.input.inline_bytes();
     check_size(payload_bytes)?;
     check_size(command.metadata.len() as u64)?;
-    check_admission(change, command.id, payload_bytes + command.metadata.len() as u64)?;
+    check_labels(change.state, command.labels.iter())?;
+    check_admission(change, command.id, payload_bytes + command.metadata.len() as u64, &command.labels)?;
     let spawned = command.spawner.map(|spawner| spawn::permitted(change, spawner)).transpose()?;
     let (pin, spec, failure) = match &command.verdict {
         Verdict::Accepted(pin) => {
@@ -40,7 +42,12 @@ pub(super) fn apply(command: &SubmitJob, change: &mut Change<'_>) -> Result<Outc
 }
 
 /// Refuses a job that the bounds of the state have no room for, or whose id is taken.
-pub(super) fn check_admission(change: &Change<'_>, id: JobId, bytes: u64) -> Result<(), Rejection> {
+pub(super) fn check_admission(
+    change: &Change<'_>,
+    id: JobId,
+    bytes: u64,
+    labels: &BTreeMap<String, String>,
+) -> Result<(), Rejection> {
     let state = &*change.state;
     let config = &state.config;
     if state.jobs.contains(id) {
@@ -50,7 +57,7 @@ pub(super) fn check_admission(change: &Change<'_>, id: JobId, bytes: u64) -> Res
         return Err(Rejection::QueueFull { active: state.active() });
     }
     check_limit("jobs", state.jobs_total(), config.jobs_total_max)?;
-    check_bytes(state, bytes)
+    check_bytes(state, bytes, label_bytes(labels))
 }
 
 /// How jobs of the pinned version run, while it is registered with that package and in service.
@@ -111,6 +118,7 @@ fn new_job(command: &SubmitJob, change: &Change<'_>, pin: Option<AgentPin>, spec
 
 #[cfg(test)]
 mod tests {
+    use atlas_types::{LABEL_BYTES_MAX, LABELS_MAX};
     use expect_test::expect;
 
     use crate::tests::check;
@@ -212,6 +220,52 @@ mod tests {
             ! a payload of 65537 bytes is too large to be inline
             j1 Submitted pending→pending Queued
         "#]],
+        );
+    }
+
+    #[test]
+    fn labels_count_against_the_bytes_of_the_state() {
+        let label = "x".repeat(1_000);
+        let script = format!(
+            "agent a words={label}; config bytes=3000 -- job j1 labels=k:{label}; job j2 labels=k:{label}; job j2; retry j1 j3;
+            cancel j1; retry j1 j3"
+        );
+        check(
+            &format!("level 5; {script}"),
+            expect![[r#"
+                j1 Submitted pending→pending Queued
+                ! the cluster's limit of 3000 for payload bytes is reached
+                j2 Submitted pending→pending Queued
+                ! the job is Pending
+                j1 Ended pending→cancelled
+                ! the cluster's limit of 3000 for payload bytes is reached
+            "#]],
+        );
+        check(
+            &script,
+            expect![[r#"
+                j1 Submitted pending→pending Queued
+                j2 Submitted pending→pending Queued
+                ! the id of j2 is taken
+                ! the job is Pending
+                j1 Ended pending→cancelled
+                j3 Submitted pending→pending Queued
+            "#]],
+        );
+    }
+
+    #[test]
+    fn labels_are_bounded_in_number_and_size() {
+        let labels = |count: usize| (0..count).map(|n| format!("k{n}:v")).collect::<Vec<_>>().join(",");
+        let (most, more, long) = (labels(LABELS_MAX), labels(LABELS_MAX + 1), "x".repeat(LABEL_BYTES_MAX + 1));
+        check(
+            &format!("level 5; agent a -- job j1 labels={most}; job j2 labels={more}; job j2 labels=k:{long}; job j2 labels={long}:k"),
+            expect![[r#"
+                j1 Submitted pending→pending Queued
+                ! the cluster's limit of 64 for labels is reached
+                ! a payload of 1025 bytes is too large to be inline
+                ! a payload of 1025 bytes is too large to be inline
+            "#]],
         );
     }
 }

@@ -10,7 +10,9 @@ mod spawns;
 mod timer;
 mod waiting;
 
-use atlas_types::{AgentName, AgentVersion, Job, JobStatus, Namespace, Takers};
+use std::collections::BTreeMap;
+
+use atlas_types::{AgentName, AgentVersion, Job, JobStatus, Namespace, RunSpec, Takers, label_bytes};
 
 pub use self::timer::{EXECUTION_GRACE, Timer, TimerKind};
 pub use self::waiting::Class;
@@ -41,6 +43,8 @@ pub(crate) struct Index {
     pub(crate) agents: u64,
     /// Contract bytes of all agent versions.
     pub(crate) agent_bytes: u64,
+    /// Bytes of the labels of all jobs, and of the labels and other texts of all agent versions.
+    pub(crate) text_bytes: u64,
 }
 
 impl Index {
@@ -53,9 +57,11 @@ impl Index {
         self.spawns.change(old, new);
         if let Some(old) = old {
             self.job_bytes -= inline_bytes(old);
+            self.text_bytes -= label_bytes(&old.labels);
         }
         if let Some(new) = new {
             self.job_bytes += inline_bytes(new);
+            self.text_bytes += label_bytes(&new.labels);
         }
         if old.map(|job| job.status) != new.map(|job| job.status) {
             self.count(old, false);
@@ -74,6 +80,8 @@ impl Index {
         self.agent_bytes -= old.map_or(0, |agent| agent.contract.inline_bytes());
         self.agents += u64::from(old.is_none());
         self.agent_bytes += new.contract.inline_bytes();
+        self.text_bytes -= old.map_or(0, agent_text_bytes);
+        self.text_bytes += agent_text_bytes(new);
     }
 
     /// A running job begins to wait for its children, or waits no longer: its agent's limit has room for one of those.
@@ -118,4 +126,15 @@ pub(crate) fn inline_bytes(job: &Job) -> u64 {
     let output = job.output.as_ref().map_or(0, |payload| payload.inline_bytes());
     let stream = job.stream.as_ref().map_or(0, |payload| payload.inline_bytes());
     job.input.inline_bytes() + output + stream + job.metadata.len() as u64
+}
+
+/// Bytes of an agent version's texts beside its contract.
+fn agent_text_bytes(agent: &AgentVersion) -> u64 {
+    texts_bytes(&agent.labels, &agent.capabilities, &agent.spec)
+}
+
+/// Bytes of the texts that an agent version has beside its contract.
+pub(crate) fn texts_bytes(labels: &BTreeMap<String, String>, capabilities: &[String], spec: &RunSpec) -> u64 {
+    let lists = capabilities.iter().chain(&spec.demand.devices).map(String::len).sum::<usize>() as u64;
+    label_bytes(labels) + label_bytes(&spec.demand.labels) + lists
 }

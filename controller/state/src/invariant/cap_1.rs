@@ -2,9 +2,10 @@
 //! lease granted since holds any of what is short. A place is given out once to those who do not wait for a child: what is beyond that
 //! is owed since a job resumed before its place was back, and no grant makes it more.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_types::Lease;
+use atlas_types::{Free, Lease};
 
 use super::ensure;
 use crate::node::NodeState;
@@ -61,10 +62,10 @@ fn dimensions(node: &NodeState) -> Vec<(&'static str, Amount, u64)> {
         ("cores", Amount::Cores, tracked(inventory.cores.into())),
         ("bytes of memory", Amount::Memory, tracked(inventory.memory_bytes)),
     ];
-    let vram = inventory.gpus.iter().map(|gpu| {
-        let capacity = if gpu.healthy { gpu.memory_bytes } else { 0 };
-        ("bytes of GPU memory", Amount::Vram(gpu.index), capacity)
-    });
-    all.extend(vram);
+    // By index, as grants count them: below level 5 an inventory may list a GPU more than once.
+    let mut vram: BTreeMap<u32, u64> = inventory.gpus.iter().map(|gpu| (gpu.index, 0)).collect();
+    vram.extend(Free::of(inventory).gpus.iter().map(|gpu| (gpu.index, gpu.total_bytes)));
+    let vram = vram.into_iter();
+    all.extend(vram.map(|(index, capacity)| ("bytes of GPU memory", Amount::Vram(index), capacity)));
     all
 }

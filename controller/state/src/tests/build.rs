@@ -149,7 +149,7 @@ fn register_agent(words: &Words<'_>) -> RegisterAgent {
         capabilities: Vec::new(),
         contract: Payload::inline(&vec![b' '; words.or("contract", 2)]),
         spec: Arc::new(spec(words)),
-        labels: BTreeMap::new(),
+        labels: words.text("words").map(|value| ("words".to_owned(), value.to_owned())).into_iter().collect(),
     }
 }
 
@@ -190,14 +190,18 @@ fn demand(words: &Words<'_>) -> Demand {
 }
 
 fn inventory(words: &Words<'_>) -> Inventory {
-    let gpu = |(index, text): (usize, String)| Gpu {
-        index: index as u32,
-        uuid: String::new(),
-        vendor: "nvidia".to_owned(),
-        model: String::new(),
-        memory_bytes: text.trim_end_matches('!').parse().expect("a number"),
-        mig_profile: None,
-        healthy: !text.ends_with('!'),
+    // Bytes of memory, `!` for an unhealthy one; `7:80` gives its index, which is else its place in the list.
+    let gpu = |(place, text): (usize, String)| {
+        let (index, bytes) = text.split_once(':').map_or((place as u64, &*text), |(index, text)| (number(index), text));
+        Gpu {
+            index: index as u32,
+            uuid: String::new(),
+            vendor: "nvidia".to_owned(),
+            model: String::new(),
+            memory_bytes: bytes.trim_end_matches('!').parse().expect("a number"),
+            mig_profile: None,
+            healthy: !bytes.ends_with('!'),
+        }
     };
     Inventory {
         cores: words.or("cores", 0),
@@ -251,7 +255,7 @@ fn submit(id: JobId, words: &Words<'_>) -> SubmitJob {
         ),
         priority: words.or("priority", 0),
         metadata: vec![b' '; words.or("metadata", 2)].into(),
-        labels: Arc::default(),
+        labels: Arc::new(labels(words)),
         execution_timeout: words.get("timeout").map(Micros::from_secs),
         spawner: None,
         not_before: words.get("at").map(|seconds: i64| Timestamp(seconds * 1_000_000)),

@@ -1,7 +1,8 @@
 //! Rules of an entry's header and of remembered requests.
 
 use atlas_types::{
-    ClusterTime, Door, Entry, Level, Namespace, Origin, Outcome, Parent, Principal, Rejection, RequestId, Timestamp,
+    ClusterTime, Door, Entry, Level, Namespace, Origin, Outcome, Parent, Principal, Rejection, RequestId, RequestImage,
+    StateImage, Timestamp,
 };
 use expect_test::expect;
 
@@ -140,6 +141,34 @@ fn names_that_controllers_give_push_no_name_of_a_client_out() {
         j3 Submitted pending→pending Queued
     "#]],
     );
+}
+
+/// More generated names than their class may have, as a cluster below the level of the classes can hold them.
+fn many_generated_names(level: Level) -> State {
+    let mut image = StateImage { level, ..State::new(1).to_image() };
+    image.requests = (0..100_100)
+        .map(|number| RequestImage {
+            namespace: Namespace::default_namespace(),
+            principal: Principal::local(),
+            request_id: RequestId::generated(number),
+            body_hash: 0,
+            at: ClusterTime(10),
+            outcome: Outcome::Done,
+        })
+        .collect();
+    State::from_image(image).expect("a state")
+}
+
+#[test]
+fn the_level_rises_over_more_generated_names_than_their_class_may_have() {
+    for (from, to, left) in [(2, 3, 100_100), (2, 4, 100_100), (2, 5, 100_000), (4, 5, 100_000)] {
+        let mut state = many_generated_names(Level(from));
+        let raising = Entry { level: Level(to), ..entry(&state) };
+        assert!(matches!(state.apply_entry(&raising), Ok(Applied::Done { .. })));
+        assert_eq!(state.check_invariants(), Ok(()), "from {from} to {to}");
+        assert_eq!(state.requests_remembered(), left, "from {from} to {to}");
+        assert!(State::from_image(state.to_image()).is_ok());
+    }
 }
 
 #[test]

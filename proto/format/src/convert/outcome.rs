@@ -104,6 +104,7 @@ impl From<&Rejection> for proto::Rejection {
             Rejection::LabelOfWorker { key } => {
                 Self { label_key: Some(key.clone()), ..plain(RejectionKind::LabelOfWorker) }
             }
+            Rejection::GpuTwice { index } => counted(RejectionKind::GpuTwice, (*index).into()),
             Rejection::Internal => plain(RejectionKind::Internal),
         }
     }
@@ -154,6 +155,7 @@ impl TryFrom<proto::Rejection> for Rejection {
                 max: small(required("rejection.bound", rejection.bound)?, "rejection.bound")?,
             },
             RejectionKind::HardwareHeld => Self::HardwareHeld,
+            RejectionKind::GpuTwice => Self::GpuTwice { index: small(amount()?, "rejection.amount")? },
             RejectionKind::LabelOfWorker => {
                 Self::LabelOfWorker { key: required("rejection.label_key", rejection.label_key)? }
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use atlas_types::{Architecture, Gpu, Inventory};
+use atlas_types::{Architecture, Gpu, INLINE_BYTES_MAX, Inventory};
 
 use super::{ConvertError, bounded, word};
 use crate::limits::INVENTORY_ITEMS_MAX;
@@ -44,7 +44,7 @@ impl TryFrom<pb::Inventory> for Inventory {
             }
         };
         let device = |text| word("inventory.devices", text);
-        Ok(Self {
+        let inventory = Self {
             cores: inventory.cores,
             memory_bytes: inventory.memory_bytes,
             architecture,
@@ -54,7 +54,12 @@ impl TryFrom<pb::Inventory> for Inventory {
             places: inventory.places,
             declared: inventory.declared,
             unchecked: inventory.unchecked,
-        })
+        };
+        bounded("inventory", usize::try_from(inventory.text_bytes()).unwrap_or(usize::MAX), INLINE_BYTES_MAX)?;
+        match inventory.gpu_listed_twice() {
+            Some(found) => Err(ConvertError::Twice { field: "inventory.gpus", found }),
+            None => Ok(inventory),
+        }
     }
 }
 

@@ -321,6 +321,7 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         Err(Rejection::SpawnTooDeep { depth: 3, max: 3 }),
         Err(Rejection::HardwareHeld),
         Err(Rejection::LabelOfWorker { key: "zone".to_owned() }),
+        Err(Rejection::GpuTwice { index: 1 }),
     ];
     all.extend(Rejection::LIMITS.map(|what| Err(Rejection::LimitReached { what, limit: 10 })));
     all

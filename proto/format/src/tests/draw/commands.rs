@@ -149,7 +149,7 @@ impl Draw {
     }
 
     fn rejection(&mut self) -> Rejection {
-        match self.below(21) {
+        match self.below(22) {
             0 => Rejection::QueueFull { active: self.u64() },
             1 => Rejection::LimitReached { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             2 => Rejection::PayloadTooLarge { bytes: self.u64() },
@@ -170,6 +170,7 @@ impl Draw {
             17 => Rejection::LevelTooLow { needed: Level(self.u32()) },
             18 => Rejection::TokenRefused,
             19 => Rejection::LabelOfWorker { key: self.text() },
+            20 => Rejection::GpuTwice { index: self.u32() },
             _ => Rejection::Internal,
         }
     }
