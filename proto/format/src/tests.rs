@@ -133,7 +133,7 @@ fn a_refusal_names_the_field() {
     );
     check(
         |entry| header(entry).min_reader_level = Level::CURRENT.0 + 1,
-        &expect!["this was written for readers of level 5 and above, this program has 4"],
+        &expect!["this was written for readers of level 6 and above, this program has 5"],
     );
 }
 

@@ -17,7 +17,7 @@ const RUN_MIN: [(&str, u64); 6] = [
 ];
 
 /// What a campaign of 200 runs must have seen, and how often.
-const CAMPAIGN_MIN: [(&str, u64); 28] = [
+const CAMPAIGN_MIN: [(&str, u64); 29] = [
     ("spawned jobs", 100),
     ("children forsaken", 20),
     ("places lent", 50),
@@ -45,6 +45,7 @@ const CAMPAIGN_MIN: [(&str, u64); 28] = [
     ("drains", 20),
     ("deadlines of drains", 5),
     ("nodes labelled", 5),
+    ("inventories refused", 5),
     ("wall clock jumps", 20),
 ];
 

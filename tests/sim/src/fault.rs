@@ -1,7 +1,7 @@
 //! What goes wrong besides the network.
 
 use atlas_slots::Input;
-use atlas_types::{Command, Cordon, DrainNode, LoseNode, Micros};
+use atlas_types::{Command, Cordon, DrainNode, Level, LoseNode, Micros};
 
 use crate::Bug;
 use crate::leader::Reply;
@@ -106,7 +106,7 @@ impl World {
     fn operate(&mut self, node: usize) {
         let Some(member) = self.raft.leader else { return };
         let id = self.nodes[node].id.clone();
-        let command = match self.rng.below(10) {
+        let command = match self.rng.below(11) {
             0..3 => {
                 self.coverage.count("deadlines of drains");
                 let deadline = Some(Micros::from_millis(self.rng.range(0, 3_000)));
@@ -116,6 +116,11 @@ impl World {
             3..6 if node > 0 => {
                 self.coverage.count("nodes labelled");
                 workload::relabel(id, &mut self.rng)
+            }
+            // Below level 5 it would be taken for a node, which never has a session.
+            6 if self.members[member].replica.state().level() >= Level(5) => {
+                self.coverage.count("inventories refused");
+                workload::register_twins(id)
             }
             _ => Command::Cordon(Cordon { node: id, cordoned: self.rng.chance(500) }),
         };

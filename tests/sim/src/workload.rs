@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use atlas_state::State;
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, Assignment, ClusterConfig, Command, CompleteJob, ConfigureCluster, Demand, Digest,
+    AgentKind, AgentName, AgentPin, Assignment, BootId, ClusterConfig, Command, CompleteJob, ConfigureCluster, Demand, Digest,
     Door, Effects, FailJob, FencingToken, Gpu, Inventory, Job, JobId, LabelNode, LoseLease, Micros, Namespace, NodeId,
-    Origin, Payload, PayloadBody, Principal, RegisterAgent, ReportKind, Request, RequestId, RetryRule, RunSpec,
+    Origin, Payload, PayloadBody, Principal, RegisterAgent, RegisterNode, ReportKind, Request, RequestId, RetryRule, RunSpec,
     Spawner, StartJob, SubmitJob, Timeouts, Verdict, Version,
 };
 
@@ -228,7 +228,22 @@ pub fn report(job: JobId, node: NodeId, token: FencingToken, kind: ReportKind) -
 
 /// The hardware of a worker. The first can run everything, so that no job is without hope.
 pub fn inventory(index: usize, rng: &mut Rng) -> Inventory {
-    let gpu = |index| Gpu {
+    let gpus = if index == 0 { 1 } else { rng.below(3) as u32 };
+    let (cores, places) = if index == 0 { (4, 3) } else { (rng.range(0, 4) as u32, rng.range(1, 4) as u32) };
+    let labels = zone(if index.is_multiple_of(2) { "a" } else { "b" });
+    Inventory { cores, places, gpus: (0..gpus).map(gpu).collect(), labels, ..Inventory::default() }
+}
+
+/// A worker's hello, under a name that no node has, with an inventory that lists a GPU twice: it is refused.
+pub fn register_twins(node: NodeId) -> Command {
+    let gpu = |healthy| Gpu { healthy, ..gpu(0) };
+    let inventory = Inventory { places: 1, gpus: vec![gpu(true), gpu(false)], ..Inventory::default() };
+    let node = NodeId::new(&format!("{node}-twins")).unwrap_or(node);
+    Command::RegisterNode(RegisterNode { node, boot_id: BootId(1), inventory })
+}
+
+fn gpu(index: u32) -> Gpu {
+    Gpu {
         index,
         uuid: String::new(),
         vendor: "nvidia".into(),
@@ -236,11 +251,7 @@ pub fn inventory(index: usize, rng: &mut Rng) -> Inventory {
         memory_bytes: 24 * GB,
         mig_profile: None,
         healthy: true,
-    };
-    let gpus = if index == 0 { 1 } else { rng.below(3) as u32 };
-    let (cores, places) = if index == 0 { (4, 3) } else { (rng.range(0, 4) as u32, rng.range(1, 4) as u32) };
-    let labels = zone(if index.is_multiple_of(2) { "a" } else { "b" });
-    Inventory { cores, places, gpus: (0..gpus).map(gpu).collect(), labels, ..Inventory::default() }
+    }
 }
 
 /// The label by which nodes differ, as workers tell it.

@@ -205,6 +205,29 @@ fn a_refusal_names_the_field() {
     );
 }
 
+/// A hello whose inventory `change` has changed, and what is said against it.
+fn check_inventory(change: impl FnOnce(&mut pb::Inventory), refused: &Expect) {
+    let mut inventory = pb::Inventory::from(inventory());
+    change(&mut inventory);
+    let error = Inventory::try_from(inventory).expect_err("a changed inventory");
+    refused.assert_eq(&Error::from(error).message);
+}
+
+#[test]
+fn an_inventory_is_refused_that_no_snapshot_could_hold() {
+    check_inventory(
+        |inventory| {
+            let twin = pb::Gpu { healthy: !inventory.gpus[0].healthy, ..inventory.gpus[0].clone() };
+            inventory.gpus.push(twin);
+        },
+        &expect![[r#"field "inventory.gpus" lists 0 twice"#]],
+    );
+    check_inventory(
+        |inventory| inventory.devices = vec!["x".repeat(4_000); 20],
+        &expect![[r#"field "inventory" has 80027 bytes or items, more than 65536"#]],
+    );
+}
+
 #[test]
 fn an_empty_frame_is_refused() {
     let missing = |field| Err(ConvertError::Missing { field });
