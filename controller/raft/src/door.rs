@@ -16,7 +16,7 @@ use prost::Message;
 use tokio::sync::watch;
 use tonic::{Request, Response, Status, Streaming};
 
-pub(crate) use self::receive::Receiver;
+pub(crate) use self::receive::{Load, Receiver};
 
 use crate::consensus::Types;
 use crate::consensus::message::{
@@ -117,7 +117,7 @@ impl PeerService for PeerDoor {
         let head: SnapshotHead = decode("a snapshot's head", head.body).map_err(refused)?;
         let bytes = head.announced();
         let (vote, meta) = head.into_raft().map_err(refused)?;
-        let snapshot = self.receiver.receive(bytes, parts).await?;
+        let snapshot = self.receiver.take(&meta, bytes, parts).await?;
         tracing::info!(last = ?meta.last_log_id, "received a snapshot");
         let answer = self.raft.install_full_snapshot(vote, openraft::Snapshot { meta, snapshot }).await;
         let answer = answer.map_err(|error| Status::unavailable(error.to_string()))?;

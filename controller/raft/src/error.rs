@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use atlas_state::ImageError;
+
 use crate::log;
 use crate::member::Peer;
 
@@ -83,6 +85,17 @@ pub enum StartError {
     /// The snapshot cannot be read.
     #[error("could not read the snapshot")]
     Snapshot(#[source] std::io::Error),
+    /// The snapshot is whole and holds a state that no commands lead to.
+    #[error(
+        "the snapshot breaks the invariant {name}; let this controller join again with an empty directory, or if none of them starts, \
+         go on from the last backup: atlasctl operator snapshot restore"
+    )]
+    Invariant {
+        /// Which one.
+        name: &'static str,
+        /// What was found.
+        source: std::io::Error,
+    },
     /// Raft does not start on what is stored.
     #[error("could not start raft: {reason}")]
     Raft {
@@ -95,11 +108,21 @@ pub enum StartError {
 }
 
 impl StartError {
+    /// Why the snapshot cannot be loaded.
+    pub(crate) fn snapshot(error: std::io::Error) -> Self {
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+        match inner {
+            Some(ImageError::Violation(violation)) => Self::Invariant { name: violation.name, source: error },
+            _ => Self::Snapshot(error),
+        }
+    }
+
     /// Whether log or snapshot do not read back as they were written.
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Log(error) => matches!(error, log::LogError::Damaged { .. }),
             Self::Snapshot(error) => error.kind() == std::io::ErrorKind::InvalidData,
+            Self::Invariant { .. } => true,
             Self::Raft { .. } | Self::Thread(_) => false,
         }
     }

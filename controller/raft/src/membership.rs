@@ -36,6 +36,9 @@ pub(crate) const REACHED: Duration = Duration::from_secs(1);
 /// What a member told of its disk holds for so long.
 const ROOMY: Duration = Duration::from_secs(5);
 
+/// The feature level that a member told counts for so long. A member that is away may come back with an older program.
+const LEVEL_TOLD: Duration = Duration::from_secs(5);
+
 /// What a member of the group may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -216,10 +219,10 @@ impl Group {
         }
     }
 
-    /// The highest feature level that all members know; nothing before each of them has told.
+    /// The highest feature level that all members know; nothing unless each of them has told lately.
     pub(crate) fn level_of_all(&self) -> Option<Level> {
-        let levels = self.view().members.into_iter().map(|view| view.status.map(|(status, _)| status.level));
-        levels.min().flatten()
+        let told = |view: MemberView| view.status.filter(|(_, age)| *age < LEVEL_TOLD).map(|(status, _)| status.level);
+        self.view().members.into_iter().map(told).min().flatten()
     }
 
     /// What this member tells of itself.
@@ -275,7 +278,7 @@ impl Handle {
         Peer::new(self.member(), (*self.group.own).clone())
     }
 
-    /// The highest feature level that all members know; nothing before each of them has told.
+    /// The highest feature level that all members know; nothing unless each of them has told lately.
     pub fn level_of_all(&self) -> Option<Level> {
         self.group.level_of_all()
     }

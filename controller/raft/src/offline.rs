@@ -9,7 +9,7 @@ mod files;
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use atlas_replica::{Halt, Replica};
@@ -22,8 +22,10 @@ pub use begin::{Beginning, begin};
 
 use self::files::ReadOnlyDriver;
 use crate::Peer;
+use crate::consensus::machine::Machine;
 use crate::consensus::snapshot::SnapshotFile;
 use crate::consensus::{RaftMembership, RaftSnapshotMeta, body};
+use crate::leader::machine::StateMachine;
 use crate::log::index::Found;
 use crate::log::recover::{Recovered, recover};
 use crate::log::{Limits, LogError, LogId, Record, Vote};
@@ -206,7 +208,7 @@ impl StoppedMember {
         let mut next = 0;
         let mut replica = Replica::new(State::new(self.recovered.core.cluster_id()));
         if let Some((meta, file)) = &self.snapshot {
-            let (_, state) = file.read(restore).map_err(OfflineError::Snapshot)?;
+            let (_, state) = file.read(StateMachine::read).map_err(OfflineError::Snapshot)?;
             replica = Replica::new(state);
             next = meta.last_log_id.map_or(0, |id| id.index + 1);
         }
@@ -280,9 +282,4 @@ fn unreadable(index: u64, source: io::Error) -> OfflineError {
 
 fn members(membership: &RaftMembership) -> Vec<Peer> {
     membership.nodes().map(|(&id, known)| Peer::new(MemberId(id), known.clone())).collect()
-}
-
-fn restore(body: &mut dyn Read) -> io::Result<State> {
-    let image = atlas_format::decode_snapshot(body).map_err(io::Error::other)?;
-    State::from_image(image).map_err(io::Error::other)
 }

@@ -1,4 +1,4 @@
-//! When to take a snapshot, and which entries may go after it (design §2, threads and log).
+//! When to take a snapshot, and which entries may go after it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,6 +11,9 @@ use crate::log::Log;
 
 /// Entries younger than this are kept for members that were away.
 const KEEP: Duration = Duration::from_secs(600);
+
+/// After a snapshot that did not read back the next one is not tried sooner: it would most likely be the same.
+const PAUSE_AFTER_REFUSED: Duration = Duration::from_secs(60);
 
 /// Takes snapshots by the size of the log and purges what they cover.
 pub(crate) struct SnapshotKeeper {
@@ -30,7 +33,17 @@ impl SnapshotKeeper {
         // When which index was the last one, to know what is older than `KEEP`.
         let mut seen: VecDeque<(Duration, u64)> = VecDeque::new();
         loop {
-            self.env.clock.sleep(self.every).await;
+            let damaged = async {
+                match self.snapshots.current() {
+                    Some((_, file)) if !file.is_damaged() => file.damaged().await,
+                    _ => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = damaged => {}
+                () = self.env.clock.sleep(self.every) => {}
+            }
             let now = self.env.clock.monotonic();
             let (_, last) = self.log.bounds();
             seen.extend(last.map(|last| (now, last.index)));
@@ -55,7 +68,11 @@ impl SnapshotKeeper {
             None => (None, 0),
         };
         let behind = self.log.bytes_from(covered.map_or(0, |index| index + 1));
-        if behind >= self.log_bytes.max(2 * bytes) {
+        // One that members were to be sent turned out to be damaged: the state in memory is whole.
+        let damaged = current.as_ref().is_some_and(|(_, file)| file.is_damaged());
+        let now = self.env.clock.monotonic();
+        let refused = self.snapshots.refused().is_some_and(|at| now.saturating_sub(at) < PAUSE_AFTER_REFUSED);
+        if !refused && (damaged || behind >= self.log_bytes.max(2 * bytes)) {
             self.raft.trigger().snapshot().await.map_err(|_| ())?;
         }
         // At least ten minutes or so many bytes are kept, whichever is less.

@@ -1,6 +1,7 @@
 //! Starting and stopping a member.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,13 +13,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::batches::Batches;
 use crate::consensus::log_store::LogStore;
-use crate::consensus::machine::MachineStore;
+use crate::consensus::machine::{self, MachineStore};
 use crate::consensus::network::{Addresses, Network};
 use crate::consensus::runtime::with_entropy;
 use crate::consensus::snapshot::Snapshots;
 use crate::consensus::unhurried::Hurry;
 use crate::digests::{Agreement, Checks, DigestKeeper};
-use crate::door::{PeerDoor, Receiver};
+use crate::door::{Load, PeerDoor, Receiver};
 use crate::error::{Leadership, StartError};
 use crate::forward::{Forward, LeaderLink, READERS_MAX, ReadIndexer};
 use crate::handle::Handle;
@@ -158,6 +159,8 @@ impl Running {
         let cluster_id = log.cluster_id();
         let dir = options.data_dir.join("raft").join("snapshots");
         let snapshots = Snapshots::open(Arc::clone(&env.files), dir).map_err(StartError::Snapshot)?;
+        let load = loader(cluster_id);
+        load_current(&snapshots, &load, &env).await?;
         let state = State::new(cluster_id);
         let (applied_sender, applied) = watch::channel(state.clone());
         let batches = Batches::new(options.subscription_max, options.history, options.history_from);
@@ -175,6 +178,8 @@ impl Running {
         let raft =
             Raft::new(options.member.0, config, network, LogStore::new(log.clone(), options.member.0), store).await;
         let raft = raft.map_err(failed)?;
+        // Raft has installed it by now: kept any longer it would only take memory.
+        snapshots.current().and_then(|(_, file)| file.take_kept::<State>());
         begin(&raft, &log, &options).await?;
 
         let (leadership_sender, leadership) = watch::channel(Leadership::Follower { leader: None });
@@ -192,7 +197,7 @@ impl Running {
         let door = PeerDoor {
             raft: raft.clone(),
             cluster_id,
-            receiver: Receiver::new(snapshots.clone(), log.space(), env.clone()),
+            receiver: Receiver::new(snapshots.clone(), log.space(), load, env.clone()),
             local: local.clone(),
             applied: applied.clone(),
             group: group.clone(),
@@ -295,6 +300,29 @@ fn config() -> Result<Arc<Config>, StartError> {
         ..Config::default()
     };
     Ok(Arc::new(config.validate().map_err(failed)?))
+}
+
+/// Reads snapshots of this cluster.
+fn loader(cluster_id: u128) -> Load {
+    Arc::new(move |file, meta| {
+        let state = machine::read::<StateMachine>(file, meta)?;
+        if state.cluster_id() != cluster_id {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the snapshot belongs to another cluster"));
+        }
+        file.keep(state);
+        Ok(())
+    })
+}
+
+/// Reads the snapshot that the member goes on from. Raft would say less of what is wrong with it.
+async fn load_current(snapshots: &Snapshots, load: &Load, env: &Env) -> Result<(), StartError> {
+    let Some((meta, file)) = snapshots.current() else { return Ok(()) };
+    let load = Arc::clone(load);
+    let loading = env.spawn_blocking("load-snapshot", move || load(&file, &meta));
+    match loading.join().await {
+        Ok(loaded) => loaded.map_err(StartError::snapshot),
+        Err(_) => Err(StartError::Raft { reason: "reading the snapshot panicked".to_owned() }),
+    }
 }
 
 /// Forms a new group on the first start, unless a leader will reach this member; a member alone does not wait for an election timeout on later ones.

@@ -344,7 +344,7 @@ impl Third {
 }
 
 /// Takes a snapshot of everything that is applied and purges the log up to it.
-async fn snapshot_and_purge(handle: &Handle) {
+pub(crate) async fn snapshot_and_purge(handle: &Handle) {
     let raft = handle.peer_door().raft;
     // Metrics are told after the state.
     let told = soon(raft.wait(None).metrics(|metrics| metrics.last_applied.is_some(), "something applied")).await;

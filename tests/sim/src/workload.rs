@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use atlas_state::State;
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, Assignment, BootId, ClusterConfig, Command, CompleteJob, ConfigureCluster, Demand, Digest,
-    Door, Effects, FailJob, FencingToken, Gpu, Inventory, Job, JobId, LabelNode, LoseLease, Micros, Namespace, NodeId,
-    Origin, Payload, PayloadBody, Principal, RegisterAgent, RegisterNode, ReportKind, Request, RequestId, RetryRule, RunSpec,
-    Spawner, StartJob, SubmitJob, Timeouts, Verdict, Version,
+    AgentKind, AgentName, AgentPin, Assignment, BootId, ClusterConfig, Command, CompleteJob, ConfigureCluster, Demand,
+    Digest, Door, Effects, FailJob, FencingToken, Gpu, Inventory, Job, JobId, LabelNode, LoseLease, Micros, Namespace,
+    NodeId, Origin, Payload, PayloadBody, Principal, RegisterAgent, RegisterNode, ReportKind, Request, RequestId,
+    RetryRule, RunSpec, Spawner, StartJob, SubmitJob, Timeouts, Verdict, Version,
 };
 
 use crate::rng::Rng;

@@ -14,7 +14,7 @@ use openraft::storage::{EntryResponder, RaftStateMachine};
 use openraft::{EntryPayload, OptionalSend, RaftSnapshotBuilder};
 use tokio::sync::watch;
 
-use super::snapshot::{SnapshotFile, Snapshots, Source};
+use super::snapshot::{Check, SnapshotFile, Snapshots, Source};
 use super::{Proposal, RaftLogId, RaftSnapshotMeta, RaftStoredMembership, Reply, Types};
 use crate::member::Member;
 
@@ -116,19 +116,21 @@ impl<M: Machine> RaftStateMachine<Types> for MachineStore<M> {
             event_seq,
             history: self.history.clone(),
             snapshots: self.snapshots.clone(),
+            check: |body| M::read(body).map(drop),
             env: self.env.clone(),
         }
     }
 
     async fn install_snapshot(&mut self, meta: &RaftSnapshotMeta, snapshot: SnapshotFile) -> io::Result<()> {
         let index = meta.last_log_id.map_or(0, |id| id.index);
-        let file = snapshot.clone();
-        let reading = self.env.spawn_blocking("read-snapshot", move || file.read(M::read));
-        let read = reading.join().await.map_err(|_| io::Error::other("reading the snapshot panicked"))?;
-        let (found, state) = read?;
-        if found != *meta {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "the snapshot is not the one that was announced"));
-        }
+        let state = match snapshot.take_kept() {
+            Some(state) => state,
+            None => {
+                let (file, meta) = (snapshot.clone(), meta.clone());
+                let reading = self.env.spawn_blocking("read-snapshot", move || read::<M>(&file, &meta));
+                reading.join().await.map_err(|_| io::Error::other("reading the snapshot panicked"))??
+            }
+        };
         let before = self.machine.restore(index, state)?;
         self.env.spawn_blocking("drop-state", move || drop(before));
         self.applied = meta.last_log_id;
@@ -144,6 +146,15 @@ impl<M: Machine> RaftStateMachine<Types> for MachineStore<M> {
     }
 }
 
+/// Reads the state of a snapshot that was announced as `meta`.
+pub(crate) fn read<M: Machine>(file: &SnapshotFile, meta: &RaftSnapshotMeta) -> io::Result<M::State> {
+    let (found, state) = file.read(M::read)?;
+    if found == *meta {
+        return Ok(state);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidData, "the snapshot is not the one that was announced"))
+}
+
 /// How long a snapshot waits before it looks again whether a full disk has room.
 const SPACE_RETRY: Duration = Duration::from_secs(1);
 
@@ -153,6 +164,7 @@ pub(crate) struct Builder {
     event_seq: EventSeq,
     history: watch::Receiver<EventSeq>,
     snapshots: Snapshots,
+    check: Check,
     env: Env,
 }
 
@@ -167,7 +179,8 @@ impl RaftSnapshotBuilder<Types> for Builder {
         let source = Arc::new(source);
         loop {
             let (snapshots, written, source) = (self.snapshots.clone(), meta.clone(), Arc::clone(&source));
-            let writing = self.env.spawn_blocking("raft-snapshot", move || snapshots.write(&written, &source));
+            let check = self.check;
+            let writing = self.env.spawn_blocking("raft-snapshot", move || snapshots.write(&written, &source, check));
             let outcome = writing.join().await.map_err(|_| io::Error::other("writing the snapshot panicked"))?;
             match outcome {
                 // Nothing is lost by waiting: the log is kept meanwhile.
@@ -175,7 +188,18 @@ impl RaftSnapshotBuilder<Types> for Builder {
                     tracing::warn!(%error, "a snapshot found no room on the disk, trying again");
                     self.env.clock.sleep(SPACE_RETRY).await;
                 }
-                outcome => return outcome.map(|(meta, snapshot)| RaftSnapshot { meta, snapshot }),
+                // The log keeps what it would have covered, so nothing is lost; to end the process would bring nothing back.
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                    tracing::error!(error = %atlas_env::chain(&error), "a snapshot was written that cannot be loaded; the log is kept");
+                    self.snapshots.set_refused(Some(self.env.clock.monotonic()));
+                    let (meta, snapshot) = self.snapshots.current().unwrap_or_else(|| self.snapshots.none());
+                    return Ok(RaftSnapshot { meta, snapshot });
+                }
+                Err(error) => return Err(error),
+                Ok((meta, snapshot)) => {
+                    self.snapshots.set_refused(None);
+                    return Ok(RaftSnapshot { meta, snapshot });
+                }
             }
         }
     }

@@ -109,6 +109,15 @@ impl PeerClient {
         self.client.clone().map_err(|error| Unreachable::new(&io::Error::other(error)).into())
     }
 
+    /// A snapshot did not get through. One that the peer could not use is not sent again at once.
+    fn snapshot_refused(&self, status: tonic::Status) -> StreamingError<Types> {
+        if status.code() != tonic::Code::DataLoss {
+            return streaming(failed(status));
+        }
+        tracing::warn!(member = self.member, %status, "a member could not use the snapshot that it was sent");
+        streaming(Unreachable::new(&status).into())
+    }
+
     async fn ask_vote(
         &mut self,
         ask: VoteRequest<Types>,
@@ -204,6 +213,10 @@ impl RaftNetworkV2<Types> for PeerClient {
         cancel: impl Future<Output = ReplicationClosed> + OptionalSend + 'static,
         _option: RPCOption,
     ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
+        let file = snapshot.snapshot.clone();
+        if file.is_damaged() {
+            return Err(own_damage());
+        }
         let head = wire::SnapshotHead {
             cluster_id: self.cluster_id.clone().into(),
             body: message::SnapshotHead::of(vote, &snapshot.meta, snapshot.snapshot.bytes).encode_to_vec().into(),
@@ -212,15 +225,24 @@ impl RaftNetworkV2<Types> for PeerClient {
         let head = wire::SnapshotRequest { head: Some(head), chunk: bytes::Bytes::new() };
         let chunks = stream::iter(snapshot.snapshot.chunks(CHUNK_BYTES))
             .map(|chunk| wire::SnapshotRequest { head: None, chunk: chunk.into() });
-        let mut request = tonic::Request::new(stream::iter([head]).chain(chunks));
+        // After damage the stream stays open until the call is dropped: its end would look like that of a whole snapshot.
+        let held = file.clone();
+        let end = stream::once(async move {
+            if held.is_damaged() {
+                std::future::pending().await
+            }
+        });
+        let end = end.filter_map(|()| std::future::ready(None));
+        let mut request = tonic::Request::new(stream::iter([head]).chain(chunks).chain(end));
         request.set_timeout(SNAPSHOT_TIMEOUT);
         let mut client = self.client().map_err(streaming)?;
         let sent = tokio::select! {
             biased;
             closed = cancel => return Err(closed.into()),
+            () = file.damaged() => return Err(own_damage()),
             sent = client.snapshot(request) => sent,
         };
-        let answer = sent.map_err(|status| streaming(failed(status)))?.into_inner();
+        let answer = sent.map_err(|status| self.snapshot_refused(status))?.into_inner();
         let answer: SnapshotAnswer =
             message::decode("an answer to a snapshot", answer.body).map_err(|error| streaming(garbled(error)))?;
         answer.try_into().map_err(|error| streaming(garbled(error)))
@@ -251,6 +273,11 @@ fn failed(status: tonic::Status) -> RpcError {
         tonic::Code::Unavailable => Unreachable::new(&status).into(),
         _ => NetworkError::new(&status).into(),
     }
+}
+
+/// This member's own snapshot is damaged: the peer gets the next one, which is being written.
+fn own_damage() -> StreamingError<Types> {
+    streaming(Unreachable::new(&io::Error::other("the snapshot is damaged and is written anew")).into())
 }
 
 /// An answer that nobody understands.

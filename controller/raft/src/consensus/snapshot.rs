@@ -2,13 +2,16 @@
 //!
 //! `[magic 8][format u32][header length u32][header][body][checksum u32][bytes before the checksum u64]`, little-endian.
 
+use std::any::Any;
 use std::fmt;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use atlas_env::{FileReader, FileWriter, Files};
 use prost::Message;
+use tokio::sync::watch;
 
 use super::RaftSnapshotMeta;
 use super::body::{SnapshotBody, decode};
@@ -22,12 +25,19 @@ const BUFFER_BYTES: usize = 1 << 16;
 /// Writes a state into a snapshot.
 pub(crate) type Source = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + Send + Sync>;
 
+/// Reads the body of a snapshot as whoever loads it would, and says what is wrong with it.
+pub(crate) type Check = fn(&mut dyn Read) -> io::Result<()>;
+
 /// A finished snapshot file. It stays readable while anybody holds it, also when a newer one has replaced it.
 #[derive(Clone)]
 pub(crate) struct SnapshotFile {
     pub(crate) file: Arc<dyn FileReader>,
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
+    /// The state that was read from it, for whoever installs it.
+    loaded: Arc<Mutex<Option<Box<dyn Any + Send>>>>,
+    /// Whether it turned out that it does not read back as it was written.
+    damaged: Arc<watch::Sender<bool>>,
     /// One that has arrived and is not the current one.
     _incoming: Option<Arc<Incoming>>,
 }
@@ -62,6 +72,8 @@ pub(crate) struct Snapshots {
     current: Arc<Mutex<Option<Current>>>,
     /// Held by whoever replaces the current one, which takes syncs; who only looks at it does not wait for them.
     adopting: Arc<Mutex<()>>,
+    /// When a snapshot was written last that did not read back.
+    refused: Arc<Mutex<Option<Duration>>>,
 }
 
 impl Snapshots {
@@ -89,7 +101,18 @@ impl Snapshots {
         }
         // Left over when a crash came between two steps of replacing one.
         found.iter().try_for_each(|path| files.remove(path))?;
-        Ok(Self { files, dir, current: Arc::new(Mutex::new(current)), adopting: Arc::default() })
+        let current = Arc::new(Mutex::new(current));
+        Ok(Self { files, dir, current, adopting: Arc::default(), refused: Arc::default() })
+    }
+
+    /// Notes when a snapshot was written that did not read back; none forgets it.
+    pub(crate) fn set_refused(&self, at: Option<Duration>) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = at;
+    }
+
+    /// When a snapshot was written last that did not read back, unless a good one followed.
+    pub(crate) fn refused(&self) -> Option<Duration> {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The newest snapshot.
@@ -111,13 +134,35 @@ impl Snapshots {
         Ok(SnapshotFile { _incoming: Some(Arc::new(incoming)), ..file })
     }
 
-    /// Writes a snapshot and makes it the current one, unless a newer one has become that meanwhile; the current one is returned.
-    /// What could not be written whole takes no room.
-    pub(crate) fn write(&self, meta: &RaftSnapshotMeta, source: &Source) -> io::Result<Current> {
+    /// Writes a snapshot, reads it back, and makes it the current one, unless a newer one has become that meanwhile; the current one
+    /// is returned. What could not be written whole takes no room. [`io::ErrorKind::InvalidData`]: it did not read back.
+    pub(crate) fn write(&self, meta: &RaftSnapshotMeta, source: &Source, check: Check) -> io::Result<Current> {
         let temporary = self.dir.join("new.tmp");
+        let written = self.write_whole(&temporary, meta, source).and_then(|()| self.read_back(&temporary, meta, check));
         // The reason is the first failure, not what became of the rest.
-        self.write_whole(&temporary, meta, source).inspect_err(|_| drop(self.files.remove(&temporary)))?;
+        written.inspect_err(|_| drop(self.files.remove(&temporary)))?;
         self.adopt(meta, &temporary)
+    }
+
+    /// Reads a snapshot as a start would: entries go after it, so one that nobody can load would take the state with it.
+    fn read_back(&self, path: &Path, meta: &RaftSnapshotMeta, check: Check) -> io::Result<()> {
+        let unusable = |error: io::Error| io::Error::new(io::ErrorKind::InvalidData, error);
+        let (found, ()) = SnapshotFile::open(self.files.as_ref(), path)?.read(|body| check(body)).map_err(unusable)?;
+        if found == *meta { Ok(()) } else { Err(unusable(io::Error::other("its header reads back otherwise"))) }
+    }
+
+    /// What stands for a snapshot where none could be made and there is none yet: it covers nothing and can be read by nobody.
+    pub(crate) fn none(&self) -> Current {
+        let (loaded, damaged) = (Arc::default(), Arc::new(watch::Sender::new(true)));
+        let file = SnapshotFile {
+            file: Arc::new(Nothing),
+            path: self.dir.clone(),
+            bytes: 0,
+            loaded,
+            damaged,
+            _incoming: None,
+        };
+        (RaftSnapshotMeta::default(), file)
     }
 
     pub(super) fn write_whole(&self, temporary: &Path, meta: &RaftSnapshotMeta, source: &Source) -> io::Result<()> {
@@ -164,7 +209,33 @@ impl SnapshotFile {
     pub(crate) fn open(files: &dyn Files, path: &Path) -> io::Result<Self> {
         let file = files.open(path)?;
         let bytes = file.size();
-        Ok(Self { file, path: path.to_owned(), bytes, _incoming: None })
+        let (loaded, damaged) = (Arc::default(), Arc::new(watch::Sender::new(false)));
+        Ok(Self { file, path: path.to_owned(), bytes, loaded, damaged, _incoming: None })
+    }
+
+    /// Keeps what was read of the snapshot for whoever installs it.
+    pub(crate) fn keep<S: Any + Send>(&self, state: S) {
+        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(state));
+    }
+
+    /// What was kept, once.
+    pub(crate) fn take_kept<S: Any>(&self) -> Option<S> {
+        let kept = self.loaded.lock().unwrap_or_else(PoisonError::into_inner).take();
+        kept.and_then(|state| state.downcast().ok()).map(|state| *state)
+    }
+
+    /// Whether it turned out that it does not read back as it was written.
+    pub(crate) fn is_damaged(&self) -> bool {
+        *self.damaged.borrow()
+    }
+
+    /// Completes when that turns out.
+    pub(crate) async fn damaged(&self) {
+        let mut damaged = self.damaged.subscribe();
+        if damaged.wait_for(|damaged| *damaged).await.is_err() {
+            // Nobody is left who could say so.
+            std::future::pending::<()>().await;
+        }
     }
 
     /// Reads the snapshot: checks all of it, then gives its body to `restore`.
@@ -205,20 +276,27 @@ impl SnapshotFile {
         Ok((meta, restore(&mut input)?))
     }
 
-    /// The file in parts of `size` bytes, to be sent. Ends early if it cannot be read: then its checksum is missing.
+    /// The file in parts of `size` bytes, to be sent. The last part is there only if all of them read as they were written;
+    /// otherwise the file is damaged from then on.
     pub(crate) fn chunks(&self, size: usize) -> impl Iterator<Item = Vec<u8>> + use<> {
-        let file = Arc::clone(&self.file);
-        let (mut offset, end) = (0, self.bytes);
+        let (snapshot, mut offset) = (self.clone(), 0);
+        let mut sum =
+            Checksum { crc: 0, bytes: 0, body_end: self.bytes.saturating_sub(TRAILER_BYTES), trailer: Vec::new() };
         std::iter::from_fn(move || {
-            let mut chunk = vec![0; size.min(usize::try_from(end - offset).unwrap_or(size))];
-            if chunk.is_empty() {
+            let mut chunk = vec![0; size.min(usize::try_from(snapshot.bytes - offset).unwrap_or(size))];
+            if chunk.is_empty() || snapshot.is_damaged() {
                 return None;
             }
-            if let Err(error) = file.read_exact_at(offset, &mut chunk) {
-                tracing::error!(%error, "could not read the snapshot that is being sent");
-                return None;
-            }
+            let read = snapshot.file.read_exact_at(offset, &mut chunk);
             offset += chunk.len() as u64;
+            sum.add(&chunk);
+            let whole = read.and_then(|()| if offset < snapshot.bytes { Ok(()) } else { sum.check() });
+            if let Err(error) = whole {
+                let path = snapshot.path.display();
+                tracing::error!(%error, %path, "the snapshot that is being sent is damaged, another is written");
+                snapshot.damaged.send_replace(true);
+                return None;
+            }
             Some(chunk)
         })
     }
@@ -233,6 +311,45 @@ impl SnapshotFile {
                 read => crc = crc32c::crc32c_append(crc, &buffer[..read]),
             }
         }
+    }
+}
+
+/// The checksum of a file that is read in parts, to be compared with the one that it ends with.
+struct Checksum {
+    crc: u32,
+    bytes: u64,
+    body_end: u64,
+    trailer: Vec<u8>,
+}
+
+impl Checksum {
+    fn add(&mut self, part: &[u8]) {
+        let left = usize::try_from(self.body_end - self.bytes.min(self.body_end)).unwrap_or(usize::MAX);
+        let (body, trailer) = part.split_at(part.len().min(left));
+        self.crc = crc32c::crc32c_append(self.crc, body);
+        self.bytes += part.len() as u64;
+        self.trailer.extend_from_slice(trailer);
+    }
+
+    fn check(&self) -> io::Result<()> {
+        let wanted = [&self.crc.to_le_bytes()[..], &self.body_end.to_le_bytes()].concat();
+        if self.trailer == wanted {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidData, "its checksum does not match"))
+    }
+}
+
+/// The file of a snapshot that is none.
+struct Nothing;
+
+impl FileReader for Nothing {
+    fn size(&self) -> u64 {
+        0
+    }
+
+    fn read_exact_at(&self, _offset: u64, _buf: &mut [u8]) -> io::Result<()> {
+        Err(io::ErrorKind::UnexpectedEof.into())
     }
 }
 

@@ -40,13 +40,19 @@ impl<const GAPLESS: bool> Machine for Counter<GAPLESS> {
     fn read(body: &mut dyn Read) -> io::Result<u64> {
         let mut count = [0; 8];
         body.read_exact(&mut count)?;
-        Ok(u64::from_le_bytes(count))
+        match u64::from_le_bytes(count) {
+            UNLOADABLE => Err(io::Error::other("no state has this number")),
+            count => Ok(count),
+        }
     }
 
     fn restore(&mut self, _: u64, count: u64) -> io::Result<u64> {
         Ok(std::mem::replace(&mut self.0, count))
     }
 }
+
+/// A state of which a snapshot can be written and not loaded.
+const UNLOADABLE: u64 = 13;
 
 struct Stores {
     on_files: bool,
@@ -125,7 +131,8 @@ fn a_snapshot_never_replaces_a_newer_one() {
     let newer = arrived(&snapshots, 20, 20);
     snapshots.adopt(&meta(20), &newer.path).expect("adopted");
     let older: Source = Box::new(|out| out.write_all(&10_u64.to_le_bytes()));
-    let (found, _) = snapshots.write(&meta(10), &older).expect("written");
+    let (found, _) =
+        snapshots.write(&meta(10), &older, |body| Counter::<false>::read(body).map(drop)).expect("written");
     assert_eq!(found, meta(20), "whoever wrote the older one is given the newer one");
     assert_eq!(snapshots.current().map(|(meta, _)| meta), Some(meta(20)));
     assert_eq!(names(&dir), [AT_20]);
@@ -163,4 +170,45 @@ async fn a_missing_entry_stops_the_member() {
     let error = store.apply(entries([2, 4])).await.expect_err("entry 3 is missing");
     assert_eq!(error.to_string(), "entry 4 does not follow entry 2, which was the last one applied");
     assert_eq!(store.applied_state().await.expect("known").0, Some(log_id(2)));
+}
+
+#[tokio::test]
+async fn a_snapshot_that_does_not_read_back_is_not_adopted_and_the_member_goes_on() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let snapshots = snapshots(&dir);
+    let (_synced, history) = watch::channel(EventSeq(u64::MAX));
+    let mut store = MachineStore::new(Counter::<false>(UNLOADABLE), snapshots.clone(), history, Env::system());
+    let built = store.get_snapshot_builder().await.build_snapshot().await.expect("no failure of the disk");
+    assert_eq!(built.meta, RaftSnapshotMeta::default(), "it covers nothing, so nothing is purged");
+    drop(built);
+    assert_eq!(names(&dir), [String::new(); 0]);
+    assert!(snapshots.current().is_none() && snapshots.refused().is_some());
+
+    let older = arrived(&snapshots, 20, 20);
+    snapshots.adopt(&meta(20), &older.path).expect("adopted");
+    let built = store.get_snapshot_builder().await.build_snapshot().await.expect("no failure of the disk");
+    assert_eq!(built.meta, meta(20), "what there was stays");
+    assert_eq!(names(&dir), [AT_20]);
+}
+
+#[test]
+fn a_snapshot_that_changed_on_disk_is_not_sent_whole() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let snapshots = snapshots(&dir);
+    let file = arrived(&snapshots, 20, 20);
+    for size in [1, 7, 11, 12, 13, 1 << 20] {
+        let sent: Vec<u8> = file.chunks(size).flatten().collect();
+        assert_eq!(sent, std::fs::read(&file.path).expect("readable"), "in parts of {size}");
+    }
+    assert!(!file.is_damaged());
+    let whole = std::fs::read(&file.path).expect("readable");
+    for at in 0..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1;
+        std::fs::write(&file.path, &damaged).expect("writable");
+        let file = SnapshotFile::open(Env::system().files.as_ref(), &file.path).expect("there");
+        assert!(file.chunks(11).map(|chunk| chunk.len()).sum::<usize>() < whole.len(), "byte {at}");
+        assert!(file.is_damaged());
+        assert!(file.chunks(11).next().is_none(), "it is not sent again");
+    }
 }

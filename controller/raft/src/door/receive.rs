@@ -9,14 +9,19 @@ use futures::{Stream, StreamExt};
 use tokio::sync::watch;
 use tonic::Status;
 
+use crate::consensus::RaftSnapshotMeta;
 use crate::consensus::snapshot::{SnapshotFile, Snapshots};
 use crate::log::Space;
+
+/// Reads a snapshot that was announced so, and keeps what was read with the file.
+pub(crate) type Load = Arc<dyn Fn(&SnapshotFile, &RaftSnapshotMeta) -> io::Result<()> + Send + Sync>;
 
 /// Takes in snapshots, one at a time. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Receiver {
     snapshots: Snapshots,
     space: Arc<dyn Space>,
+    load: Load,
     /// Counts those that have begun: the latest is from the member that leads, and takes the place of any other.
     begun: Arc<watch::Sender<u64>>,
     env: Env,
@@ -24,12 +29,37 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     /// A receiver into the directory of `snapshots`, which is on the disk of `space`.
-    pub(crate) fn new(snapshots: Snapshots, space: Arc<dyn Space>, env: Env) -> Self {
-        Self { snapshots, space, begun: Arc::new(watch::Sender::new(0)), env }
+    pub(crate) fn new(snapshots: Snapshots, space: Arc<dyn Space>, load: Load, env: Env) -> Self {
+        Self { snapshots, space, load, begun: Arc::new(watch::Sender::new(0)), env }
     }
 
-    /// Puts the parts of a snapshot into a file, synced. Raft checks the whole before it is used. `bytes` is how long it says to be, if
-    /// the sender told: without room for it nothing is written.
+    /// Takes in a snapshot whole, and reads it: nothing that cannot be used gets as far as Raft, for which it would be a failure of
+    /// this member's own disk. The state that was read is kept for who installs it.
+    pub(super) async fn take<S>(
+        &self,
+        meta: &RaftSnapshotMeta,
+        bytes: Option<u64>,
+        parts: S,
+    ) -> Result<SnapshotFile, Status>
+    where
+        S: Stream<Item = Result<wire::SnapshotRequest, Status>> + Unpin,
+    {
+        let snapshot = self.receive(bytes, parts).await?;
+        let (load, file, meta) = (Arc::clone(&self.load), snapshot.clone(), meta.clone());
+        let loading = self.env.spawn_blocking("snapshot-load", move || load(&file, &meta));
+        let loaded = loading.join().await.map_err(|_| Status::data_loss("reading the snapshot panicked"))?;
+        match loaded {
+            Ok(()) => Ok(snapshot),
+            Err(error) => {
+                let error = atlas_env::chain(&error);
+                tracing::warn!(%error, "a snapshot that was sent here is not used");
+                Err(Status::data_loss(format!("the snapshot cannot be used: {error}")))
+            }
+        }
+    }
+
+    /// Puts the parts of a snapshot into a file, synced. `bytes` is how long it says to be, if the sender told: without room for it
+    /// nothing is written, and another length is refused.
     pub(super) async fn receive<S>(&self, bytes: Option<u64>, mut parts: S) -> Result<SnapshotFile, Status>
     where
         S: Stream<Item = Result<wire::SnapshotRequest, Status>> + Unpin,
@@ -42,6 +72,7 @@ impl Receiver {
         {
             return Err(failed(io::ErrorKind::StorageFull.into()));
         }
+        let mut received = 0;
         let (incoming, mut file) = self.snapshots.begin(self.env.entropy.u64()).map_err(failed)?;
         loop {
             let part = tokio::select! {
@@ -50,6 +81,10 @@ impl Receiver {
                 part = parts.next() => part,
             };
             let Some(part) = part.transpose()? else { break };
+            received += part.chunk.len() as u64;
+            if bytes.is_some_and(|bytes| received > bytes) {
+                return Err(other_length(bytes, received));
+            }
             // Each part is written off the async threads; the file goes there and comes back.
             let written = self.env.spawn_blocking("snapshot-part", move || {
                 let outcome = file.write_all(&part.chunk);
@@ -59,10 +94,18 @@ impl Receiver {
             outcome.map_err(failed)?;
             file = back;
         }
+        if bytes.is_some_and(|bytes| received != bytes) {
+            return Err(other_length(bytes, received));
+        }
         let synced = self.env.spawn_blocking("snapshot-sync", move || file.sync());
         synced.join().await.map_err(|_| Status::unavailable("stopping"))?.map_err(failed)?;
         self.snapshots.arrived(incoming).map_err(failed)
     }
+}
+
+fn other_length(announced: Option<u64>, received: u64) -> Status {
+    let announced = announced.unwrap_or_default();
+    Status::data_loss(format!("a snapshot of {announced} bytes was announced, {received} bytes arrived"))
 }
 
 #[cfg(test)]
@@ -76,7 +119,7 @@ mod tests {
     fn receiver(dir: &TempDir, disk: &SimDisk) -> Receiver {
         let env = Env::system();
         let snapshots = Snapshots::open(env.files.clone(), dir.path().join("snapshots")).expect("writable");
-        Receiver::new(snapshots, Arc::new(disk.clone()), env)
+        Receiver::new(snapshots, Arc::new(disk.clone()), Arc::new(|_, _| Ok(())), env)
     }
 
     fn files(dir: &TempDir) -> usize {
@@ -112,9 +155,33 @@ mod tests {
     async fn what_is_not_installed_takes_no_room() {
         let dir = tempfile::tempdir().expect("temporary directory");
         let receiver = receiver(&dir, &SimDisk::default());
-        let whole = receiver.receive(Some(4), stream::iter([part(b"wh"), part(b"ole")])).await.expect("received");
+        let whole = receiver.receive(Some(5), stream::iter([part(b"wh"), part(b"ole")])).await.expect("received");
         assert_eq!((files(&dir), whole.bytes), (1, 5));
         drop(whole);
+        assert_eq!(files(&dir), 0);
+    }
+
+    #[tokio::test]
+    async fn another_length_than_was_announced_is_refused() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let receiver = receiver(&dir, &SimDisk::default());
+        let parts = || stream::iter([part(b"wh"), part(b"ole")]);
+        let longer = receiver.receive(Some(4), parts()).await.expect_err("one byte too many");
+        let shorter = receiver.receive(Some(6), parts()).await.expect_err("one byte is missing");
+        for refused in [&longer, &shorter] {
+            assert_eq!(refused.code(), tonic::Code::DataLoss);
+        }
+        assert_eq!(longer.message(), "a snapshot of 4 bytes was announced, 5 bytes arrived");
+        assert_eq!(files(&dir), 0);
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_used_is_refused_before_raft_sees_it() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let unusable: Load = Arc::new(|_, _| Err(io::ErrorKind::InvalidData.into()));
+        let receiver = Receiver { load: unusable, ..receiver(&dir, &SimDisk::default()) };
+        let taken = receiver.take(&RaftSnapshotMeta::default(), Some(5), stream::iter([part(b"whole")])).await;
+        assert_eq!(taken.expect_err("it cannot be used").code(), tonic::Code::DataLoss);
         assert_eq!(files(&dir), 0);
     }
 

@@ -98,8 +98,11 @@ impl Machine for StateMachine {
     }
 
     fn read(body: &mut dyn Read) -> io::Result<State> {
-        let image = atlas_format::decode_snapshot(body).map_err(io::Error::other)?;
-        State::from_image(image).map_err(io::Error::other)
+        let image = atlas_format::decode_snapshot(body).map_err(|error| match error {
+            SnapshotError::Io { source, .. } => source,
+            other => io::Error::new(io::ErrorKind::InvalidData, other),
+        })?;
+        State::from_image(image).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
     fn restore(&mut self, index: u64, state: State) -> io::Result<State> {

@@ -10,8 +10,10 @@ use atlas_types::MemberId;
 
 use super::OfflineError;
 use crate::Member;
+use crate::consensus::machine::Machine;
 use crate::consensus::snapshot::{Snapshots, Source};
 use crate::consensus::{RaftMembership, RaftSnapshotMeta, RaftStoredMembership, body};
+use crate::leader::machine::StateMachine;
 use crate::log::{FileDriver, Limits, Log, LogId, Vote};
 
 /// What a member begins with.
@@ -47,7 +49,7 @@ pub fn begin(raft: &Path, beginning: Beginning, env: &Env) -> Result<(), Offline
     let source: Source = Box::new(move |mut out: &mut dyn Write| {
         atlas_format::encode_snapshot(&state.to_image(), &mut out).map_err(io::Error::other)
     });
-    snapshots.write(&meta, &source).map_err(write)?;
+    snapshots.write(&meta, &source, |body| StateMachine::read(body).map(drop)).map_err(write)?;
     let limits = Limits::default();
     let driver = FileDriver::open(&raft.join("log"), limits.segment_bytes, env).map_err(OfflineError::Log)?;
     let log = Log::open(Box::new(driver), limits, Some(cluster_id), env).map_err(OfflineError::Log)?;

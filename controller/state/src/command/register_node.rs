@@ -96,7 +96,9 @@ mod tests {
     #[test]
     fn one_that_an_old_log_holds_makes_a_snapshot_that_loads() {
         let mut run = Run::new();
-        run.prepare("agent a gpus=1 vram=50; node n1 gpus=0:80!,0:80,1:60,1:90,2:0,2:90; job j1; job j2; job j3; job j4");
+        run.prepare(
+            "agent a gpus=1 vram=50; node n1 gpus=0:80!,0:80,1:60,1:90,2:0,2:90; job j1; job j2; job j3; job j4",
+        );
         run.prepare("grant j1 n1; grant j2 n1; grant j3 n1");
         expect!["! the placement does not fit\n"].assert_eq(&run.play("grant j4 n1"));
         State::from_image(run.state.to_image()).expect("loads");

@@ -259,7 +259,9 @@ mod tests {
         let labels = |count: usize| (0..count).map(|n| format!("k{n}:v")).collect::<Vec<_>>().join(",");
         let (most, more, long) = (labels(LABELS_MAX), labels(LABELS_MAX + 1), "x".repeat(LABEL_BYTES_MAX + 1));
         check(
-            &format!("level 5; agent a -- job j1 labels={most}; job j2 labels={more}; job j2 labels=k:{long}; job j2 labels={long}:k"),
+            &format!(
+                "level 5; agent a -- job j1 labels={most}; job j2 labels={more}; job j2 labels=k:{long}; job j2 labels={long}:k"
+            ),
             expect![[r#"
                 j1 Submitted pending→pending Queued
                 ! the cluster's limit of 64 for labels is reached
