@@ -16,6 +16,7 @@ mod exit;
 mod failure;
 mod filter;
 mod input;
+mod names;
 mod output;
 mod program;
 #[cfg(test)]

@@ -49,6 +49,14 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     }
 }
 
+/// The same where an option may say which version: not both.
+pub(crate) fn one_version<'a>(text: &'a str, option: Option<&'a str>) -> Result<(&'a str, Option<&'a str>), Failure> {
+    match (named(text), option) {
+        ((_, Some(_)), Some(_)) => Err(Failure::usage("the version was given twice: behind the name and as --version")),
+        ((name, version), option) => Ok((name, version.or(option))),
+    }
+}
+
 /// `hello` or `hello@^1.2`: an agent, and which version of it.
 pub(crate) fn named(text: &str) -> (&str, Option<&str>) {
     match text.split_once('@') {

@@ -7,6 +7,7 @@ use crate::config::{Config, Entry};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::{Shown, Table};
 
 /// What to do with contexts.
@@ -28,6 +29,7 @@ pub(crate) enum Verb {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Name {
     /// Its name.
+    #[arg(value_parser = names::context)]
     name: Option<String>,
 }
 
@@ -35,7 +37,7 @@ pub(crate) struct Name {
 #[derive(Debug, clap::Args)]
 pub(crate) struct OneName {
     /// Its name.
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(value_parser = names::context)]
     name: String,
 }
 

@@ -8,6 +8,7 @@ use crate::command::{cluster, job, node};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::ListOptions;
 use crate::watch::Watching;
 
@@ -60,8 +61,9 @@ pub(crate) struct GetOptions {
     /// job, agent, node or controller; KIND/NAME is one of them.
     #[arg(value_name = "KIND")]
     target: Target,
-    /// The name of one.
-    name: Option<String>,
+    /// The names of some.
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
     #[command(flatten)]
     list: ListOptions,
     #[command(flatten)]
@@ -74,8 +76,9 @@ pub(crate) struct Options {
     /// job, agent, node or controller; KIND/NAME is one of them.
     #[arg(value_name = "KIND")]
     target: Target,
-    /// Its name.
-    name: Option<String>,
+    /// The names of some.
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
 }
 
 /// What to remove.
@@ -84,8 +87,9 @@ pub(crate) struct DeleteOptions {
     /// job, agent, node or controller; KIND/NAME is one of them.
     #[arg(value_name = "KIND")]
     target: Target,
-    /// Its name; of an agent NAME@VERSION.
-    name: Option<String>,
+    /// The names of some; of agents NAME@VERSION.
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
     /// Does not ask, where a controller would leave for good.
     #[arg(short, long)]
     yes: bool,
@@ -97,10 +101,11 @@ pub(crate) async fn get(context: &Context, options: &GetOptions) -> Result<Exit,
         let failure = Failure::usage("the figures of controllers change all the time");
         return Err(failure.with_next("wait for one: atlasctl wait controller NAME --for leading"));
     }
-    match options.target.name.as_ref().or(options.name.as_ref()) {
-        Some(name) if watching.watch => watch(context, kind, name, &options.list).await,
-        Some(name) => show(context, kind, name).await,
-        None => list(context, kind, options.list.clone(), watching).await,
+    match &*some(&options.target, &options.names)? {
+        [] => list(context, kind, options.list.clone(), watching).await,
+        [name] if watching.watch => watch(context, kind, &bare(name, kind)?, &options.list).await,
+        _ if watching.watch => Err(Failure::usage("one object at a time goes on")),
+        names => names::each(context, names, async |name| show(context, kind, &bare(name, kind)?).await).await,
     }
 }
 
@@ -130,8 +135,9 @@ async fn watch(context: &Context, kind: Kind, name: &str, list: &ListOptions) ->
 }
 
 pub(crate) async fn describe(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let name = one(&options.target, options.name.as_deref(), "describe")?;
-    show(context, options.target.kind, name).await
+    let kind = options.target.kind;
+    let names = some_names(&options.target, &options.names, "describe")?;
+    names::each(context, &names, async |name| show(context, kind, &bare(name, kind)?).await).await
 }
 
 async fn show(context: &Context, kind: Kind, name: &str) -> Result<Exit, Failure> {
@@ -147,8 +153,13 @@ async fn show(context: &Context, kind: Kind, name: &str) -> Result<Exit, Failure
 }
 
 pub(crate) async fn delete(context: &Context, options: &DeleteOptions) -> Result<Exit, Failure> {
-    let name = one(&options.target, options.name.as_deref(), "delete")?;
-    match options.target.kind {
+    let kind = options.target.kind;
+    let names = some_names(&options.target, &options.names, "delete")?;
+    names::each(context, &names, async |name| remove(context, kind, &bare(name, kind)?, options.yes).await).await
+}
+
+async fn remove(context: &Context, kind: Kind, name: &str, yes: bool) -> Result<Exit, Failure> {
+    match kind {
         Kind::Job => job::cancel(context, name).await,
         Kind::Agent => match named(name) {
             (name, Some(version)) => agent::retire(context, name, version).await,
@@ -157,17 +168,40 @@ pub(crate) async fn delete(context: &Context, options: &DeleteOptions) -> Result
             ))),
         },
         Kind::Node => node::remove(context, name).await,
-        Kind::Controller => cluster::remove(context, name, options.yes).await,
+        Kind::Controller => cluster::remove(context, name, yes).await,
     }
+}
+
+/// All names that are given, in either place; each may have its kind before it.
+fn some(target: &Target, names: &[String]) -> Result<Vec<String>, Failure> {
+    let all: Vec<String> = target.name.iter().chain(names).cloned().collect();
+    all.iter().try_for_each(|name| bare(name, target.kind).map(drop))?;
+    Ok(all)
+}
+
+/// The same where there must be one.
+fn some_names(target: &Target, names: &[String], verb: &str) -> Result<Vec<String>, Failure> {
+    one(target, names.first().map(String::as_str), verb)?;
+    some(target, names)
+}
+
+/// A name without its kind.
+fn bare(name: &str, kind: Kind) -> Result<String, Failure> {
+    match kind {
+        Kind::Job => names::job(name),
+        Kind::Agent => names::agent(name),
+        Kind::Node => names::node(name),
+        Kind::Controller => names::controller(name),
+    }
+    .map_err(Failure::usage)
 }
 
 /// The name that is given, in either place.
 pub(super) fn one<'a>(target: &'a Target, name: Option<&'a str>, verb: &str) -> Result<&'a str, Failure> {
-    target
-        .name
-        .as_deref()
-        .or(name)
-        .ok_or_else(|| Failure::usage("no name is given").with_next(format!("write: atlasctl {verb} KIND NAME")))
+    let name = target.name.as_deref().or(name);
+    let name =
+        name.ok_or_else(|| Failure::usage("no name is given").with_next(format!("write: atlasctl {verb} KIND NAME")))?;
+    Ok(name.strip_prefix(&format!("{}/", target.kind)).unwrap_or(name))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ pub(crate) use show::show;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 
 /// What to do with nodes.
 #[derive(Debug, clap::Subcommand)]
@@ -38,12 +39,16 @@ pub(crate) enum Verb {
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
     match verb {
         Verb::List(options) => list(context, options).await,
-        Verb::Show(options) => show(context, &options.name).await,
+        Verb::Show(options) => names::each(context, &options.names, async |name| show(context, name).await).await,
         Verb::Gpus(options) => gpus::run(context, options).await,
         Verb::Drain(options) => change::drain(context, options).await,
-        Verb::Cordon(options) => change::cordon(context, &options.name).await,
-        Verb::Uncordon(options) => change::uncordon(context, &options.name).await,
+        Verb::Cordon(options) => {
+            names::each(context, &options.names, async |name| change::cordon(context, name).await).await
+        }
+        Verb::Uncordon(options) => {
+            names::each(context, &options.names, async |name| change::uncordon(context, name).await).await
+        }
         Verb::Label(options) => label::run(context, options).await,
-        Verb::Remove(options) => remove(context, &options.name).await,
+        Verb::Remove(options) => names::each(context, &options.names, async |name| remove(context, name).await).await,
     }
 }

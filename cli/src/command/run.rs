@@ -7,12 +7,14 @@ use serde_json::{Value, json};
 
 use crate::api::{self, Agent, Job, LogLine};
 use crate::client::Client;
+use crate::command::agent::one_version;
 use crate::command::job;
 use crate::context::Context;
 use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::{self, Source};
+use crate::names;
 use crate::output::{Shown, members};
 use crate::words;
 
@@ -22,8 +24,8 @@ const LAST_LINES: Duration = Duration::from_millis(500);
 /// What to run, on what, and how.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The agent's name.
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    /// The agent's name, with or without @VERSION, also as -o name prints it.
+    #[arg(value_parser = names::agent)]
     agent: String,
     /// The input: one JSON object, or key=value words that build it (key=@FILE takes a file's text).
     #[arg(value_name = "JSON|KEY=VALUE")]
@@ -174,11 +176,12 @@ async fn submit(context: &Context, client: &Client, options: &Options) -> Result
         Source::Whole(value) => value,
         Source::Pairs(pairs) => input::object(pairs, &input_schema(client, options).await?)?,
     };
-    let mut body = json!({"agent": options.agent, "input": input, "priority": options.priority});
+    let (name, requirement) = one_version(&options.agent, options.requirement.as_deref())?;
+    let mut body = json!({"agent": name, "input": input, "priority": options.priority});
     if let Some(at) = &options.at {
         body["at"] = json!(words::parse_moment(at, context.look.now).map_err(Failure::usage)?);
     }
-    if let Some(requirement) = &options.requirement {
+    if let Some(requirement) = requirement {
         body["version"] = json!(requirement);
     }
     if let Some(limit) = options.execution_timeout {
@@ -198,7 +201,8 @@ async fn submit(context: &Context, client: &Client, options: &Options) -> Result
 
 /// The schema by which words become numbers and lists.
 async fn input_schema(client: &Client, options: &Options) -> Result<Value, Failure> {
-    let query: Vec<(&str, &str)> = options.requirement.iter().map(|text| ("version", text.as_str())).collect();
-    let agent: Agent = api::read(&client.get(&["api", "agents", &options.agent], &query).await?)?;
+    let (name, requirement) = one_version(&options.agent, options.requirement.as_deref())?;
+    let query: Vec<(&str, &str)> = requirement.iter().map(|text| ("version", *text)).collect();
+    let agent: Agent = api::read(&client.get(&["api", "agents", name], &query).await?)?;
     Ok(agent.input_schema)
 }

@@ -48,6 +48,34 @@ fn versions_and_wishes() {
 }
 
 #[test]
+fn names_go_through_pipes() {
+    let laptop = Laptop::with(&[&HELLO, &Agent { name: "polite", version: "1.2.0", ..HELLO }]);
+    let mut session = laptop.session("Names through pipes");
+    session.quiet("for n in 1 2; do atlasctl run hello name=$n -q; done");
+    for verb in ["show", "result", "explain", "tree", "wait", "-n1 events", "-n1 logs", "-n1 watch"] {
+        let (flag, verb) = verb.split_once(' ').unwrap_or(("", verb));
+        let line = format!("atlasctl job list -o name | xargs {flag} atlasctl job {verb} > /dev/null; echo $?");
+        assert_eq!(session.quiet(&line), "0\n", "job {verb}");
+    }
+    session.run("atlasctl job list -o name | xargs atlasctl job show -o jsonpath=output_data.greeting");
+    session.run("atlasctl job list -o name | xargs atlasctl job retry -q -o name | xargs atlasctl job wait -q");
+    session.run("atlasctl job list -o name | xargs atlasctl get -o jsonpath=status");
+    session.run("atlasctl job list -o name --limit 1 | xargs atlasctl job cancel 2>&1 | grep -c E3005");
+    session.run("atlasctl agent list -o name | xargs atlasctl agent show | grep package");
+    session.run("atlasctl run agent/hello@0.1.0 name=Ada -q");
+    session.run("atlasctl run hello@^0.1.0 name=Ada -q");
+    session.run("atlasctl run hello@0.1.0 --version 0.1.0 name=Ada");
+    session.run("atlasctl run hello@7 name=Ada");
+    session.run("atlasctl node list -o name | xargs atlasctl node cordon");
+    session.run("atlasctl node list -o name | xargs atlasctl node uncordon -o name");
+    session.run("atlasctl job show node/laptop");
+    session.run("atlasctl job show job/job-0000000000000000 job/job-0000000000000001 2>&1");
+    session.run("atlasctl agent list --all -o name | xargs atlasctl agent retire");
+    session.run("atlasctl agent list -o name | wc -l");
+    expect_file!["../transcripts/pipes.txt"].assert_eq(&session.page());
+}
+
+#[test]
 fn what_waits_is_explained() {
     let waits = Agent { name: "waits", version: "1.0.0", contract: "  concurrency: 1", script: "sleep 60; echo '{}'" };
     let laptop = Laptop::with(&[&waits]);

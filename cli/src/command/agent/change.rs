@@ -5,18 +5,16 @@ use serde_json::json;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 
 /// Which version.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Options {
-    /// The agent's name.
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    name: String,
-    /// The version, such as 1.2.0.
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    version: String,
+    /// NAME@VERSION, also as -o name prints it, any number of them; or one as NAME VERSION.
+    #[arg(required = true, value_name = "NAME@VERSION", value_parser = names::agent)]
+    names: Vec<String>,
 }
 
 /// Which version, and why.
@@ -30,7 +28,10 @@ pub(crate) struct DeprecateOptions {
 }
 
 pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    retire(context, &options.name, &options.version).await
+    for (name, version) in names::versions(&options.names)? {
+        retire(context, name, version).await?;
+    }
+    Ok(Exit::Done)
 }
 
 /// Takes a version out of service.
@@ -42,9 +43,15 @@ pub(crate) async fn retire(context: &Context, name: &str, version: &str) -> Resu
 }
 
 pub(super) async fn deprecate(context: &Context, options: &DeprecateOptions) -> Result<Exit, Failure> {
-    let (name, version) = (&options.which.name, &options.which.version);
+    for (name, version) in names::versions(&options.which.names)? {
+        deprecate_one(context, name, version, &options.message).await?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn deprecate_one(context: &Context, name: &str, version: &str, message: &str) -> Result<Exit, Failure> {
     let path = ["api", "agents", name, "versions", version, "deprecate"];
-    let value = context.client()?.post(&path, &[], &json!({"message": options.message})).await?;
+    let value = context.client()?.post(&path, &[], &json!({"message": message})).await?;
     context.note(&format!("{name} {version} is deprecated; it still takes jobs"));
     context.show(&Shown { value, text: String::new(), names: vec![format!("agent/{name}@{version}")] })?;
     Ok(Exit::Done)

@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::difference;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 
 /// Which two.
@@ -41,7 +42,8 @@ async fn contract(client: &Client, text: &str) -> Result<Value, Failure> {
     if folder.join(atlas_package::CONTRACT_FILE).is_file() {
         return Ok(pack(folder)?.contract.to_json());
     }
-    let (name, requirement) = named(text);
+    let text = names::agent(text).map_err(Failure::usage)?;
+    let (name, requirement) = named(&text);
     let query: Vec<(&str, &str)> = requirement.iter().map(|requirement| ("version", *requirement)).collect();
     let value = client.get(&["api", "agents", name], &query).await?;
     let agent: Agent = api::read(&value)?;

@@ -3,9 +3,11 @@
 use serde_json::Value;
 
 use crate::api::Agent;
+use crate::command::agent::named;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::{self, Column, List, column, members, wide};
 use crate::watch::{Watching, poll};
 use crate::words;
@@ -26,7 +28,7 @@ pub(crate) struct Options {
 #[derive(Debug, clap::Args)]
 pub(crate) struct VersionsOptions {
     /// The agent's name.
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(value_parser = names::agent)]
     name: String,
     #[command(flatten)]
     list: output::ListOptions,
@@ -54,6 +56,10 @@ const VERSIONS: [Column<Agent>; 5] = [
     wide("SIZE", "package_bytes", |agent, _| words::bytes(agent.package_bytes)),
 ];
 
+fn version_name(agent: &Agent) -> String {
+    format!("agent/{}@{}", agent.name, agent.version)
+}
+
 fn version(agent: &Agent, _: &crate::context::Look) -> String {
     match (agent.retired, agent.deprecated.is_none()) {
         (true, _) => format!("{} (retired)", agent.version),
@@ -71,7 +77,8 @@ pub(crate) async fn list(context: &Context, options: &Options) -> Result<Exit, F
         let key = if options.all { version_key } else { key };
         return poll(context, &LIST, &options.list, key, fetch).await;
     }
-    if shown(context, fetch().await?, &options.list)? == 0 {
+    let list = if options.all { List { name: version_name, ..LIST } } else { LIST };
+    if context.list(fetch().await?, &options.list, &list)? == 0 {
         context.note("no agents");
         context.next("next: atlasctl init hello");
     }
@@ -110,16 +117,15 @@ pub(super) fn shown(context: &Context, value: Value, options: &output::ListOptio
 
 pub(super) async fn versions(context: &Context, options: &VersionsOptions) -> Result<Exit, Failure> {
     let client = context.client()?;
-    let name = &options.name;
+    let (name, _) = named(&options.name);
     let mut value = client.get(&["api", "agents"], &[("all", "true"), ("name", name), ("view", "full")]).await?;
     if let Some(agents) = value.as_array_mut() {
-        agents.retain(|agent| agent["name"] == name.as_str());
+        agents.retain(|agent| agent["name"] == name);
         if agents.is_empty() {
             // The server knows a name that is near.
             client.get(&["api", "agents", name], &[]).await?;
         }
     }
-    let name = |agent: &Agent| format!("agent/{}@{}", agent.name, agent.version);
-    context.list(value, &options.list, &List { columns: &VERSIONS, members: members::AGENT, name })?;
+    context.list(value, &options.list, &List { columns: &VERSIONS, members: members::AGENT, name: version_name })?;
     Ok(Exit::Done)
 }

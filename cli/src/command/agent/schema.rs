@@ -3,16 +3,18 @@
 use serde_json::{Value, json};
 
 use crate::api::{self, Agent};
+use crate::command::agent::one_version;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 
 /// Which agent, and which side of it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The agent's name.
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    /// The agent's name, with or without @VERSION.
+    #[arg(value_parser = names::agent)]
     name: String,
     /// A version or a requirement; the latest by default.
     #[arg(long = "version", value_name = "REQUIREMENT")]
@@ -26,8 +28,9 @@ pub(crate) struct Options {
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let query: Vec<(&str, &str)> = options.requirement.iter().map(|text| ("version", text.as_str())).collect();
-    let agent: Agent = api::read(&context.client()?.get(&["api", "agents", &options.name], &query).await?)?;
+    let (name, requirement) = one_version(&options.name, options.requirement.as_deref())?;
+    let query: Vec<(&str, &str)> = requirement.iter().map(|text| ("version", *text)).collect();
+    let agent: Agent = api::read(&context.client()?.get(&["api", "agents", name], &query).await?)?;
     let value: Value = if options.only_input {
         agent.input_schema
     } else if options.only_output {

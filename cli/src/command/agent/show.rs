@@ -1,25 +1,31 @@
 //! `atlasctl agent show`.
 
 use crate::api::{self, Agent};
+use crate::command::agent::one_version;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 use crate::words;
 
 /// Which agent.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The agent's name.
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    name: String,
+    /// The names of agents, each with or without @VERSION, also as -o name prints them.
+    #[arg(required = true, value_name = "NAME", value_parser = names::agent)]
+    names: Vec<String>,
     /// A version or a requirement; the latest by default.
     #[arg(long = "version", value_name = "REQUIREMENT")]
     requirement: Option<String>,
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    show(context, &options.name, options.requirement.as_deref()).await
+    names::each(context, &options.names, async |text| {
+        let (name, requirement) = one_version(text, options.requirement.as_deref())?;
+        show(context, name, requirement).await
+    })
+    .await
 }
 
 /// Shows one agent.

@@ -6,13 +6,14 @@ use crate::api::{self, Cluster};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 
 /// Which controller.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Its name or number.
-    #[arg(value_name = "CONTROLLER", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(value_name = "CONTROLLER", value_parser = names::controller)]
     name: String,
     /// Does not ask.
     #[arg(short, long)]

@@ -5,13 +5,14 @@ use serde_json::json;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 
 /// To whom.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// The controller that is to lead, by name or number; the one that is furthest by default.
-    #[arg(value_name = "CONTROLLER")]
+    #[arg(value_name = "CONTROLLER", value_parser = names::controller)]
     to: Option<String>,
 }
 

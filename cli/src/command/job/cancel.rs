@@ -5,18 +5,19 @@ use serde_json::json;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 
 /// Which job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The job's id, or a unique beginning of it.
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    id: String,
+    /// The ids of jobs, or unique beginnings of them; job/ID as -o name prints them.
+    #[arg(required = true, value_name = "ID", value_parser = names::job)]
+    ids: Vec<String>,
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    cancel(context, &options.id).await
+    names::each(context, &options.ids, async |id| cancel(context, id).await).await
 }
 
 /// Cancels a job.

@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::ending::waits;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::{Form, Shown};
 use crate::words;
 
@@ -41,8 +42,8 @@ impl Happening {
 /// Which job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The job's id, or a unique beginning of it.
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    /// The job's id, or a unique beginning of it; job/ID as -o name prints it.
+    #[arg(value_name = "ID", value_parser = names::job)]
     id: String,
     /// Goes on until the job has ended.
     #[arg(short, long)]

@@ -7,19 +7,24 @@ use crate::context::Context;
 use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 use crate::words;
 
 /// Which job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The job's id, or a unique beginning of it.
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    id: String,
+    /// The ids of jobs, or unique beginnings of them; job/ID as -o name prints them.
+    #[arg(required = true, value_name = "ID", value_parser = names::job)]
+    ids: Vec<String>,
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let value = context.client()?.get(&["api", "jobs", &options.id], &[("view", "full")]).await?;
+    names::each(context, &options.ids, async |id| explain(context, id).await).await
+}
+
+async fn explain(context: &Context, id: &str) -> Result<Exit, Failure> {
+    let value = context.client()?.get(&["api", "jobs", id], &[("view", "full")]).await?;
     let job: Job = api::read(&value)?;
     let (id, now) = (&job.id, context.look.now);
     let value = json!({

@@ -10,6 +10,7 @@ use crate::command::job::pages::{PAGE, Pages};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::{Column, Form, List, ListOptions, column, members, wide};
 use crate::watch::{Watch, Watching};
 use crate::words;
@@ -27,7 +28,7 @@ pub(crate) struct Options {
     #[arg(long, value_parser = ["pending", "running", "completed", "failed", "cancelled"])]
     pub(crate) status: Option<String>,
     /// Only jobs of this agent.
-    #[arg(long)]
+    #[arg(long, value_parser = names::agent)]
     pub(crate) agent: Option<String>,
     /// Only jobs that have this label; may be repeated.
     #[arg(short, long = "label", value_name = "KEY=VALUE", value_parser = words::parse_label)]

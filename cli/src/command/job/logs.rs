@@ -7,6 +7,7 @@ use crate::client::Client;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 use crate::words;
 
@@ -16,8 +17,8 @@ const LEVELS: [&str; 4] = ["debug", "info", "warning", "error"];
 /// Which job, and which lines.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The job's id, or a unique beginning of it.
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    /// The job's id, or a unique beginning of it; job/ID as -o name prints it.
+    #[arg(value_name = "ID", value_parser = names::job)]
     id: String,
     /// Goes on until the job has ended.
     #[arg(short, long)]

@@ -6,14 +6,15 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input;
+use crate::names;
 use crate::output::Shown;
 
 /// Which job, and what was found out about the attempt that was lost.
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("decision").required(true)))]
 pub(crate) struct Options {
-    /// The job's id, or a unique beginning of it.
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    /// The job's id, or a unique beginning of it; job/ID as -o name prints it.
+    #[arg(value_name = "ID", value_parser = names::job)]
     id: String,
     /// Nothing came of it, or nothing that matters: the job runs again.
     #[arg(long, group = "decision")]

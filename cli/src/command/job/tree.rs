@@ -7,15 +7,16 @@ use crate::context::Context;
 use crate::ending::waits;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::{Shown, Table};
 use crate::words;
 
 /// Of which job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The job's id, or a unique beginning of it.
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    id: String,
+    /// The ids of jobs, or unique beginnings of them; job/ID as -o name prints them.
+    #[arg(required = true, value_name = "ID", value_parser = names::job)]
+    ids: Vec<String>,
 }
 
 /// A job with the jobs that it spawned.
@@ -28,7 +29,11 @@ struct Tree {
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let value = context.client()?.get(&["api", "jobs", &options.id, "tree"], &[]).await?;
+    names::each(context, &options.ids, async |id| tree(context, id).await).await
+}
+
+async fn tree(context: &Context, id: &str) -> Result<Exit, Failure> {
+    let value = context.client()?.get(&["api", "jobs", id, "tree"], &[]).await?;
     let tree: Tree = api::read(&value)?;
     let mut table = Table::new(&["JOB", "AGENT", "STATUS", "TOOK", "NODE"]);
     let mut names = Vec::new();

@@ -7,22 +7,27 @@ use crate::context::Context;
 use crate::ending;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 use crate::words;
 
 /// Which job, and how long.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The job's id, or a unique beginning of it.
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    id: String,
+    /// The ids of jobs, or unique beginnings of them; job/ID as -o name prints them.
+    #[arg(required = true, value_name = "ID", value_parser = names::job)]
+    ids: Vec<String>,
     /// How long to wait; the job goes on after that.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
     timeout: Option<Duration>,
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let value = ending::wait(&context.client()?, &options.id, options.timeout, Some(context)).await?;
+    names::each(context, &options.ids, async |id| wait(context, id, options.timeout).await).await
+}
+
+async fn wait(context: &Context, id: &str, timeout: Option<Duration>) -> Result<Exit, Failure> {
+    let value = ending::wait(&context.client()?, id, timeout, Some(context)).await?;
     let job: Job = api::read(&value)?;
     if job.is_terminal() {
         context.note(&ending::summary(&job));

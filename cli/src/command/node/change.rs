@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 use crate::words;
 
@@ -14,9 +15,9 @@ use crate::words;
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Options {
-    /// The node's name.
-    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    pub(super) name: String,
+    /// The names of nodes; node/NAME as -o name prints them.
+    #[arg(required = true, value_name = "NAME", value_parser = names::node)]
+    pub(super) names: Vec<String>,
 }
 
 /// Which node, and for how long at most.
@@ -36,9 +37,12 @@ pub(super) async fn drain(context: &Context, options: &DrainOptions) -> Result<E
         body["deadline_s"] = deadline.as_secs_f64().into();
         told += &format!("; what still runs in {} is given back", words::age(deadline.as_secs_f64()));
     }
-    change(context, &options.node.name, "drain", &body, &told).await?;
-    context.next(&format!("next: atlasctl wait node {} --for drained", options.node.name));
-    Ok(Exit::Done)
+    names::each(context, &options.node.names, async |name| {
+        change(context, name, "drain", &body, &told).await?;
+        context.next(&format!("next: atlasctl wait node {name} --for drained"));
+        Ok(Exit::Done)
+    })
+    .await
 }
 
 /// Gives a node nothing new.

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 
 use crate::api::{self, Node};
-use crate::command::node::change;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 use crate::words;
 
@@ -16,8 +16,9 @@ use crate::words;
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Options {
-    #[command(flatten)]
-    node: change::Options,
+    /// The node's name.
+    #[arg(value_parser = names::node)]
+    name: String,
     /// KEY=VALUE gives the label, also over the worker's own; KEY- takes away what was given; several at once.
     #[arg(required = true, value_name = "KEY=VALUE|KEY-", value_parser = parse)]
     labels: Vec<Label>,
@@ -44,7 +45,7 @@ fn parse(text: &str) -> Result<Label, String> {
 
 /// Changes the labels and shows those that the node has then.
 pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let name = &options.node.name;
+    let name = &options.name;
     let (mut set, mut remove) = (BTreeMap::new(), BTreeSet::new());
     let mut keys = BTreeSet::new();
     for Label { key, value } in &options.labels {

@@ -1,0 +1,119 @@
+//! Names of objects as arguments: bare, or as `-o name` prints them, `KIND/NAME`.
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// Kinds that a name may have before it.
+const KINDS: [&str; 5] = ["job", "agent", "node", "controller", "context"];
+
+/// A job's id, or a unique beginning of it.
+pub(crate) fn job(text: &str) -> Result<String, String> {
+    bare(text, "job")
+}
+
+/// An agent's name, perhaps with `@VERSION` behind it.
+pub(crate) fn agent(text: &str) -> Result<String, String> {
+    bare(text, "agent")
+}
+
+/// A node's name.
+pub(crate) fn node(text: &str) -> Result<String, String> {
+    bare(text, "node")
+}
+
+/// A controller's name or number.
+pub(crate) fn controller(text: &str) -> Result<String, String> {
+    bare(text, "controller")
+}
+
+/// A context's name.
+pub(crate) fn context(text: &str) -> Result<String, String> {
+    bare(text, "context")
+}
+
+/// The name without its kind.
+fn bare(text: &str, wanted: &str) -> Result<String, String> {
+    let name = match text.split_once('/') {
+        Some((kind, name)) if kind.strip_suffix('s').unwrap_or(kind) == wanted => name,
+        Some((kind, _)) if KINDS.contains(&kind) => return Err(format!("a {kind} stands where a {wanted} is wanted")),
+        _ => text,
+    };
+    if name.is_empty() { Err(format!("the name of a {wanted} is wanted")) } else { Ok(name.to_owned()) }
+}
+
+/// Agent versions given as `NAME@VERSION …`, or one as `NAME VERSION`.
+pub(crate) fn versions(texts: &[String]) -> Result<Vec<(&str, &str)>, Failure> {
+    let whole = |text: &'_ str| text.split_once('@').is_some_and(|(_, version)| !version.is_empty());
+    match texts {
+        [name, version] if !whole(name) && !whole(version) => Ok(vec![(name, version)]),
+        texts => texts
+            .iter()
+            .map(|text| match text.split_once('@') {
+                Some((name, version)) if !version.is_empty() => Ok((name, version)),
+                _ => {
+                    let name = text.trim_end_matches('@');
+                    let failure = Failure::usage(format!("which version of \"{name}\"?"));
+                    Err(failure
+                        .with_next(format!("write: {name}@VERSION   or list them: atlasctl agent versions {name}")))
+                }
+            })
+            .collect(),
+    }
+}
+
+/// Does something to each of some objects, in their order. A failure with one is reported and keeps none of the others from it; the
+/// first one decides on the exit code.
+pub(crate) async fn each(
+    context: &Context,
+    names: &[String],
+    one: impl AsyncFn(&str) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    if let [name] = names {
+        return one(name).await;
+    }
+    let mut first = Exit::Done;
+    for name in names {
+        let exit = match one(name).await {
+            Ok(exit) => exit,
+            Err(failure) if failure.exit == Exit::Unreachable => return Err(failure),
+            Err(failure) => {
+                context.report(&failure);
+                failure.exit
+            }
+        };
+        if first == Exit::Done {
+            first = exit;
+        }
+    }
+    Ok(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_bare_or_have_their_kind() {
+        for text in ["job-4f3a", "job/job-4f3a", "jobs/job-4f3a"] {
+            assert_eq!(job(text).as_deref(), Ok("job-4f3a"), "{text}");
+        }
+        assert_eq!(agent("agent/hello@0.1.0").as_deref(), Ok("hello@0.1.0"));
+        assert_eq!(agent("team/hello").as_deref(), Ok("team/hello"));
+        assert_eq!(job("node/w1"), Err("a node stands where a job is wanted".to_owned()));
+        assert!(node("").is_err() && node("node/").is_err());
+    }
+
+    #[test]
+    fn versions_are_named_in_one_word_or_in_two() {
+        let told = |texts: &[&str]| {
+            let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+            versions(&texts)
+                .map(|all| all.iter().map(|(name, version)| format!("{name} {version};")).collect::<String>())
+        };
+        assert_eq!(told(&["hello", "0.1.0"]).as_deref(), Ok("hello 0.1.0;"));
+        assert_eq!(told(&["hello@0.1.0"]).as_deref(), Ok("hello 0.1.0;"));
+        assert_eq!(told(&["hello@0.1.0", "hello@0.2.0"]).as_deref(), Ok("hello 0.1.0;hello 0.2.0;"));
+        assert!(told(&["hello"]).is_err() && told(&["hello@", "a@1.0.0"]).is_err());
+    }
+}
