@@ -221,7 +221,7 @@ impl Service {
 
     /// Proposes one command and waits until its outcome is final.
     pub(crate) async fn propose(&self, request: Request) -> Result<Outcome, Error> {
-        let outcomes = self.shared.propose(request).await?;
+        let outcomes = self.shared.propose(vec![request]).await?;
         // One request has one outcome; a leader that breaks this is as good as none.
         outcomes.into_iter().next().ok_or(Error::OutcomeUnknown)?.map_err(Error::from)
     }
@@ -267,12 +267,14 @@ impl Shared {
         self.read().await
     }
 
-    /// Proposes one request. It gets a name if it has none: then it can be asked again what became of it when leadership changes.
-    pub(crate) async fn propose(&self, mut request: Request) -> Result<Answers, Error> {
-        if request.origin.request_id.is_none() && !self.handle.is_alone() {
-            request.origin.request_id = Some(RequestId::generated(self.env.entropy.u128()));
+    /// Proposes requests. Each gets a name if it has none: then it can be asked again what became of it when leadership changes.
+    pub(crate) async fn propose(&self, mut requests: Vec<Request>) -> Result<Answers, Error> {
+        if !self.handle.is_alone() {
+            for request in requests.iter_mut().filter(|request| request.origin.request_id.is_none()) {
+                request.origin.request_id = Some(RequestId::generated(self.env.entropy.u128()));
+            }
         }
-        let proposed = tokio::time::timeout(MAJORITY_MAX, self.handle.propose(vec![request])).await;
+        let proposed = tokio::time::timeout(MAJORITY_MAX, self.handle.propose(requests)).await;
         Ok(proposed.map_err(|_| Error::OutcomeUnknown)??)
     }
 

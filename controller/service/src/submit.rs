@@ -8,8 +8,8 @@ use atlas_contract::requirement::Requirement;
 use atlas_contract::{Violation, joined};
 use atlas_state::State;
 use atlas_types::{
-    AgentName, AgentPin, AgentVersion, Command, Failure, FailureKind, JobId, Micros, Outcome, Payload, Rejection,
-    Request, RequestId, Spawner, SubmitJob, Timestamp, Verdict,
+    AgentName, AgentPin, AgentVersion, Command, Failure, FailureKind, JobId, Micros, Origin, Outcome, Payload,
+    Rejection, Request, RequestId, Spawner, SubmitJob, Timestamp, Verdict,
 };
 use bytes::Bytes;
 use serde_json::Value;
@@ -70,6 +70,12 @@ impl Submission {
         }
     }
 
+    /// Refuses what is wrong whatever the state.
+    fn check(&self) -> Result<(), Error> {
+        labels::check(&self.labels)?;
+        json::check(&self.input).map_err(|error| Error::Malformed(error.to_string()))
+    }
+
     /// Tells one submission from another under the same idempotency key.
     fn body_hash(&self) -> u64 {
         let mut text = format!("{}\0{:?}\0{}\0{:?}\0", self.agent, self.version, self.priority, self.execution_timeout);
@@ -82,6 +88,85 @@ impl Submission {
         let mut bytes = text.into_bytes();
         bytes.extend_from_slice(&self.input);
         hash(&bytes)
+    }
+}
+
+/// A submission on its way, and what came of it.
+pub(crate) struct Draft<'s> {
+    submission: &'s Submission,
+    origin: Origin,
+    id: JobId,
+    stored: Option<Payload>,
+    pub(crate) answer: Option<Result<JobId, Error>>,
+}
+
+impl<'s> Draft<'s> {
+    pub(crate) fn new(caller: &Caller, submission: &'s Submission, id: JobId) -> Self {
+        let mut origin = caller.origin();
+        if let Some(request_id) = &submission.request_id {
+            (origin.request_id, origin.body_hash) = (Some(request_id.clone()), submission.body_hash());
+        }
+        Self { submission, origin, id, stored: None, answer: None }
+    }
+
+    /// The first answer, if the submission's key was used before.
+    fn remembered(&self, state: &State) -> Option<Result<JobId, Error>> {
+        self.submission.request_id.as_ref()?;
+        Some(match state.remembered(&self.origin)? {
+            Ok(Outcome::Submitted { job, .. }) => Ok(job),
+            Ok(_) => Err(Error::RequestConflict),
+            Err(rejection) => Err(rejection.into()),
+        })
+    }
+
+    /// The request, once the input is stored.
+    fn request(&self, verdict: Verdict) -> Option<Request> {
+        let Self { submission, origin, id, stored, .. } = self;
+        let command = Command::SubmitJob(SubmitJob {
+            id: *id,
+            agent: submission.agent.clone(),
+            verdict,
+            input: stored.clone()?,
+            priority: submission.priority,
+            metadata: submission.family.as_ref().map_or_else(|| (*b"{}").into(), |family| family.metadata.clone()),
+            labels: submission.labels.clone(),
+            execution_timeout: submission.execution_timeout,
+            spawner: submission.family.as_ref().map(|family| family.spawner),
+            not_before: submission.not_before,
+        });
+        Some(Request { origin: origin.clone(), command })
+    }
+}
+
+/// What submissions are judged by.
+///
+/// `apply` compares what is accepted with the state; nothing compares a refusal. A leader that was deposed and does not know
+/// it yet must not refuse by what it knows, so a refusal needs a state that holds everything acknowledged.
+struct Judge {
+    state: State,
+    sure: Option<State>,
+}
+
+impl Judge {
+    /// Resolves the version and checks the input, off the loop. The outer error is that of all submissions.
+    async fn verdict(
+        &mut self,
+        service: &Service,
+        caller: &Caller,
+        submission: &Submission,
+    ) -> Result<Result<Verdict, Error>, Error> {
+        let found = service.judge(caller, submission, &self.state).await;
+        if matches!(found, Ok(Verdict::Accepted(_)) | Err(Error::Malformed(_))) {
+            return Ok(found);
+        }
+        let sure = match &self.sure {
+            Some(sure) => sure,
+            None => &*self.sure.insert(service.shared.read().await?),
+        };
+        if sure.seq() == self.state.seq() {
+            return Ok(found);
+        }
+        Ok(service.judge(caller, submission, sure).await)
     }
 }
 
@@ -114,7 +199,7 @@ impl Service {
         timeout: Duration,
     ) -> Result<Shown, Error> {
         // The id is drawn here, so that the place is taken before the job can end.
-        let id = JobId(self.shared.env.entropy.u64());
+        let id = self.draw_id();
         let mut waiter = self.shared.waiters.wait(id);
         let submitted = self.submit_as(caller, &submission, Some(id)).await?;
         if submitted != id {
@@ -140,56 +225,94 @@ impl Service {
         submission: &Submission,
         id: Option<JobId>,
     ) -> Result<JobId, Error> {
-        labels::check(&submission.labels)?;
-        json::check(&submission.input).map_err(|error| Error::Malformed(error.to_string()))?;
-        let mut origin = caller.origin();
-        if let Some(request_id) = &submission.request_id {
-            (origin.request_id, origin.body_hash) = (Some(request_id.clone()), submission.body_hash());
+        let id = id.unwrap_or_else(|| self.draw_id());
+        let mut drafts = [Draft::new(caller, submission, id)];
+        self.submit_drafts(caller, &mut drafts).await?;
+        let [draft] = drafts;
+        draft.answer.unwrap_or(Err(Error::Overloaded))
+    }
+
+    pub(crate) fn draw_id(&self) -> JobId {
+        JobId(self.shared.env.entropy.u64())
+    }
+
+    /// Submits jobs with one proposal, in order, and notes the answer of each. An error is that of all which have no answer then.
+    pub(crate) async fn submit_drafts(&self, caller: &Caller, drafts: &mut [Draft<'_>]) -> Result<(), Error> {
+        for draft in &mut *drafts {
+            draft.answer = draft.submission.check().err().map(Err);
+        }
+        if drafts.iter().any(|draft| draft.submission.request_id.is_some()) {
             // A repeat gets the first answer, whatever has become of the agent since.
-            if let Some(answer) = self.shared.current().await?.remembered(&origin) {
-                return match answer? {
-                    Outcome::Submitted { job, .. } => Ok(job),
-                    _ => Err(Error::RequestConflict),
-                };
+            let state = self.shared.current().await?;
+            for draft in drafts.iter_mut().filter(|draft| draft.answer.is_none()) {
+                draft.answer = draft.remembered(&state);
             }
         }
-        let mut id = id.unwrap_or_else(|| JobId(self.shared.env.entropy.u64()));
-        let mut stored = None;
         for _ in 0..RACES_MAX {
-            let verdict = self.verdict(caller, submission).await?;
-            let input = match &stored {
-                Some(input) => Payload::clone(input),
-                // Only now: what is refused leaves nothing behind.
-                None => stored.insert(self.store_input(submission).await?).clone(),
-            };
-            let command = Command::SubmitJob(SubmitJob {
-                id,
-                agent: submission.agent.clone(),
-                verdict,
-                input: input.clone(),
-                priority: submission.priority,
-                metadata: submission.family.as_ref().map_or_else(|| (*b"{}").into(), |family| family.metadata.clone()),
-                labels: submission.labels.clone(),
-                execution_timeout: submission.execution_timeout,
-                spawner: submission.family.as_ref().map(|family| family.spawner),
-                not_before: submission.not_before,
-            });
-            let outcomes = self.shared.propose(Request { origin: origin.clone(), command }).await?;
-            match outcomes.into_iter().next() {
-                Some(Ok(Outcome::Submitted { job, .. })) => return Ok(job),
-                Some(Err(Rejection::StaleAgent)) => {}
-                // A child's id is its own: it was submitted before.
-                Some(Err(Rejection::DuplicateJob { job })) if submission.family.is_some() => return Ok(job),
-                // Asked again after a change of leadership, when its name was forgotten: it is there, once.
-                Some(Err(Rejection::DuplicateJob { job })) if self.is_it(caller, submission, &input, job).await? => {
-                    return Ok(job);
-                }
-                Some(Err(Rejection::DuplicateJob { .. })) => id = JobId(self.shared.env.entropy.u64()),
-                Some(Err(rejection)) => return Err(rejection.into()),
-                Some(Ok(_)) | None => return Err(Error::OutcomeUnknown),
+            let (places, requests) = self.requests(caller, drafts).await?;
+            if requests.is_empty() {
+                return Ok(());
+            }
+            let outcomes = self.shared.propose(requests).await?;
+            let mut outcomes = outcomes.into_iter();
+            for place in places {
+                let Some(draft) = drafts.get_mut(place) else { continue };
+                self.settle(caller, draft, outcomes.next()).await;
             }
         }
-        Err(Error::Overloaded)
+        Ok(())
+    }
+
+    /// The requests of the jobs that have no answer, with their places; those that are refused here get theirs.
+    async fn requests(&self, caller: &Caller, drafts: &mut [Draft<'_>]) -> Result<(Vec<usize>, Vec<Request>), Error> {
+        let (mut places, mut requests) = (Vec::with_capacity(drafts.len()), Vec::with_capacity(drafts.len()));
+        if drafts.iter().all(|draft| draft.answer.is_some()) {
+            return Ok((places, requests));
+        }
+        let mut judge = Judge { state: self.shared.current().await?, sure: None };
+        for (place, draft) in drafts.iter_mut().enumerate().filter(|(_, draft)| draft.answer.is_none()) {
+            let verdict = match judge.verdict(self, caller, draft.submission).await? {
+                Ok(verdict) => verdict,
+                Err(error) => {
+                    draft.answer = Some(Err(error));
+                    continue;
+                }
+            };
+            if draft.stored.is_none() {
+                // Only now: what is refused leaves nothing behind.
+                match self.store_input(draft.submission).await {
+                    Ok(input) => draft.stored = Some(input),
+                    Err(error) => {
+                        draft.answer = Some(Err(error));
+                        continue;
+                    }
+                }
+            }
+            places.push(place);
+            requests.extend(draft.request(verdict));
+        }
+        Ok((places, requests))
+    }
+
+    /// Notes what became of a job, unless it is to be proposed again.
+    async fn settle(&self, caller: &Caller, draft: &mut Draft<'_>, outcome: Option<Result<Outcome, Rejection>>) {
+        draft.answer = Some(match outcome {
+            Some(Ok(Outcome::Submitted { job, .. })) => Ok(job),
+            Some(Err(Rejection::StaleAgent)) => return,
+            // A child's id is its own: it was submitted before.
+            Some(Err(Rejection::DuplicateJob { job })) if draft.submission.family.is_some() => Ok(job),
+            // Asked again after a change of leadership, when its name was forgotten: it is there, once.
+            Some(Err(Rejection::DuplicateJob { job })) => match self.is_it(caller, draft, job).await {
+                Ok(true) => Ok(job),
+                Ok(false) => {
+                    draft.id = self.draw_id();
+                    return;
+                }
+                Err(error) => Err(error),
+            },
+            Some(Err(rejection)) => Err(rejection.into()),
+            Some(Ok(_)) | None => Err(Error::OutcomeUnknown),
+        });
     }
 
     /// Makes a payload of the input. A queue that is full by now does not get its large inputs stored first.
@@ -204,29 +327,16 @@ impl Service {
     }
 
     /// Whether a job is what was submitted, and not another one that happened to draw the same number.
-    async fn is_it(&self, caller: &Caller, submission: &Submission, input: &Payload, id: JobId) -> Result<bool, Error> {
+    async fn is_it(&self, caller: &Caller, draft: &Draft<'_>, id: JobId) -> Result<bool, Error> {
+        let Draft { submission, stored, .. } = draft;
         match self.job_in(caller, &self.shared.read().await?, id).await {
-            Ok(job) => Ok(job.agent == submission.agent && job.input == *input && job.labels == submission.labels),
+            Ok(job) => {
+                let same_input = stored.as_ref() == Some(&job.input);
+                Ok(job.agent == submission.agent && same_input && job.labels == submission.labels)
+            }
             Err(Error::UnknownJob) => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    /// Resolves the version and checks the input, off the loop.
-    ///
-    /// `apply` compares what is accepted with the state; nothing compares a refusal. A leader that was deposed and does not know
-    /// it yet must not refuse by what it knows, so a refusal needs a state that holds everything acknowledged.
-    async fn verdict(&self, caller: &Caller, submission: &Submission) -> Result<Verdict, Error> {
-        let state = self.shared.current().await?;
-        let found = self.judge(caller, submission, &state).await;
-        if matches!(found, Ok(Verdict::Accepted(_)) | Err(Error::Malformed(_))) {
-            return found;
-        }
-        let sure = self.shared.read().await?;
-        if sure.seq() == state.seq() {
-            return found;
-        }
-        self.judge(caller, submission, &sure).await
     }
 
     async fn judge(&self, caller: &Caller, submission: &Submission, state: &State) -> Result<Verdict, Error> {

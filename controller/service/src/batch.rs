@@ -1,0 +1,122 @@
+//! Many jobs in one call: proposed together, in order, as far as the queue has room.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_types::{ErrorKind, INLINE_BYTES_MAX, JobId, Seq};
+
+use crate::submit::Draft;
+use crate::{Caller, Error, Service, Submission};
+
+/// Most jobs in one proposal: they share an entry, with room for what other callers propose.
+const TOGETHER_MAX: usize = 256;
+/// Most bytes of inputs in one proposal, for the same reason. A single job may have more.
+const TOGETHER_BYTES_MAX: usize = 512 << 10;
+/// How often a full queue is looked at when nothing tells of room.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// What became of one job of many: an error may be that of several.
+pub type Submitted = Result<JobId, Arc<Error>>;
+
+impl Service {
+    /// Submits jobs in order, and answers each in that order. What finds the queue full waits for room, at most `wait`, together with
+    /// all that come after it; when that is over they are refused.
+    pub async fn submit_many(&self, caller: &Caller, submissions: &[Submission], wait: Duration) -> Vec<Submitted> {
+        let until = self.shared.env.clock.monotonic() + wait;
+        let mut answers: Vec<Option<Submitted>> = submissions.iter().map(|_| None).collect();
+        let mut left: Vec<usize> = (0..submissions.len()).collect();
+        while !left.is_empty() {
+            let together = self.together(submissions, &left);
+            let behind = left.split_off(together);
+            let submitted = self.submit_together(caller, submissions, &left).await;
+            let mut refusal = None;
+            let mut again = Vec::new();
+            for (index, answer) in left.into_iter().zip(submitted) {
+                match answer {
+                    Err(error) if error.kind() == ErrorKind::Busy => {
+                        refusal.get_or_insert(error);
+                        again.push(index);
+                    }
+                    answer => {
+                        if let Err(error) = &answer
+                            && error.retry_after().is_some()
+                        {
+                            refusal.get_or_insert_with(|| error.clone());
+                        }
+                        set(&mut answers, index, answer);
+                    }
+                }
+            }
+            left = again.into_iter().chain(behind).collect();
+            if let Some(refusal) = refusal
+                && !self.has_room(&refusal, until).await
+            {
+                let refusal = not_sent(refusal);
+                left.drain(..).for_each(|index| set(&mut answers, index, Err(refusal.clone())));
+            }
+        }
+        answers.into_iter().map(|answer| answer.unwrap_or_else(|| Err(Arc::new(Error::Internal)))).collect()
+    }
+
+    /// How many of the jobs that are left go into the next proposal: no more than the queue has room for, so that those which are taken
+    /// are the first of them.
+    fn together(&self, submissions: &[Submission], left: &[usize]) -> usize {
+        let state = self.shared.handle.applied();
+        let room = state.config().jobs_active_max.saturating_sub(state.active());
+        let max = usize::try_from(room).unwrap_or(usize::MAX).clamp(1, TOGETHER_MAX);
+        let mut bytes = 0;
+        let fits = |index: &&usize| {
+            let input = submissions.get(**index).map_or(0, |submission| submission.input.len());
+            bytes += if input > INLINE_BYTES_MAX { 0 } else { input };
+            bytes <= TOGETHER_BYTES_MAX
+        };
+        left.iter().take(max).take_while(fits).count().max(1)
+    }
+
+    async fn submit_together(&self, caller: &Caller, submissions: &[Submission], indexes: &[usize]) -> Vec<Submitted> {
+        let chosen = indexes.iter().filter_map(|index| submissions.get(*index));
+        let mut drafts: Vec<Draft<'_>> =
+            chosen.map(|submission| Draft::new(caller, submission, self.draw_id())).collect();
+        let failed = self.submit_drafts(caller, &mut drafts).await.err().unwrap_or(Error::Overloaded);
+        let failed = Arc::new(failed);
+        let answer = |draft: Draft<'_>| match draft.answer {
+            Some(answer) => answer.map_err(Arc::new),
+            None => Err(failed.clone()),
+        };
+        drafts.into_iter().map(answer).collect()
+    }
+
+    /// Waits until what was refused may be accepted; false if it is not worth waiting for, or not in time.
+    async fn has_room(&self, refusal: &Error, until: Duration) -> bool {
+        let clock = &self.shared.env.clock;
+        if refusal.kind() != ErrorKind::Busy {
+            return false;
+        }
+        loop {
+            let left = until.saturating_sub(clock.monotonic());
+            if left.is_zero() {
+                return false;
+            }
+            if !matches!(refusal, Error::QueueFull { .. }) {
+                clock.sleep(LOOK_EVERY.min(left)).await;
+                return true;
+            }
+            let state = self.shared.handle.applied();
+            if state.active() < state.config().jobs_active_max {
+                return true;
+            }
+            self.shared.handle.wait_applied(Seq(state.seq().0 + 1), LOOK_EVERY.min(left)).await;
+        }
+    }
+}
+
+fn set(answers: &mut [Option<Submitted>], index: usize, answer: Submitted) {
+    if let Some(place) = answers.get_mut(index) {
+        *place = Some(answer);
+    }
+}
+
+/// The error of jobs that were not proposed because of others before them: of those nothing is unknown.
+fn not_sent(refusal: Arc<Error>) -> Arc<Error> {
+    if matches!(*refusal, Error::OutcomeUnknown) { Arc::new(Error::NoLeader) } else { refusal }
+}
