@@ -9,6 +9,7 @@ mod api;
 mod cluster;
 mod events;
 mod jobs;
+mod linger;
 mod logs;
 mod nodes;
 mod query;

@@ -8,10 +8,11 @@ use bytes::Bytes;
 use http::header::ACCEPT;
 use http::{Method, request::Parts};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use serde::de::DeserializeOwned;
 
 use super::answer::Problem;
+use super::linger::Unread;
 use super::query::Query;
 use super::{HttpDoor, INDEX};
 
@@ -19,12 +20,15 @@ use super::{HttpDoor, INDEX};
 pub(crate) struct Request {
     pub(crate) parts: Parts,
     body: Option<Incoming>,
+    /// Told whether there is more of the body than was read.
+    unread: Unread,
 }
 
 impl Request {
-    pub(crate) fn new(request: http::Request<Incoming>) -> Self {
+    pub(crate) fn new(request: http::Request<Incoming>, unread: Unread) -> Self {
         let (parts, body) = request.into_parts();
-        Self { parts, body: Some(body) }
+        unread.set(!body.is_end_stream());
+        Self { parts, body: Some(body), unread }
     }
 
     pub(crate) fn method(&self) -> &Method {
@@ -136,13 +140,19 @@ impl Request {
 
     /// Reads the body, up to `max` bytes and for no longer than the door waits.
     pub(crate) async fn body(&mut self, door: &HttpDoor, max: usize) -> Result<Bytes, Problem> {
+        let too_large = || atlas_service::Error::TooLarge { what: "the body", limit: max as u64 }.into();
         let Some(body) = self.body.take() else { return Ok(Bytes::new()) };
+        if body.size_hint().lower() > max as u64 {
+            // Whoever asks before sending it need not send it.
+            return Err(too_large());
+        }
         let collected = tokio::time::timeout(door.limits.body_timeout, Limited::new(body, max).collect()).await;
         match collected.map_err(|_| Problem::Late)? {
-            Ok(body) => Ok(body.to_bytes()),
-            Err(error) if error.is::<LengthLimitError>() => {
-                Err(atlas_service::Error::TooLarge { what: "the body", limit: max as u64 }.into())
+            Ok(body) => {
+                self.unread.set(false);
+                Ok(body.to_bytes())
             }
+            Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
             Err(_) => Err(Problem::malformed("the body broke off")),
         }
     }

@@ -17,6 +17,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::HttpDoor;
 use super::answer::{Response, plain_error};
+use super::linger::{Lingering, Unread};
 use super::request::Request;
 
 /// Largest head of a request, and most headers in it.
@@ -57,13 +58,15 @@ pub(crate) async fn serve(door: Arc<HttpDoor>, listener: Box<dyn Listener>, mut 
 }
 
 async fn connected(door: Arc<HttpDoor>, connection: Connection, mut stop: watch::Receiver<bool>) {
+    let unread = Unread::default();
     let service = service_fn(|request: http::Request<Incoming>| {
-        let door = door.clone();
+        let (door, request) = (door.clone(), Request::new(request, unread.clone()));
         async move { Ok::<_, Infallible>(answered(&door, request).await) }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(door.limits.header_timeout);
     builder.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX).pipeline_flush(true);
+    let connection = Lingering::new(connection, unread.clone(), door.env.clone(), door.limits.body_timeout);
     let serving = builder.serve_connection(TokioIo::new(connection), service).with_upgrades();
     tokio::pin!(serving);
     let stopped = async { drop(stop.wait_for(|stop| *stop).await) };
@@ -85,9 +88,9 @@ async fn connected(door: Arc<HttpDoor>, connection: Connection, mut stop: watch:
 }
 
 /// Answers one request, whatever happens in its handler.
-async fn answered(door: &HttpDoor, request: http::Request<Incoming>) -> Response {
+async fn answered(door: &HttpDoor, request: Request) -> Response {
     let start = door.env.clock.monotonic();
-    let answer = AssertUnwindSafe(door.answer(Request::new(request))).catch_unwind().await;
+    let answer = AssertUnwindSafe(door.answer(request)).catch_unwind().await;
     let response = answer.unwrap_or_else(|_| {
         tracing::error!("a request's handler panicked");
         plain_error(StatusCode::INTERNAL_SERVER_ERROR, "internal error")
