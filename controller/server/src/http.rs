@@ -6,6 +6,7 @@
 mod agents;
 mod answer;
 mod api;
+mod batch;
 mod cluster;
 mod events;
 mod jobs;
@@ -22,7 +23,7 @@ mod socket;
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_service::{Caller, Consistency, Error, Service};
+use atlas_service::{Caller, Consistency, Error, Service, catalogue};
 use atlas_types::Door;
 use http::{HeaderName, HeaderValue, Method};
 use tokio::sync::watch;
@@ -102,9 +103,10 @@ impl HttpDoor {
 
     async fn dispatch(&self, route: Route, request: &mut Request) -> Answer {
         let path = route.template();
-        if !api::serves(path, request.method()) {
+        let Some(operation) = api::find(path, request.method()) else {
             return Err(Problem::NoMethod(api::methods(path)));
-        }
+        };
+        request.is_for(operation)?;
         if let Some(seq) = request.seen()?
             && !self.service.handle().wait_applied(seq, BEHIND_MAX).await
         {
@@ -117,6 +119,7 @@ impl HttpDoor {
         match (route, &method) {
             (Route::Jobs, &Method::POST) => jobs::submit(self, &caller, request).await,
             (Route::Jobs, &Method::GET) => jobs::list(self, &caller, request).await,
+            (Route::JobBatch, &Method::POST) => batch::submit(self, &caller, request).await,
             (Route::Job(id), &Method::GET) => jobs::get(self, &caller, request, &id).await,
             (Route::Job(id), &Method::DELETE) => jobs::delete(self, &caller, &id).await,
             (Route::JobWait(id), &Method::GET) => jobs::wait(self, &caller, request, &id).await,
@@ -161,6 +164,10 @@ impl HttpDoor {
             }
             (Route::Skills, &Method::GET) => Err(Error::NotConfigured("Skills not configured").into()),
             (Route::SecurityPolicy, &Method::GET) => Err(Error::NotConfigured("No security policy configured").into()),
+            (Route::ErrorPage(code), &Method::GET) => {
+                let page = catalogue::page(&code).ok_or(Error::UnknownPath)?;
+                Ok(answer::text_page(http::StatusCode::OK, page))
+            }
             (Route::Metrics, &Method::GET) => Ok(answer::metrics(self.service.render_metrics())),
             (Route::OpenApi, &Method::GET) => Ok(answer::json(http::StatusCode::OK, api::document())),
             _ => Err(Problem::NoMethod(api::methods(path))),

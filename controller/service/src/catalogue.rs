@@ -19,6 +19,14 @@ macro_rules! catalogue {
 
         /// All codes of the controller's doors, ascending.
         pub const ENTRIES: &[Entry] = &[$( $name, )*];
+
+        /// The page of a code of these doors, in Markdown.
+        pub fn page(code: &str) -> Option<&'static str> {
+            match code {
+                $( $code => Some(include_str!(concat!("../../../docs/reference/errors/", $code, ".md"))), )*
+                _ => None,
+            }
+        }
     };
 }
 

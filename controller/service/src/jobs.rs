@@ -150,6 +150,22 @@ impl Service {
         }
     }
 
+    /// The same for a job's retry family: waits until a member has ended that no retry follows.
+    pub async fn wait_family(&self, caller: &Caller, id: JobId, view: View, timeout: Duration) -> Result<Shown, Error> {
+        let clock = &self.shared.env.clock;
+        let until = clock.monotonic() + timeout;
+        let mut shown = self.wait(caller, id, view, timeout).await?;
+        while let Some(next) = shown.job().successor {
+            match self.wait(caller, next, view, until.saturating_sub(clock.monotonic())).await {
+                Ok(member) => shown = member,
+                // It ended so long ago that nothing is left of it.
+                Err(Error::UnknownJob) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(shown)
+    }
+
     /// A job with what its object shows besides its record.
     pub(crate) async fn show(&self, job: Arc<Job>, view: View, state: Option<&State>) -> Result<Shown, Error> {
         let mut shown = Shown::inline(job);

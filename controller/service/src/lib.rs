@@ -66,4 +66,4 @@ pub use stats::{Stats, Transition};
 pub use streams::{Line, Streams};
 pub use submit::Submission;
 pub use tree::Tree;
-pub use view::{Shown, View, write_frame};
+pub use view::{Shown, View, words, write_frame};

@@ -91,7 +91,6 @@ impl Shown {
             None if job.status.is_terminal() => ("", ""),
             None => (reason_word(job.reason), ""),
         };
-        let lease = job.lease.as_ref();
         let text = |out: &mut Vec<u8>, name: &str, value: &str| {
             out.extend_from_slice(name.as_bytes());
             json::string(out, value);
@@ -100,6 +99,7 @@ impl Shown {
             out.extend_from_slice(name.as_bytes());
             json::integer(out, i128::from(value));
         };
+        debug_assert!(words::REASONS.contains(&word), "{word} is described");
         text(out, ",\"reason\":", word);
         text(out, ",\"waiting_for\":", sentence);
         text(out, ",\"namespace\":", job.namespace.as_str());
@@ -109,10 +109,14 @@ impl Shown {
         number(out, ",\"attempt\":", u64::from(job.attempt.0));
         number(out, ",\"max_attempts\":", job.spec.as_ref().map_or(0, |spec| u64::from(spec.max_attempts)));
         text(out, ",\"node\":", job.node.as_ref().map_or("", |node| node.as_str()));
-        number(out, ",\"epoch\":", lease.map_or(0, |lease| lease.epoch.0));
-        number(out, ",\"fencing_token\":", lease.map_or(0, |lease| lease.token.0));
+        if let Some(lease) = &job.lease {
+            number(out, ",\"epoch\":", lease.epoch.0);
+            number(out, ",\"fencing_token\":", lease.token.0);
+        }
         out.extend_from_slice(if job.warm { b",\"warm\":true" } else { b",\"warm\":false" });
-        text(out, ",\"failure_kind\":", job.failure.as_ref().map_or("", |failure| failure_word(failure.kind)));
+        let failure = job.failure.as_ref().map_or("", |failure| failure_word(failure.kind));
+        debug_assert!(words::FAILURES.contains(&failure), "{failure} is described");
+        text(out, ",\"failure_kind\":", failure);
         text(out, ",\"parent\":", &job.spawned.map(|spawned| spawned.by.to_string()).unwrap_or_default());
         number(out, ",\"depth\":", u64::from(job.depth()));
         text(out, ",\"retried_by\":", &job.successor.map(|id| id.to_string()).unwrap_or_default());
@@ -171,12 +175,55 @@ pub fn write_frame(
     json::time(out, at);
     if let (Some(change), View::Full) = (change, view) {
         out.extend_from_slice(b",\"change\":\"");
-        out.extend_from_slice(change_word(change).as_bytes());
+        let word = change_word(change);
+        debug_assert!(words::CHANGES.contains(&word), "{word} is described");
+        out.extend_from_slice(word.as_bytes());
         out.push(b'"');
     }
     out.extend_from_slice(b",\"job\":");
     shown.write(out, view);
     out.push(b'}');
+}
+
+/// Every word of a member whose words are known, for those who describe the interface.
+pub mod words {
+    /// Of `reason`: none if the job has ended.
+    pub const REASONS: &[&str] = &[
+        "",
+        "queued",
+        "backoff",
+        "lost",
+        "in_doubt",
+        "running",
+        "cancelling",
+        "delayed",
+        "waiting",
+        "no_node",
+        "no_room",
+        "unsatisfiable",
+        "concurrency",
+    ];
+    /// Of `change`.
+    pub const CHANGES: &[&str] =
+        &["submitted", "granted", "started", "lost", "woken", "resolved", "cancelling", "ended"];
+    /// Of `failure_kind`: none if the job did not fail.
+    pub const FAILURES: &[&str] = &[
+        "",
+        "agent",
+        "no_agent",
+        "input_invalid",
+        "output_invalid",
+        "startup",
+        "timeout",
+        "queue_timeout",
+        "unsatisfiable",
+        "rejected",
+        "dependency",
+        "lease_lost",
+        "internal",
+    ];
+    /// Of `door`.
+    pub const DOORS: &[&str] = &["http", "worker", "duty", "peer", "mcp", "local"];
 }
 
 /// The word of a reason that the state keeps.

@@ -60,14 +60,14 @@ struct Followed {
 
 impl Followed {
     fn start(id: String, at: [SocketAddr; 3]) -> Self {
-        let path = |what: &str| format!("/api/jobs/{id}/{what}?view=full");
+        let path = |what: &str| format!("/api/jobs/{id}/{what}");
         let events = Pair::start(
-            &path("events"),
+            &path("events?view=full"),
             at,
             Whole::AtItsEnd(|told| told.last().is_some_and(|last| is_end(&last.data))),
         );
         let lines = Pair::start(&path("logs"), at, Whole::AtItsEnd(|_| true));
-        let socket = hear(open(at[0], &path("events")), |_| false);
+        let socket = hear(open(at[0], &path("events?view=full")), |_| false);
         Self { id, events, lines, socket }
     }
 

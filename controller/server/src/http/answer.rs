@@ -14,6 +14,7 @@ pub(crate) type Response = http::Response<Body>;
 /// What a handler gives: an answer, or why there is none.
 pub(crate) type Answer = Result<Response, Problem>;
 
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
 const ERROR_CODE: HeaderName = HeaderName::from_static("atlas-error-code");
@@ -34,18 +35,23 @@ impl Problem {
         Self::Service(atlas_service::Error::Malformed(text.into()))
     }
 
+    /// The error that a client is told.
+    pub(crate) fn into_error(self) -> atlas_service::Error {
+        match self {
+            Self::Service(error) => error,
+            Self::NoMethod(methods) => atlas_service::Error::NoMethod(methods),
+            Self::Late => atlas_service::Error::Late,
+        }
+    }
+
     /// The answer: `{"error": …}` as the source system gives it, or a problem document.
     pub(crate) fn into_response(self, problem: bool) -> Response {
-        match self {
-            Self::Service(error) => service_error(&error, problem),
-            Self::NoMethod(methods) => {
-                let allow = HeaderValue::from_str(&methods);
-                let mut response = service_error(&atlas_service::Error::NoMethod(methods), problem);
-                response.headers_mut().extend(allow.map(|allow| (ALLOW, allow)));
-                response
-            }
-            Self::Late => service_error(&atlas_service::Error::Late, problem),
+        let error = self.into_error();
+        let mut response = service_error(&error, problem);
+        if let atlas_service::Error::NoMethod(methods) = &error {
+            response.headers_mut().extend(HeaderValue::from_str(methods).map(|allow| (ALLOW, allow)));
         }
+        response
     }
 }
 
@@ -71,6 +77,14 @@ pub(crate) fn json(status: StatusCode, value: &Value) -> Response {
     ready_json(status, body)
 }
 
+/// An answer with text for people.
+pub(crate) fn text_page(status: StatusCode, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, TEXT);
+    response
+}
+
 /// The text of the instruments.
 pub(crate) fn metrics(body: String) -> Response {
     let mut response = Response::new(Body::from(body));
@@ -81,6 +95,11 @@ pub(crate) fn metrics(body: String) -> Response {
 /// `{"error": text}` without a code: nothing that a page could explain.
 pub(crate) fn plain_error(status: StatusCode, message: &str) -> Response {
     json(status, &json!({ "error": message }))
+}
+
+/// In how many seconds a repeat may succeed.
+pub(crate) fn retry_after_s(error: &atlas_service::Error) -> Option<u64> {
+    error.retry_after().map(|after| after.as_secs().max(1))
 }
 
 /// The status of an error: that of its kind, unless HTTP has one of its own for it.
@@ -95,18 +114,21 @@ pub(crate) fn status_of(entry: &Entry) -> StatusCode {
 fn service_error(error: &atlas_service::Error, problem: bool) -> Response {
     let entry = error.entry();
     let status = status_of(&entry);
-    let mut response = if problem {
-        let mut response = json(status, &problem_document(error, status));
-        response.headers_mut().insert(CONTENT_TYPE, PROBLEM);
-        response
-    } else {
-        plain_error(status, &error.to_string())
+    let mut response = match error {
+        _ if problem => {
+            let mut response = json(status, &problem_document(error));
+            response.headers_mut().insert(CONTENT_TYPE, PROBLEM);
+            response
+        }
+        // As the framework of Atlas for Python answers what it has no handler for.
+        atlas_service::Error::UnknownPath | atlas_service::Error::NoMethod(_) => {
+            text_page(status, format!("{}: {error}", status.as_u16()))
+        }
+        error => plain_error(status, &error.to_string()),
     };
     let headers = response.headers_mut();
     headers.insert(ERROR_CODE, HeaderValue::from_static(entry.code));
-    if let Some(after) = error.retry_after() {
-        headers.insert(RETRY_AFTER, HeaderValue::from(after.as_secs().max(1)));
-    }
+    headers.extend(retry_after_s(error).map(|after| (RETRY_AFTER, HeaderValue::from(after))));
     if matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
         // The rest of the body is not read, so the client must not send its next request behind it.
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
@@ -114,12 +136,13 @@ fn service_error(error: &atlas_service::Error, problem: bool) -> Response {
     response
 }
 
-fn problem_document(error: &atlas_service::Error, status: StatusCode) -> Value {
+/// An error as a problem document.
+pub(crate) fn problem_document(error: &atlas_service::Error) -> Value {
     let entry = error.entry();
     let mut document = json!({
-        "type": format!("about:blank#{}", entry.code),
+        "type": format!("/errors/{}", entry.code),
         "title": entry.title,
-        "status": status.as_u16(),
+        "status": status_of(&entry).as_u16(),
         "code": entry.code,
         "detail": error.to_string(),
     });
@@ -136,8 +159,8 @@ fn problem_document(error: &atlas_service::Error, status: StatusCode) -> Value {
     if !hint.is_empty() {
         members.insert("hint".to_owned(), hint.into());
     }
-    if let Some(after) = error.retry_after() {
-        members.insert("retry_after_s".to_owned(), after.as_secs().max(1).into());
+    if let Some(after) = retry_after_s(error) {
+        members.insert("retry_after_s".to_owned(), after.into());
     }
     document
 }

@@ -4,6 +4,7 @@
 //! cannot tell different things. The bodies' schemas are in `api/schemas.json`.
 
 mod document;
+mod names;
 mod operations;
 mod reference;
 
@@ -14,6 +15,7 @@ use http::{Method, StatusCode};
 use super::answer::status_of;
 
 pub(crate) use document::document;
+pub(crate) use names::check_members;
 pub(crate) use operations::OPERATIONS;
 
 /// One method of one path.
@@ -31,6 +33,8 @@ pub(crate) struct Operation {
     successes: &'static [Success],
     /// What it is refused with, besides [`ALWAYS`].
     errors: &'static [&'static [Entry]],
+    /// Names that it does not know are ignored, as Atlas for Python ignores them. Elsewhere they are refused.
+    lenient: bool,
 }
 
 /// The methods that the door knows.
@@ -65,7 +69,7 @@ enum Kind {
     /// A number that is not negative and has no fraction.
     Whole,
     Number,
-    /// One of these; what is something else counts as absent.
+    /// One of these. Something else is refused; where names are not, it counts as absent.
     Word(&'static [&'static str]),
     /// Anything; what is no number counts as absent.
     Lenient,
@@ -141,9 +145,9 @@ impl Verb {
     }
 }
 
-/// Whether a path, as the table writes it, has a method.
-pub(crate) fn serves(path: &str, method: &Method) -> bool {
-    OPERATIONS.iter().any(|operation| operation.is(path, method))
+/// What a method does on a path, as the table writes it.
+pub(crate) fn find(path: &str, method: &Method) -> Option<&'static Operation> {
+    OPERATIONS.iter().find(|operation| operation.is(path, method))
 }
 
 /// The methods of a path.
@@ -203,6 +207,7 @@ mod tests {
     fn a_path_tells_its_methods() {
         assert_eq!(methods("/api/jobs"), "GET, HEAD, POST");
         assert_eq!(methods("/api/jobs/{id}/cancel"), "POST");
-        assert!(serves("/api/jobs", &Method::HEAD) && !serves("/api/jobs", &Method::PUT));
+        assert_eq!(find("/api/jobs", &Method::HEAD).map(|operation| operation.id), Some("listJobs"));
+        assert!(find("/api/jobs", &Method::PUT).is_none());
     }
 }

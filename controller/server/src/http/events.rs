@@ -114,8 +114,8 @@ pub(crate) async fn job(door: &HttpDoor, caller: &Caller, request: &mut Request,
     let mut feed = Feed { until_end: true, ..Feed::new(door, stream.reader, view) };
     let so_far = Place::of_all(stream.so_far);
     if upgraded {
-        // A socket tells what happens from now on; of an ended job it tells the end (spec §16).
-        feed.first = if ended { so_far.last().into_iter().collect() } else { Vec::new() };
+        // Clients of Atlas for Python come to know nothing of a job that ended before they came: what they wait for is among this.
+        feed.first = so_far.collect();
         return upgrade(door, request, feed).await;
     }
     match seen(request) {

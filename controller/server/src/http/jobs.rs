@@ -28,11 +28,16 @@ pub(crate) async fn submit(door: &HttpDoor, caller: &Caller, request: &mut Reque
     let mut submission = read_submission(&body)?;
     let query = request.query();
     submission.refuse = query.get("validate").as_deref() == Some("refuse");
-    let wait = query.seconds("wait", door.limits.wait_max)?;
+    let (wait, family) = (query.seconds("wait", door.limits.wait_max)?, query.flag("family")?);
     submission.request_id = caller.request_id.clone();
     match wait {
         Some(wait) => {
-            let shown = door.service.submit_and_wait(caller, submission, wait).await?;
+            let until = door.env.clock.monotonic() + wait;
+            let mut shown = door.service.submit_and_wait(caller, submission, wait).await?;
+            if let (true, Some(next)) = (family, shown.job().successor) {
+                let left = until.saturating_sub(door.env.clock.monotonic());
+                shown = door.service.wait_family(caller, next, View::Plain, left).await?;
+            }
             Ok(shown_job(StatusCode::OK, &shown, request.view()))
         }
         None => {
@@ -85,20 +90,30 @@ pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) ->
     Ok(ready_json(StatusCode::OK, body))
 }
 
-/// `GET /api/jobs/{id}`.
+/// `GET /api/jobs/{id}`; with `?wait=` as [`wait`].
 pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
+    if let Some(timeout) = request.query().seconds("wait", door.limits.wait_max)? {
+        return waited(door, caller, request, id, timeout).await;
+    }
     let id = door.service.job_id(caller, id).await?;
     let view = request.view();
     let shown = door.service.job(caller, id, view, request.consistency()).await?;
     Ok(shown_job(StatusCode::OK, &shown, view))
 }
 
-/// `GET /api/jobs/{id}/wait?timeout=`: the job when it has ended, or as it then stands (spec §6.3).
+/// `GET /api/jobs/{id}/wait?timeout=`: the job when it has ended, or as it then stands; with `&family=true` the last of its retries.
 pub(crate) async fn wait(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
     let timeout = request.query().seconds("timeout", door.limits.wait_max)?.unwrap_or(WAIT_DEFAULT);
+    waited(door, caller, request, id, timeout).await
+}
+
+async fn waited(door: &HttpDoor, caller: &Caller, request: &Request, id: &str, timeout: Duration) -> Answer {
+    let (view, family) = (request.view(), request.query().flag("family")?);
     let id = door.service.job_id(caller, id).await?;
-    let view = request.view();
-    let shown = door.service.wait(caller, id, view, timeout).await?;
+    let shown = match family {
+        true => door.service.wait_family(caller, id, view, timeout).await?,
+        false => door.service.wait(caller, id, view, timeout).await?,
+    };
     Ok(shown_job(StatusCode::OK, &shown, view))
 }
 
@@ -139,7 +154,7 @@ pub(crate) async fn retry(door: &HttpDoor, caller: &Caller, id: &str) -> Answer 
 
 /// `POST /api/jobs/{id}/resolve`: `{"run_again": true}`, `{"output": …}` or `{"error": text}` for a job in doubt.
 pub(crate) async fn resolve(door: &HttpDoor, caller: &Caller, request: &mut Request, id: &str) -> Answer {
-    let body = request.body(door, door.limits.body_bytes_max).await?;
+    let body = request.json_text(door, door.limits.body_bytes_max).await?;
     let decision = read_decision(&body)?;
     let id = door.service.job_id(caller, id).await?;
     let status = door.service.resolve_job(caller, id, decision).await?;
@@ -260,7 +275,7 @@ impl<'de> Deserialize<'de> for Name {
     }
 }
 
-fn read_submission(body: &Bytes) -> Result<Submission, Problem> {
+pub(crate) fn read_submission(body: &Bytes) -> Result<Submission, Problem> {
     let members: Members<'_> = serde_json::from_slice(body).map_err(|error| match error.classify() {
         serde_json::error::Category::Data => Problem::malformed("the body must be a JSON object"),
         _ => Problem::malformed("Invalid JSON"),

@@ -23,6 +23,23 @@ impl<'a> Query<'a> {
         })
     }
 
+    /// All members in order, decoded. What is not UTF-8 is replaced.
+    pub(crate) fn members(&self) -> impl Iterator<Item = (String, String)> + 'a {
+        self.0.split('&').filter(|member| !member.is_empty()).map(|member| {
+            let (name, value) = member.split_once('=').unwrap_or((member, ""));
+            (value_decoded(name), value_decoded(value))
+        })
+    }
+
+    /// `true` or `false`; absent is false.
+    pub(crate) fn flag(&self, name: &str) -> Result<bool, Problem> {
+        match self.filled(name).as_deref() {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(_) => Err(Problem::malformed(format!("'{name}' must be true or false"))),
+        }
+    }
+
     /// A member that is not empty.
     pub(crate) fn filled(&self, name: &str) -> Option<String> {
         self.get(name).filter(|value| !value.is_empty())

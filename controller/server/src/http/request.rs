@@ -12,6 +12,7 @@ use hyper::body::{Body as _, Incoming};
 use serde::de::DeserializeOwned;
 
 use super::answer::Problem;
+use super::api::Operation;
 use super::linger::Unread;
 use super::query::Query;
 use super::{HttpDoor, INDEX};
@@ -22,13 +23,15 @@ pub(crate) struct Request {
     body: Option<Incoming>,
     /// Told whether there is more of the body than was read.
     unread: Unread,
+    /// What it asks for, once its path and method are known.
+    operation: Option<&'static Operation>,
 }
 
 impl Request {
     pub(crate) fn new(request: http::Request<Incoming>, unread: Unread) -> Self {
         let (parts, body) = request.into_parts();
         unread.set(!body.is_end_stream());
-        Self { parts, body: Some(body), unread }
+        Self { parts, body: Some(body), unread, operation: None }
     }
 
     pub(crate) fn method(&self) -> &Method {
@@ -112,11 +115,7 @@ impl Request {
         }
         let Some(key) = self.parts.headers.get("idempotency-key") else { return Ok(None) };
         let key = key.to_str().map_err(|_| Problem::malformed("'Idempotency-Key' must be text"))?;
-        let id = RequestId::new(key).map_err(atlas_service::Error::from)?;
-        if id.is_generated() {
-            return Err(Problem::malformed("'Idempotency-Key' must not begin with '~'"));
-        }
-        Ok(Some(id))
+        client_key(key).map(Some)
     }
 
     /// The entries that a state must have applied to answer this client, which has seen so many already (`X-Atlas-Index`).
@@ -131,9 +130,22 @@ impl Request {
         self.header("last-event-id").map(str::to_owned).or_else(|| self.query().filled("after"))
     }
 
+    /// Notes what the request asks for, and refuses names in its query that this does not know.
+    pub(crate) fn is_for(&mut self, operation: &'static Operation) -> Result<(), Problem> {
+        self.operation = Some(operation);
+        operation.check_query(&self.query())
+    }
+
+    /// Reads a body of JSON, up to `max` bytes, and refuses members that the operation does not know.
+    pub(crate) async fn json_text(&mut self, door: &HttpDoor, max: usize) -> Result<Bytes, Problem> {
+        let body = self.body(door, max).await?;
+        self.operation.map_or(Ok(()), |operation| operation.check_body(&body))?;
+        Ok(body)
+    }
+
     /// Reads the body as JSON; none is an object without members.
     pub(crate) async fn read_json<T: DeserializeOwned>(&mut self, door: &HttpDoor) -> Result<T, Problem> {
-        let body = self.body(door, door.limits.body_bytes_max).await?;
+        let body = self.json_text(door, door.limits.body_bytes_max).await?;
         let body: &[u8] = if body.is_empty() { b"{}" } else { &body };
         serde_json::from_slice(body).map_err(|error| Problem::malformed(error.to_string()))
     }
@@ -156,6 +168,15 @@ impl Request {
             Err(_) => Err(Problem::malformed("the body broke off")),
         }
     }
+}
+
+/// A client's name for a request.
+pub(crate) fn client_key(key: &str) -> Result<RequestId, Problem> {
+    let id = RequestId::new(key).map_err(atlas_service::Error::from)?;
+    if id.is_generated() {
+        return Err(Problem::malformed("'Idempotency-Key' must not begin with '~'"));
+    }
+    Ok(id)
 }
 
 /// Whether the host of a `Host` header names the machine itself. A name without a dot is of the local network: nobody outside can

@@ -8,6 +8,7 @@ use super::query::percent_decoded;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     Jobs,
+    JobBatch,
     Job(String),
     JobWait(String),
     JobTree(String),
@@ -43,6 +44,7 @@ pub(crate) enum Route {
     OpenApi,
     Skills,
     SecurityPolicy,
+    ErrorPage(String),
 }
 
 impl Route {
@@ -58,6 +60,7 @@ impl Route {
         let name = |text: &str| percent_decoded(text).filter(|name| !name.is_empty());
         Some(match parts.get(..count)? {
             ["api", "jobs"] => Self::Jobs,
+            ["api", "jobs:batch"] => Self::JobBatch,
             ["api", "jobs", id] => Self::Job(name(id)?),
             ["api", "jobs", id, "wait"] => Self::JobWait(name(id)?),
             ["api", "jobs", id, "tree"] => Self::JobTree(name(id)?),
@@ -95,6 +98,7 @@ impl Route {
             ["api", "openapi.json"] => Self::OpenApi,
             ["api", "skills"] => Self::Skills,
             ["api", "security", "policy"] => Self::SecurityPolicy,
+            ["errors", code] => Self::ErrorPage(name(code)?),
             _ => return None,
         })
     }
@@ -103,6 +107,7 @@ impl Route {
     pub(crate) fn template(&self) -> &'static str {
         match self {
             Self::Jobs => "/api/jobs",
+            Self::JobBatch => "/api/jobs:batch",
             Self::Job(_) => "/api/jobs/{id}",
             Self::JobWait(_) => "/api/jobs/{id}/wait",
             Self::JobTree(_) => "/api/jobs/{id}/tree",
@@ -141,6 +146,7 @@ impl Route {
             Self::OpenApi => "/api/openapi.json",
             Self::Skills => "/api/skills",
             Self::SecurityPolicy => "/api/security/policy",
+            Self::ErrorPage(_) => "/errors/{code}",
         }
     }
 

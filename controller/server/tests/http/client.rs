@@ -44,11 +44,16 @@ impl Server {
     }
 
     pub(crate) async fn start_in(dir: tempfile::TempDir) -> Self {
+        Self::start_with(dir, |_| {}).await
+    }
+
+    pub(crate) async fn start_with(dir: tempfile::TempDir, set: impl FnOnce(&mut Options)) -> Self {
         let mut options = Options::new(dir.path().to_owned());
         options.http.set_port(0);
         options.grpc.set_port(0);
         options.http_limits.header_timeout = HALF_SENT_MAX;
         options.http_limits.body_timeout = HALF_SENT_MAX;
+        set(&mut options);
         let controller = Controller::start(options, Env::system()).await.expect("the controller starts");
         Self { controller, dir }
     }

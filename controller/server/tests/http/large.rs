@@ -43,7 +43,7 @@ fn is_too_large(reply: &Reply) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_of_a_length_over_the_limit() {
     let server = Server::start().await;
-    for path in ["/api/jobs", "/api/agents", "/api/jobs?wait=1"] {
+    for path in ["/api/jobs", "/api/jobs:batch", "/api/agents", "/api/jobs?wait=1"] {
         let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {SENT}\r\n\r\n");
         is_too_large(&send(&server, &head, false).await);
     }

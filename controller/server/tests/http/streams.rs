@@ -115,6 +115,10 @@ async fn a_socket_gets_frames_and_is_closed_after_the_end() {
     one.write_all(format!("GET /api/jobs/{id}/events HTTP/1.1\r\n{HANDSHAKE}").as_bytes()).await.expect("sent");
     let frames = until(&mut one, "\u{3}\u{fffd}").await;
     assert!(frames.contains("\"new_status\":\"failed\""), "{frames}");
+    // What had happened before it came, in order.
+    let running = "\"old_status\":\"pending\",\"new_status\":\"running\"";
+    assert!(frames.find(running) < frames.find("\"old_status\":\"running\",\"new_status\":\"failed\""), "{frames}");
+    assert_eq!(frames.matches("{\"job_id\"").count(), 2, "{frames}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

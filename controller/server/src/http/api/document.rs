@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use atlas_service::Entry;
+use atlas_service::catalogue::UNKNOWN_PATH;
+use atlas_service::{Entry, words};
 use serde_json::{Map, Value, json};
 
 use super::{Body, Content, Kind, OPERATIONS, Operation, Parameter, Place, Success, Verb, refusals};
@@ -17,9 +18,40 @@ pub(crate) fn document() -> &'static Value {
 }
 
 /// The schemas, by name.
-pub(super) fn schemas() -> Map<String, Value> {
+pub(super) fn schemas() -> &'static Map<String, Value> {
     // A test reads them, so that they are there.
-    serde_json::from_str(SCHEMAS).unwrap_or_default()
+    static ALL: LazyLock<Map<String, Value>> = LazyLock::new(|| {
+        let mut schemas: Map<String, Value> = serde_json::from_str(SCHEMAS).unwrap_or_default();
+        for (schema, member, words) in [
+            ("Job", "reason", words::REASONS),
+            ("Job", "failure_kind", words::FAILURES),
+            ("Job", "door", words::DOORS),
+            ("Change", "change", words::CHANGES),
+        ] {
+            if let Some(member) = schemas.get_mut(schema).and_then(|schema| schema["properties"].get_mut(member)) {
+                member["enum"] = words.into();
+            }
+        }
+        schemas
+    });
+    &ALL
+}
+
+/// The groups of operations, each with what begins the paths of its own.
+const TAGS: &[(&str, &str, &[&str])] = &[
+    ("jobs", "Submitting jobs and what becomes of them.", &["/api/jobs"]),
+    ("events", "The changes of all jobs, as they come.", &["/api/events", "/ws"]),
+    ("agents", "Agent versions and their contracts.", &["/api/agents"]),
+    ("nodes", "Workers and their hardware.", &["/api/nodes"]),
+    ("cluster", "The controllers, their membership and backups.", &["/api/cluster"]),
+    ("figures", "Health, figures and instruments.", &["/api/health", "/api/ready", "/api/metrics", "/metrics"]),
+    ("interface", "The program and this interface.", &["/api/version", "/api/openapi.json", "/errors/"]),
+    ("policies", "Skills and policies.", &["/api/skills", "/api/security/"]),
+];
+
+fn tags_of(path: &str) -> impl Iterator<Item = &'static str> {
+    let begins = move |prefixes: &[&str]| prefixes.iter().any(|prefix| path.starts_with(prefix));
+    TAGS.iter().filter(move |(_, _, prefixes)| begins(prefixes)).map(|(name, ..)| *name)
 }
 
 fn write() -> Value {
@@ -36,6 +68,7 @@ fn write() -> Value {
             "description": "Agents under contracts, run on a cluster. Bodies are read as JSON whatever their type.",
             "license": { "name": "MIT OR Apache-2.0" },
         },
+        "tags": TAGS.iter().map(|(name, says, _)| json!({ "name": name, "description": says })).collect::<Value>(),
         "paths": paths,
         "components": { "schemas": schemas(), "headers": headers() },
     })
@@ -50,14 +83,17 @@ fn verb(verb: Verb) -> &'static str {
 }
 
 fn described(operation: &Operation) -> Value {
-    let mut members = json!({ "operationId": operation.id, "summary": operation.says });
+    let mut members = json!({
+        "operationId": operation.id, "summary": operation.says, "tags": tags_of(operation.path).collect::<Value>(),
+    });
     let named = operation.path_parameters().map(|name| {
         json!({
             "name": name, "in": "path", "required": true, "description": path_parameter(name),
             "schema": { "type": "string", "minLength": 1 },
         })
     });
-    let parameters: Vec<Value> = named.chain(operation.query.iter().map(parameter)).collect();
+    let others = operation.query.iter().map(|one| parameter(one, operation.lenient));
+    let parameters: Vec<Value> = named.chain(others).collect();
     if !parameters.is_empty() {
         members["parameters"] = parameters.into();
     }
@@ -82,11 +118,12 @@ pub(super) fn path_parameter(name: &str) -> &'static str {
         "version" => "three numbers",
         "member" => "a member's number or name",
         "agent" => "an agent's name",
+        "code" => "`E` and four digits",
         _ => "its name",
     }
 }
 
-fn parameter(parameter: &Parameter) -> Value {
+fn parameter(parameter: &Parameter, lenient: bool) -> Value {
     let place = match parameter.place {
         Place::Query => "query",
         Place::Header => "header",
@@ -94,6 +131,7 @@ fn parameter(parameter: &Parameter) -> Value {
     let schema = match parameter.kind {
         Kind::Text | Kind::Lenient => json!({ "type": "string" }),
         Kind::Key => json!({ "type": "string", "minLength": 1, "maxLength": 255 }),
+        Kind::Word(words) if !lenient => json!({ "type": "string", "enum": words }),
         // What is no such word counts as absent, so any text is valid.
         Kind::Word(words) => json!({ "type": "string", "examples": words }),
         Kind::Whole => json!({ "type": "integer", "minimum": 0 }),
@@ -142,13 +180,17 @@ fn answer(success: &Success) -> Value {
 
 fn refusal(entries: &[Entry]) -> Value {
     let says: Vec<String> = entries.iter().map(|entry| format!("{} {}", entry.code, entry.title)).collect();
+    let mut contents = json!({
+        "application/json": { "schema": reference("Error") },
+        "application/problem+json": { "schema": reference("Problem") },
+    });
+    if entries.contains(&UNKNOWN_PATH) {
+        contents["text/plain"] = json!({});
+    }
     json!({
         "description": says.join("; "),
         "headers": header_references(&["X-Atlas-Index", "Atlas-Error-Code", "Retry-After"]),
-        "content": {
-            "application/json": { "schema": reference("Error") },
-            "application/problem+json": { "schema": reference("Problem") },
-        },
+        "content": contents,
     })
 }
 
@@ -194,6 +236,26 @@ mod tests {
             Value::Array(items) => items.iter().for_each(|item| gather(item, name, found)),
             _ => {}
         }
+    }
+
+    #[test]
+    fn every_operation_is_in_one_group() {
+        for operation in OPERATIONS {
+            assert_eq!(tags_of(operation.path).count(), 1, "{}", operation.path);
+        }
+        let tags = |path: &str| document()["paths"][path]["get"]["tags"].clone();
+        assert_eq!((tags("/api/jobs/{id}"), tags("/metrics")), (json!(["jobs"]), json!(["figures"])));
+    }
+
+    #[test]
+    fn members_and_parameters_of_known_words_tell_them() {
+        let at = |pointer: &str| document().pointer(pointer).cloned().unwrap_or_default();
+        assert_eq!(at("/components/schemas/Change/properties/change/enum/0"), "submitted");
+        assert_eq!(at("/components/schemas/Job/properties/reason/enum/1"), "queued");
+        let view = json!({ "type": "string", "enum": ["full", "plain"] });
+        assert_eq!(at("/paths/~1api~1agents/get/parameters/6/schema"), view);
+        let lenient = json!({ "type": "string", "examples": ["full", "plain"] });
+        assert_eq!(at("/paths/~1api~1jobs/get/parameters/6/schema"), lenient);
     }
 
     #[test]

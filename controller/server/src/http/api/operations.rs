@@ -23,9 +23,12 @@ const BODY: &[Entry] = &[MALFORMED, TOO_LARGE, LATE];
 /// A job that is named.
 const JOB: &[Entry] = &[UNKNOWN_JOB, AMBIGUOUS_JOB];
 
-const VIEW: Parameter = word("view", &["full"], "`full` adds the members that are ours");
-const CONSISTENCY: Parameter =
-    word("consistency", &["stale"], "`stale` answers from what this controller has, without asking the others");
+const VIEW: Parameter = word("view", &["full", "plain"], "`full` adds the members that are ours");
+const CONSISTENCY: Parameter = word(
+    "consistency",
+    &["stale", "linearizable"],
+    "`stale` answers from what this controller has, without asking the others",
+);
 const LIMIT: Parameter = query("limit", Kind::Lenient, "how many, 1 to 1000; 50 unless it is a number");
 const LIMIT_OF_ALL: Parameter = query("limit", Kind::Lenient, "how many, 1 to 1000; all unless given");
 const OFFSET: Parameter = query("offset", Kind::Whole, "how many to skip");
@@ -35,6 +38,11 @@ const IDEMPOTENCY_KEY: Parameter = Parameter {
     says: "up to 255 characters; a repeat with the same key gets the first answer",
     kind: Kind::Key,
 };
+const FAMILY: Parameter = word(
+    "family",
+    &["true", "false"],
+    "`true` goes on waiting while a failed job is retried; then the answer is the last of its retries",
+);
 const AFTER: Parameter =
     query("after", Kind::Lenient, "the last event seen, for those who cannot send `Last-Event-ID`");
 
@@ -47,7 +55,7 @@ const fn word(name: &'static str, words: &'static [&'static str], says: &'static
 }
 
 const fn operation(verb: Verb, id: &'static str, path: &'static str, says: &'static str) -> Operation {
-    Operation { id, verb, path, says, query: &[], body: Body::None, successes: &[], errors: &[] }
+    Operation { id, verb, path, says, query: &[], body: Body::None, successes: &[], errors: &[], lenient: false }
 }
 
 const fn get(id: &'static str, path: &'static str, says: &'static str) -> Operation {
@@ -78,6 +86,12 @@ impl Operation {
         self
     }
 
+    /// One that Atlas for Python has.
+    const fn lenient(mut self) -> Self {
+        self.lenient = true;
+        self
+    }
+
     const fn refuses(mut self, errors: &'static [&'static [Entry]]) -> Self {
         self.errors = errors;
         self
@@ -99,6 +113,7 @@ const UPGRADED: Success =
 pub(crate) const OPERATIONS: &[Operation] = &[
     // Jobs.
     post("submitJob", "/api/jobs", "Submits a job; it is durable when the answer comes.")
+        .lenient()
         .takes(&[
             word(
                 "validate",
@@ -106,6 +121,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
                 "`refuse` refuses what cannot run, instead of accepting it and letting it fail",
             ),
             query("wait", Kind::Number, "seconds to wait for the job's end; then the answer is the job"),
+            FAMILY,
             VIEW,
             IDEMPOTENCY_KEY,
         ])
@@ -120,7 +136,31 @@ pub(crate) const OPERATIONS: &[Operation] = &[
             STORED,
             &[UNKNOWN_AGENT, INPUT_REFUSED, DEPENDENCY_MISSING, QUEUE_FULL, LIMIT_REACHED],
         ]),
+    post(
+        "submitJobs",
+        "/api/jobs:batch",
+        "Submits many jobs, each with an answer of its own; taken jobs are durable then.",
+    )
+    .takes(&[
+        word("validate", &["refuse"], "`refuse` refuses what cannot run, instead of accepting it and letting it fail"),
+        query("queue_wait", Kind::Number, "seconds to wait for room while the queue is full; 0 unless given"),
+        Parameter {
+            says: "gives each job that has no `idempotency_key` the key `KEY.INDEX`, its index in the list from 0",
+            ..IDEMPOTENCY_KEY
+        },
+    ])
+    .body(Body::Json("Batch"))
+    .answers(&[
+        created("every job is queued", &[Content::Json("BatchResults")]),
+        Success {
+            status: StatusCode::MULTI_STATUS,
+            says: "some jobs, or all, were refused; `Retry-After` is there if a repeat of some may succeed",
+            contents: &[Content::Json("BatchResults")],
+        },
+    ])
+    .refuses(&[BODY]),
     get("listJobs", "/api/jobs", "Jobs, newest first.")
+        .lenient()
         .takes(&[
             query("status", Kind::Text, "only jobs with this status"),
             query("agent", Kind::Text, "only jobs of this agent"),
@@ -134,7 +174,13 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .answers(&[ok("the jobs; large payloads of a long list are null", &[Content::List("Job")])])
         .refuses(&[READ, STORED]),
     get("getJob", "/api/jobs/{id}", "One job.")
-        .takes(&[VIEW, CONSISTENCY])
+        .lenient()
+        .takes(&[
+            query("wait", Kind::Number, "seconds to wait for the job's end, as `/api/jobs/{id}/wait` does"),
+            FAMILY,
+            VIEW,
+            CONSISTENCY,
+        ])
         .answers(&[ok("the job", &[Content::Json("Job")])])
         .refuses(&[READ, STORED, JOB]),
     delete(
@@ -142,11 +188,12 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         "/api/jobs/{id}",
         "Cancels a pending job; false for every other, also for one that is not known.",
     )
+    .lenient()
     .takes(&[IDEMPOTENCY_KEY])
     .answers(&[ok("whether it was cancelled", &[Content::Json("Cancelled")])])
     .refuses(&[WRITE, STORED, JOB]),
     get("waitForJob", "/api/jobs/{id}/wait", "The job when it has ended, or as it then stands.")
-        .takes(&[query("timeout", Kind::Number, "seconds to wait at most; 60 unless given"), VIEW])
+        .takes(&[query("timeout", Kind::Number, "seconds to wait at most; 60 unless given"), FAMILY, VIEW])
         .answers(&[ok("the job", &[Content::Json("Job")])])
         .refuses(&[READ, STORED, JOB]),
     get(
@@ -171,7 +218,12 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .answers(&[ok("the status after it", &[Content::Json("Resolved")])])
         .refuses(&[WRITE, BODY, STORED, JOB, &[NOT_IN_DOUBT, WRONG_STATUS, OUTPUT_REFUSED]]),
     get("followJob", "/api/jobs/{id}/events", "The changes of one job, until it has ended.")
-        .takes(&[word("follow", &["false"], "`false` ends the stream with what has happened so far"), AFTER, VIEW])
+        .lenient()
+        .takes(&[
+            word("follow", &["true", "false"], "`false` ends the stream with what has happened so far"),
+            AFTER,
+            VIEW,
+        ])
         .answers(&[ok("the changes so far and those to come", &[Content::Events("Change")]), UPGRADED])
         .refuses(&[READ, STORED, JOB, &[EVENTS_GONE]]),
     get("jobLogs", "/api/jobs/{id}/logs", "Log lines, progress and tokens of a job.")
@@ -180,6 +232,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .refuses(&[READ, STORED, JOB]),
     // Events.
     get("followAll", "/api/events", "The changes of all jobs.")
+        .lenient()
         .takes(&[AFTER, VIEW])
         .answers(&[ok("the changes from now on, or after an event", &[Content::Events("Change")]), UPGRADED])
         .refuses(&[READ, STORED, &[EVENTS_GONE]]),
@@ -268,6 +321,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .refuses(&[WRITE, BODY, &[UNKNOWN_NODE, LABEL_OF_WORKER, LIMIT_REACHED]]),
     // Figures.
     get("health", "/api/health", "How many jobs wait and run, and the hardware that was declared.")
+        .lenient()
         .takes(&[CONSISTENCY])
         .answers(&[ok("it serves", &[Content::Json("Health")])])
         .refuses(&[READ]),
@@ -278,22 +332,33 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .answers(&[ok("what answers", &[Content::Json("Version")])])
         .refuses(&[&[MALFORMED]]),
     get("figures", "/api/metrics", "Figures of all agents.")
+        .lenient()
         .answers(&[ok("the figures", &[Content::Json("Figures")])])
         .refuses(&[&[MALFORMED]]),
     get("figuresOfAgent", "/api/metrics/{agent}", "Figures of one agent.")
+        .lenient()
         .answers(&[ok("the figures", &[Content::Json("AgentFigures")])])
         .refuses(&[&[MALFORMED, UNKNOWN_AGENT]]),
     get("metrics", "/metrics", "All instruments in the OpenMetrics text form.")
         .answers(&[ok("the instruments", &[Content::Other(atlas_telemetry::CONTENT_TYPE)])])
         .refuses(&[&[MALFORMED]]),
+    get(
+        "errorPage",
+        "/errors/{code}",
+        "What an error means and what to try; the `type` of a problem document names it.",
+    )
+    .answers(&[ok("the page, Markdown", &[Content::Other("text/plain")])])
+    .refuses(&[&[MALFORMED]]),
     get("openApi", "/api/openapi.json", "This interface as an OpenAPI document.")
         .answers(&[ok("the document", &[Content::Json("Document")])])
         .refuses(&[&[MALFORMED]]),
     // What the source system has besides; nothing can be set up yet.
     get("skills", "/api/skills", "The skills of the cluster.")
+        .lenient()
         .answers(&[ok("the skills", &[Content::List("Skill")])])
         .refuses(&[&[MALFORMED, NOT_CONFIGURED]]),
     get("securityPolicy", "/api/security/policy", "The security policy of the cluster.")
+        .lenient()
         .answers(&[ok("the policy", &[Content::Json("Policy")])])
         .refuses(&[&[MALFORMED, NOT_CONFIGURED]]),
     // The cluster.

@@ -32,7 +32,7 @@ fn page() -> String {
     }
     page.push_str("\n## Objects\n\nMembers marked with `?` may be absent.\n");
     for (name, schema) in schemas() {
-        object(&name, &schema, &mut page);
+        object(name, schema, &mut page);
     }
     page
 }

@@ -1,0 +1,133 @@
+//! `POST /api/jobs:batch`: many jobs in one request, each with its own answer.
+
+use std::fmt;
+
+use atlas_service::{Caller, Error, Submission, Submitted};
+use bytes::Bytes;
+use http::StatusCode;
+use http::header::{HeaderValue, RETRY_AFTER};
+use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::HttpDoor;
+use super::answer::{Answer, Problem, json, problem_document, retry_after_s};
+use super::api::check_members;
+use super::jobs::read_submission;
+use super::request::{Request, client_key};
+
+/// Most jobs in one request.
+const JOBS_MAX: usize = 1_000;
+/// The body may have so many times the bytes that a job may have.
+const BODIES_MAX: usize = 8;
+
+/// Answers 201 if every job was taken, else 207; both tell what became of each.
+pub(crate) async fn submit(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
+    let job_bytes_max = door.limits.body_bytes_max;
+    let body = request.json_text(door, job_bytes_max.saturating_mul(BODIES_MAX)).await?;
+    let Texts(texts) = read_texts(&body)?;
+    let query = request.query();
+    let refuse = query.get("validate").as_deref() == Some("refuse");
+    let wait = query.seconds("queue_wait", door.limits.wait_max)?.unwrap_or_default();
+    let read = texts.iter().enumerate().map(|(index, text)| {
+        if text.len() > job_bytes_max {
+            return Err(Error::TooLarge { what: "the job", limit: job_bytes_max as u64 }.into());
+        }
+        let mut submission = read_job(caller, index, &body.slice_ref(text.as_bytes()))?;
+        submission.refuse = refuse;
+        Ok(submission)
+    });
+    let mut submissions = Vec::with_capacity(texts.len());
+    let wrong: Vec<Option<Problem>> = read.map(|read| read.map(|read| submissions.push(read)).err()).collect();
+    // The key of the whole request is part of each job's.
+    let caller = Caller { request_id: None, ..caller.clone() };
+    let submitted = door.service.submit_many(&caller, &submissions, wait).await;
+    Ok(told(wrong, submitted))
+}
+
+/// The texts of the jobs, at most [`JOBS_MAX`].
+struct Texts<'a>(Vec<&'a str>);
+
+fn read_texts(body: &[u8]) -> Result<Texts<'_>, Problem> {
+    #[derive(serde::Deserialize)]
+    #[serde(expecting = "an object with `jobs`")]
+    struct Members<'a> {
+        #[serde(borrow)]
+        jobs: Texts<'a>,
+    }
+    let members: Members<'_> = serde_json::from_slice(body).map_err(|error| Problem::malformed(error.to_string()))?;
+    Ok(members.jobs)
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Texts<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Texts<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "an array of 1 to {JOBS_MAX} jobs")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut jobs: A) -> Result<Self::Value, A::Error> {
+                let mut texts = Vec::new();
+                while let Some(job) = jobs.next_element::<&RawValue>()? {
+                    if texts.len() == JOBS_MAX {
+                        return Err(de::Error::invalid_length(JOBS_MAX + 1, &self));
+                    }
+                    texts.push(job.get());
+                }
+                if texts.is_empty() { Err(de::Error::invalid_length(0, &self)) } else { Ok(Texts(texts)) }
+            }
+        }
+        deserializer.deserialize_seq(Read)
+    }
+}
+
+fn read_job(caller: &Caller, index: usize, text: &Bytes) -> Result<Submission, Problem> {
+    #[derive(serde::Deserialize)]
+    struct Key {
+        idempotency_key: Option<String>,
+    }
+    check_members("BatchJob", text)?;
+    let mut submission = read_submission(text)?;
+    let Key { idempotency_key } = serde_json::from_slice(text)
+        .map_err(|_| Problem::malformed("'idempotency_key' must be a string, and be there once"))?;
+    submission.request_id = match (idempotency_key, &caller.request_id) {
+        (Some(key), _) => Some(client_key(&key)?),
+        (None, Some(all)) => Some(client_key(&format!("{}.{index}", all.as_str()))?),
+        (None, None) => None,
+    };
+    Ok(submission)
+}
+
+/// The answer: of each job in order its id, or the problem document that it would have had alone.
+fn told(wrong: Vec<Option<Problem>>, submitted: Vec<Submitted>) -> http::Response<axum::body::Body> {
+    let mut submitted = submitted.into_iter();
+    let (mut taken, mut retry_after) = (0_u64, None);
+    let mut refused = |error: &Error| {
+        retry_after = retry_after_s(error).max(retry_after);
+        json!({ "error": problem_document(error) })
+    };
+    let count = wrong.len() as u64;
+    let results = wrong.into_iter().map(|wrong| match wrong.map(Problem::into_error) {
+        Some(error) => refused(&error),
+        None => match submitted.next() {
+            Some(Ok(id)) => {
+                taken += 1;
+                json!({ "id": id.to_string() })
+            }
+            Some(Err(error)) => refused(&error),
+            None => refused(&Error::Internal),
+        },
+    });
+    let results: Vec<Value> = results.collect();
+    let mut body = Map::new();
+    body.insert("taken".to_owned(), taken.into());
+    body.insert("results".to_owned(), results.into());
+    body.extend(retry_after.map(|after| ("retry_after_s".to_owned(), after.into())));
+    let status = if taken == count { StatusCode::CREATED } else { StatusCode::MULTI_STATUS };
+    let mut response = json(status, &Value::Object(body));
+    response.headers_mut().extend(retry_after.map(|after| (RETRY_AFTER, HeaderValue::from(after))));
+    response
+}
