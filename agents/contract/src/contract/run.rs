@@ -19,7 +19,9 @@ impl Contract {
             max_attempts: self.max_attempts.unwrap_or(ATTEMPTS_DEFAULT),
             concurrency: self.concurrency,
             retry: RetryRule {
-                max_retries: u32::try_from(self.retry.max_retries.max(0)).unwrap_or(u32::MAX),
+                max_retries: u32::try_from(self.retry.max_retries.max(0))
+                    .unwrap_or(u32::MAX)
+                    .min(RetryRule::RETRIES_MAX),
                 backoff_base: micros(self.retry.backoff_base),
             },
             timeouts: Timeouts {

@@ -1,4 +1,4 @@
-use atlas_types::{Architecture, Micros};
+use atlas_types::{Architecture, Micros, RetryRule};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
@@ -276,6 +276,8 @@ fn extensions_change_how_jobs_run() {
     assert_eq!((spec.timeouts.queue, spec.timeouts.startup), (Some(Micros(1_500_000)), Micros::from_secs(2)));
     assert_eq!(spec.timeouts.execution, Micros(250_000));
     assert_eq!((spec.retry.max_retries, spec.retry.backoff_base), (0, Micros(0)));
+    let many = accepted(&with("  retry: {max_retries: 5000000000, backoff_base: 0}\n")).run_spec();
+    assert_eq!(many.retry.max_retries, RetryRule::RETRIES_MAX);
     let defaults = accepted(BASE).run_spec();
     assert_eq!((defaults.effects, defaults.max_attempts, defaults.concurrency), (Effects::Idempotent, 3, None));
     assert_eq!((defaults.timeouts.queue, defaults.timeouts.execution), (None, Micros::from_secs(60)));

@@ -39,6 +39,17 @@ struct Kept {
     all_until: Duration,
     /// Files whose bytes are not what their name says.
     damaged: BTreeSet<Digest>,
+    /// The directories of artifacts, by the first byte of their digests.
+    names: BTreeMap<u8, Names>,
+}
+
+/// Whether the names in a directory are durable. What an earlier process left is not known to be.
+#[derive(Clone, Copy, Default)]
+struct Names {
+    /// How many names this process has put there.
+    given: u64,
+    /// How many of them the last sync found, if there was one.
+    synced: Option<u64>,
 }
 
 impl Kept {
@@ -50,7 +61,8 @@ impl Kept {
 impl Disk {
     pub(super) fn new(root: PathBuf, bytes_max: u64, hold: Duration, env: Env) -> Self {
         let all_until = env.clock.monotonic() + hold;
-        let kept = Mutex::new(Kept { until: BTreeMap::new(), all_until, damaged: BTreeSet::new() });
+        let kept =
+            Mutex::new(Kept { until: BTreeMap::new(), all_until, damaged: BTreeSet::new(), names: BTreeMap::new() });
         Self { root, bytes_max, hold, boot: env.entropy.u64(), next: AtomicU64::new(0), env, kept }
     }
 
@@ -72,14 +84,41 @@ impl Disk {
 
     /// Keeps an artifact for a while, if it is here.
     pub(super) fn hold(&self, digest: Digest) -> Result<bool, ArtifactError> {
-        // Nothing is removed meanwhile: what is seen here now is held before it could go.
-        let mut kept = self.lock();
-        let is_here = !kept.damaged.contains(&digest)
-            && self.env.files.size(&self.path(digest)).map_err(failed("look for", digest))?.is_some();
+        let is_here = {
+            // Nothing is removed meanwhile: what is seen here now is held before it could go.
+            let mut kept = self.lock();
+            let is_here = !kept.damaged.contains(&digest)
+                && self.env.files.size(&self.path(digest)).map_err(failed("look for", digest))?.is_some();
+            if is_here {
+                kept.until.insert(digest, self.env.clock.monotonic() + self.hold);
+            }
+            is_here
+        };
         if is_here {
-            kept.until.insert(digest, self.env.clock.monotonic() + self.hold);
+            // Whoever stored it before may have been stopped, or refused, between its name and the sync of that.
+            self.sync_name(digest)?;
         }
         Ok(is_here)
+    }
+
+    /// Makes the name of an artifact durable, unless it is known to be.
+    fn sync_name(&self, digest: Digest) -> Result<(), ArtifactError> {
+        let group = digest.0[0];
+        let names = self.lock().names.get(&group).copied().unwrap_or_default();
+        if names.synced == Some(names.given) {
+            return Ok(());
+        }
+        let path = self.path(digest);
+        let files = &self.env.files;
+        if names.synced.is_none() {
+            // The directory may be as new as the name.
+            files.sync_dir(&self.root).map_err(failed("store", digest))?;
+        }
+        files.sync_dir(path.parent().unwrap_or(&self.root)).map_err(failed("store", digest))?;
+        let mut kept = self.lock();
+        let now = kept.names.entry(group).or_default();
+        now.synced = now.synced.max(Some(names.given));
+        Ok(())
     }
 
     /// Stores bytes that are all here.
@@ -121,12 +160,8 @@ impl Disk {
         file.sync().map_err(failed("store", digest))?;
         drop(file);
         let path = self.path(digest);
-        let dir = path.parent().unwrap_or(&self.root).to_owned();
-        let is_new = self.env.files.size(&dir).map_err(failed("store", digest))?.is_none();
-        self.env.files.create_dir_all(&dir).map_err(failed("store", digest))?;
-        if is_new {
-            self.env.files.sync_dir(&self.root).map_err(failed("store", digest))?;
-        }
+        let dir = path.parent().unwrap_or(&self.root);
+        self.env.files.create_dir_all(dir).map_err(failed("store", digest))?;
         {
             let mut kept = self.lock();
             if kept.damaged.contains(&digest) {
@@ -135,8 +170,9 @@ impl Disk {
             self.env.files.rename(&incoming.path, &path).map_err(failed("store", digest))?;
             kept.damaged.remove(&digest);
             kept.until.insert(digest, self.env.clock.monotonic() + self.hold);
+            kept.names.entry(digest.0[0]).or_default().given += 1;
         }
-        self.env.files.sync_dir(&dir).map_err(failed("store", digest))
+        self.sync_name(digest)
     }
 
     /// Reads an artifact and checks it; one that is damaged is not here any more.

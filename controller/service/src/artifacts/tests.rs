@@ -1,11 +1,11 @@
 //! One directory, and three over a transport that fails on demand.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use atlas_env::Clock;
+use atlas_env::{Clock, FileWriter, Files, SystemFiles};
 use atlas_types::{MemberId, Timestamp};
 
 use super::*;
@@ -73,6 +73,88 @@ async fn what_is_stored_reads_back_under_its_digest() {
     assert!(one.path(digest).exists());
     assert_eq!(one.artifacts.store(bytes("abc")).await.expect("stored again"), digest);
     assert_eq!(one.artifacts.read(digest).await.expect("read"), "abc");
+}
+
+#[tokio::test]
+async fn an_artifact_that_is_stored_again_is_durable_before_it_is_said_to_be() {
+    let files = Arc::new(Unsynced::default());
+    let one = One::on(HOLD, Env { files: files.clone(), ..Env::system() });
+    files.fails.store(true, Ordering::Relaxed);
+    // The file has its name by the time at which its directory cannot be synced.
+    one.artifacts.store(bytes("abc")).await.expect_err("its name is not durable");
+    let digest = digest_of(b"abc");
+    assert!(one.path(digest).exists());
+    one.artifacts.store(bytes("abc")).await.expect_err("its name is still not durable");
+    one.artifacts.pin(digest).await.expect_err("nor for a command that would refer to it");
+    files.fails.store(false, Ordering::Relaxed);
+    one.artifacts.store(bytes("abc")).await.expect("durable by now");
+    let dir = one.path(digest).parent().expect("a folder").to_owned();
+    assert!(files.synced().contains(&dir));
+    // Once is enough.
+    files.synced().clear();
+    one.artifacts.store(bytes("abc")).await.expect("durable");
+    assert_eq!(*files.synced(), BTreeSet::new());
+}
+
+/// Files of the system, and which directories were synced; those that artifacts are in fail on demand.
+#[derive(Default)]
+struct Unsynced {
+    fails: AtomicBool,
+    synced: Mutex<BTreeSet<PathBuf>>,
+}
+
+impl Unsynced {
+    fn synced(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
+        self.synced.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Files for Unsynced {
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        let has_artifacts = dir.file_name().is_some_and(|name| name.len() == 2);
+        if has_artifacts && self.fails.load(Ordering::Relaxed) {
+            return Err(io::Error::other("failed as told"));
+        }
+        SystemFiles.sync_dir(dir)?;
+        self.synced().insert(dir.to_owned());
+        Ok(())
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
+        SystemFiles.create(path)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn FileReader>> {
+        SystemFiles.open(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        SystemFiles.rename(from, to)
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        SystemFiles.read(path)
+    }
+
+    fn write_durably(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        SystemFiles.write_durably(path, bytes)
+    }
+
+    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        SystemFiles.create_dir_all(path)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        SystemFiles.remove(path)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        SystemFiles.list(dir)
+    }
+
+    fn size(&self, path: &Path) -> io::Result<Option<u64>> {
+        SystemFiles.size(path)
+    }
 }
 
 #[tokio::test]
