@@ -6,7 +6,7 @@
 
 pub mod log;
 
-pub use atlas_raft::offline::About as MemberAbout;
+pub use atlas_raft::offline::{About as MemberAbout, Tail};
 pub use atlas_recovery::archive::{About, Found};
 pub use atlas_recovery::generation::TOKENS_SKIPPED;
 pub use atlas_recovery::recover::{self, Plan};

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::path::Path;
 
-use atlas_raft::offline::{About, Logged, LoggedEntry, OfflineError, StoppedMember};
+use atlas_raft::offline::{About, Logged, LoggedEntry, OfflineError, StoppedMember, Tail};
 use atlas_types::MemberId;
 
 /// Why a log cannot be shown.
@@ -63,7 +63,8 @@ pub enum Range {
 
 /// Reads at most `limit` entries of the log of the stopped member in `data_dir`.
 pub fn read(data_dir: &Path, range: Range, limit: u64) -> Result<Page, LogError> {
-    let member = StoppedMember::open(data_dir)?;
+    // Whoever looks may see what is left.
+    let member = StoppedMember::open_with(data_dir, Tail::DropDamaged)?;
     let about = member.about();
     let last = about.last.map_or(0, |last| last.index);
     let from = match range {

@@ -120,7 +120,7 @@ impl StartError {
     /// Whether log or snapshot do not read back as they were written.
     pub fn is_damage(&self) -> bool {
         match self {
-            Self::Log(error) => matches!(error, log::LogError::Damaged { .. }),
+            Self::Log(error) => matches!(error, log::LogError::Damaged { .. } | log::LogError::Short { .. }),
             Self::Snapshot(error) => error.kind() == std::io::ErrorKind::InvalidData,
             Self::Invariant { .. } => true,
             Self::Raft { .. } | Self::Thread(_) => false,

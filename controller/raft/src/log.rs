@@ -1,9 +1,10 @@
 //! The write-ahead log: entries, vote, commit mark and purge mark of one member, in segments on disk.
 //!
 //! Promises (reliability B.35–B.37): what was reported durable survives a crash; a torn tail is cut off only behind the last
-//! durable group; damage before it is an error that names file and offset, never other data; a failed sync poisons the log.
+//! durable group, which the durable mark ([`mark`]) tells; damage before it is an error that names file and offset, never other
+//! data; a failed sync poisons the log.
 //!
-//! How it is cut: [`record`], [`segment`], [`core`] and [`recover`] are pure, bytes in and plans out. [`store`] carries plans
+//! How it is cut: [`record`], [`segment`], [`core`], [`mark`] and [`recover`] are pure, bytes in and plans out. [`store`] carries plans
 //! out over a [`driver::Driver`]: [`mod@file`] on disk, [`sim`] in memory with crashes. Nothing here knows Raft's rules or openraft.
 
 pub mod block;
@@ -12,6 +13,7 @@ pub mod driver;
 pub mod error;
 pub mod file;
 pub mod index;
+pub mod mark;
 pub mod record;
 pub mod recover;
 pub mod segment;
@@ -21,7 +23,7 @@ mod sync_times;
 #[cfg(test)]
 mod tests;
 
-pub use driver::{Driver, Segment, Space};
+pub use driver::{Driver, MarkFile, Segment, Space};
 pub use error::LogError;
 pub use file::FileDriver;
 pub use record::{LogId, Record, Vote};

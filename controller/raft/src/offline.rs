@@ -90,6 +90,7 @@ pub struct StoppedMember {
     recovered: Recovered,
     snapshot: Option<(RaftSnapshotMeta, SnapshotFile)>,
     membership: RaftMembership,
+    cut_short: bool,
     /// Holds the lock.
     _driver: ReadOnlyDriver,
 }
@@ -109,6 +110,8 @@ pub struct About {
     pub last: Option<LogId>,
     /// True if something stood behind the last durable group, which was never acknowledged.
     pub torn: bool,
+    /// True if groups at the end of the log are damaged although they were durable, and are left out.
+    pub cut_short: bool,
     /// The snapshot, if there is one.
     pub snapshot: Option<SnapshotAbout>,
     /// Who votes, as far as this member knows.
@@ -160,16 +163,32 @@ pub enum Logged {
     Commands(Bytes),
 }
 
+/// What becomes of a log whose last groups are damaged although they were durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tail {
+    /// It is refused.
+    Whole,
+    /// It ends before them: what they hold is given up.
+    DropDamaged,
+}
+
 impl StoppedMember {
     /// Opens the files of the member whose data is in `data_dir`.
     pub fn open(data_dir: &Path) -> Result<Self, OfflineError> {
+        Self::open_with(data_dir, Tail::Whole)
+    }
+
+    /// The same for a log whose tail may be damaged.
+    pub fn open_with(data_dir: &Path, tail: Tail) -> Result<Self, OfflineError> {
         let raft = data_dir.join("raft");
-        let mut driver = ReadOnlyDriver::open(&raft.join("log"))?;
+        let mut driver = ReadOnlyDriver::open(&raft.join("log"), tail)?;
         let limits = Limits { cache_bytes: 0, ..Limits::default() };
         let recovered = recover(&mut driver, None, 0, 0, &limits).map_err(OfflineError::Log)?;
         let snapshot = files::newest_snapshot(&raft.join("snapshots")).map_err(OfflineError::Snapshot)?;
+        let cut_short = tail == Tail::DropDamaged && driver.ends_before_mark(recovered.end);
         let known = snapshot.as_ref().map(|(meta, _)| meta.last_membership.membership().clone());
-        let mut member = Self { recovered, snapshot, membership: known.unwrap_or_default(), _driver: driver };
+        let membership = known.unwrap_or_default();
+        let mut member = Self { recovered, snapshot, membership, cut_short, _driver: driver };
         if let Some(latest) = member.latest_membership()? {
             member.membership = latest;
         }
@@ -186,7 +205,8 @@ impl StoppedMember {
             committed: marks.committed,
             purged: index.purged(),
             last: index.last(),
-            torn: self.recovered.torn,
+            torn: self.recovered.torn && !self.cut_short,
+            cut_short: self.cut_short,
             snapshot: self
                 .snapshot
                 .as_ref()

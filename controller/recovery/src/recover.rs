@@ -8,7 +8,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use atlas_env::Env;
-use atlas_raft::offline::{About, Beginning, StoppedMember, begin};
+use atlas_raft::offline::{About, Beginning, StoppedMember, Tail, begin};
 use atlas_raft::{Identity, Member, Peer};
 use atlas_state::State;
 use atlas_types::MemberId;
@@ -47,10 +47,15 @@ pub struct Recovered {
 impl Plan {
     /// Reads the files of a stopped member and applies its log; changes nothing.
     pub fn new(data_dir: &Path, env: &Env) -> Result<Self, RecoveryError> {
+        Self::with(data_dir, Tail::Whole, env)
+    }
+
+    /// The same for a member whose log may be damaged at its end.
+    pub fn with(data_dir: &Path, tail: Tail, env: &Env) -> Result<Self, RecoveryError> {
         let lock = lock(data_dir)?;
         let identity = Identity::read(&*env.files, data_dir)
             .map_err(|source| RecoveryError::Identity { path: data_dir.to_owned(), source })?;
-        let member = StoppedMember::open(data_dir).map_err(RecoveryError::Member)?;
+        let member = StoppedMember::open_with(data_dir, tail).map_err(RecoveryError::Member)?;
         let about = member.about();
         let (number, name) = match identity {
             Some(Identity::Member { member, name, .. }) => (member, name),

@@ -33,7 +33,7 @@ const DAMAGED: &str = "E0120";
 
 /// What to do about them; the page of the code says more.
 const REPLACE: &str = "stop using this data directory: with other controllers, remove this member, empty the directory and let it join \
-                       again; alone, restore a backup (atlasctl explain-error E0120)";
+                       again; alone, restore a backup, or go on without what is lost (atlasctl explain-error E0120)";
 
 fn is_damage(error: &anyhow::Error) -> bool {
     error.downcast_ref::<StartError>().is_some_and(StartError::is_damage)

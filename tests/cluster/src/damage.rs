@@ -18,6 +18,13 @@ fn flip(path: &Path, at: usize) {
     fs::write(path, bytes).expect("written");
 }
 
+/// Where the durable groups end, by the mark: the furthest of its two slots.
+fn durable_end(mark: &Path) -> usize {
+    let bytes = fs::read(mark).expect("readable");
+    let offset = |slot: usize| u64::from_le_bytes(bytes[slot + 44..slot + 52].try_into().expect("eight bytes"));
+    usize::try_from(offset(0).max(offset(4096))).expect("small")
+}
+
 /// Starts a controller that must give up; what it says.
 fn refused(folder: &Path) -> String {
     let mut command = Command::new(program("atlas-controller"));
@@ -44,6 +51,27 @@ async fn a_damaged_log_is_refused_by_name() {
     assert!(told.contains("error[E0120]"), "{told}");
     assert!(told.contains("log-0000000000000001.seg"), "{told}");
     assert!(told.contains("join"), "it says what to do: {told}");
+}
+
+#[tokio::test]
+async fn a_turned_bit_in_the_last_group_after_a_kill_is_refused_with_the_way_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let controller = Controller::start(folder.path());
+    let api = Api::new(&controller.http.to_string());
+    let (status, ..) = api.try_post("/api/jobs", json!({"agent": "nobody", "input": {}})).await;
+    assert_eq!(status, 201);
+    controller.kill();
+    let segment = folder.path().join("controller/raft/log/log-0000000000000001.seg");
+    let end = durable_end(&folder.path().join("controller/raft/log/durable.mark"));
+    let bytes = fs::read(&segment).expect("readable");
+    let last = bytes[..end].iter().rposition(|&byte| byte != 0).expect("something is written");
+    flip(&segment, last);
+    let told = refused(folder.path());
+    assert!(told.contains("error[E0120]"), "{told}");
+    assert!(told.contains("\"log-0000000000000001.seg\" at byte "), "{told}");
+    assert!(told.contains("atlasctl operator raft recover --drop-damaged-tail"), "{told}");
+    flip(&segment, last);
+    assert_eq!(Controller::start(folder.path()).end(), Some(0), "undamaged it starts after a kill");
 }
 
 #[tokio::test]

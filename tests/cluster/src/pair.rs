@@ -38,6 +38,12 @@ impl Controller {
         self.process.end(nix::sys::signal::Signal::SIGTERM)
     }
 
+    /// Kills it with -9.
+    #[cfg(test)]
+    pub(crate) fn kill(self) {
+        self.process.kill();
+    }
+
     /// Kills it with -9 and starts another with the same data and ports.
     #[cfg(test)]
     pub(crate) fn kill_and_restart(self, folder: &Path) -> Self {

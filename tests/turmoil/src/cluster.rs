@@ -284,7 +284,7 @@ impl Cluster {
         shared.members_ever += 1;
         let (new, machine) = (MemberId(shared.members_ever), &mut shared.members[member]);
         let old = std::mem::replace(&mut machine.id, new);
-        machine.disk.sequences().into_iter().for_each(|sequence| machine.disk.remove(sequence));
+        machine.disk.wipe();
         machine.files.wipe();
         shared.replacement = Some(Replacement { old, new, member });
         true

@@ -241,8 +241,7 @@ impl World {
     fn start(&mut self, sim: &mut Sim<'_>, member: usize) {
         if !self.is_up(member) {
             if self.cluster.has(Bug::DiskReplaced) {
-                let disk = self.cluster.disk(member);
-                disk.sequences().into_iter().for_each(|sequence| disk.remove(sequence));
+                self.cluster.disk(member).wipe();
                 self.cluster.files(member).wipe();
             }
             sim.bounce(host(member));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use atlas_env::Env;
 use atlas_operator::log::{Line, Page, Range};
-use atlas_operator::{MemberAbout, Plan, RecoveryError};
+use atlas_operator::{MemberAbout, Plan, RecoveryError, Tail};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -45,6 +45,10 @@ pub(crate) struct RecoverOptions {
     /// The id of the cluster, typed out. Without it nothing is changed: what would happen is printed.
     #[arg(long, value_name = "CLUSTER_ID")]
     confirm: Option<String>,
+    /// Leave out the end of the log if it is damaged, and lose what was acknowledged there. Only for a controller that is alone
+    /// and has no backup.
+    #[arg(long)]
+    drop_damaged_tail: bool,
 }
 
 pub(crate) fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
@@ -103,20 +107,27 @@ fn head(about: &MemberAbout) -> String {
         about.purged.map_or(0, |id| id.index + 1),
         index(about.last.map(|id| id.index)),
         index(about.committed.map(|id| id.index)),
-        if about.torn { ", with a torn tail that was never acknowledged" } else { "" },
+        match about {
+            MemberAbout { cut_short: true, .. } => ", with a damaged end that was acknowledged and is left out",
+            MemberAbout { torn: true, .. } => ", with a torn tail that was never acknowledged",
+            _ => "",
+        },
     )
 }
 
 fn recover(context: &Context, options: &RecoverOptions) -> Result<Exit, Failure> {
     let dir = &options.data_dir;
-    let plan = Plan::new(dir, &Env::system()).map_err(|error| refused(dir, &error))?;
+    let tail = if options.drop_damaged_tail { Tail::DropDamaged } else { Tail::Whole };
+    let plan = Plan::with(dir, tail, &Env::system()).map_err(|error| refused(dir, &error))?;
     let about = plan.about().clone();
     context.note(&head(&about));
     context.note(&told(&plan));
     let Some(typed) = &options.confirm else {
         let failure = Failure::new("E0113", Exit::Usage, "nothing was changed: this needs a confirmation");
         let (dir, id) = (dir.display(), about.cluster_id);
-        return Err(failure.with_next(format!("atlasctl operator raft recover --data-dir {dir} --confirm {id:032x}")));
+        let drop = if options.drop_damaged_tail { " --drop-damaged-tail" } else { "" };
+        let command = format!("atlasctl operator raft recover --data-dir {dir}{drop} --confirm {id:032x}");
+        return Err(failure.with_next(command));
     };
     let confirmed = plan.confirm(typed).map_err(|error| refused(dir, &error))?;
     let recovered = confirmed.carry_out(&Env::system()).map_err(|error| refused(dir, &error))?;
@@ -143,11 +154,12 @@ fn told(plan: &Plan) -> String {
     format!(
         "{} would go on alone, as another cluster; {others}\n\
          kept: {} up to entry {} of its log, {} of which it does not know to be committed\n\
-         lost: whatever only the others had, also if it was acknowledged",
+         lost: whatever only the others had, also if it was acknowledged{}",
         plan.own().name,
         words::count(plan.state().to_image().jobs.len() as u64, "job"),
         about.last.map_or(0, |id| id.index),
         plan.unconfirmed(),
+        if about.cut_short { "; and the damaged end of its log, which was acknowledged" } else { "" },
     )
 }
 
@@ -191,6 +203,7 @@ mod tests {
             purged: None,
             last: None,
             torn: false,
+            cut_short: false,
             snapshot: None,
             voters: Vec::new(),
             members: Vec::new(),

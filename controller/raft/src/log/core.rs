@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::block::{BLOCK_BYTES, Block};
+use super::mark::Mark;
 use super::record::{LogId, Record, Vote};
 use super::segment::{GROUP_HEADER_BYTES, GroupHeader, Header};
 
@@ -141,6 +142,12 @@ impl Core {
     /// The vote and marks as of the last planned group.
     pub fn marks(&self) -> &Marks {
         &self.marks
+    }
+
+    /// The mark that all groups planned so far are durable; none before the first one.
+    pub fn mark(&self) -> Option<Mark> {
+        let Active { sequence, position: offset, .. } = self.active?;
+        Some(Mark { cluster_id: self.cluster_id, group: self.group, sequence, offset })
     }
 
     /// Puts `records` as one group into `block` and says where it goes. `places` gets one place for each entry, in order.

@@ -19,6 +19,18 @@ pub trait Segment: Send + Sync + 'static {
     fn sync(&self) -> io::Result<()>;
 }
 
+/// The file of the durable mark. Written by one thread at a time.
+pub trait MarkFile: Send + Sync + 'static {
+    /// Everything in it.
+    fn read(&self) -> io::Result<Vec<u8>>;
+
+    /// Writes `bytes` at `offset`. Not durable yet.
+    fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes what was written durable.
+    fn sync(&self) -> io::Result<()>;
+}
+
 /// The room on the disk that segments are on. Asked apart from the writer, which it must not hold up.
 pub trait Space: Send + Sync + 'static {
     /// Bytes that are free for this program.
@@ -42,6 +54,11 @@ pub trait Driver: Send + 'static {
 
     /// Takes a segment away, maybe to be used again. Readers that still have it open may read other data from now on.
     fn retire(&mut self, sequence: u64) -> io::Result<()>;
+
+    /// The file of the durable mark; none where no marks are kept.
+    fn mark(&mut self) -> io::Result<Option<Arc<dyn MarkFile>>> {
+        Ok(None)
+    }
 
     /// The room on the disk; without end for a driver that writes nothing.
     fn space(&self) -> Arc<dyn Space> {

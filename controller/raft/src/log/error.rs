@@ -31,6 +31,21 @@ pub enum LogError {
         /// What was found.
         what: &'static str,
     },
+    /// The log ends before its durable mark: what was acknowledged does not read back, or is not there.
+    #[error(
+        "the log is damaged: \"{file}\" at byte {offset}: group {found} does not read back, and all before group {durable} were durable; \
+         to go on without what is lost: atlasctl operator raft recover --drop-damaged-tail"
+    )]
+    Short {
+        /// The file.
+        file: String,
+        /// Where in it.
+        offset: u64,
+        /// The first group that does not read back.
+        found: u64,
+        /// Every group with a smaller number was durable.
+        durable: u64,
+    },
     /// The log belongs to another cluster.
     #[error("\"{file}\" belongs to cluster {found:032x}, not {expected:032x}")]
     OtherCluster {

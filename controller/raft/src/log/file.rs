@@ -4,6 +4,7 @@
 //! its extents: that is the difference between 140 and 250 µs a sync. Filling goes on in the background; when the next file
 //! is not ready in time, a small one is filled on the spot.
 
+pub(crate) mod mark;
 mod spares;
 
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use atlas_env::Env;
 
 use self::spares::{SMALL_BYTES, Spares, fill_whole};
-use super::driver::{Driver, Segment, Space};
+use super::driver::{Driver, MarkFile, Segment, Space};
 use super::error::LogError;
 
 /// Segments in a directory of their own.
@@ -106,6 +107,10 @@ impl Driver for FileDriver {
         self.spares.give(&path)?;
         // In order, so that after a crash the segments that are left follow each other.
         self.sync_dir()
+    }
+
+    fn mark(&mut self) -> io::Result<Option<Arc<dyn MarkFile>>> {
+        Ok(Some(Arc::new(mark::open(&self.dir)?)))
     }
 
     fn space(&self) -> Arc<dyn Space> {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::block::BLOCK_BYTES;
 use super::core::{Active, Core, Finished, Place};
-use super::driver::{Driver, Segment};
+use super::driver::{Driver, MarkFile, Segment};
 use super::error::LogError;
 use super::index::Index;
+use super::mark::{End, Mark, Marker, furthest};
 use super::record::Record;
 use super::segment::{FORMAT, GROUP_HEADER_BYTES, GroupHeader, Header, HeaderRead};
 use super::store::Limits;
@@ -22,6 +23,12 @@ pub struct Recovered {
     pub segments: BTreeMap<u64, Arc<dyn Segment>>,
     /// True if something stood behind the last durable group: a write that was never acknowledged.
     pub torn: bool,
+    /// Writes the durable mark from here on.
+    pub marker: Marker,
+    /// Where the log ends.
+    pub end: End,
+    /// What the durable mark said, if the log had one.
+    pub mark: Option<Mark>,
 }
 
 /// Reads the whole log. `cluster_id` none takes the log's own, or `drawn` for a new log.
@@ -43,7 +50,7 @@ pub fn recover(
         torn: false,
         last_end: (0, 0),
     };
-    let mut segments = BTreeMap::new();
+    let (mut segments, mut begun) = (BTreeMap::new(), None);
     for (at, &sequence) in sequences.iter().enumerate() {
         let file = driver.name(sequence);
         if at > 0 && sequence != sequences[at - 1] + 1 {
@@ -62,12 +69,38 @@ pub fn recover(
         if reader.segment(sequence, &bytes, &file, before, last)? {
             segments.insert(sequence, segment);
         } else {
-            // Made, but nothing durable was written into it: as if it had never been.
-            drop(segment);
-            driver.retire(sequence).map_err(failed)?;
+            begun = Some(sequence);
         }
     }
-    reader.finish(driver, segments)
+    let (file, slot, mark) = read_mark(driver, reader.cluster_id.or(reader.started.then_some(reader.core.cluster_id)));
+    let end = reader.end();
+    if let Some(mark) = mark {
+        mark.check(end, begun, |sequence| driver.name(sequence))?;
+    }
+    if let Some(sequence) = begun {
+        // Made, but nothing durable was written into it: as if it had never been.
+        let file = driver.name(sequence);
+        driver.retire(sequence).map_err(|source| LogError::Io { what: "retire", file, source })?;
+    }
+    reader.finish(driver, segments, (Marker::new(file, slot), mark))
+}
+
+/// The file of the durable mark, and the furthest mark of `cluster_id` in it with its slot. A mark that cannot be read protects
+/// nothing, and is no reason to refuse a log that reads back.
+fn read_mark(
+    driver: &mut dyn Driver,
+    cluster_id: Option<u128>,
+) -> (Option<Arc<dyn MarkFile>>, Option<usize>, Option<Mark>) {
+    let read = driver.mark().and_then(|file| match file {
+        Some(file) => Ok((file.read()?, Some(file))),
+        None => Ok((Vec::new(), None)),
+    });
+    let (bytes, file) = read.unwrap_or_else(|error| {
+        tracing::warn!(%error, "could not read the log's durable mark; damage to its last group may go unnoticed");
+        (Vec::new(), None)
+    });
+    let found = furthest(&bytes).filter(|(_, mark)| cluster_id.is_none_or(|id| id == mark.cluster_id));
+    (file, found.map(|(slot, _)| slot), found.map(|(_, mark)| mark))
 }
 
 struct Reader {
@@ -238,7 +271,17 @@ impl Reader {
         Ok(())
     }
 
-    fn finish(self, driver: &mut dyn Driver, segments: BTreeMap<u64, Arc<dyn Segment>>) -> Result<Recovered, LogError> {
+    fn end(&self) -> End {
+        let (sequence, offset) = self.last_end;
+        End { group: self.core.group, sequence, offset }
+    }
+
+    fn finish(
+        self,
+        driver: &mut dyn Driver,
+        segments: BTreeMap<u64, Arc<dyn Segment>>,
+        (marker, mark): (Marker, Option<Mark>),
+    ) -> Result<Recovered, LogError> {
         // A log of which nothing is gone may begin anywhere: its first segment is here.
         let whole = self.index.purged().is_none() && segments.keys().next().is_none_or(|&sequence| sequence == 1);
         let expected = self.index.purged().map_or(0, |purged| purged.index + 1);
@@ -247,7 +290,8 @@ impl Reader {
             let what = "the entries before its first one are missing";
             return Err(LogError::Damaged { file, offset: 0, what });
         }
-        Ok(Recovered { core: self.core, index: self.index, segments, torn: self.torn })
+        let end = self.end();
+        Ok(Recovered { core: self.core, index: self.index, segments, torn: self.torn, marker, end, mark })
     }
 }
 

@@ -1,11 +1,14 @@
 //! A disk in memory that forgets, tears and fails as told, for tests and the simulation.
 
+mod mark;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::driver::{Driver, Segment, Space};
+use self::mark::SimMark;
+use super::driver::{Driver, MarkFile, Segment, Space};
 
 /// What survives a crash in pieces: unsynced writes are kept or lost sector by sector.
 const SECTOR_BYTES: usize = 512;
@@ -14,9 +17,13 @@ const SECTOR_BYTES: usize = 512;
 #[derive(Clone, Default)]
 pub struct SimDisk(Arc<Mutex<DiskState>>);
 
-#[derive(Default)]
 struct DiskState {
     segments: BTreeMap<u64, Contents>,
+    mark: Contents,
+    fail_marks: bool,
+    /// Writes, syncs, new and retired segments.
+    operations: u64,
+    crash_at_operation: Option<u64>,
     /// Counts crashes: an older driver's calls fail.
     life: u64,
     syncs: u64,
@@ -34,10 +41,42 @@ struct DiskState {
     ballast: u64,
 }
 
+impl Default for DiskState {
+    fn default() -> Self {
+        Self {
+            segments: BTreeMap::new(),
+            mark: mark::empty(),
+            fail_marks: false,
+            operations: 0,
+            crash_at_operation: None,
+            life: 0,
+            syncs: 0,
+            fail_sync: None,
+            fail_write: None,
+            crash_at_sync: None,
+            writes: 0,
+            latency: (Duration::ZERO, Duration::ZERO),
+            drawn: 0,
+            capacity: None,
+            quota: false,
+            ballast: 0,
+        }
+    }
+}
+
 impl DiskState {
     fn free(&self) -> u64 {
         let taken: u64 = self.segments.values().map(|contents| contents.durable.len() as u64).sum();
         self.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(taken + self.ballast))
+    }
+
+    /// The calls of the drivers before now fail, and no fault is left over.
+    fn end_life(&mut self) {
+        self.life += 1;
+        self.fail_sync = None;
+        self.fail_write = None;
+        self.crash_at_sync = None;
+        self.crash_at_operation = None;
     }
 
     fn full(&self) -> io::Error {
@@ -51,6 +90,35 @@ struct Contents {
     pending: Vec<(usize, Vec<u8>)>,
 }
 
+impl Contents {
+    /// Everything that was written is durable.
+    fn settle(&mut self) {
+        for (at, bytes) in std::mem::take(&mut self.pending) {
+            self.durable[at..at + bytes.len()].copy_from_slice(&bytes);
+        }
+    }
+
+    /// What a reader finds.
+    fn seen(&self) -> Vec<u8> {
+        let mut seen = self.clone();
+        seen.settle();
+        seen.durable
+    }
+
+    /// Each sector of what was written and not synced is kept or lost by chance: now and then all or nothing, else sector by sector.
+    fn tear(&mut self, draw: &mut u64) {
+        for (offset, bytes) in std::mem::take(&mut self.pending) {
+            let whole = next(draw) % 3;
+            for (at, sector) in bytes.chunks(SECTOR_BYTES).enumerate() {
+                if whole == 0 || whole == 1 && next(draw).is_multiple_of(2) {
+                    let start = offset + at * SECTOR_BYTES;
+                    self.durable[start..start + sector.len()].copy_from_slice(sector);
+                }
+            }
+        }
+    }
+}
+
 impl SimDisk {
     fn state(&self) -> MutexGuard<'_, DiskState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -58,7 +126,12 @@ impl SimDisk {
 
     /// A driver over this disk; ends with the next crash.
     pub fn driver(&self) -> SimDriver {
-        SimDriver { disk: self.clone(), life: self.state().life, takes_time: false }
+        SimDriver { disk: self.clone(), life: self.state().life, takes_time: false, marks: true }
+    }
+
+    /// The same for a program that keeps no durable mark.
+    pub fn unmarked_driver(&self) -> SimDriver {
+        self.driver().unmarked()
     }
 
     /// The same, for a simulated runtime: groups take the time that [`SimDisk::set_latency`] says.
@@ -75,22 +148,28 @@ impl SimDisk {
     pub fn crash(&self, seed: u64) {
         let mut draw = seed;
         let mut state = self.state();
-        state.life += 1;
-        state.fail_sync = None;
-        state.fail_write = None;
-        state.crash_at_sync = None;
+        state.end_life();
         for contents in state.segments.values_mut() {
-            for (offset, bytes) in std::mem::take(&mut contents.pending) {
-                // Now and then all or nothing, else sector by sector.
-                let whole = next(&mut draw) % 3;
-                for (at, sector) in bytes.chunks(SECTOR_BYTES).enumerate() {
-                    if whole == 0 || whole == 1 && next(&mut draw).is_multiple_of(2) {
-                        let start = offset + at * SECTOR_BYTES;
-                        contents.durable[start..start + sector.len()].copy_from_slice(sector);
-                    }
-                }
-            }
+            contents.tear(&mut draw);
         }
+        state.mark.tear(&mut draw);
+    }
+
+    /// The process dies and the machine lives: what was written reaches the disk, synced or not.
+    pub fn kill(&self) {
+        let mut state = self.state();
+        state.end_life();
+        for contents in state.segments.values_mut() {
+            contents.settle();
+        }
+        state.mark.settle();
+    }
+
+    /// Lets the power go at the `n`-th operation from now on, 0 the next one, be it of a segment or of the mark. Only
+    /// [`SimDisk::crash`] decides what is left of what was not synced.
+    pub fn lose_power_at_operation(&self, n: u64) {
+        let mut state = self.state();
+        state.crash_at_operation = Some(state.operations + n);
     }
 
     /// Lets the `n`-th sync from now on fail, 0 the next one.
@@ -146,9 +225,10 @@ impl SimDisk {
 
     /// A disk with the same durable bytes.
     pub fn copy(&self) -> Self {
-        let mut segments = self.state().segments.clone();
-        segments.values_mut().for_each(|contents| contents.pending.clear());
-        Self(Arc::new(Mutex::new(DiskState { segments, ..DiskState::default() })))
+        let state = self.state();
+        let (mut segments, mut mark) = (state.segments.clone(), state.mark.clone());
+        segments.values_mut().chain([&mut mark]).for_each(|contents| contents.pending.clear());
+        Self(Arc::new(Mutex::new(DiskState { segments, mark, ..DiskState::default() })))
     }
 }
 
@@ -166,9 +246,15 @@ pub struct SimDriver {
     disk: SimDisk,
     life: u64,
     takes_time: bool,
+    marks: bool,
 }
 
 impl SimDriver {
+    /// The same without a durable mark.
+    pub fn unmarked(self) -> Self {
+        Self { marks: false, ..self }
+    }
+
     fn state(&self) -> io::Result<MutexGuard<'_, DiskState>> {
         alive(&self.disk, self.life)
     }
@@ -183,6 +269,17 @@ fn alive(disk: &SimDisk, life: u64) -> io::Result<MutexGuard<'_, DiskState>> {
     if state.life == life { Ok(state) } else { Err(io::Error::other("the machine crashed")) }
 }
 
+/// The same for a call that changes something: at some of them the power goes.
+fn begin(disk: &SimDisk, life: u64) -> io::Result<MutexGuard<'_, DiskState>> {
+    let mut state = alive(disk, life)?;
+    state.operations += 1;
+    if state.crash_at_operation == Some(state.operations - 1) {
+        state.life += 1;
+        return Err(io::Error::other("the machine crashed"));
+    }
+    Ok(state)
+}
+
 impl Driver for SimDriver {
     fn list(&mut self) -> io::Result<Vec<u64>> {
         Ok(self.state()?.segments.keys().copied().collect())
@@ -194,7 +291,7 @@ impl Driver for SimDriver {
     }
 
     fn create(&mut self, sequence: u64, _least: u64, usual: u64) -> io::Result<Arc<dyn Segment>> {
-        let mut state = self.state()?;
+        let mut state = begin(&self.disk, self.life)?;
         if state.free() < usual {
             return Err(state.full());
         }
@@ -205,8 +302,13 @@ impl Driver for SimDriver {
     }
 
     fn retire(&mut self, sequence: u64) -> io::Result<()> {
-        self.state()?.segments.remove(&sequence);
+        begin(&self.disk, self.life)?.segments.remove(&sequence);
         Ok(())
+    }
+
+    fn mark(&mut self) -> io::Result<Option<Arc<dyn MarkFile>>> {
+        let mark = SimMark { disk: self.disk.clone(), life: self.life };
+        Ok(self.marks.then(|| Arc::new(mark) as Arc<dyn MarkFile>))
     }
 
     fn space(&self) -> Arc<dyn Space> {
@@ -273,7 +375,7 @@ impl Segment for SimSegment {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut state = alive(&self.disk, self.life)?;
+        let mut state = begin(&self.disk, self.life)?;
         state.writes += 1;
         if state.fail_write == Some(state.writes - 1) {
             return Err(io::Error::other("write failed as told"));
@@ -285,7 +387,7 @@ impl Segment for SimSegment {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let mut state = alive(&self.disk, self.life)?;
+        let mut state = begin(&self.disk, self.life)?;
         state.syncs += 1;
         if state.crash_at_sync == Some(state.syncs - 1) {
             state.life += 1;
@@ -294,10 +396,7 @@ impl Segment for SimSegment {
         if state.fail_sync == Some(state.syncs - 1) {
             return Err(io::Error::other("sync failed as told"));
         }
-        let contents = state.segments.get_mut(&self.sequence).ok_or(io::ErrorKind::NotFound)?;
-        for (at, bytes) in std::mem::take(&mut contents.pending) {
-            contents.durable[at..at + bytes.len()].copy_from_slice(&bytes);
-        }
+        state.segments.get_mut(&self.sequence).ok_or(io::ErrorKind::NotFound)?.settle();
         Ok(())
     }
 }

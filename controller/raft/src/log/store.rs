@@ -23,9 +23,10 @@ use tokio::sync::Notify;
 use self::write::{Closer, Running, cut, write_in_time};
 use super::block::Block;
 use super::core::{Core, Marks, Place};
-use super::driver::{Driver, Segment, Space};
+use super::driver::{Driver, MarkFile, Segment, Space};
 use super::error::LogError;
 use super::index::Index;
+use super::mark::Marker;
 use super::record::{LogId, Record, Vote};
 use super::recover::{Recovered, recover};
 use super::sync_times::SyncTimes;
@@ -106,6 +107,15 @@ struct Writer {
     block: Block,
     places: Vec<Place>,
     active: Option<Arc<dyn Segment>>,
+    marker: Marker,
+}
+
+/// How far the durable mark is written and synced, as numbers of groups.
+#[derive(Default)]
+struct Marked {
+    file: Option<Arc<dyn MarkFile>>,
+    written: u64,
+    synced: u64,
 }
 
 struct View {
@@ -120,6 +130,7 @@ struct View {
     /// True while what is staged waits for room on the disk.
     full: bool,
     closed: bool,
+    marked: Marked,
     /// True while the writer waits, without a limit of time, for something to be staged.
     #[cfg(test)]
     idle: bool,
@@ -135,11 +146,20 @@ impl Log {
     ) -> Result<Self, LogError> {
         let drawn = env.entropy.u128();
         let recovered = recover(driver.as_mut(), cluster_id, drawn, env.entropy.u64(), &limits)?;
-        let Recovered { core, index, segments, torn } = recovered;
+        let Recovered { core, index, segments, torn, mut marker, end, .. } = recovered;
         let mut block = Block::default();
         if torn {
-            tracing::info!("cutting off the log's tail, which was never acknowledged");
+            let file = driver.name(end.sequence);
+            tracing::info!(%file, offset = end.offset, group = end.group, "cutting off a torn group, which was never acknowledged");
             cut(&core, &segments, driver.as_ref(), &mut block)?;
+        }
+        let active = segments.values().next_back().cloned();
+        let mut marked = Marked { file: marker.file(), ..Marked::default() };
+        if let (Some(active), Some(mark)) = (&active, core.mark()) {
+            // What reads back may not be durable yet: a process that died before its sync left it in the system's memory.
+            let failed = |source| LogError::Io { what: "sync", file: driver.name(mark.sequence), source };
+            active.sync().map_err(failed)?;
+            marked.written = if marker.write(&mark) { mark.group } else { 0 };
         }
         let cluster_id = core.cluster_id();
         let view = View {
@@ -151,14 +171,14 @@ impl Log {
             poison: None,
             full: false,
             closed: false,
+            marked,
             #[cfg(test)]
             idle: false,
             segments,
         };
-        let active = view.segments.values().next_back().cloned();
         let takes_time = driver.delay().is_some();
         let space = driver.space();
-        let writer = Writer { core, driver, block, places: Vec::new(), active };
+        let writer = Writer { core, driver, block, places: Vec::new(), active, marker };
         let shared = Arc::new(Shared {
             writer: Mutex::new(writer),
             view: Mutex::new(view),

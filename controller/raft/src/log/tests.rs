@@ -1,5 +1,7 @@
 //! The log under crashes, damage and failing disks.
 
+mod marks;
+
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -350,7 +352,7 @@ fn append_now(log: &Log, index: u64) {
     eventually("the first entry is durable", || *acknowledged.lock().expect("not poisoned"));
 }
 
-/// A disk with groups of three entries, and the last segment with the offset of its last group.
+/// A disk with groups of three entries and no durable mark, and the last segment with the offset of its last group.
 fn written() -> (SimDisk, u64, usize) {
     let disk = SimDisk::default();
     let log = open(&disk).expect("opens");
@@ -363,6 +365,7 @@ fn written() -> (SimDisk, u64, usize) {
     // The power goes before the log can mark its last group.
     disk.crash(0);
     drop(log);
+    disk.forget_mark();
     (disk, sequence, last)
 }
 
@@ -445,6 +448,8 @@ enum Step {
     Truncate(u64),
     Purge(u64),
     Crash(u64),
+    /// The process is killed.
+    Kill,
     Reopen,
     /// The power goes while a group of so many entries is being written.
     CrashWhileWriting(u64, u64),
@@ -457,6 +462,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..5_u64).prop_map(Step::Truncate),
         1 => (0..30_u64).prop_map(Step::Purge),
         1 => any::<u64>().prop_map(Step::Crash),
+        1 => Just(Step::Kill),
         1 => Just(Step::Reopen),
         2 => (1..6_u64, any::<u64>()).prop_map(|(count, seed)| Step::CrashWhileWriting(count, seed)),
     ]
@@ -495,6 +501,11 @@ proptest! {
                 Step::Purge(_) => {}
                 Step::Crash(seed) => {
                     disk.crash(seed);
+                    drop(log);
+                    log = open(&disk).expect("opens");
+                }
+                Step::Kill => {
+                    disk.kill();
                     drop(log);
                     log = open(&disk).expect("opens");
                 }

@@ -8,22 +8,26 @@ use std::sync::Arc;
 
 use atlas_env::SystemFiles;
 
-use super::OfflineError;
+use super::{OfflineError, Tail};
 use crate::consensus::RaftSnapshotMeta;
 use crate::consensus::snapshot::SnapshotFile;
+use crate::log::file::mark::open_to_read;
 use crate::log::file::{number_in, segment_name};
-use crate::log::{Driver, LogError, Segment};
+use crate::log::mark::{End, furthest};
+use crate::log::{Driver, LogError, MarkFile, Segment};
 
 /// The log's directory, to be read.
 pub(super) struct ReadOnlyDriver {
     dir: PathBuf,
+    /// Whether the durable mark counts: without it a damaged last group is a torn one.
+    marked: bool,
     /// Held open for its lock.
     _lock: File,
 }
 
 impl ReadOnlyDriver {
     /// Takes the directory, which no controller may use meanwhile.
-    pub(super) fn open(dir: &Path) -> Result<Self, OfflineError> {
+    pub(super) fn open(dir: &Path, tail: Tail) -> Result<Self, OfflineError> {
         let lock = match File::open(dir.join("lock")) {
             Ok(lock) => lock,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -34,7 +38,7 @@ impl ReadOnlyDriver {
             }
         };
         match lock.try_lock() {
-            Ok(()) => Ok(Self { dir: dir.to_owned(), _lock: lock }),
+            Ok(()) => Ok(Self { dir: dir.to_owned(), marked: tail == Tail::Whole, _lock: lock }),
             Err(TryLockError::WouldBlock) => {
                 Err(OfflineError::Log(LogError::Locked { dir: dir.display().to_string() }))
             }
@@ -42,6 +46,15 @@ impl ReadOnlyDriver {
                 Err(OfflineError::Log(LogError::Io { what: "lock", file: "lock".to_owned(), source }))
             }
         }
+    }
+}
+
+impl ReadOnlyDriver {
+    /// Whether the durable mark, counted or not, says that more than this was durable.
+    pub(super) fn ends_before_mark(&self, end: End) -> bool {
+        let file = open_to_read(&self.dir).ok().flatten();
+        let mark = file.and_then(|file| furthest(&file.read().ok()?));
+        mark.is_some_and(|(_, mark)| mark.group > end.group)
     }
 }
 
@@ -68,6 +81,11 @@ impl Driver for ReadOnlyDriver {
     fn retire(&mut self, _sequence: u64) -> io::Result<()> {
         // A segment that was made and not begun holds nothing: to a reader it is as if it were gone.
         Ok(())
+    }
+
+    fn mark(&mut self) -> io::Result<Option<Arc<dyn MarkFile>>> {
+        let found = if self.marked { open_to_read(&self.dir)? } else { None };
+        Ok(found.map(|mark| Arc::new(mark) as Arc<dyn MarkFile>))
     }
 
     fn name(&self, sequence: u64) -> String {

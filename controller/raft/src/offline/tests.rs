@@ -76,6 +76,36 @@ async fn a_member_begins_from_a_state() {
     assert!(about.last.is_some_and(|last| last.index > 90 && last.term > 3), "{about:?}");
 }
 
+#[tokio::test]
+async fn a_log_whose_last_group_is_damaged_is_read_without_it_only_if_that_is_asked_for() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (handle, service) = start(options(&dir.path().join("old")), Env::system()).await.expect("started");
+    for limit in 7..10 {
+        handle.propose(configure(limit)).await.expect("proposed")[0].as_ref().expect("accepted");
+    }
+    // As a process leaves it that is killed.
+    let copy = dir.path().join("copy");
+    std::fs::create_dir_all(copy.join("raft/log")).expect("a directory");
+    for file in std::fs::read_dir(dir.path().join("old/raft/log")).expect("a log").flatten() {
+        std::fs::copy(file.path(), copy.join("raft/log").join(file.file_name())).expect("copied");
+    }
+    drop(handle);
+    service.shutdown().await;
+    let segment = copy.join("raft/log/log-0000000000000001.seg");
+    let mut bytes = std::fs::read(&segment).expect("readable");
+    let last = bytes.iter().rposition(|&byte| byte != 0).expect("something is written");
+    bytes[last] ^= 1;
+    std::fs::write(&segment, &bytes).expect("written");
+
+    let refused = StoppedMember::open(&copy).err().expect("refused");
+    let text = atlas_env::chain(&refused);
+    assert!(text.contains("\"log-0000000000000001.seg\" at byte "), "{text}");
+    assert!(text.contains("atlasctl operator raft recover --drop-damaged-tail"), "{text}");
+    let member = StoppedMember::open_with(&copy, Tail::DropDamaged).expect("read");
+    assert!(member.about().cut_short && !member.about().torn);
+    assert_eq!(member.state().expect("replayed").config().jobs_active_max, 8, "the last entry is given up");
+}
+
 #[test]
 fn a_directory_without_a_log_is_told() {
     let dir = tempfile::tempdir().expect("a directory");

@@ -9,7 +9,7 @@ use crate::Bug;
 use crate::run::{RENEW, World};
 use crate::seen::Seen;
 
-/// Less than this in a segment of the log is not damaged: all of it may be the last groups.
+/// Less than this in a segment of the log is not damaged: it may be all last groups, and they may be torn.
 const DAMAGE_MIN: usize = 6 * BLOCK;
 /// What the log writes at least.
 const BLOCK: usize = 4_096;
@@ -69,8 +69,8 @@ impl World {
         all_up && self.cluster.replacement().is_none() && self.damaged.is_empty()
     }
 
-    /// A bit of what a member has synced turns, in front of its last groups: those could as well be torn. The member must not start on
-    /// it, and gets a new disk.
+    /// A bit of what a member has synced turns. Below the durable mark it may be in the last group; without one it is in front of the
+    /// last groups, which could as well be torn. The member must not start on it, and gets a new disk.
     pub(super) fn damage(&mut self, sim: &mut Sim<'_>, member: usize) -> bool {
         let disk = self.cluster.disk(member);
         let Some(sequence) = disk.sequences().last().copied() else { return false };
@@ -80,16 +80,27 @@ impl World {
             return false;
         }
         self.kill(sim, member);
-        let (from, cuts) = (self.rng.below(written as u64 / 2) as usize, self.cluster.has(Bug::DamageCutOff));
+        let (drawn, cuts) = (self.rng.below(written as u64 / 2) as usize, self.cluster.has(Bug::DamageCutOff));
+        let end = self.marked_end(member, sequence);
         let turned = disk.with(sequence, |bytes| {
-            let Some(at) = (from..written).find(|at| bytes[*at] != 0) else { return false };
+            let is_written = |at: &usize| bytes[*at] != 0;
+            let at = match end {
+                Some(end) => (0..end.saturating_sub(drawn)).rev().find(is_written)?,
+                None => (drawn..written).find(is_written)?,
+            };
             bytes[at] ^= 1;
             if cuts {
                 bytes[at / BLOCK * BLOCK..].fill(0);
             }
-            true
+            Some(())
         });
-        if turned == Some(true) {
+        if cuts {
+            disk.forget_mark();
+        }
+        if turned.flatten().is_some() {
+            if end.is_some() {
+                self.cluster.count("disks damaged below the mark");
+            }
             self.damaged.insert(member);
             self.cluster.see(Seen::Damaged { member });
             self.cluster.count("disks damaged");
@@ -97,6 +108,13 @@ impl World {
         let back = self.rng.range(50, 1_500);
         self.after(Duration::from_millis(back), Due::Start(member));
         true
+    }
+
+    /// Where the log of a member ends, if that is in this segment and the durable mark says that all of it was durable.
+    fn marked_end(&self, member: usize, sequence: u64) -> Option<usize> {
+        let log = self.cluster.synced_log(member)?;
+        let whole = log.mark.is_some_and(|mark| mark.group >= log.end.group) && log.end.sequence == sequence;
+        usize::try_from(log.end.offset).ok().filter(|_| whole)
     }
 
     /// The disk of a member that could not start is replaced, as soon as no other member is.

@@ -1,53 +1,92 @@
 //! The write side of a log in use: stages become groups, groups become durable, and a full disk makes them wait.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use atlas_env::{Env, Task, chain, is_full};
 
-use super::{Done, Shared, Wake, Writer};
+use super::{Done, Marked, Shared, View, Wake, Writer};
 use crate::log::block::{BLOCK_BYTES, Block};
 use crate::log::core::Core;
 use crate::log::driver::{Driver, Segment};
 use crate::log::error::LogError;
 use crate::log::record::Record;
 
+/// The durable mark is synced when no group has followed the last one for so long: until then the next group proves as much.
+const MARK_DELAY: Duration = Duration::from_millis(100);
+
 /// How long the writer waits before it looks again whether a full disk has room.
 const SPACE_RETRY: Duration = Duration::from_millis(100);
+
+/// What the writer's thread has to do next.
+enum Work {
+    Flush,
+    SyncMark,
+    End,
+}
 
 impl Shared {
     pub(super) fn write_until_closed(&self) {
         let Wake::Thread(staged) = &self.staged else { return };
         loop {
-            {
-                let mut view = self.view();
-                while view.stage.is_empty() && !view.closed {
-                    #[cfg(test)]
-                    {
-                        view.idle = true;
+            match self.next_work(staged) {
+                Work::End => return,
+                Work::SyncMark => self.sync_mark(),
+                Work::Flush => {
+                    // Any other outcome goes to the callbacks.
+                    let outcome = self.flush(&mut self.writer());
+                    if let Err(LogError::NoSpace { .. }) = outcome {
+                        let view = self.view();
+                        if view.closed {
+                            return;
+                        }
+                        drop(staged.wait_timeout(view, SPACE_RETRY));
                     }
-                    view = staged.wait(view).unwrap_or_else(PoisonError::into_inner);
-                    #[cfg(test)]
-                    {
-                        view.idle = false;
-                    }
                 }
-                if view.stage.is_empty() || view.poison.is_some() {
-                    return;
-                }
-            }
-            // Any other outcome goes to the callbacks.
-            let outcome = self.flush(&mut self.writer());
-            if let Err(LogError::NoSpace { .. }) = outcome {
-                let view = self.view();
-                if view.closed {
-                    return;
-                }
-                drop(staged.wait_timeout(view, SPACE_RETRY));
             }
         }
+    }
+
+    /// Waits until there is something to do.
+    fn next_work(&self, staged: &Condvar) -> Work {
+        let mut view = self.view();
+        loop {
+            if !view.stage.is_empty() {
+                return if view.poison.is_none() { Work::Flush } else { Work::End };
+            }
+            if view.closed {
+                return Work::End;
+            }
+            if view.marked.is_synced() {
+                view = wait_idle(staged, view);
+                continue;
+            }
+            let written = view.marked.written;
+            let waited = staged.wait_timeout(view, MARK_DELAY).unwrap_or_else(PoisonError::into_inner);
+            view = waited.0;
+            if waited.1.timed_out() && view.marked.written == written && view.stage.is_empty() {
+                return Work::SyncMark;
+            }
+        }
+    }
+
+    /// Makes the durable mark durable itself.
+    fn sync_mark(&self) {
+        let (file, written) = {
+            let marked = &self.view().marked;
+            (marked.file.clone(), marked.written)
+        };
+        let Some(file) = file else { return };
+        let synced = file.sync();
+        let marked = &mut self.view().marked;
+        if let Err(error) = &synced {
+            // What it says is true all the same, and may be lost with the power.
+            tracing::warn!(%error, "could not sync the log's durable mark; damage to its last group may go unnoticed");
+            marked.file = None;
+        }
+        marked.synced = written;
     }
 
     /// Makes durable what is staged, unless the disk has no room for it.
@@ -150,7 +189,7 @@ impl Shared {
 
     fn write_group(&self, writer: &mut Writer, records: &[Record]) -> Result<(), LogError> {
         writer.places.clear();
-        let Writer { core, driver, block, places, active } = writer;
+        let Writer { core, driver, block, places, active, marker } = writer;
         // Made before anything is planned, so that a full disk leaves the plan as it was.
         let made = match core.next_segment(records) {
             None => None,
@@ -175,7 +214,17 @@ impl Shared {
         let begun = self.clock.monotonic();
         segment.sync().map_err(|error| failed(driver.as_ref(), "sync", error))?;
         self.syncs.note(self.clock.monotonic().saturating_sub(begun));
+        // Before anybody is told: whatever was acknowledged is below the mark, as long as the system lives.
+        let marked = core.mark().filter(|mark| marker.write(mark));
         let mut view = self.view();
+        if let Some(mark) = marked {
+            let idle = view.marked.is_synced();
+            view.marked.written = mark.group;
+            if idle {
+                // The writer now waits with a limit, to sync the mark.
+                self.staged.wake();
+            }
+        }
         let entries = records.iter().filter_map(|record| match record {
             Record::Entry { id, .. } => Some(id.index),
             _ => None,
@@ -185,6 +234,31 @@ impl Shared {
         }
         view.index.trim(self.limits.cache_bytes);
         Ok(())
+    }
+}
+
+/// Waits, without a limit of time, until the writer is woken.
+fn wait_idle<'v>(staged: &Condvar, view: MutexGuard<'v, View>) -> MutexGuard<'v, View> {
+    #[cfg(test)]
+    let view = {
+        let mut view = view;
+        view.idle = true;
+        view
+    };
+    let view = staged.wait(view).unwrap_or_else(PoisonError::into_inner);
+    #[cfg(test)]
+    let view = {
+        let mut view = view;
+        view.idle = false;
+        view
+    };
+    view
+}
+
+impl Marked {
+    /// Whether the mark on disk says as much as can be said.
+    fn is_synced(&self) -> bool {
+        self.file.is_none() || self.written == self.synced
     }
 }
 
@@ -199,7 +273,19 @@ fn answer(done: Vec<Done>, reason: Option<&str>) {
 pub(super) async fn write_in_time(shared: Arc<Shared>, env: Env) {
     let Wake::Task(staged) = &shared.staged else { return };
     loop {
-        staged.notified().await;
+        let (synced, written) = {
+            let marked = &shared.view().marked;
+            (marked.is_synced(), marked.written)
+        };
+        tokio::select! {
+            biased;
+            () = staged.notified() => {}
+            () = env.clock.sleep(MARK_DELAY), if !synced => {
+                if shared.view().marked.written == written {
+                    shared.sync_mark();
+                }
+            }
+        }
         while !shared.view().stage.is_empty() {
             let delay = shared.writer().driver.delay().unwrap_or_default();
             env.clock.sleep(delay).await;
@@ -246,6 +332,7 @@ impl Drop for Closer {
         if self.shared.view().poison.is_none() && writer.active.is_some() {
             // An empty group behind the last one proves that one durable; a start without it is a start after a crash.
             let _ = self.shared.write_group(&mut writer, &[]);
+            self.shared.sync_mark();
         }
     }
 }
