@@ -10,7 +10,7 @@ mod contract;
 mod document;
 pub mod fixture;
 pub mod python;
-pub mod requirement;
+pub use atlas_types::requirement;
 pub mod schema;
 mod skill;
 mod violation;

@@ -84,6 +84,7 @@ fn agent(class: u32) -> Result<Command, IdError> {
         retry: RetryRule::default(),
         timeouts: Timeouts { queue: None, startup: second, execution: second },
         spawns: false,
+        requires: Vec::new(),
     };
     Ok(Command::RegisterAgent(RegisterAgent {
         name: name(class)?,

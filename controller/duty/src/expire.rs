@@ -5,7 +5,7 @@ use atlas_types::{
     ClusterTime, Command, FailJob, FailPending, Failure, FailureKind, Job, Micros, Request, Usage, WakeJob,
 };
 
-use crate::request;
+use crate::{request, requirements};
 
 /// Up to `budget` commands for what is due at `now`, the first due first.
 pub fn expire(state: &State, now: ClusterTime, budget: usize) -> Vec<Request> {
@@ -15,7 +15,7 @@ pub fn expire(state: &State, now: ClusterTime, budget: usize) -> Vec<Request> {
 fn command(state: &State, Timer { job: id, kind, .. }: Timer) -> Option<Request> {
     let job = state.job(id)?;
     let command = match kind {
-        TimerKind::Wake => Command::WakeJob(WakeJob { job: id }),
+        TimerKind::Wake => requirements::failed(state, job).unwrap_or(Command::WakeJob(WakeJob { job: id })),
         TimerKind::QueueTimeout => {
             let waited = job.spec.as_ref()?.timeouts.queue?;
             let error = format!("Queue timeout: not started within {}", seconds(waited));

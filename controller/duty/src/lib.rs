@@ -1,6 +1,6 @@
 //! What a leader has to do unasked: pure functions of the state that answer with the commands to propose.
 //!
-//! * [`schedule`] grants leases to waiting jobs and fails those that can never run;
+//! * [`schedule`] grants leases to waiting jobs and fails those that can never run, or that require agents which are gone;
 //! * [`expire`] carries out what is due on the cluster's clock;
 //! * [`lose`] takes the leases of nodes whose [`Sessions`] ended;
 //! * [`follow`] is these three, in the order that keeps older jobs before younger ones;
@@ -18,6 +18,7 @@ mod follow;
 mod forget;
 mod lose;
 mod prune;
+mod requirements;
 mod schedule;
 pub mod sessions;
 pub mod tasks;

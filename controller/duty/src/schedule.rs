@@ -4,13 +4,16 @@ use atlas_scheduler::{Strategy, Waiting, describe, plan};
 use atlas_state::State;
 use atlas_types::{Command, FailPending, Failure, FailureKind, Job, Request};
 
-use crate::{View, request};
+use crate::{View, request, requirements};
 
-/// Up to `budget` grants, and failures of jobs that no registered node could ever run (spec §7.1, step 8).
+/// Up to `budget` grants, and failures of jobs that no registered node could ever run or that lack agents which they require.
 pub fn schedule(state: &State, strategy: Strategy, budget: usize) -> Vec<Request> {
     let plan = plan(&View(state), strategy, budget);
-    let grants = plan.placements.into_iter();
-    let grants = grants.map(|placement| request(&placement.namespace, Command::GrantLease(placement.grant)));
+    let grants = plan.placements.into_iter().map(|placement| {
+        // An agent may have gone while the job waited for room.
+        let failed = state.job(placement.grant.job).and_then(|job| requirements::failed(state, job));
+        request(&placement.namespace, failed.unwrap_or(Command::GrantLease(placement.grant)))
+    });
     let failures = plan.never.into_iter().map(|never| {
         let error = format!("Insufficient hardware for {}: {}", never.agent, describe(&never.demand));
         let failure = Failure { kind: FailureKind::Unsatisfiable, error: error.into() };

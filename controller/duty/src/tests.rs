@@ -7,8 +7,8 @@ use atlas_state::State;
 use atlas_types::{
     AgentKind, AgentPin, BootId, ClusterConfig, ClusterTime, Command, CompleteJob, ConfigureCluster, Demand, Digest,
     Effects, EventSeq, FailJob, Failure, FailureKind, FencingToken, Inventory, JobId, MemberId, Micros, Namespace,
-    NodeEpoch, NodeId, Origin, Outcome, Payload, RegisterAgent, RegisterNode, Rejection, Request, RetryRule, RunSpec,
-    SinkAck, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version,
+    NodeEpoch, NodeId, Origin, Outcome, Payload, RegisterAgent, RegisterNode, Rejection, Request, RequiredAgent,
+    RetireAgent, RetryRule, RunSpec, SinkAck, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version,
 };
 use expect_test::{Expect, expect};
 
@@ -39,6 +39,10 @@ impl Script {
             ["node", name, places] => self.must(node(name, places)),
             ["agent", name, ref rest @ ..] => self.must(agent(name, rest)),
             ["submit", id, name] => self.must(submit(id, name)),
+            ["retire", name] => self.must(Command::RetireAgent(RetireAgent {
+                name: name.parse().expect("an agent name"),
+                version: VERSION,
+            })),
             ["complete", id] => self.must(self.completion(id)),
             ["fail", id] => self.must(self.failure(id)),
             ["keep", count] => self.must(keep(number(count))),
@@ -144,11 +148,15 @@ fn agent(name: &str, words: &[&str]) -> Command {
         retry: RetryRule::default(),
         timeouts: Timeouts { queue: None, startup: Micros::from_secs(5), execution: Micros::from_secs(60) },
         spawns: false,
+        requires: Vec::new(),
     };
     for word in words {
         match word.split_once('=').expect("key=value") {
             ("queue", value) => spec.timeouts.queue = Some(Micros::from_secs(number(value))),
             ("gpus", value) => spec.demand.gpus = number(value) as u32,
+            ("requires", value) => {
+                spec.requires.push(RequiredAgent { name: value.to_owned(), version: "^1.0.0".to_owned() });
+            }
             ("limit", value) => spec.concurrency = Some(number(value) as u32),
             ("retries", value) => {
                 spec.retry = RetryRule { max_retries: number(value) as u32, backoff_base: Micros::from_secs(2) };
@@ -318,6 +326,50 @@ fn ended_jobs_go_when_a_majority_has_them() {
             nothing
             prune to 10: Pruned { jobs: 1 }
             prune to 11: Pruned { jobs: 1 }
+            nothing
+        "#]],
+    );
+}
+
+#[test]
+fn a_retry_that_lacks_an_agent_fails_without_a_lease() {
+    check(
+        "agent helper; agent echo retries=2 requires=helper requires=ghost; node n1 1; submit j1 echo; schedule; fail j1;
+        retire helper; after 2; follow; after 4; follow; after 8; follow",
+        expect![[r#"
+            grant j1 to n1
+            fail j13757245211066428519: Missing agent dependencies: helper, ghost. Install with: atlas registry pull <name>
+            fail j7010674837302333325: Missing agent dependencies: helper, ghost. Install with: atlas registry pull <name>
+            nothing
+        "#]],
+    );
+}
+
+#[test]
+fn a_retry_whose_agent_goes_while_it_waits_for_room_fails_when_there_is_some() {
+    check(
+        "agent helper; agent echo retries=1 requires=helper; agent other; node n1 1; submit j1 echo; schedule; fail j1;
+        submit j2 other; schedule; after 2; follow; follow; retire helper; complete j2; follow; follow",
+        expect![[r#"
+            grant j1 to n1
+            grant j2 to n1
+            wake a retry
+            nothing
+            fail j13757245211066428519: Missing agent dependencies: helper. Install with: atlas registry pull <name>
+            nothing
+        "#]],
+    );
+}
+
+#[test]
+fn a_retry_runs_while_its_agents_are_there_and_a_first_try_was_checked_at_the_door() {
+    check(
+        "agent helper; agent echo retries=1 requires=helper; node n1 1; submit j1 echo; submit j2 echo; schedule; fail j1;
+        after 2; follow; follow; retire helper; follow",
+        expect![[r#"
+            grant j1 to n1
+            wake a retry
+            grant j2 to n1
             nothing
         "#]],
     );

@@ -237,6 +237,7 @@ pub(crate) fn agent() -> Request {
         retry: RetryRule::default(),
         timeouts: Timeouts { queue: None, startup: Micros::from_secs(30), execution: Micros::from_secs(300) },
         spawns: false,
+        requires: Vec::new(),
     };
     request(Command::RegisterAgent(RegisterAgent {
         name: agent_name(),

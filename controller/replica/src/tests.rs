@@ -63,6 +63,7 @@ fn agent() -> Request {
         retry: RetryRule::default(),
         timeouts,
         spawns: false,
+        requires: Vec::new(),
     };
     request(Command::RegisterAgent(RegisterAgent {
         name: "echo".parse().expect("an agent name"),

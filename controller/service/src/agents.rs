@@ -5,7 +5,7 @@ use std::sync::Arc;
 use atlas_env::chain;
 use atlas_package::UnpackError;
 use atlas_types::{
-    AgentKind, AgentName, AgentVersion, Command, DeprecateAgent, Digest, RegisterAgent, RetireAgent, Version,
+    AgentKind, AgentName, AgentVersion, Command, DeprecateAgent, Digest, Level, RegisterAgent, RetireAgent, Version,
 };
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -16,6 +16,9 @@ use crate::{Caller, Consistency, Error, Service, View};
 
 /// Most bytes of what people are told about a deprecated version.
 const DEPRECATION_BYTES_MAX: usize = 1_024;
+
+/// The level from which a spec names the agents that it requires.
+const REQUIREMENTS_SINCE: Level = Level(5);
 
 /// Which versions a list of agents shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -164,6 +167,11 @@ impl Service {
         if known.is_some_and(|known| known.digest == digest && !known.retired) {
             return Ok(Registered { name, version, digest, changed: false });
         }
+        let mut spec = contract.run_spec();
+        if state.level() < REQUIREMENTS_SINCE {
+            // Older members would not keep them; until then the worker is told what is missing.
+            spec.requires.clear();
+        }
         let json =
             serde_json::to_vec(&contract.to_json()).map_err(|error| Error::internal("write a contract", &error))?;
         self.shared.contracts.keep(digest, &json);
@@ -175,7 +183,7 @@ impl Service {
             kind: contract.kind,
             capabilities: contract.capabilities.clone(),
             contract: self.payload(json.into()).await?,
-            spec: Arc::new(contract.run_spec()),
+            spec: Arc::new(spec),
             labels: contract.labels.clone().unwrap_or_default(),
         });
         self.propose(caller.request(command)).await?;

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use atlas_contract::Violation;
 use atlas_contract::schema::Validator;
-use atlas_types::{AgentVersion, Digest};
+use atlas_types::{AgentVersion, Digest, RequiredAgent};
 use serde_json::Value;
 
-use crate::dependencies::Dependency;
+use crate::dependencies;
 
 /// A contract, read.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct Known {
     /// None for an input schema that accepts everything: then nothing is even parsed.
     input: Option<Validator>,
     /// Other agents that must be there.
-    pub(crate) dependencies: Vec<Dependency>,
+    pub(crate) dependencies: Vec<RequiredAgent>,
     /// A check took long: later ones do not run on a door's thread.
     slow: AtomicBool,
 }
@@ -31,7 +31,7 @@ impl Known {
         let schema = value.get("input_schema").cloned().unwrap_or_default();
         // Schemas are checked at registration, so one that does not compile is of another release: the worker will judge it.
         let input = (!accepts_anything(&schema)).then(|| Validator::compile(&schema).ok()).flatten();
-        let dependencies = Dependency::all(&value);
+        let dependencies = dependencies::of(&value);
         Self { value, input, dependencies, slow: AtomicBool::new(false) }
     }
 

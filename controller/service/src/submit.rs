@@ -9,7 +9,7 @@ use atlas_contract::{Violation, joined};
 use atlas_state::State;
 use atlas_types::{
     AgentName, AgentPin, AgentVersion, Command, Failure, FailureKind, JobId, Micros, Origin, Outcome, Payload,
-    Rejection, Request, RequestId, Spawner, SubmitJob, Timestamp, Verdict,
+    Rejection, Request, RequestId, RequiredAgent, Spawner, SubmitJob, Timestamp, Verdict,
 };
 use bytes::Bytes;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::contracts::Known;
 use crate::service::hash;
 use crate::view::{Shown, View};
-use crate::{Caller, Consistency, Error, Service, dependencies, json, labels};
+use crate::{Caller, Consistency, Error, Service, json, labels};
 
 /// A job to be.
 #[derive(Debug, Clone)]
@@ -411,14 +411,14 @@ fn lacks(
     if known.dependencies.is_empty() {
         return Ok(None);
     }
-    let missing = dependencies::missing(&known.dependencies, state, &caller.namespace);
+    let missing = state.missing_agents(&caller.namespace, &known.dependencies);
     if missing.is_empty() {
         return Ok(None);
     }
     if submission.refuse {
         return Err(Error::DependencyMissing { agent: agent.name.clone(), version: agent.version, missing });
     }
-    Ok(Some(Failure { kind: FailureKind::Dependency, error: dependencies::told(&missing).into() }))
+    Ok(Some(Failure { kind: FailureKind::Dependency, error: RequiredAgent::told_missing(&missing).into() }))
 }
 
 /// The version to run. None if there is none and the job is to be seen failing.

@@ -166,5 +166,6 @@ fn spec() -> RunSpec {
         retry: RetryRule::default(),
         timeouts: Timeouts { queue: None, startup: Micros::from_secs(30), execution: Micros::from_secs(60) },
         spawns: false,
+        requires: Vec::new(),
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentName, AgentVersion, ClusterConfig, ClusterTime, Demand, Digest, EventSeq, FencingToken, Free, Job, JobId,
-    JobStatus, Lease, Level, MemberId, Namespace, NodeId, Origin, Outcome, Rejection, Seq, Takers, Timestamp, Version,
+    JobStatus, Lease, Level, MemberId, Namespace, NodeId, Origin, Outcome, Rejection, RequiredAgent, Seq, Takers,
+    Timestamp, Version, requirement::Requirement,
 };
 
 use crate::command::TEXTS_COUNT_SINCE;
@@ -227,6 +228,21 @@ impl State {
     /// The highest version of an agent that is not retired.
     pub fn agent_latest(&self, namespace: &Namespace, name: &AgentName) -> Option<&Arc<AgentVersion>> {
         self.agent_versions(namespace, name).rev().find(|agent| !agent.retired)
+    }
+
+    /// The required agents whose highest version in service, the one that a call by name gets, is not as required: the name of
+    /// each, and with it the range where only that is wrong.
+    pub fn missing_agents(&self, namespace: &Namespace, requires: &[RequiredAgent]) -> Vec<String> {
+        let missing = |required: &RequiredAgent| {
+            let name = AgentName::new(&required.name).ok();
+            let Some(found) = name.and_then(|name| self.agent_latest(namespace, &name)) else {
+                return Some(required.name.clone());
+            };
+            // Requirements are checked at registration, so one that cannot be read is of another release.
+            let range = Requirement::parse(&required.version).unwrap_or(Requirement::Any);
+            (!range.matches(&found.version)).then(|| format!("{} {range}", required.name))
+        };
+        requires.iter().filter_map(missing).collect()
     }
 
     /// The running jobs of an agent; none if there are none.

@@ -71,9 +71,30 @@ pub struct RunSpec {
     pub timeouts: Timeouts,
     /// Whether its jobs may spawn others (`requires.spawn_agents`).
     pub spawns: bool,
+    /// Agents without which its jobs fail (`requires.agents`), in the order of the contract; at most [`Self::REQUIRES_MAX`].
+    pub requires: Vec<RequiredAgent>,
+}
+
+/// An agent that another one requires.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequiredAgent {
+    /// As the contract has it: no agent may have such a name.
+    pub name: String,
+    /// As the contract has it, in the grammar of [`crate::requirement`].
+    pub version: String,
+}
+
+impl RequiredAgent {
+    /// The error of a job whose agent lacks others, in the words of the source system.
+    pub fn told_missing(missing: &[String]) -> String {
+        format!("Missing agent dependencies: {}. Install with: atlas registry pull <name>", missing.join(", "))
+    }
 }
 
 impl RunSpec {
+    /// Most required agents that a spec names. Of a contract with more it names none, and the worker is told what is missing.
+    pub const REQUIRES_MAX: usize = 64;
+
     /// True if an attempt may run only after its start is committed: what must not run twice must be known to have begun.
     pub fn needs_start(&self) -> bool {
         matches!(self.effects, Effects::Once | Effects::Reconcilable) || self.max_attempts == 1

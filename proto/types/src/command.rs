@@ -96,6 +96,7 @@ impl Command {
             // An older program would go on checking.
             Self::RegisterNode(command) if command.inventory.unchecked => Level(2),
             // It would not keep what these say beyond what it knows.
+            Self::RegisterAgent(command) if !command.spec.requires.is_empty() => Level(5),
             Self::RegisterAgent(command) if command.spec.spawns => Level(3),
             Self::SubmitJob(command) if command.spawner.is_some() || command.not_before.is_some() => Level(3),
             Self::ConfigureCluster(command) if command.config.needs_level_3() => Level(3),

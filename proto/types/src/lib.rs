@@ -21,12 +21,13 @@ mod node;
 mod origin;
 mod outcome;
 mod payload;
+pub mod requirement;
 mod session;
 mod takers;
 mod time;
 mod version;
 
-pub use agent::{AgentKind, AgentPin, AgentVersion, Effects, RetryRule, RunSpec, Timeouts};
+pub use agent::{AgentKind, AgentPin, AgentVersion, Effects, RequiredAgent, RetryRule, RunSpec, Timeouts};
 pub use command::{
     CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeprecateAgent, DrainNode, FailJob,
     FailPending, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, PruneJobs, RegisterAgent,

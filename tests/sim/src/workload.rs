@@ -73,6 +73,7 @@ impl Agent {
             retry: RetryRule::default(),
             timeouts,
             spawns: false,
+            requires: Vec::new(),
         };
         match self {
             Self::Echo => plain,

@@ -1,8 +1,8 @@
 //! What the cluster needs of a contract: demand, retries, time limits.
 
-use atlas_types::{Architecture, Demand, Effects, Micros, NodeId, RetryRule, RunSpec, Timeouts};
+use atlas_types::{Architecture, Demand, Effects, Micros, NodeId, RequiredAgent, RetryRule, RunSpec, Timeouts};
 
-use super::{Contract, Hardware};
+use super::{Contract, Dependency, Hardware};
 
 /// Most leases one job may lose, unless the contract says less.
 const ATTEMPTS_DEFAULT: u32 = 3;
@@ -30,7 +30,15 @@ impl Contract {
                 execution: micros(self.execution_timeout),
             },
             spawns: self.requires.spawn_agents,
+            requires: self.required_agents(),
         }
+    }
+
+    fn required_agents(&self) -> Vec<RequiredAgent> {
+        let agents = &self.requires.agents;
+        let bounded = if agents.len() > RunSpec::REQUIRES_MAX { &[] } else { &agents[..] };
+        let named = |agent: &Dependency| RequiredAgent { name: agent.name.clone(), version: agent.version.clone() };
+        bounded.iter().map(named).collect()
     }
 }
 

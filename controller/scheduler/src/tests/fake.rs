@@ -326,5 +326,6 @@ fn spec(demand: Demand, concurrency: Option<u32>) -> RunSpec {
         retry: RetryRule::default(),
         timeouts: Timeouts { queue: None, startup: Micros::from_secs(60), execution: Micros::from_secs(60) },
         spawns: false,
+        requires: Vec::new(),
     }
 }

@@ -173,6 +173,7 @@ fn spec(words: &Words<'_>) -> RunSpec {
             execution: Micros::from_secs(60),
         },
         spawns: words.or("spawns", false),
+        requires: Vec::new(),
     }
 }
 

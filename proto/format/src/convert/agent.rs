@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, AgentVersion, Effects, Micros, Namespace, RetryRule, RunSpec, Seq, Timeouts,
-    Timestamp,
+    AgentKind, AgentName, AgentPin, AgentVersion, Effects, Micros, Namespace, RequiredAgent, RetryRule, RunSpec, Seq,
+    Timeouts, Timestamp,
 };
 
 use super::{EnumField as _, digest, enum_field, labels_in, labels_out, name, required};
@@ -32,7 +32,20 @@ impl From<&RunSpec> for proto::RunSpec {
             startup_timeout_us: spec.timeouts.startup.0,
             execution_timeout_us: spec.timeouts.execution.0,
             spawns: spec.spawns,
+            requires: spec.requires.iter().map(Into::into).collect(),
         }
+    }
+}
+
+impl From<&RequiredAgent> for proto::RequiredAgent {
+    fn from(RequiredAgent { name, version }: &RequiredAgent) -> Self {
+        Self { name: name.clone(), version: version.clone() }
+    }
+}
+
+impl From<proto::RequiredAgent> for RequiredAgent {
+    fn from(proto::RequiredAgent { name, version }: proto::RequiredAgent) -> Self {
+        Self { name, version }
     }
 }
 
@@ -52,6 +65,7 @@ impl TryFrom<proto::RunSpec> for RunSpec {
                 execution: Micros(spec.execution_timeout_us),
             },
             spawns: spec.spawns,
+            requires: spec.requires.into_iter().map(Into::into).collect(),
         })
     }
 }

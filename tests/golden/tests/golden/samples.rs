@@ -59,6 +59,7 @@ pub(crate) fn spec() -> RunSpec {
             execution: Micros::from_secs(300),
         },
         spawns: false,
+        requires: Vec::new(),
     }
 }
 
@@ -67,7 +68,7 @@ pub(crate) fn light_spec() -> RunSpec {
     let RunSpec { retry, timeouts, .. } = spec();
     let demand = Demand::default();
     let (max_attempts, effects) = (3, Effects::Idempotent);
-    RunSpec { demand, effects, max_attempts, concurrency: None, retry, timeouts, spawns: false }
+    RunSpec { demand, effects, max_attempts, concurrency: None, retry, timeouts, spawns: false, requires: Vec::new() }
 }
 
 pub(crate) fn inventory() -> Inventory {
@@ -145,6 +146,7 @@ fn register_agent(spec: RunSpec) -> RegisterAgent {
 fn name(command: &Command) -> &'static str {
     match command {
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.spawns => "register_agent_spawns",
+        Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.requires.is_empty() => "register_agent_requires",
         Command::RegisterAgent(_) => "register_agent",
         Command::RetireAgent(_) => "retire_agent",
         Command::DeprecateAgent(_) => "deprecate_agent",
@@ -185,7 +187,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 37;
+const NAMES: usize = 38;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -258,6 +260,10 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::RevokeJoinToken(RevokeJoinToken { hash: Digest([0x70; 32]) }),
         Command::JoinMember(JoinMember { hash: Digest([0x70; 32]), above: MemberId(3) }),
         Command::RegisterAgent(register_agent(RunSpec { spawns: true, ..spec() })),
+        Command::RegisterAgent(register_agent(RunSpec {
+            requires: vec![RequiredAgent { name: "greeter".to_owned(), version: "^1.0.0".to_owned() }],
+            ..spec()
+        })),
         Command::SubmitJob(SubmitJob { spawner: Some(spawner), ..submit(Verdict::Accepted(pin())) }),
         Command::SubmitJob(SubmitJob { not_before: Some(AT), ..submit(Verdict::Accepted(pin())) }),
         Command::ForsakeChild(ForsakeChild { spawner, node: node(), child: JobId(8) }),

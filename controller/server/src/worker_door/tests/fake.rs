@@ -56,6 +56,7 @@ fn agent(name: &str, effects: Effects) -> Command {
             retry: RetryRule::default(),
             timeouts: Timeouts { queue: None, startup: Micros::from_secs(5), execution: Micros::from_secs(60) },
             spawns: false,
+            requires: Vec::new(),
         }),
         labels: Default::default(),
     })

@@ -64,6 +64,7 @@ impl Draw {
             retry: RetryRule { max_retries: self.u32(), backoff_base: self.micros() },
             timeouts: Timeouts { queue: self.option(Self::micros), startup: self.micros(), execution: self.micros() },
             spawns: self.flag(),
+            requires: self.list(|draw| RequiredAgent { name: draw.text(), version: draw.text() }),
         }
     }
 

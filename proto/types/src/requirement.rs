@@ -1,4 +1,4 @@
-//! Version requirements: one small grammar for lookups, dependencies and installation (spec §3.3).
+//! Version requirements: one small grammar for lookups, dependencies and installation.
 //!
 //! | form | means |
 //! |---|---|
@@ -11,7 +11,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use atlas_types::Version;
+use crate::Version;
 
 /// Which versions will do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Requirement {
     /// Reads a requirement.
     ///
     /// ```
-    /// # use atlas_contract::requirement::Requirement;
+    /// # use atlas_types::requirement::Requirement;
     /// let requirement = Requirement::parse("^1.2.0").expect("a requirement");
     /// let versions = ["1.2.0", "1.10.1", "2.0.0"].map(|text| text.parse().expect("a version"));
     /// assert_eq!(requirement.latest(versions).map(|version| version.to_string()).as_deref(), Some("1.10.1"));
@@ -82,7 +82,7 @@ impl Requirement {
     /// Whether a published version will do, whatever its text: an exact one is compared as text, all else by [`precedence`].
     ///
     /// ```
-    /// # use atlas_contract::requirement::Requirement;
+    /// # use atlas_types::requirement::Requirement;
     /// let requirement = Requirement::parse(">=1.0.0").expect("a requirement");
     /// assert!(requirement.matches_published("1.0.0-rc1") && !requirement.matches_published("nightly"));
     /// ```
@@ -107,7 +107,7 @@ impl Requirement {
     }
 }
 
-/// The numbers by which published versions are ordered (spec §3.2): what follows the first `-` or `+` does not count, and a
+/// The numbers by which published versions are ordered: what follows the first `-` or `+` does not count, and a
 /// version of anything but numbers is lower than all others.
 pub fn precedence(version: &str) -> Vec<u64> {
     let numbers = version.split(['-', '+']).next().unwrap_or_default().split('.').map(str::parse);
