@@ -1,6 +1,7 @@
 //! `atlasctl agent`: one file a verb.
 
 mod change;
+mod delete;
 mod diff;
 mod list;
 mod schema;
@@ -34,6 +35,8 @@ pub(crate) enum Verb {
     Deprecate(change::DeprecateOptions),
     /// Takes a version out of service; its jobs finish.
     Retire(change::Options),
+    /// Forgets retired versions that no job needs any more; a controller does so by itself after a while.
+    Delete(delete::Options),
 }
 
 pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
@@ -46,6 +49,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         Verb::Diff(options) => diff::run(context, options).await,
         Verb::Deprecate(options) => change::deprecate(context, options).await,
         Verb::Retire(options) => change::run(context, options).await,
+        Verb::Delete(options) => delete::run(context, options).await,
     }
 }
 

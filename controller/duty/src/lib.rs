@@ -6,6 +6,7 @@
 //! * [`follow`] is these three, in the order that keeps older jobs before younger ones;
 //! * [`prune`] drops ended jobs that history has;
 //! * [`DownNodes`] forgets nodes that stay away;
+//! * [`delete_retired`] forgets agent versions that were retired long ago;
 //! * [`Tasks`] keeps them apart: one that panics does not stop the others.
 //!
 //! They are called on the leader's head, so their commands join the entry that caused them. Each stops at a budget, reads
@@ -19,6 +20,7 @@ mod forget;
 mod lose;
 mod prune;
 mod requirements;
+mod retired;
 mod schedule;
 pub mod sessions;
 pub mod tasks;
@@ -32,6 +34,7 @@ pub use follow::{Follow, follow};
 pub use forget::DownNodes;
 pub use lose::lose;
 pub use prune::prune;
+pub use retired::delete_retired;
 pub use schedule::{explain, schedule};
 pub use sessions::Sessions;
 pub use tasks::{Run, Task, Tasks};

@@ -128,7 +128,7 @@ impl Sessions {
                 },
                 // Its name may begin again with any epoch.
                 Event::NodeRemoved { node } => self.forget(node),
-                Event::Job { .. } | Event::Agent { .. } | Event::Configured => {}
+                Event::Job { .. } | Event::Agent { .. } | Event::AgentDeleted { .. } | Event::Configured => {}
             }
         }
     }

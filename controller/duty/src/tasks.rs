@@ -24,6 +24,8 @@ pub enum Task {
     Prune,
     /// [`crate::DownNodes`].
     Forget,
+    /// [`crate::delete_retired`].
+    DeleteRetired,
     /// [`crate::lose`].
     Lose,
     /// [`crate::expire`].
@@ -38,6 +40,7 @@ impl fmt::Display for Task {
             Self::AcknowledgeHistory => "acknowledge-history",
             Self::Prune => "prune",
             Self::Forget => "forget",
+            Self::DeleteRetired => "delete-retired",
             Self::Lose => "lose",
             Self::Expire => "expire",
             Self::Schedule => "schedule",

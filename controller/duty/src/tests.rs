@@ -6,13 +6,13 @@ use std::sync::Arc;
 use atlas_state::State;
 use atlas_types::{
     AgentKind, AgentPin, BootId, ClusterConfig, ClusterTime, Command, CompleteJob, ConfigureCluster, Demand, Digest,
-    Effects, EventSeq, FailJob, Failure, FailureKind, FencingToken, Inventory, JobId, MemberId, Micros, Namespace,
-    NodeEpoch, NodeId, Origin, Outcome, Payload, RegisterAgent, RegisterNode, Rejection, Request, RequiredAgent,
-    RetireAgent, RetryRule, RunSpec, SinkAck, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version,
+    Effects, EventSeq, FailJob, Failure, FailureKind, FencingToken, Inventory, JobId, Level, MemberId, Micros,
+    Namespace, NodeEpoch, NodeId, Origin, Outcome, Payload, RegisterAgent, RegisterNode, Rejection, Request,
+    RequiredAgent, RetireAgent, RetryRule, RunSpec, SinkAck, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version,
 };
 use expect_test::{Expect, expect};
 
-use crate::{Strategy, expire, follow, lose, prune, schedule};
+use crate::{Strategy, delete_retired, expire, follow, lose, prune, schedule};
 
 const VERSION: Version = Version { major: 1, minor: 0, patch: 0 };
 
@@ -55,6 +55,11 @@ impl Script {
             ["schedule", budget] => self.duty(schedule(&self.state, Strategy::BinPack, number(budget) as usize)),
             ["follow"] => self.duty(follow(&self.state, [], self.clock, Strategy::BinPack, 100)),
             ["expire"] => self.duty(expire(&self.state, self.clock, 100)),
+            ["level", level] => self.state.raise(Level(number(level) as u32)),
+            ["delete-retired", keep] => {
+                let keep = Micros::from_secs(number(keep));
+                self.duty(delete_retired(&self.state, self.clock, keep, 100));
+            }
             ["prune", ref voters @ ..] => {
                 let voters: Vec<_> = voters.iter().map(|voter| MemberId(number(voter))).collect();
                 self.duty(prune(&self.state, &voters, 100).into_iter().collect());
@@ -90,6 +95,7 @@ impl Script {
                 Command::GrantLease(command) => format!("grant j{} to {}", command.job.0, command.node),
                 Command::FailPending(command) => format!("fail j{}: {}", command.job.0, command.failure.error),
                 Command::FailJob(command) => format!("stop j{}: {}", command.job.0, command.failure.error),
+                Command::DeleteAgent(command) => format!("delete {} {}", command.name, command.version),
                 Command::WakeJob(_) => "wake a retry".to_owned(),
                 Command::LoseNode(command) => format!("lose {} epoch {}", command.node, command.epoch),
                 Command::PruneJobs(command) => format!("prune to {}: {outcome:?}", command.event_seq),
@@ -371,6 +377,24 @@ fn a_retry_runs_while_its_agents_are_there_and_a_first_try_was_checked_at_the_do
             wake a retry
             grant j2 to n1
             nothing
+        "#]],
+    );
+}
+
+#[test]
+fn versions_retired_long_ago_are_deleted_once_no_job_needs_them() {
+    check(
+        "agent old; agent echo; agent kept; retire old; level 5; after 10; node n1 1; submit j1 echo; retire echo; after 9;
+        delete-retired 10; after 1; delete-retired 10; schedule; delete-retired 10; complete j1; delete-retired 10;
+        delete-retired 10; retire old; after 10; delete-retired 10",
+        expect![[r#"
+            nothing
+            nothing
+            grant j1 to n1
+            nothing
+            delete echo 1.0.0
+            nothing
+            delete old 1.0.0
         "#]],
     );
 }

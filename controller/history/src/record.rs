@@ -35,9 +35,11 @@ pub(crate) fn encode_event(event: &EventRecord, blob: &mut Vec<u8>) -> Result<()
             let bytes = if job.status.is_terminal() { Vec::new() } else { encode_job(job) };
             (u8::try_from(position + 1).unwrap_or(u8::MAX), u8::try_from(status).unwrap_or(u8::MAX), bytes)
         }
-        Event::Agent { .. } | Event::Node { .. } | Event::NodeRemoved { .. } | Event::Configured => {
-            (NOT_A_JOB, 0, Vec::new())
-        }
+        Event::Agent { .. }
+        | Event::AgentDeleted { .. }
+        | Event::Node { .. }
+        | Event::NodeRemoved { .. }
+        | Event::Configured => (NOT_A_JOB, 0, Vec::new()),
     };
     let len = u32::try_from(job.len()).map_err(|_| HistoryError::Field("a job is too large"))?;
     blob.reserve(HEAD + job.len());

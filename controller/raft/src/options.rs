@@ -47,6 +47,8 @@ pub struct Options {
     pub digest_every: u64,
     /// A node that is down for so long, holds no lease and is not cordoned is forgotten; none is never.
     pub forget_nodes_after: Option<Duration>,
+    /// An agent version that was retired so long ago and of which no job is left that has not ended is forgotten; none is never.
+    pub retired_agents_keep: Option<Duration>,
     /// A snapshot is due after so much log, or twice the last snapshot if that is more; as much log is kept.
     pub snapshot_log_bytes: u64,
     /// How often it is looked whether a snapshot is due.
@@ -74,6 +76,7 @@ impl Options {
             space: SpaceLimits { ballast_bytes: 0, reserve_bytes: 32 << 20 },
             digest_every: 1 << 16,
             forget_nodes_after: None,
+            retired_agents_keep: None,
             snapshot_log_bytes: 256 << 20,
             snapshot_look_every: Duration::from_secs(5),
         }

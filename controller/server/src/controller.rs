@@ -145,6 +145,7 @@ impl Controller {
             space: options.space,
             digest_every: options.digest_every,
             forget_nodes_after: options.forget_nodes_after,
+            retired_agents_keep: options.retired_agents_keep,
             ..atlas_raft::Options::new(options.data_dir.clone())
         };
         let (handle, raft) = atlas_raft::start(raft_options, env.clone()).await.map_err(StartError::Raft)?;

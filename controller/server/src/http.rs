@@ -140,6 +140,7 @@ impl HttpDoor {
             (Route::AgentVersion(name, version), &Method::DELETE) => {
                 agents::retire(self, &caller, &name, &version).await
             }
+            (Route::AgentDelete(name, version), &Method::POST) => agents::delete(self, &caller, &name, &version).await,
             (Route::AgentDeprecate(name, version), &Method::POST) => {
                 agents::deprecate(self, &caller, request, &name, &version).await
             }

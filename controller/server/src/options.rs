@@ -82,6 +82,8 @@ pub struct Options {
     pub digest_every: u64,
     /// A node that is down for so long is forgotten; none is never.
     pub forget_nodes_after: Option<Duration>,
+    /// How long retired agent versions are kept; none is for ever.
+    pub retired_agents_keep: Option<Duration>,
     /// Log between two snapshots, and behind the latest one.
     pub snapshot_log_bytes: u64,
     /// What is logged.
@@ -121,6 +123,7 @@ impl Options {
             space: SpaceLimits { ballast_bytes: 64 << 20, reserve_bytes: 64 << 20 },
             digest_every: 1 << 16,
             forget_nodes_after: Some(Duration::from_secs(24 * 3_600)),
+            retired_agents_keep: Some(Duration::from_secs(7 * 24 * 3_600)),
             snapshot_log_bytes: 256 << 20,
             log: "info".to_owned(),
         }

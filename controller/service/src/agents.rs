@@ -5,7 +5,8 @@ use std::sync::Arc;
 use atlas_env::chain;
 use atlas_package::UnpackError;
 use atlas_types::{
-    AgentKind, AgentName, AgentVersion, Command, DeprecateAgent, Digest, Level, RegisterAgent, RetireAgent, Version,
+    AgentKind, AgentName, AgentVersion, Command, DeleteAgent, DeprecateAgent, Digest, Level, RegisterAgent,
+    RetireAgent, Version,
 };
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -195,6 +196,13 @@ impl Service {
     pub async fn retire(&self, caller: &Caller, name: &str, version: &str) -> Result<(), Error> {
         let (name, version) = exactly(name, version)?;
         self.propose(caller.request(Command::RetireAgent(RetireAgent { name, version }))).await?;
+        Ok(())
+    }
+
+    /// Forgets a retired agent version that no job refers to which has not ended.
+    pub async fn delete_agent(&self, caller: &Caller, name: &str, version: &str) -> Result<(), Error> {
+        let (name, version) = exactly(name, version)?;
+        self.propose(caller.request(Command::DeleteAgent(DeleteAgent { name, version }))).await?;
         Ok(())
     }
 

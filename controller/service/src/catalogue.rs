@@ -53,6 +53,7 @@ catalogue! {
     EVENTS_GONE = "E3007" Gone "the events asked for are gone";
     LIMIT_REACHED = "E3008" Busy "a limit of the cluster is reached";
     ARTIFACT_MISSING = "E3010" Gone "an artifact is missing or damaged";
+    AGENT_IN_USE = "E1114" Conflict "the agent version is in use";
     NOT_IN_DOUBT = "E3011" Conflict "the job is not in doubt";
     SPAWN_REFUSED = "E3012" Denied "the job may not be spawned";
     NO_LEADER = "E4001" Unavailable "no leader";

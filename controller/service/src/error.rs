@@ -174,6 +174,9 @@ pub enum Error {
         /// How many.
         leases: u64,
     },
+    /// The agent version is not retired, or jobs refer to it.
+    #[error("{0}")]
+    AgentInUse(Rejection),
     /// The label is the worker's, and cannot be taken away here.
     #[error("{0}")]
     LabelOfWorker(Rejection),
@@ -254,6 +257,7 @@ impl Error {
             Self::UnknownNode(_) => catalogue::UNKNOWN_NODE,
             Self::NodeBusy { .. } => catalogue::NODE_BUSY,
             Self::LabelOfWorker(_) => catalogue::LABEL_OF_WORKER,
+            Self::AgentInUse(_) => catalogue::AGENT_IN_USE,
             Self::TokenRefused(_) => catalogue::TOKEN_REFUSED,
             Self::UnknownMember(_) => catalogue::UNKNOWN_MEMBER,
             Self::Membership(ChangeError::Behind { .. } | ChangeError::NotVoter { .. }) => catalogue::MEMBER_BEHIND,
@@ -284,6 +288,8 @@ impl Error {
             Self::NoSpace => "make room on its disk; it goes on by itself".to_owned(),
             Self::QueueFull { .. } | Self::Overloaded => "try again in a moment".to_owned(),
             Self::LevelTooLow(_) => "upgrade the other controllers: atlasctl cluster status".to_owned(),
+            Self::AgentInUse(Rejection::AgentInUse { .. }) => "wait for its jobs to end, or cancel them".to_owned(),
+            Self::AgentInUse(_) => "retire it first: atlasctl agent retire NAME VERSION".to_owned(),
             Self::LabelOfWorker(_) => {
                 "change it where the worker starts, --label; or give the node another value".to_owned()
             }
@@ -392,6 +398,7 @@ impl From<Rejection> for Error {
             Rejection::TokenRefused => Self::TokenRefused(rejection),
             Rejection::UnknownNode { node } => Self::UnknownNode(node.to_string()),
             Rejection::NodeBusy { leases } => Self::NodeBusy { leases },
+            Rejection::AgentInService | Rejection::AgentInUse { .. } => Self::AgentInUse(rejection),
             Rejection::LabelOfWorker { .. } => Self::LabelOfWorker(rejection),
             Rejection::PayloadTooLarge { .. } => Self::TooLarge { what: "an inline payload", limit: 64 * 1024 },
             other => Self::internal("carry out a command", &other),

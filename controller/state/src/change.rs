@@ -78,8 +78,20 @@ impl Change<'_> {
     pub(crate) fn put_agent(&mut self, agent: Arc<AgentVersion>) {
         let agents = self.state.agents.entry(agent.namespace.clone()).or_default();
         let old = agents.insert((agent.name.clone(), agent.version), Arc::clone(&agent));
-        self.state.index.agent(old.as_deref(), &agent);
+        self.state.index.agent(old.as_deref(), Some(&agent));
         self.emit(Event::Agent { agent });
+    }
+
+    /// Forgets an agent version and writes its event.
+    pub(crate) fn remove_agent(&mut self, agent: Arc<AgentVersion>) {
+        if let Some(agents) = self.state.agents.get_mut(&agent.namespace) {
+            agents.remove(&(agent.name.clone(), agent.version));
+            if agents.is_empty() {
+                self.state.agents.remove(&agent.namespace);
+            }
+        }
+        self.state.index.agent(Some(&agent), None);
+        self.emit(Event::AgentDeleted { agent });
     }
 
     /// Stores a node that changed and keeps its indexes.

@@ -135,7 +135,7 @@ impl State {
             index.node(None, Some(node));
         }
         for agent in self.agents.values().flat_map(|agents| agents.values()) {
-            index.agent(None, agent);
+            index.agent(None, Some(agent));
         }
         index
     }

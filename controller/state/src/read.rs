@@ -230,6 +230,17 @@ impl State {
         self.agent_versions(namespace, name).rev().find(|agent| !agent.retired)
     }
 
+    /// All agent versions.
+    pub fn agents_everywhere(&self) -> impl Iterator<Item = &Arc<AgentVersion>> {
+        self.agents.values().flat_map(|agents| agents.values())
+    }
+
+    /// How many jobs of an agent version have not ended.
+    pub fn active_of(&self, namespace: &Namespace, name: &AgentName, version: Version) -> u64 {
+        let versions = self.index.active_of.get(namespace);
+        versions.and_then(|versions| versions.get(&(name.clone(), version))).copied().unwrap_or(0)
+    }
+
     /// The required agents whose highest version in service, the one that a call by name gets, is not as required: the name of
     /// each, and with it the range where only that is wrong.
     pub fn missing_agents(&self, namespace: &Namespace, requires: &[RequiredAgent]) -> Vec<String> {

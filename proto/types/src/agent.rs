@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{AgentName, Demand, Digest, Micros, Namespace, Payload, Seq, Timestamp, Version};
+use crate::{AgentName, ClusterTime, Demand, Digest, Micros, Namespace, Payload, Seq, Timestamp, Version};
 
 /// What a contract's `type` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,6 +130,8 @@ pub struct AgentVersion {
     pub registered_seq: Seq,
     /// Retired versions take no new jobs; running and waiting ones finish.
     pub retired: bool,
+    /// Since when it is retired, on the clock of timeouts; none if it is not, or was retired below feature level 5.
+    pub retired_at: Option<ClusterTime>,
     /// Why new jobs had better use another version. It goes on taking them.
     pub deprecated: Option<Arc<str>>,
 }

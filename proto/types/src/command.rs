@@ -7,7 +7,7 @@ mod cluster;
 mod job;
 mod node;
 
-pub use agent::{DeprecateAgent, RegisterAgent, RetireAgent};
+pub use agent::{DeleteAgent, DeprecateAgent, RegisterAgent, RetireAgent};
 pub use cluster::{ConfigureCluster, CreateJoinToken, JoinMember, PruneJobs, ReportDigest, RevokeJoinToken, SinkAck};
 pub use job::{
     CancelJob, CompleteJob, FailJob, FailPending, ForsakeChild, GrantLease, LoseLease, Resolution, ResolveJob,
@@ -87,6 +87,8 @@ pub enum Command {
     ForsakeChild(ForsakeChild),
     /// Gives a node labels, or takes them away.
     LabelNode(LabelNode),
+    /// Forgets a retired agent version.
+    DeleteAgent(DeleteAgent),
 }
 
 impl Command {
@@ -130,6 +132,7 @@ impl Command {
             | Self::JoinMember(_) => Level(2),
             Self::DeprecateAgent(_) | Self::ForsakeChild(_) => Level(3),
             Self::LabelNode(_) => Level(4),
+            Self::DeleteAgent(_) => Level(5),
         }
     }
 }

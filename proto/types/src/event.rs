@@ -53,6 +53,11 @@ pub enum Event {
         /// The version after the change.
         agent: Arc<AgentVersion>,
     },
+    /// A retired agent version was forgotten.
+    AgentDeleted {
+        /// The version before.
+        agent: Arc<AgentVersion>,
+    },
     /// A node was registered, lost, cordoned or drained.
     Node {
         /// The node after the change.

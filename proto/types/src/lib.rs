@@ -29,10 +29,10 @@ mod version;
 
 pub use agent::{AgentKind, AgentPin, AgentVersion, Effects, RequiredAgent, RetryRule, RunSpec, Timeouts};
 pub use command::{
-    CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeprecateAgent, DrainNode, FailJob,
-    FailPending, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, PruneJobs, RegisterAgent,
-    RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken,
-    SinkAck, Spawner, StartJob, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
+    CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeprecateAgent, DrainNode,
+    FailJob, FailPending, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, PruneJobs,
+    RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob,
+    RevokeJoinToken, SinkAck, Spawner, StartJob, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Level, Parent};

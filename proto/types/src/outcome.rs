@@ -95,6 +95,15 @@ pub enum Rejection {
     /// No such agent version.
     #[error("no such agent version")]
     UnknownAgent,
+    /// The agent version is not retired.
+    #[error("the agent version is not retired")]
+    AgentInService,
+    /// Jobs that have not ended refer to the agent version.
+    #[error("jobs of the agent version that have not ended: {jobs}")]
+    AgentInUse {
+        /// How many.
+        jobs: u64,
+    },
     /// No such job in the state.
     #[error("no such job: {job}")]
     UnknownJob {

@@ -106,7 +106,7 @@ impl World {
     fn operate(&mut self, node: usize) {
         let Some(member) = self.raft.leader else { return };
         let id = self.nodes[node].id.clone();
-        let command = match self.rng.below(11) {
+        let command = match self.rng.below(13) {
             0..3 => {
                 self.coverage.count("deadlines of drains");
                 let deadline = Some(Micros::from_millis(self.rng.range(0, 3_000)));
@@ -121,6 +121,10 @@ impl World {
             6 if self.members[member].replica.state().level() >= Level(5) => {
                 self.coverage.count("inventories refused");
                 workload::register_twins(id)
+            }
+            7..9 => {
+                self.coverage.count("versions published, retired or deleted");
+                workload::republish(&mut self.rng)
             }
             _ => Command::Cordon(Cordon { node: id, cordoned: self.rng.chance(500) }),
         };

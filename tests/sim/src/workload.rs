@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use atlas_state::State;
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, Assignment, BootId, ClusterConfig, Command, CompleteJob, ConfigureCluster, Demand,
-    Digest, Door, Effects, FailJob, FencingToken, Gpu, Inventory, Job, JobId, LabelNode, LoseLease, Micros, Namespace,
-    NodeId, Origin, Payload, PayloadBody, Principal, RegisterAgent, RegisterNode, ReportKind, Request, RequestId,
-    RetryRule, RunSpec, Spawner, StartJob, SubmitJob, Timeouts, Verdict, Version,
+    AgentKind, AgentName, AgentPin, Assignment, BootId, ClusterConfig, Command, CompleteJob, ConfigureCluster,
+    DeleteAgent, Demand, Digest, Door, Effects, FailJob, FencingToken, Gpu, Inventory, Job, JobId, LabelNode,
+    LoseLease, Micros, Namespace, NodeId, Origin, Payload, PayloadBody, Principal, RegisterAgent, RegisterNode,
+    ReportKind, Request, RequestId, RetireAgent, RetryRule, RunSpec, Spawner, StartJob, SubmitJob, Timeouts, Verdict,
+    Version,
 };
 
 use crate::rng::Rng;
@@ -264,4 +265,23 @@ fn zone(name: &str) -> BTreeMap<String, String> {
 pub fn relabel(node: NodeId, rng: &mut Rng) -> Command {
     let zone = rng.pick(&[Some("a"), Some("b"), None]).map(str::to_owned);
     Command::LabelNode(LabelNode { node, labels: BTreeMap::from([("zone".to_owned(), zone)]) })
+}
+
+/// A version beside the one that jobs run is published, retired or deleted.
+pub fn republish(rng: &mut Rng) -> Command {
+    let (name, version) = (Agent::Echo.name(), Version { patch: rng.below(2) + 1, ..VERSION });
+    match rng.below(4) {
+        0 => {
+            let digest = Agent::Echo.digest();
+            let (capabilities, labels) = (Vec::new(), BTreeMap::new());
+            let (contract, spec) = (Payload::inline(b"{}"), Arc::new(Agent::Echo.spec()));
+            let kind = AgentKind::Agent;
+            let package_bytes = 1;
+            let command =
+                RegisterAgent { name, version, digest, package_bytes, kind, capabilities, contract, spec, labels };
+            Command::RegisterAgent(command)
+        }
+        1 => Command::RetireAgent(RetireAgent { name, version }),
+        _ => Command::DeleteAgent(DeleteAgent { name, version }),
+    }
 }

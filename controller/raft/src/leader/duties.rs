@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use atlas_duty::{DownNodes, Follow, Run, Sessions, Strategy, Task};
 use atlas_state::State;
-use atlas_types::{ClusterTime, Command, EventSeq, MemberId, Namespace, Origin, Request, SinkAck};
+use atlas_types::{ClusterTime, Command, EventSeq, MemberId, Micros, Namespace, Origin, Request, SinkAck};
 
 /// What the duties of one plan see besides the state.
 pub(super) struct Duties<'l> {
@@ -14,6 +14,8 @@ pub(super) struct Duties<'l> {
     pub(super) strategy: Strategy,
     /// Nodes that are down, the leader's time, and after how long they are forgotten.
     pub(super) down: (&'l DownNodes, Duration, Option<Duration>),
+    /// How long retired agent versions are kept, when it is time to look for them.
+    pub(super) retired_keep: Option<Duration>,
     /// This member and how far its history is synced, when an acknowledgement is due.
     pub(super) sink: Option<(MemberId, EventSeq)>,
 }
@@ -27,6 +29,11 @@ impl Duties<'_> {
         if let (down, now, Some(after)) = self.down {
             let left = budget.saturating_sub(commands.len());
             commands.extend(run.run(Task::Forget, || down.forget(state, now, after, left)));
+        }
+        if let Some(keep) = self.retired_keep {
+            let left = budget.saturating_sub(commands.len());
+            let delete = || atlas_duty::delete_retired(state, self.now, Micros::from(keep), left);
+            commands.extend(run.run(Task::DeleteRetired, delete));
         }
         // Planned beside the others: a placement that they make stale is refused and planned again.
         let left = budget.saturating_sub(commands.len());
@@ -81,7 +88,15 @@ mod tests {
     #[test]
     fn a_leader_task_that_panics_does_not_switch_the_others_off() {
         let (sessions, down) = (Sessions::new(Duration::from_secs(10)), DownNodes::default());
-        let tasks = [Task::AcknowledgeHistory, Task::Prune, Task::Forget, Task::Lose, Task::Expire, Task::Schedule];
+        let tasks = [
+            Task::AcknowledgeHistory,
+            Task::Prune,
+            Task::Forget,
+            Task::DeleteRetired,
+            Task::Lose,
+            Task::Expire,
+            Task::Schedule,
+        ];
         for broken in tasks {
             let mut head = waiting();
             let duties = Duties {
@@ -90,6 +105,7 @@ mod tests {
                 voters: &[MemberId(1)],
                 strategy: Strategy::BinPack,
                 down: (&down, Duration::ZERO, Some(Duration::ZERO)),
+                retired_keep: Some(Duration::ZERO),
                 sink: Some((MemberId(1), EventSeq(1))),
             };
             let mut tasks = Tasks::default();

@@ -38,6 +38,9 @@ const SINK_ACK_EVERY: Duration = Duration::from_millis(200);
 const IN_FLIGHT_MAX: Duration = Duration::from_secs(5);
 /// Which nodes are down is looked at so often.
 const LOOK_AT_NODES_EVERY: Duration = Duration::from_secs(5);
+
+/// How often it is looked which retired agent versions have been kept for long enough.
+const LOOK_AT_AGENTS_EVERY: Duration = Duration::from_secs(5);
 /// A leader that is short of room tries to leave the lead at most so often.
 const LEAVE_EVERY: Duration = Duration::from_secs(2);
 /// Requests in one plan: what an entry can hold.
@@ -88,6 +91,9 @@ pub(super) struct Lead<'l> {
     tasks: Tasks,
     /// When it last looked which nodes are down.
     looked_at: Duration,
+    /// When it last looked at retired agent versions, and whether the next plan does.
+    agents_looked_at: Duration,
+    agents_due: bool,
     /// When it last tried to leave the lead for want of room.
     left_at: Duration,
 }
@@ -122,6 +128,8 @@ impl<'l> Lead<'l> {
             down: DownNodes::default(),
             tasks: Tasks::default(),
             looked_at: Duration::ZERO,
+            agents_looked_at: Duration::ZERO,
+            agents_due: true,
             left_at: Duration::ZERO,
         }
     }
@@ -289,6 +297,10 @@ impl<'l> Lead<'l> {
                 Vec::new()
             });
         }
+        if self.ticked_at.saturating_sub(self.agents_looked_at) >= LOOK_AT_AGENTS_EVERY {
+            self.agents_looked_at = self.ticked_at;
+            self.agents_due = true;
+        }
         self.sessions.tick(self.ticked_at);
         self.due = true;
     }
@@ -302,6 +314,7 @@ impl<'l> Lead<'l> {
             sessions: &self.sessions,
             voters: &self.base.voters(),
             down: (&self.down, self.clock.monotonic(), self.base.options.forget_nodes_after),
+            retired_keep: self.base.options.retired_agents_keep.filter(|_| std::mem::take(&mut self.agents_due)),
             strategy: self.base.options.strategy,
             sink,
         };

@@ -98,3 +98,9 @@ pub(crate) async fn retire(door: &HttpDoor, caller: &Caller, name: &str, version
     door.service.retire(caller, name, version).await?;
     Ok(json(StatusCode::OK, &json!({ "retired": true })))
 }
+
+/// `POST /api/agents/{name}/versions/{version}/delete`: forgets a retired version.
+pub(crate) async fn delete(door: &HttpDoor, caller: &Caller, name: &str, version: &str) -> Answer {
+    door.service.delete_agent(caller, name, version).await?;
+    Ok(json(StatusCode::OK, &json!({ "deleted": true })))
+}

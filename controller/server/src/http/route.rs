@@ -24,6 +24,7 @@ pub(crate) enum Route {
     AgentVersions(String),
     AgentVersion(String, String),
     AgentDeprecate(String, String),
+    AgentDelete(String, String),
     Nodes,
     Node(String),
     NodeAction(String, NodeAction),
@@ -78,6 +79,7 @@ impl Route {
             ["api", "agents", agent, "versions", version, "deprecate"] => {
                 Self::AgentDeprecate(name(agent)?, name(version)?)
             }
+            ["api", "agents", agent, "versions", version, "delete"] => Self::AgentDelete(name(agent)?, name(version)?),
             ["api", "nodes"] => Self::Nodes,
             ["api", "nodes", node] => Self::Node(name(node)?),
             ["api", "nodes", node, "labels"] => Self::NodeLabels(name(node)?),
@@ -123,6 +125,7 @@ impl Route {
             Self::AgentVersions(_) => "/api/agents/{name}/versions",
             Self::AgentVersion(..) => "/api/agents/{name}/versions/{version}",
             Self::AgentDeprecate(..) => "/api/agents/{name}/versions/{version}/deprecate",
+            Self::AgentDelete(..) => "/api/agents/{name}/versions/{version}/delete",
             Self::Nodes => "/api/nodes",
             Self::Node(_) => "/api/nodes/{name}",
             Self::NodeAction(_, NodeAction::Drain { .. }) => "/api/nodes/{name}/drain",

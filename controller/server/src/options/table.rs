@@ -117,6 +117,14 @@ pub const OPTIONS: &[OptionRow] = &[
         "How long a node may be down until it is forgotten. One that is cordoned is kept; 0s keeps all.",
     ),
     row(
+        "agent.retired-keep",
+        "retired-agents-keep",
+        "ATLAS_RETIRED_AGENTS_KEEP",
+        Form::Duration,
+        "7d",
+        "How long a retired agent version is kept at least. Then it is deleted once no job of it waits or runs; 0s keeps all.",
+    ),
+    row(
         "peer.listen",
         "peer-listen",
         "ATLAS_PEER_LISTEN",

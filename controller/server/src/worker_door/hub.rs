@@ -203,7 +203,7 @@ impl Hub {
                         seat.out.fail(Status::aborted("this node was removed"));
                     }
                 }
-                Event::Agent { .. } | Event::Configured => {}
+                Event::Agent { .. } | Event::AgentDeleted { .. } | Event::Configured => {}
             }
         }
     }

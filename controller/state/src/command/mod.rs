@@ -5,6 +5,7 @@ mod complete_job;
 mod configure_cluster;
 mod cordon;
 mod create_join_token;
+mod delete_agent;
 mod deprecate_agent;
 mod drain_node;
 mod fail_job;
@@ -40,6 +41,7 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
     match command {
         Command::RegisterAgent(command) => register_agent::apply(command, change),
         Command::RetireAgent(command) => retire_agent::apply(command, change),
+        Command::DeleteAgent(command) => delete_agent::apply(command, change),
         Command::DeprecateAgent(command) => deprecate_agent::apply(command, change),
         Command::RegisterNode(command) => register_node::apply(command, change),
         Command::DrainNode(command) => drain_node::apply(command, change),

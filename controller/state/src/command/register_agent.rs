@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use atlas_types::{AgentVersion, Outcome, RegisterAgent, Rejection};
+use atlas_types::{AgentVersion, Level, Outcome, RegisterAgent, Rejection};
 
 use super::{check_bytes, check_limit, check_size};
 use crate::change::Change;
 use crate::index::texts_bytes;
+
+/// The level from which on a version that is there already is accepted whatever limit is reached.
+const REPEATS_SINCE: Level = Level(5);
 
 pub(super) fn apply(command: &RegisterAgent, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let namespace = &change.origin.namespace;
@@ -14,11 +17,15 @@ pub(super) fn apply(command: &RegisterAgent, change: &mut Change<'_>) -> Result<
     let old = state.agent(namespace, &command.name, command.version);
     let size = command.contract.inline_bytes();
     check_size(size)?;
+    let is_known = old.is_some_and(|old| is_same(old, command));
+    if is_known && state.level >= REPEATS_SINCE {
+        return Ok(Outcome::Done);
+    }
     if old.is_none() {
         check_limit("agent versions", state.agents_total(), state.config.agents_max)?;
     }
     check_bytes(state, size, texts_bytes(&command.labels, &command.capabilities, &command.spec))?;
-    if old.is_some_and(|old| is_same(old, command)) {
+    if is_known {
         return Ok(Outcome::Done);
     }
 
@@ -38,6 +45,7 @@ pub(super) fn apply(command: &RegisterAgent, change: &mut Change<'_>) -> Result<
         registered_at: change.at,
         registered_seq: state.seq,
         retired: false,
+        retired_at: None,
         deprecated,
     });
     change.put_agent(agent);
@@ -106,6 +114,16 @@ mod tests {
                 agent a 1.0.0
                 ! the cluster's limit of 1 for agent versions is reached
                 agent a 1.0.0
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_version_that_is_there_is_accepted_beyond_a_limit() {
+        check(
+            "config bytes=15; agent a contract=10 -- agent a contract=10; level 5; agent a contract=10",
+            expect![[r#"
+                ! the cluster's limit of 15 for payload bytes is reached
             "#]],
         );
     }

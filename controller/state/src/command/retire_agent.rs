@@ -2,15 +2,20 @@
 
 use std::sync::Arc;
 
-use atlas_types::{AgentVersion, Outcome, Rejection, RetireAgent};
+use atlas_types::{AgentVersion, Level, Outcome, Rejection, RetireAgent};
 
 use crate::change::Change;
+
+/// The level from which on it is noted when a version was retired. To retire one again that was retired before notes it then.
+const NOTED_SINCE: Level = Level(5);
 
 pub(super) fn apply(command: &RetireAgent, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let found = change.state.agent(&change.origin.namespace, &command.name, command.version);
     let agent = Arc::clone(found.ok_or(Rejection::UnknownAgent)?);
-    if !agent.retired {
-        change.put_agent(Arc::new(AgentVersion { retired: true, ..(*agent).clone() }));
+    let notes = change.state.level >= NOTED_SINCE;
+    if !agent.retired || notes && agent.retired_at.is_none() {
+        let retired_at = notes.then_some(change.clock);
+        change.put_agent(Arc::new(AgentVersion { retired: true, retired_at, ..(*agent).clone() }));
     }
     Ok(Outcome::Done)
 }

@@ -26,10 +26,10 @@ impl Artifacts {
         self.change(old.map(of), new.map(of));
     }
 
-    /// One agent version appeared or changed.
-    pub(crate) fn agent(&mut self, old: Option<&AgentVersion>, new: &AgentVersion) {
+    /// One agent version appeared, changed or went.
+    pub(crate) fn agent(&mut self, old: Option<&AgentVersion>, new: Option<&AgentVersion>) {
         let of = |agent: &AgentVersion| [Some(agent.digest), artifact(&agent.contract)].into_iter().flatten().collect();
-        self.change(old.map(of), Some(of(new)));
+        self.change(old.map(of), new.map(of));
     }
 
     pub(crate) fn contains(&self, digest: &Digest) -> bool {

@@ -12,7 +12,7 @@ mod waiting;
 
 use std::collections::BTreeMap;
 
-use atlas_types::{AgentName, AgentVersion, Job, JobStatus, Namespace, RunSpec, Takers, label_bytes};
+use atlas_types::{AgentName, AgentVersion, Job, JobStatus, Namespace, RunSpec, Takers, Version, label_bytes};
 
 pub use self::timer::{EXECUTION_GRACE, Timer, TimerKind};
 pub use self::waiting::Class;
@@ -36,6 +36,8 @@ pub(crate) struct Index {
     pub(crate) spawns: Spawns,
     /// Running jobs by agent name; agents without one are absent.
     pub(crate) running_of: Map<Namespace, Map<AgentName, Takers>>,
+    /// How many jobs that have not ended each agent version has; those without any are absent.
+    pub(crate) active_of: Map<Namespace, Map<(AgentName, Version), u64>>,
     pub(crate) pending: u64,
     pub(crate) running: u64,
     /// Payload bytes of all jobs.
@@ -67,6 +69,12 @@ impl Index {
             self.count(old, false);
             self.count(new, true);
         }
+        let active = |job: &&Job| !job.status.is_terminal();
+        match (old.filter(active), new.filter(active)) {
+            (None, Some(job)) => self.count_active(job, true),
+            (Some(job), None) => self.count_active(job, false),
+            _ => {}
+        }
     }
 
     /// One node changed, appeared or went.
@@ -74,14 +82,14 @@ impl Index {
         self.rooms.change(old, new);
     }
 
-    /// One agent version appeared or changed.
-    pub(crate) fn agent(&mut self, old: Option<&AgentVersion>, new: &AgentVersion) {
+    /// One agent version appeared, changed or went.
+    pub(crate) fn agent(&mut self, old: Option<&AgentVersion>, new: Option<&AgentVersion>) {
         self.artifacts.agent(old, new);
-        self.agent_bytes -= old.map_or(0, |agent| agent.contract.inline_bytes());
-        self.agents += u64::from(old.is_none());
-        self.agent_bytes += new.contract.inline_bytes();
-        self.text_bytes -= old.map_or(0, agent_text_bytes);
-        self.text_bytes += agent_text_bytes(new);
+        let bytes = |agent: Option<&AgentVersion>| agent.map_or(0, |agent| agent.contract.inline_bytes());
+        self.agents = self.agents + u64::from(new.is_some()) - u64::from(old.is_some());
+        self.agent_bytes = self.agent_bytes + bytes(new) - bytes(old);
+        let texts = |agent: Option<&AgentVersion>| agent.map_or(0, agent_text_bytes);
+        self.text_bytes = self.text_bytes + texts(new) - texts(old);
     }
 
     /// A running job begins to wait for its children, or waits no longer: its agent's limit has room for one of those.
@@ -101,6 +109,24 @@ impl Index {
                 self.count_agent(job, more);
             }
             JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => {}
+        }
+    }
+
+    fn count_active(&mut self, job: &Job, more: bool) {
+        let Some(pin) = &job.pin else { return };
+        let versions = self.active_of.entry(job.namespace.clone()).or_default();
+        let key = (job.agent.clone(), pin.version);
+        let count = versions.entry(key.clone()).or_default();
+        if more {
+            *count += 1;
+        } else {
+            *count -= 1;
+        }
+        if *count == 0 {
+            versions.remove(&key);
+        }
+        if versions.is_empty() {
+            self.active_of.remove(&job.namespace);
         }
     }
 
@@ -136,5 +162,6 @@ fn agent_text_bytes(agent: &AgentVersion) -> u64 {
 /// Bytes of the texts that an agent version has beside its contract.
 pub(crate) fn texts_bytes(labels: &BTreeMap<String, String>, capabilities: &[String], spec: &RunSpec) -> u64 {
     let lists = capabilities.iter().chain(&spec.demand.devices).map(String::len).sum::<usize>() as u64;
-    label_bytes(labels) + label_bytes(&spec.demand.labels) + lists
+    let required = spec.requires.iter().map(|agent| agent.name.len() + agent.version.len()).sum::<usize>() as u64;
+    label_bytes(labels) + label_bytes(&spec.demand.labels) + lists + required
 }

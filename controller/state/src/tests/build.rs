@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentKind, AgentPin, Allocation, Architecture, BootId, CancelJob, ClusterConfig, Command, CompleteJob,
-    ConfigureCluster, Cordon, CreateJoinToken, Demand, DeprecateAgent, Digest, DrainNode, Effects, EventSeq, FailJob,
-    FailPending, Failure, FailureKind, FencingToken, ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId,
-    JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId, Payload, PayloadBody,
-    PruneJobs, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule,
-    RevokeJoinToken, RunSpec, SinkAck, Spawner, StartJob, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version,
-    WakeJob, WarmChanged,
+    ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, Demand, DeprecateAgent, Digest, DrainNode, Effects,
+    EventSeq, FailJob, FailPending, Failure, FailureKind, FencingToken, ForsakeChild, Gpu, GpuShare, GrantLease,
+    Inventory, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId,
+    Payload, PayloadBody, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent,
+    RetryJob, RetryRule, RevokeJoinToken, RunSpec, SinkAck, Spawner, StartJob, SubmitJob, Timeouts, Timestamp, Usage,
+    Verdict, Version, WakeJob, WarmChanged,
 };
 
 use super::script::{Run, Words, agent};
@@ -19,6 +19,7 @@ pub(crate) fn command(run: &Run, words: &Words<'_>) -> Command {
     match words.word(0) {
         "agent" => Command::RegisterAgent(register_agent(words)),
         "retire" => Command::RetireAgent(RetireAgent { name: agent(words.word(1)), version: version(words) }),
+        "delete" => Command::DeleteAgent(DeleteAgent { name: agent(words.word(1)), version: version(words) }),
         "deprecate" => Command::DeprecateAgent(DeprecateAgent {
             name: agent(words.word(1)),
             version: version(words),

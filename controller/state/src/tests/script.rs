@@ -137,6 +137,7 @@ impl Run {
                 let why = agent.deprecated.as_ref().map(|why| format!(" deprecated: {why}")).unwrap_or_default();
                 format!("agent {} {}{retired}{why}", agent.name, agent.version)
             }
+            Event::AgentDeleted { agent } => format!("agent {} {} deleted", agent.name, agent.version),
             Event::Node { node } => {
                 let marks = [(node.cordoned, " cordoned"), (node.draining, " draining")];
                 let marks: String = marks.into_iter().filter(|(set, _)| *set).map(|(_, text)| text).collect();

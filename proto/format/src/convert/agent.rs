@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, AgentVersion, Effects, Micros, Namespace, RequiredAgent, RetryRule, RunSpec, Seq,
-    Timeouts, Timestamp,
+    AgentKind, AgentName, AgentPin, AgentVersion, ClusterTime, Effects, Micros, Namespace, RequiredAgent, RetryRule,
+    RunSpec, Seq, Timeouts, Timestamp,
 };
 
 use super::{EnumField as _, digest, enum_field, labels_in, labels_out, name, required};
@@ -87,6 +87,7 @@ impl From<&AgentVersion> for proto::AgentVersion {
             registered_seq: agent.registered_seq.0,
             retired: agent.retired,
             deprecated: agent.deprecated.as_deref().map(str::to_owned),
+            retired_at_us: agent.retired_at.map(|at| at.0),
         }
     }
 }
@@ -109,6 +110,7 @@ impl TryFrom<proto::AgentVersion> for AgentVersion {
             registered_at: Timestamp(agent.registered_at_us),
             registered_seq: Seq(agent.registered_seq),
             retired: agent.retired,
+            retired_at: agent.retired_at_us.map(ClusterTime),
             deprecated: agent.deprecated.map(Into::into),
         })
     }

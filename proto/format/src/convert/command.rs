@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentKind, AgentName, AgentPin, CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken,
-    DeprecateAgent, DrainNode, EventSeq, FailJob, FailPending, Failure, FencingToken, ForsakeChild, GrantLease, JobId,
-    JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId, Payload, PruneJobs,
-    RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob,
-    RevokeJoinToken, Seq, SinkAck, Spawner, StartJob, SubmitJob, Timestamp, Verdict, WakeJob, WarmChanged,
+    DeleteAgent, DeprecateAgent, DrainNode, EventSeq, FailJob, FailPending, Failure, FencingToken, ForsakeChild,
+    GrantLease, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId,
+    Payload, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob,
+    RetireAgent, RetryJob, RevokeJoinToken, Seq, SinkAck, Spawner, StartJob, SubmitJob, Timestamp, Verdict, WakeJob,
+    WarmChanged,
 };
 
 use super::node::boot_id;
@@ -36,6 +37,10 @@ impl From<&Command> for Message {
     fn from(command: &Command) -> Self {
         match command {
             Command::RegisterAgent(command) => Self::RegisterAgent(command.into()),
+            Command::DeleteAgent(command) => Self::DeleteAgent(proto::DeleteAgent {
+                name: command.name.to_string(),
+                version: Some(command.version.into()),
+            }),
             Command::RetireAgent(command) => Self::RetireAgent(proto::RetireAgent {
                 name: command.name.to_string(),
                 version: Some(command.version.into()),
@@ -141,6 +146,10 @@ impl TryFrom<Message> for Command {
     fn try_from(message: Message) -> Result<Self, FormatError> {
         Ok(match message {
             Message::RegisterAgent(message) => Self::RegisterAgent(message.try_into()?),
+            Message::DeleteAgent(message) => Self::DeleteAgent(DeleteAgent {
+                name: name("delete_agent.name", &message.name, AgentName::new)?,
+                version: required("delete_agent.version", message.version)?.into(),
+            }),
             Message::RetireAgent(message) => Self::RetireAgent(RetireAgent {
                 name: name("retire_agent.name", &message.name, AgentName::new)?,
                 version: required("retire_agent.version", message.version)?.into(),

@@ -101,6 +101,8 @@ impl From<&Rejection> for proto::Rejection {
                 Self { bound: Some((*max).into()), ..counted(RejectionKind::SpawnTooDeep, (*depth).into()) }
             }
             Rejection::HardwareHeld => plain(RejectionKind::HardwareHeld),
+            Rejection::AgentInService => plain(RejectionKind::AgentInService),
+            Rejection::AgentInUse { jobs } => counted(RejectionKind::AgentInUse, *jobs),
             Rejection::LabelOfWorker { key } => {
                 Self { label_key: Some(key.clone()), ..plain(RejectionKind::LabelOfWorker) }
             }
@@ -156,6 +158,8 @@ impl TryFrom<proto::Rejection> for Rejection {
             },
             RejectionKind::HardwareHeld => Self::HardwareHeld,
             RejectionKind::GpuTwice => Self::GpuTwice { index: small(amount()?, "rejection.amount")? },
+            RejectionKind::AgentInService => Self::AgentInService,
+            RejectionKind::AgentInUse => Self::AgentInUse { jobs: amount()? },
             RejectionKind::LabelOfWorker => {
                 Self::LabelOfWorker { key: required("rejection.label_key", rejection.label_key)? }
             }

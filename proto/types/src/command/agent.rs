@@ -47,3 +47,12 @@ pub struct DeprecateAgent {
     /// What people are told; none takes it back.
     pub why: Option<Arc<str>>,
 }
+
+/// Forgets a retired agent version that no job refers to which has not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeleteAgent {
+    /// Its name.
+    pub name: AgentName,
+    /// Its version.
+    pub version: Version,
+}

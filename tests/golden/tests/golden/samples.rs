@@ -149,6 +149,7 @@ fn name(command: &Command) -> &'static str {
         Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.requires.is_empty() => "register_agent_requires",
         Command::RegisterAgent(_) => "register_agent",
         Command::RetireAgent(_) => "retire_agent",
+        Command::DeleteAgent(_) => "delete_agent",
         Command::DeprecateAgent(_) => "deprecate_agent",
         Command::RegisterNode(_) => "register_node",
         Command::DrainNode(DrainNode { deadline: Some(_), .. }) => "drain_node_deadline",
@@ -187,7 +188,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 38;
+const NAMES: usize = 39;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -267,6 +268,7 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::SubmitJob(SubmitJob { spawner: Some(spawner), ..submit(Verdict::Accepted(pin())) }),
         Command::SubmitJob(SubmitJob { not_before: Some(AT), ..submit(Verdict::Accepted(pin())) }),
         Command::ForsakeChild(ForsakeChild { spawner, node: node(), child: JobId(8) }),
+        Command::DeleteAgent(DeleteAgent { name: agent(), version: VERSION }),
         Command::LabelNode(LabelNode {
             node: node(),
             labels: BTreeMap::from([("rack".to_owned(), None), ("zone".to_owned(), Some("b".to_owned()))]),
@@ -328,6 +330,8 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         Err(Rejection::HardwareHeld),
         Err(Rejection::LabelOfWorker { key: "zone".to_owned() }),
         Err(Rejection::GpuTwice { index: 1 }),
+        Err(Rejection::AgentInService),
+        Err(Rejection::AgentInUse { jobs: 2 }),
     ];
     all.extend(Rejection::LIMITS.map(|what| Err(Rejection::LimitReached { what, limit: 10 })));
     all
@@ -424,6 +428,7 @@ pub(crate) fn image() -> StateImage {
         registered_at: Timestamp(1_767_225_000_000_000),
         registered_seq: Seq(2),
         retired: true,
+        retired_at: None,
         deprecated: None,
     };
     let node = Node {

@@ -2,11 +2,11 @@
 
 use atlas_service::Entry;
 use atlas_service::catalogue::{
-    AMBIGUOUS_JOB, ARTIFACT_MISSING, CONTRACT_REFUSED, DEPENDENCY_MISSING, EVENTS_GONE, HISTORY_BEHIND, INPUT_REFUSED,
-    LABEL_OF_WORKER, LATE, LEVEL_TOO_LOW, LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED, NO_BACKUP,
-    NO_LEADER, NO_SPACE, NODE_BUSY, NOT_CONFIGURED, NOT_IN_DOUBT, OUTCOME_UNKNOWN, OUTPUT_REFUSED, OVERLOADED,
-    PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, REQUEST_CONFLICT, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_JOB, UNKNOWN_MEMBER,
-    UNKNOWN_NODE, WRONG_STATUS,
+    AGENT_IN_USE, AMBIGUOUS_JOB, ARTIFACT_MISSING, CONTRACT_REFUSED, DEPENDENCY_MISSING, EVENTS_GONE, HISTORY_BEHIND,
+    INPUT_REFUSED, LABEL_OF_WORKER, LATE, LEVEL_TOO_LOW, LIMIT_REACHED, MALFORMED, MEMBER_BEHIND, MEMBERSHIP_REFUSED,
+    NO_BACKUP, NO_LEADER, NO_SPACE, NODE_BUSY, NOT_CONFIGURED, NOT_IN_DOUBT, OUTCOME_UNKNOWN, OUTPUT_REFUSED,
+    OVERLOADED, PACKAGE_REFUSED, PEERS_AWAY, QUEUE_FULL, REQUEST_CONFLICT, TOO_LARGE, UNKNOWN_AGENT, UNKNOWN_JOB,
+    UNKNOWN_MEMBER, UNKNOWN_NODE, WRONG_STATUS,
 };
 use http::StatusCode;
 
@@ -279,6 +279,14 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .takes(&[IDEMPOTENCY_KEY])
         .answers(&[ok("it takes no jobs any more", &[Content::Json("Retired")])])
         .refuses(&[WRITE, &[UNKNOWN_AGENT]]),
+    post(
+        "deleteAgent",
+        "/api/agents/{name}/versions/{version}/delete",
+        "Forgets a retired version that no job needs any more.",
+    )
+    .takes(&[IDEMPOTENCY_KEY])
+    .answers(&[ok("it is forgotten", &[Content::Json("Deleted")])])
+    .refuses(&[WRITE, &[UNKNOWN_AGENT, AGENT_IN_USE]]),
     post(
         "deprecateAgent",
         "/api/agents/{name}/versions/{version}/deprecate",

@@ -10,7 +10,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(29) {
+        match self.below(30) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -22,6 +22,7 @@ impl Draw {
                 spec: Arc::new(self.run_spec()),
                 labels: self.labels(),
             }),
+            28 => Command::DeleteAgent(DeleteAgent { name: self.agent_name(), version: self.version() }),
             1 => Command::RetireAgent(RetireAgent { name: self.agent_name(), version: self.version() }),
             2 => {
                 Command::RegisterNode(RegisterNode { node, boot_id: BootId(self.u128()), inventory: self.inventory() })
@@ -149,7 +150,7 @@ impl Draw {
     }
 
     fn rejection(&mut self) -> Rejection {
-        match self.below(22) {
+        match self.below(24) {
             0 => Rejection::QueueFull { active: self.u64() },
             1 => Rejection::LimitReached { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             2 => Rejection::PayloadTooLarge { bytes: self.u64() },
@@ -171,6 +172,8 @@ impl Draw {
             18 => Rejection::TokenRefused,
             19 => Rejection::LabelOfWorker { key: self.text() },
             20 => Rejection::GpuTwice { index: self.u32() },
+            21 => Rejection::AgentInService,
+            22 => Rejection::AgentInUse { jobs: self.u64() },
             _ => Rejection::Internal,
         }
     }

@@ -87,6 +87,7 @@ impl Draw {
             registered_at: Timestamp(self.i64()),
             registered_seq: Seq(self.u64()),
             retired: self.flag(),
+            retired_at: self.option(|draw| ClusterTime(draw.u64())),
             deprecated: self.option(Self::text).map(Into::into),
         }
     }
