@@ -17,7 +17,7 @@ const RUN_MIN: [(&str, u64); 6] = [
 ];
 
 /// What a campaign of 200 runs must have seen, and how often.
-const CAMPAIGN_MIN: [(&str, u64); 29] = [
+const CAMPAIGN_MIN: [(&str, u64); 30] = [
     ("spawned jobs", 100),
     ("children forsaken", 20),
     ("places lent", 50),
@@ -46,6 +46,7 @@ const CAMPAIGN_MIN: [(&str, u64); 29] = [
     ("deadlines of drains", 5),
     ("nodes labelled", 5),
     ("inventories refused", 5),
+    ("versions published, retired or deleted", 5),
     ("wall clock jumps", 20),
 ];
 
