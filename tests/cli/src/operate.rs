@@ -125,25 +125,6 @@ fn a_drain_with_a_deadline() {
 }
 
 #[test]
-fn retired_versions_are_deleted() {
-    let waits = Agent { name: "waits", version: "1.0.0", contract: "", script: "sleep 600; echo '{}'" };
-    let laptop = Laptop::with(&[&waits]);
-    let mut session = laptop.session("Retired versions are deleted");
-    let id = session.quiet("atlasctl run waits --detach");
-    session.quiet(&format!("atlasctl wait job {} --for running", id.trim()));
-    session.run("atlasctl agent delete waits@1.0.0");
-    session.run("atlasctl agent retire waits 1.0.0");
-    session.run("atlasctl agent delete waits --all-retired");
-    session.run("atlasctl agent delete waits");
-    session.quiet("atlasctl job batch cancel --yes");
-    session.quiet(&format!("atlasctl wait job {} --for ended", id.trim()));
-    session.run("atlasctl agent delete waits --all-retired -o name");
-    session.run("atlasctl agent delete waits@1.0.0");
-    session.run("atlasctl job list --columns agent,status");
-    expect_file!["../transcripts/agent-delete.txt"].assert_eq(&session.page());
-}
-
-#[test]
 fn labels_of_a_node() {
     let zoned = Agent { name: "zoned", contract: "  hardware: { node_labels: { zone: b } }", ..HELLO };
     let laptop = Laptop::with(&[&zoned]);
