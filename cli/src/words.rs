@@ -148,6 +148,15 @@ pub(crate) fn short(text: &str, max: usize) -> String {
     line.chars().take(max - 1).collect::<String>() + "…"
 }
 
+/// A word as a shell takes it, in quotes where it needs them.
+pub(crate) fn shell(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./@:".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// Wraps an I/O error with what was being done.
 pub(crate) fn could_not(doing: &str, path: &std::path::Path, error: &std::io::Error) -> Failure {
     Failure::usage(format!("could not {doing} \"{}\": {error}", path.display()))

@@ -104,8 +104,8 @@ async fn deploy(context: &Context, options: &Options, found: &[Found]) -> Result
         context.note(&format!("{agent}   packed     {files}, {size}, {}", digest.get(..15).unwrap_or(&digest)));
         names.push(format!("agent/{}", package.contract.name));
         let input = example(cases, &package.contract.input_schema);
-        let input = input.to_string().replace('\'', r"'\''");
-        next = Some(format!("next: atlasctl run {} --input '{input}'", package.contract.name));
+        let (name, input) = (words::shell(package.contract.name.as_str()), words::shell(&input.to_string()));
+        next = Some(format!("next: atlasctl run {name} --input {input}"));
         if options.dry_run {
             let (name, version) = (package.contract.name.to_string(), package.contract.version.to_string());
             answers.push(json!({"name": name, "version": version, "digest": digest}));

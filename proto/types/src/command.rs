@@ -15,7 +15,7 @@ pub use job::{
 };
 pub use node::{Cordon, DrainNode, LabelNode, LoseNode, RegisterNode, RemoveNode, WarmChanged};
 
-use crate::{Level, Origin};
+use crate::{AgentName, Level, Origin};
 
 /// A command and who asked for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,8 +92,23 @@ pub enum Command {
 }
 
 impl Command {
+    /// The agent that it is about.
+    fn agent(&self) -> Option<&AgentName> {
+        match self {
+            Self::RegisterAgent(command) => Some(&command.name),
+            Self::RetireAgent(command) => Some(&command.name),
+            Self::DeprecateAgent(command) => Some(&command.name),
+            Self::SubmitJob(command) => Some(&command.agent),
+            _ => None,
+        }
+    }
+
     /// The feature level that knows the command: the head proposes it only once that is active (design §2).
     pub fn level(&self) -> Level {
+        // An older program cannot read such a name.
+        if self.agent().is_some_and(|name| !name.is_plain()) {
+            return Level(5);
+        }
         match self {
             // An older program would go on checking.
             Self::RegisterNode(command) if command.inventory.unchecked => Level(2),

@@ -40,8 +40,21 @@ fn article(kind: &str) -> &'static str {
     if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
 }
 
+/// What a name must not hold that may become a path: control characters, `/`, `\` and `..`.
+fn leads_elsewhere(text: &str) -> Option<String> {
+    let refused = |c: char| c.is_control() || c == '/' || c == '\\';
+    let found = text.chars().find(|&c| refused(c)).map(String::from);
+    found.or_else(|| text.contains("..").then(|| "..".to_owned()))
+}
+
+/// What the name of an agent must not hold. It never becomes the path of a file; `..` between slashes would change that of a URL.
+fn refused_of_agent(text: &str) -> Option<String> {
+    let control = text.chars().find(|c| c.is_control()).map(String::from);
+    control.or_else(|| text.split(['/', '\\']).any(|part| part == "..").then(|| "..".to_owned()))
+}
+
 macro_rules! name_id {
-    ($(#[$doc:meta])* $name:ident, $kind:literal, $max:literal) => {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $max:literal, $refused:path) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Arc<str>);
@@ -50,17 +63,13 @@ macro_rules! name_id {
             /// Most bytes of such a name.
             pub const LEN_MAX: usize = $max;
 
-            /// Checks length and characters; control characters, `/`, `\` and `..` are refused (spec §2.1).
+            /// Checks length and characters.
             pub fn new(text: &str) -> Result<Self, IdError> {
                 if text.is_empty() || text.len() > $max {
                     return Err(IdError::Length { kind: $kind, len: text.len(), max: $max });
                 }
-                let refused = |c: char| c.is_control() || c == '/' || c == '\\';
-                if let Some(found) = text.chars().find(|&c| refused(c)) {
-                    return Err(IdError::Character { kind: $kind, found: found.to_string() });
-                }
-                if text.contains("..") {
-                    return Err(IdError::Character { kind: $kind, found: "..".to_owned() });
+                if let Some(found) = $refused(text) {
+                    return Err(IdError::Character { kind: $kind, found });
                 }
                 Ok(Self(text.into()))
             }
@@ -94,24 +103,31 @@ macro_rules! name_id {
 
 name_id!(
     /// A tenant's name space; first in every key and index. `default` when nobody names one.
-    Namespace, "namespace", 63
+    Namespace, "namespace", 63, leads_elsewhere
 );
 name_id!(
     /// The name of an agent, as in its contract.
-    AgentName, "agent name", 255
+    AgentName, "agent name", 255, refused_of_agent
 );
 name_id!(
     /// The name of a worker machine, given by its operator and unique in the cluster.
-    NodeId, "node name", 253
+    NodeId, "node name", 253, leads_elsewhere
 );
 name_id!(
     /// Who asked: a person, a machine or the cluster itself.
-    Principal, "principal", 255
+    Principal, "principal", 255, leads_elsewhere
 );
 name_id!(
     /// The caller's own name for one request (its idempotency key); a repeat gets the first answer again.
-    RequestId, "request id", 255
+    RequestId, "request id", 255, leads_elsewhere
 );
+
+impl AgentName {
+    /// Whether programs of every feature level can read it: those below 5 refuse `/`, `\` and `..` in it.
+    pub fn is_plain(&self) -> bool {
+        leads_elsewhere(&self.0).is_none()
+    }
+}
 
 impl Namespace {
     /// The name space of callers that name none.
@@ -324,7 +340,13 @@ mod tests {
             assert!(text.parse::<JobId>().is_err(), "{text:?}");
         }
         for text in ["", "a/b", "a\\b", "..", "a\nb"] {
+            assert!(NodeId::new(text).is_err(), "{text:?}");
+        }
+        for text in ["", "..", "../a", "a/..", "a\\..\\b", "a\nb"] {
             assert!(AgentName::new(text).is_err(), "{text:?}");
+        }
+        for (text, plain) in [("a b", true), ("a b/c", false), ("a\\b", false), ("a..b", false)] {
+            assert_eq!(AgentName::new(text).map(|name| name.is_plain()), Ok(plain), "{text:?}");
         }
         assert!(AgentName::new(&"x".repeat(256)).is_err());
     }

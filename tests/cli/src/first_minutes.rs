@@ -95,6 +95,26 @@ fn an_agent_in_a_file() {
 }
 
 #[test]
+fn a_name_may_hold_blanks_and_slashes() {
+    let laptop = Laptop::with(&[]);
+    write_agent(laptop.folder(), &HELLO);
+    let contract = laptop.folder().join("hello/agent.yaml");
+    let text = fs::read_to_string(&contract).expect("there").replace("name: hello", "name: a b/c");
+    fs::write(&contract, text).expect("written");
+    let mut session = laptop.session("A name with a blank and a slash");
+    session.run("atlasctl deploy hello");
+    session.run("atlasctl run 'a b/c' name=Ada");
+    session.run("atlasctl job list -o jsonpath=[*].agent_name");
+    session.run("atlasctl agent show 'a b/c' -o name");
+    session.run("atlasctl agent versions 'a b/c' -o name");
+    session.run("atlasctl describe 'agent/a b/c' -o name");
+    session.run("atlasctl agent retire 'a b/c' 0.1.0 -o name");
+    session.run("atlasctl agent list -o name");
+    session.run("sed -i 's|a b/c|../c|' hello/agent.yaml && atlasctl deploy hello");
+    expect_file!["../transcripts/strange-name.txt"].assert_eq(&session.page());
+}
+
+#[test]
 fn run_it_and_get_it_wrong_once() {
     let laptop = Laptop::with(&[&HELLO]);
     fs::write(laptop.folder().join("ada.json"), r#"{"name": "Ada"}"#).expect("written");

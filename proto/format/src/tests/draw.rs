@@ -94,7 +94,7 @@ impl Draw {
     }
 
     fn agent_name(&mut self) -> AgentName {
-        AgentName::new(self.pick(&["echo", "a.b-c", "🦀"])).expect("a name")
+        AgentName::new(self.pick(&["echo", "a.b-c", "a b/c", "🦀"])).expect("a name")
     }
 
     fn node_id(&mut self) -> NodeId {
