@@ -35,7 +35,8 @@ pub(crate) async fn show(context: &Context, name: &str, requirement: Option<&str
     let agent: Agent = api::read(&value)?;
     let shown = Shown { text: text(&agent), value, names: vec![format!("agent/{}", agent.name)] };
     context.show(&shown)?;
-    context.next(&format!("next: atlasctl agent schema {0}   or: atlasctl run {0} key=value", agent.name));
+    let name = words::shell(&agent.name);
+    context.next(&format!("next: atlasctl agent schema {name}   or: atlasctl run {name} key=value"));
     Ok(Exit::Done)
 }
 
