@@ -19,6 +19,7 @@ mod provider;
 mod pump;
 mod python;
 mod readiness;
+mod results;
 mod slot;
 mod worker;
 

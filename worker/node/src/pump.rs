@@ -1,6 +1,7 @@
 //! The pump: takes every input in turn, asks the slot machine, performs its effects. Decides nothing itself.
 
 mod preparation;
+mod saving;
 mod spawns;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -21,6 +22,7 @@ use crate::link::{LinkEvent, Stream};
 use crate::mailbox::{Answer, Mailbox, Order};
 use crate::packages::Packages;
 use crate::payloads::Transfers;
+use crate::results::Results;
 use crate::slot::{self, Ended, Shared, Told, Work};
 
 /// Stream events in one frame.
@@ -42,6 +44,8 @@ pub(crate) enum News {
     Prepared { token: FencingToken, work: Result<Arc<Work>, Unprepared> },
     /// An attempt's large output has its place.
     Stored { token: FencingToken, slot: SlotId, end: AttemptEnd },
+    /// A result is on disk, or could not be written.
+    Saved { number: u64 },
     /// The large input of a child has its place, or none.
     SpawnStored { number: u64, input: Result<Payload, String> },
     /// The large output of a child is here.
@@ -78,6 +82,7 @@ pub(crate) struct Pump {
     pub(crate) shared: Shared,
     pub(crate) packages: Packages,
     pub(crate) transfers: Transfers,
+    pub(crate) results: Results,
     pub(crate) news: mpsc::Sender<News>,
     pub(crate) drain_timeout: Duration,
     pub(crate) stop_grace: Duration,
@@ -120,6 +125,7 @@ pub(crate) struct Parts {
     pub(crate) shared: Shared,
     pub(crate) packages: Packages,
     pub(crate) transfers: Transfers,
+    pub(crate) results: Results,
     pub(crate) news: mpsc::Sender<News>,
     pub(crate) drain_timeout: Duration,
     pub(crate) stop_grace: Duration,
@@ -127,7 +133,19 @@ pub(crate) struct Parts {
 
 impl Pump {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { env, identity, slots, spool, shared, packages, transfers, news, drain_timeout, stop_grace } = parts;
+        let Parts {
+            env,
+            identity,
+            slots,
+            spool,
+            shared,
+            packages,
+            transfers,
+            results,
+            news,
+            drain_timeout,
+            stop_grace,
+        } = parts;
         Self {
             env,
             identity,
@@ -136,6 +154,7 @@ impl Pump {
             shared,
             packages,
             transfers,
+            results,
             news,
             drain_timeout,
             stop_grace,
@@ -233,6 +252,7 @@ impl Pump {
     fn on_news(&mut self, news: News) {
         match news {
             News::Prepared { token, work } => self.on_prepared(token, work),
+            News::Saved { number } => self.step(Input::Saved { number }),
             News::SpawnStored { number, input } => self.on_spawn_stored(number, input),
             News::SpawnLoaded { token, call, answer } => self.answer_call(token, call, answer),
             News::Stored { token, slot, end } => {
@@ -363,6 +383,15 @@ impl Pump {
                 // What the attempt said must be there before its end.
                 while self.welcomed && self.send_some_events() {}
                 self.send(ToLeader::Report { number, report: Arc::unwrap_or_clone(report) });
+            }
+            Effect::SaveReport { number, report } => self.save(number, report),
+            Effect::SavedAnswered { number, result } => {
+                self.results.answered(self.identity.boot_id, number, result);
+            }
+            Effect::BeginEpoch => {
+                self.identity.boot_id = BootId(self.env.entropy.u128());
+                self.stream = None;
+                self.welcomed = false;
             }
             Effect::SendWarmChanged { digest, idle } => self.send(ToLeader::WarmChanged { digest, idle }),
             Effect::SendDraining => self.send(ToLeader::Draining),

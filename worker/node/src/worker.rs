@@ -20,6 +20,7 @@ use crate::process::{Keeper, KeeperError};
 use crate::provider::Settings;
 use crate::pump::{Identity, Inbox, News, Parts, Pump};
 use crate::python::{Finder, unpack_sdk};
+use crate::results::Results;
 use crate::slot::Shared;
 
 /// Variables that every agent gets, if the worker has them.
@@ -73,7 +74,11 @@ impl Worker {
         let keeper = Keeper::probe(env.clone(), options.keeper.as_deref(), options.confinement)
             .map_err(|error: KeeperError| StartError::Keeper(Box::new(error)))?;
         info!(confinement = %keeper.confinement(), "agents' process trees are held");
-        let (settings, identity) = prepare(&options, &env, sdk)?;
+        let (files, node, at) = (Arc::clone(&env.files), options.node.clone(), options.data_dir.clone());
+        let opened = env.spawn_blocking("results", move || Results::open(files, &at, &node)).join().await;
+        let opened = opened.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()));
+        let (results, earlier) = opened.map_err(|source| StartError::DataDir { path: path(), source })?;
+        let (settings, mut identity) = prepare(&options, &env, sdk)?;
         let (told, told_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
         let (news, news_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
         let (events, link_inbox) = mpsc::channel(INPUTS_WAITING_MAX);
@@ -91,12 +96,20 @@ impl Worker {
             transfers.clone(),
             environments,
         );
-        let slots = Slots::new(atlas_slots::Options {
+        let slots_options = atlas_slots::Options {
             warm_pool_size: options.warm_pool_size,
             idle_timeout: options.idle_timeout,
             stop_grace: options.stop_grace,
             inventory: identity.inventory.clone(),
-        });
+        };
+        let slots = match earlier {
+            Some(earlier) => {
+                info!(results = earlier.reports.len(), "an earlier process of this node left results, delivering them");
+                identity.boot_id = earlier.boot;
+                Slots::deliver(slots_options, earlier.reports)
+            }
+            None => Slots::new(slots_options),
+        };
         let shared = Shared { env: env.clone(), settings, keeper, told };
         let inventory = identity.inventory.clone();
         let pump = Pump::new(Parts {
@@ -107,6 +120,7 @@ impl Worker {
             shared,
             packages,
             transfers,
+            results,
             news: news.clone(),
             drain_timeout: options.drain_timeout,
             stop_grace: options.stop_grace,

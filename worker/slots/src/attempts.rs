@@ -43,6 +43,8 @@ pub(crate) enum Stage {
         slot: SlotId,
         /// Set once it was asked to stop; decides what its end means.
         stop: Option<Stop>,
+        /// It must not run twice: its result is saved before it is reported.
+        once: bool,
     },
 }
 

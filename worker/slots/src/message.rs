@@ -49,6 +49,11 @@ pub enum Input {
         /// What became of it.
         result: ReportResult,
     },
+    /// A report is on disk, as [`Effect::SaveReport`] asked, or could not be written.
+    Saved {
+        /// The report's number.
+        number: u64,
+    },
     /// What an attempt needs is here, as [`Effect::PrepareAttempt`] asked.
     Prepared {
         /// Its lease.
@@ -143,6 +148,22 @@ pub enum Effect {
         /// What it says.
         report: Arc<Report>,
     },
+    /// Write the result of an attempt that must not run twice to disk, and say when it is there: it is sent after that.
+    SaveReport {
+        /// Its number.
+        number: u64,
+        /// What it says.
+        report: Arc<Report>,
+    },
+    /// A saved report was answered.
+    SavedAnswered {
+        /// Its number.
+        number: u64,
+        /// What became of it; none if the leader gave no answer in time.
+        result: Option<ReportResult>,
+    },
+    /// What the process before this one saved is delivered: close the stream and say hello under a new boot id.
+    BeginEpoch,
     /// Tell how many idle warm slots of a package there are, outside of a job's end.
     SendWarmChanged {
         /// The package.

@@ -1,6 +1,7 @@
 //! The machine itself: one arm an input, helpers below.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_types::{
@@ -16,6 +17,9 @@ use crate::reports::Reports;
 use crate::{AttemptEnd, Effect, Input, Leave, SlotId, StopReason};
 
 mod admission;
+
+/// How long a leader may take to answer what an earlier process saved.
+const DELIVERY_MAX: Duration = Duration::from_secs(30);
 
 /// How long a hello may stay without an answer.
 const GREETING_MAX: Duration = Duration::from_secs(10);
@@ -54,6 +58,13 @@ enum Session {
     Live,
 }
 
+/// The delivery of results that an earlier process saved. Nothing is run meanwhile.
+#[derive(Debug, Default)]
+struct Delivery {
+    /// By when the leader must have answered, from the first welcome on.
+    until: Option<Duration>,
+}
+
 /// One node's sessions, leases and slots.
 #[derive(Debug)]
 pub struct Slots {
@@ -65,6 +76,8 @@ pub struct Slots {
     attempts: Attempts,
     pool: Pool,
     reports: Reports,
+    /// Set while the results of an earlier process are delivered under its boot id.
+    delivery: Option<Delivery>,
     draining: bool,
     /// By when a node that is drained gives back what it runs.
     hand_back: Deadline,
@@ -82,9 +95,18 @@ impl Slots {
             attempts: Attempts::default(),
             pool,
             reports: Reports::new(),
+            delivery: None,
             draining: false,
             hand_back: Deadline::default(),
         }
+    }
+
+    /// A machine that first delivers the reports which an earlier process of this node saved, under the boot id of that process. It then
+    /// asks for a new epoch, which takes back all else that the earlier process held.
+    pub fn deliver(options: Options, reports: impl IntoIterator<Item = (u64, Report)>) -> Self {
+        let reports = Reports::saved(reports);
+        let delivery = (!reports.is_empty()).then(Delivery::default);
+        Self { reports, delivery, ..Self::new(options) }
     }
 
     /// Takes one input and returns what to do, in order. `now` never goes back.
@@ -96,12 +118,13 @@ impl Slots {
         match input {
             Input::Connected => self.greet(now, &mut effects),
             Input::Welcome { epoch: _, ttl, leases } => self.welcome(ttl, leases, now, &mut effects),
-            Input::Granted(assignment) if self.session == Session::Live => self.grant(assignment, &mut effects),
+            Input::Granted(assignment) if self.session == Session::Live && self.delivery.is_none() => self.grant(assignment, &mut effects),
             Input::Granted(_) => {}
             Input::Cancelled { token, grace } => self.cancel(token, grace, &mut effects),
             Input::Revoked { token } => self.drop_attempt(token, StopReason::Revoked, &mut effects),
             Input::RenewAcked { number } => self.acknowledge_renewal(number),
             Input::ReportAcked { number, result } => self.acknowledge_report(number, result, &mut effects),
+            Input::Saved { number } => self.saved(number, &mut effects),
             Input::Prepared { token } => self.prepared(token, &mut effects),
             Input::Unprepared { token, report } => self.unprepared(token, report, &mut effects),
             Input::Ended { token, end } => self.end(token, end, now, &mut effects),
@@ -117,6 +140,7 @@ impl Slots {
             self.give_all_back(&mut effects);
         }
         self.make_room(&mut effects);
+        self.end_delivery(now, &mut effects);
         // Only now: the answer may have come while this machine was too busy to look at it.
         self.leave_the_silent(now, &mut effects);
         self.renew(now, &mut effects);
@@ -136,7 +160,8 @@ impl Slots {
             Session::Greeting { sent_at } => Some(sent_at + GREETING_MAX),
             Session::Away | Session::Live => None,
         };
-        let others = [renew, leave, greeting, self.pool.next_expiry(), self.hand_back.next()];
+        let delivered = self.delivery.as_ref().and_then(|delivery| delivery.until);
+        let others = [renew, leave, greeting, self.pool.next_expiry(), self.hand_back.next(), delivered];
         others.into_iter().chain([clock.map(LeaseClock::deadline)]).flatten().min()
     }
 
@@ -174,8 +199,13 @@ impl Slots {
                 self.drop_attempt(token, StopReason::Revoked, effects);
             }
         }
-        for (number, report) in self.reports.iter() {
-            effects.push(Effect::SendReport { number, report: report.clone() });
+        for (number, report) in self.reports.to_send() {
+            effects.push(Effect::SendReport { number, report: Arc::clone(report) });
+        }
+        if let Some(delivery) = &mut self.delivery {
+            // Whatever else the earlier process held, the new epoch takes back.
+            delivery.until.get_or_insert(now + DELIVERY_MAX);
+            return;
         }
         for lease in leases {
             if self.attempts.is_new(lease.token) {
@@ -289,7 +319,7 @@ impl Slots {
         if let Some(stopping) = self.attempts.stopped(token) {
             return self.stopped(token, &stopping, end.slot_usable, now, effects);
         }
-        let Some(Attempt { lease, stage: Stage::Running { slot, stop } }) = self.attempts.remove(token) else {
+        let Some(Attempt { lease, stage: Stage::Running { slot, stop, once } }) = self.attempts.remove(token) else {
             return;
         };
         let usable = end.slot_usable && !self.draining;
@@ -302,7 +332,37 @@ impl Slots {
         }
         let idle = digest.map_or(0, |digest| self.pool.idle_of_digest(digest));
         let kind = finished(end.report, stop, idle);
-        self.report(lease.job, token, kind, effects);
+        if once && kind != ReportKind::NotHeld {
+            let (number, report) = self.reports.push(Report { job: lease.job, token, kind }, true);
+            effects.push(Effect::SaveReport { number, report });
+        } else {
+            self.report(lease.job, token, kind, effects);
+        }
+    }
+
+    /// A report that had to be on disk first may be sent.
+    fn saved(&mut self, number: u64, effects: &mut Vec<Effect>) {
+        if let Some(report) = self.reports.set_saved(number)
+            && self.session == Session::Live
+        {
+            effects.push(Effect::SendReport { number, report });
+        }
+    }
+
+    /// Begins an epoch of this process once the earlier one's results are answered, or the leader had time enough.
+    fn end_delivery(&mut self, now: Duration, effects: &mut Vec<Effect>) {
+        let Some(delivery) = &self.delivery else { return };
+        let over = delivery.until.is_some_and(|until| now >= until);
+        if !over && !self.reports.is_empty() {
+            return;
+        }
+        for number in self.reports.numbers() {
+            self.reports.withdraw(number);
+            effects.push(Effect::SavedAnswered { number, result: None });
+        }
+        self.delivery = None;
+        (self.session, self.clock) = (Session::Away, None);
+        effects.push(Effect::BeginEpoch);
     }
 
     /// The process of a lease that is over is dead.
@@ -336,8 +396,9 @@ impl Slots {
     }
 
     fn acknowledge_report(&mut self, number: u64, result: ReportResult, effects: &mut Vec<Effect>) {
-        if self.reports.acknowledge(number).is_none() {
-            return;
+        let Some(saved) = self.reports.acknowledge(number) else { return };
+        if saved {
+            effects.push(Effect::SavedAnswered { number, result: Some(result) });
         }
         let Some(token) = self.attempts.awaiting(number) else { return };
         let Some(Attempt { lease, stage: Stage::AwaitingStart { assignment, slot, .. } }) = self.attempts.take(token)
@@ -460,7 +521,7 @@ impl Slots {
 
     /// Numbers and keeps a report, and sends it if somebody listens.
     fn report(&mut self, job: JobId, token: FencingToken, kind: ReportKind, effects: &mut Vec<Effect>) -> u64 {
-        let (number, report) = self.reports.push(Report { job, token, kind });
+        let (number, report) = self.reports.push(Report { job, token, kind }, false);
         if self.session == Session::Live {
             effects.push(Effect::SendReport { number, report });
         }

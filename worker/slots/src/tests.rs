@@ -6,4 +6,5 @@ mod jobs;
 mod language;
 mod properties;
 mod room;
+mod saved;
 mod session;

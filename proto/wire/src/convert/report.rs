@@ -5,6 +5,7 @@ use atlas_types::{
     Usage,
 };
 use bytes::Bytes;
+use prost::Message;
 
 use super::time::{duration_in, duration_out, timestamp_in, timestamp_out};
 use super::{ConvertError, bounded, metadata, required, word};
@@ -55,6 +56,16 @@ pub(super) fn report_in(report: pb::Report) -> Result<(u64, Report), ConvertErro
         pb::report::Kind::NotHeld(pb::NotHeld {}) => ReportKind::NotHeld,
     };
     Ok((report.number, Report { job: JobId(report.job_id), token: FencingToken(report.fencing_token), kind }))
+}
+
+/// A report and its number as bytes, for a worker that keeps it on disk.
+pub fn report_to_bytes(number: u64, report: Report) -> Vec<u8> {
+    report_out(number, report).encode_to_vec()
+}
+
+/// What [`report_to_bytes`] wrote.
+pub fn report_from_bytes(bytes: &[u8]) -> Result<(u64, Report), ConvertError> {
+    report_in(pb::Report::decode(bytes).map_err(|_| ConvertError::Form { field: "report" })?)
 }
 
 impl From<Usage> for pb::Usage {

@@ -4,6 +4,7 @@ mod environment;
 mod exec;
 mod hostile;
 mod python;
+mod results;
 mod room;
 mod session;
 mod spawn;

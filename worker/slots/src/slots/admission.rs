@@ -67,7 +67,8 @@ impl Slots {
         effects: &mut Vec<Effect>,
     ) {
         let warm = self.pool.start(slot, lease.token);
-        self.attempts.insert(Attempt { lease, stage: Stage::Running { slot, stop: None } });
+        let once = assignment.needs_start;
+        self.attempts.insert(Attempt { lease, stage: Stage::Running { slot, stop: None, once } });
         effects.push(Effect::StartAttempt { assignment, slot, warm });
     }
 

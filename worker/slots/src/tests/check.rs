@@ -24,7 +24,11 @@ pub(super) fn inventory() -> Inventory {
 }
 
 pub(super) fn check(script: &str, expected: &Expect) {
-    let mut slots = Slots::new(Options { inventory: inventory(), ..Options::default() });
+    check_from(Slots::new(Options { inventory: inventory(), ..Options::default() }), script, expected);
+}
+
+/// The same with a machine of the test's own.
+pub(super) fn check_from(mut slots: Slots, script: &str, expected: &Expect) {
     let mut now = Duration::ZERO;
     let mut shown = String::new();
     for statement in script.split(';').map(str::trim).filter(|statement| !statement.is_empty()) {

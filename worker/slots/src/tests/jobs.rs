@@ -157,7 +157,7 @@ fn a_start_that_must_be_committed_is_waited_for() {
             ack 1
                 start 1 slot=1 cold
             done 1
-                report 2: 1 completed idle=1
+                save 2: 1
             grant 2 start
                 prepare 2
             ready 2

@@ -1,7 +1,7 @@
 //! The language of the tests: statements become inputs, effects become lines.
 //!
 //! `connect` `welcome [T…]` (ttl 10 s) `grant T [job=N] [digest=N] [gpu=N] [vram=N] [memory=N] [start]` `cancel T` `revoke T` `renewed N`
-//! `ack N [fenced]` `ready T` (prepared) `missing T` (cannot be prepared) `done T` `failed T` `dead T` (failed, slot gone) `died S` `gone S`
+//! `ack N [fenced]` `saved N` `ready T` (prepared) `missing T` (cannot be prepared) `done T` `failed T` `dead T` (failed, slot gone) `died S` `gone S`
 //! `lost` `drain` `abandon` `back [D N]` (by deadline D, N seconds from now) `+N` (seconds, then a tick)
 //! `busy N` (seconds in which nothing is looked at)
 
@@ -94,6 +94,7 @@ pub(super) fn input(statement: &str) -> Input {
             let result = if words.next() == Some("fenced") { ReportResult::Fenced } else { ReportResult::Applied };
             Input::ReportAcked { number, result }
         }
+        "saved" => Input::Saved { number: number(words.next()) },
         "ready" => Input::Prepared { token: FencingToken(number(words.next())) },
         "missing" => Input::Unprepared { token: FencingToken(number(words.next())), report: ReportKind::NotHeld },
         "done" => Input::Ended { token: FencingToken(number(words.next())), end: completed() },
@@ -119,6 +120,9 @@ pub(super) fn show(effect: &Effect) -> String {
             format!("hello {:?}", held.iter().map(|lease| lease.token).collect::<Vec<_>>())
         }
         Effect::SendRenew { number } => format!("renew {number}"),
+        Effect::SaveReport { number, report } => format!("save {number}: {}", report.token),
+        Effect::SavedAnswered { number, result } => format!("answered {number} {result:?}"),
+        Effect::BeginEpoch => "begin epoch".to_owned(),
         Effect::SendReport { number, report } => {
             let kind = match &report.kind {
                 ReportKind::Started => "started".to_owned(),

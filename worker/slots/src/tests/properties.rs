@@ -18,6 +18,7 @@ enum Act {
     Grant { again: bool, start: bool },
     RenewAck,
     Ack { fenced: bool },
+    Save,
     Prepare { fails: bool },
     End,
     Revoke,
@@ -35,6 +36,7 @@ fn act() -> impl Strategy<Value = Act> {
         4 => (any::<bool>(), any::<bool>()).prop_map(|(again, start)| Act::Grant { again, start }),
         3 => Just(Act::RenewAck),
         3 => any::<bool>().prop_map(|fenced| Act::Ack { fenced }),
+        3 => Just(Act::Save),
         3 => any::<bool>().prop_map(|fails| Act::Prepare { fails }),
         3 => Just(Act::End),
         1 => Just(Act::Revoke),
@@ -63,10 +65,14 @@ struct World {
     renewals: BTreeMap<u64, Duration>,
     confirmed_at: Option<Duration>,
     connected: bool,
-    last_number: u64,
+    known: BTreeSet<u64>,
+    once: BTreeSet<FencingToken>,
     unanswered: BTreeSet<u64>,
     /// Numbers of start reports: they may be withdrawn.
     starts: BTreeSet<u64>,
+    /// Results of attempts that must not run twice: not on disk yet, and on disk.
+    saving: BTreeSet<u64>,
+    saved: BTreeSet<u64>,
     /// In the order of sending on this connection.
     sent_here: Vec<u64>,
 }
@@ -83,6 +89,9 @@ impl World {
                     assert!(known, "only what was asked for is forgotten");
                 }
                 Effect::StartAttempt { assignment, .. } => {
+                    if assignment.needs_start {
+                        self.once.insert(assignment.token);
+                    }
                     let asked = self.preparing.contains(&assignment.token);
                     assert!(!asked, "nothing starts before what it needs is there");
                     self.prepared.remove(&assignment.token);
@@ -102,11 +111,21 @@ impl World {
                 Effect::SendRenew { number } => {
                     self.renewals.insert(*number, self.now);
                 }
+                Effect::SaveReport { number, report } => {
+                    assert!(self.once.contains(&report.token), "only what must not run twice is saved");
+                    assert!(self.saving.insert(*number), "a report is saved once");
+                }
+                Effect::SavedAnswered { number, .. } => assert!(self.saved.contains(number)),
                 Effect::SendReport { number, report } => {
-                    assert!(self.sent_here.last().is_none_or(|last| last < number), "reports go out in order");
+                    // One that is saved first is overtaken by those that are not.
+                    let in_order = self.sent_here.last().is_none_or(|last| last < number);
+                    assert!(in_order || self.saved.contains(number), "reports go out in order");
+                    assert!(!self.saving.contains(number), "a result is on disk before it is sent");
+                    let ended = matches!(report.kind, ReportKind::Completed { .. });
+                    let once = self.once.contains(&report.token);
+                    assert!(!ended || !once || self.saved.contains(number), "what must not run twice is saved");
                     self.sent_here.push(*number);
-                    if *number > self.last_number {
-                        self.last_number = *number;
+                    if self.known.insert(*number) {
                         self.unanswered.insert(*number);
                         if report.kind == ReportKind::Started {
                             self.starts.insert(*number);
@@ -180,6 +199,11 @@ impl World {
                     number,
                     result: if *fenced { ReportResult::Fenced } else { ReportResult::Applied },
                 }
+            }
+            Act::Save => {
+                let number = self.saving.pop_first()?;
+                self.saved.insert(number);
+                Input::Saved { number }
             }
             Act::Prepare { fails } => {
                 let token = pick(&self.preparing)?;

@@ -1,0 +1,25 @@
+//! Results that are written to disk before they are sent.
+
+use std::sync::Arc;
+
+use atlas_types::Report;
+use tracing::warn;
+
+use super::{News, Pump};
+
+impl Pump {
+    /// Writes a result to disk off this loop. One that cannot be written is reported all the same.
+    pub(super) fn save(&self, number: u64, report: Arc<Report>) {
+        let (results, boot, news) = (self.results.clone(), self.identity.boot_id, self.news.clone());
+        let env = self.env.clone();
+        self.env.spawn("save result", async move {
+            let job = report.job;
+            let saved = env.spawn_blocking("save result", move || results.save(boot, number, &report)).join().await;
+            if let Ok(Err(error)) = saved {
+                warn!(%job, %error, "the result could not be saved before it is reported");
+            }
+            // A pump that is gone reports nothing.
+            let _ = news.send(News::Saved { number }).await;
+        });
+    }
+}

@@ -1,0 +1,250 @@
+//! Results of attempts that must not run twice, on disk until the leader has answered them.
+//!
+//! A worker that is killed after such an attempt has ended leaves its result here. The next process of the node delivers it
+//! under the boot id of the one that was killed, for only that one holds the lease. A result that the leader takes no more, because
+//! the lease is over, is laid aside in a form that people can read: the job may be in doubt, and this is what its attempt did.
+
+mod record;
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::SystemTime;
+
+use atlas_env::{Files, chain};
+use atlas_types::{BootId, NodeId, Report, ReportResult};
+use sha2::{Digest as _, Sha256};
+use tracing::{error, warn};
+
+use self::record::{Name, readable};
+
+/// The folder of results that the leader does not take.
+const ASIDE: &str = "not-taken";
+
+/// The results on disk.
+#[derive(Clone)]
+pub(crate) struct Results {
+    files: Arc<dyn Files>,
+    directory: PathBuf,
+    kept: Arc<AtomicUsize>,
+    /// Held while the process lives; none if another one holds it.
+    _lock: Option<Arc<File>>,
+}
+
+/// What an earlier process of the node left.
+pub(crate) struct Earlier {
+    /// Its boot id.
+    pub(crate) boot: BootId,
+    /// Its results with their numbers.
+    pub(crate) reports: Vec<(u64, Report)>,
+}
+
+/// Why a result was not saved.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SaveError {
+    #[error("{} results wait for an answer already", Results::RECORDS_MAX)]
+    TooMany,
+    #[error("could not write \"{}\"", .path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
+impl Results {
+    /// Most results that wait for an answer.
+    const RECORDS_MAX: usize = 4_096;
+
+    /// Most results that are laid aside; the oldest goes first.
+    const ASIDE_MAX: usize = 1_000;
+
+    /// Opens the results of `node` under `data_dir`, with what an earlier process left. Blocks.
+    pub(crate) fn open(files: Arc<dyn Files>, data_dir: &Path, node: &NodeId) -> io::Result<(Self, Option<Earlier>)> {
+        // A node's name may hold what a file's name may not.
+        let tag: String = Sha256::digest(node.as_str()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let directory = data_dir.join("results").join(tag);
+        files.create_dir_all(&directory)?;
+        let lock = File::options().create(true).append(true).open(directory.join("lock"))?;
+        let lock = match lock.try_lock() {
+            Ok(()) => Some(Arc::new(lock)),
+            Err(_) => None,
+        };
+        let results = Self { files, directory, kept: Arc::default(), _lock: lock };
+        if results._lock.is_none() {
+            warn!(directory = %results.directory.display(), "another process of this node runs here, its results are left to it");
+            return Ok((results, None));
+        }
+        let earlier = results.earlier()?;
+        Ok((results, earlier))
+    }
+
+    /// Writes the result that `boot` reports under `number`; it is on disk when this returns. Blocks.
+    pub(crate) fn save(&self, boot: BootId, number: u64, report: &Report) -> Result<(), SaveError> {
+        if self.kept.load(Ordering::Relaxed) >= Self::RECORDS_MAX {
+            return Err(SaveError::TooMany);
+        }
+        let path = self.path(boot, number);
+        let bytes = record::encode(number, report);
+        let written = self.files.write_durably(&path, &bytes);
+        written.map_err(|source| SaveError::Write { path, source })?;
+        self.kept.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The leader has answered a result, or did not in time. One that it took is forgotten.
+    pub(crate) fn answered(&self, boot: BootId, number: u64, result: Option<ReportResult>) {
+        let path = self.path(boot, number);
+        if result == Some(ReportResult::Applied) {
+            return self.remove(&path);
+        }
+        match self.read(&path) {
+            Ok((_, report)) => self.lay_aside(&path, &report),
+            // It could not be written.
+            Err(why) => warn!(why, "no result to lay aside"),
+        }
+    }
+
+    fn path(&self, boot: BootId, number: u64) -> PathBuf {
+        self.directory.join(Name { boot, number }.to_string())
+    }
+
+    fn remove(&self, path: &Path) {
+        match self.files.remove(path) {
+            Ok(()) => _ = self.kept.fetch_sub(1, Ordering::Relaxed),
+            // It could not be written.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => warn!(%error, record = %path.display(), "could not remove a result that was taken"),
+        }
+    }
+
+    fn read(&self, path: &Path) -> Result<(u64, Report), String> {
+        let size = self.files.size(path).map_err(|error| error.to_string())?.unwrap_or(0);
+        if size > record::BYTES_MAX {
+            return Err(format!("it has {size} bytes, more than {}", record::BYTES_MAX));
+        }
+        record::decode(&self.files.read(path).map_err(|error| error.to_string())?).map_err(|error| chain(&error))
+    }
+
+    /// What the last process left. Results of earlier ones, whose leases are over for certain, and records that cannot be read
+    /// are laid aside.
+    fn earlier(&self) -> io::Result<Option<Earlier>> {
+        let mut found = Vec::new();
+        for path in self.files.list(&self.directory)? {
+            let Some(name) = Name::of(&path) else { continue };
+            match self.read(&path) {
+                Ok((number, report)) if number == name.number => {
+                    self.kept.fetch_add(1, Ordering::Relaxed);
+                    found.push((written(&path), name, path, report));
+                }
+                Ok((number, _)) => self.refuse(&path, &format!("it holds report {number}")),
+                Err(why) => self.refuse(&path, &why),
+            }
+        }
+        let Some(boot) = found.iter().max_by_key(|(at, ..)| *at).map(|(_, name, ..)| name.boot) else {
+            return Ok(None);
+        };
+        let (last, older): (Vec<_>, Vec<_>) = found.into_iter().partition(|(_, name, ..)| name.boot == boot);
+        for (_, _, path, report) in &older {
+            self.lay_aside(path, report);
+        }
+        let reports = last.into_iter().map(|(_, name, _, report)| (name.number, report)).collect();
+        Ok(Some(Earlier { boot, reports }))
+    }
+
+    /// Takes a record out of the way that cannot be read.
+    fn refuse(&self, path: &Path, why: &str) {
+        let name = path.file_name().unwrap_or_default();
+        let to = self.directory.join(ASIDE).join(name).with_extension("bad");
+        let moved = self.make_room().and_then(|()| self.files.rename(path, &to));
+        error!(record = %path.display(), why, "a saved result cannot be read and is not reported; its job will be in doubt");
+        if let Err(error) = moved {
+            warn!(%error, record = %path.display(), "could not move it away");
+        }
+    }
+
+    /// Writes a result down for people, in place of its record.
+    fn lay_aside(&self, path: &Path, report: &Report) {
+        let file = self.directory.join(ASIDE).join(format!("{}.{}.json", report.job, report.token.0));
+        let written = self.make_room().and_then(|()| self.files.write_durably(&file, readable(report).as_bytes()));
+        match written {
+            Ok(()) => {
+                warn!(
+                    job = %report.job, file = %file.display(),
+                    "the leader does not take this result any more; if the job is in doubt, the file tells what its attempt did"
+                );
+                self.remove(path);
+            }
+            Err(error) => warn!(%error, file = %file.display(), "could not lay a result aside"),
+        }
+    }
+
+    /// Makes the folder for what is laid aside, with room for one more.
+    fn make_room(&self) -> io::Result<()> {
+        let aside = self.directory.join(ASIDE);
+        self.files.create_dir_all(&aside)?;
+        let mut there = self.files.list(&aside)?;
+        there.sort_by_key(|path| written(path));
+        let surplus = (there.len() + 1).saturating_sub(Self::ASIDE_MAX);
+        there.iter().take(surplus).try_for_each(|path| self.files.remove(path))
+    }
+}
+
+/// When a file was written last; what cannot be told is oldest.
+fn written(path: &Path) -> SystemTime {
+    std::fs::metadata(path).and_then(|metadata| metadata.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use atlas_env::Env;
+    use atlas_types::{FencingToken, JobId, Payload, ReportKind, Usage};
+
+    use super::*;
+
+    fn open(dir: &Path) -> (Results, Option<Earlier>) {
+        Results::open(Env::system().files, dir, &NodeId::new("n1").expect("valid name")).expect("opens")
+    }
+
+    fn report(token: u64) -> Report {
+        let output = Payload::inline(b"{\"sent\":1}");
+        let kind = ReportKind::Completed { output, usage: Usage::default(), metadata: None };
+        Report { job: JobId(token), token: FencingToken(token), kind }
+    }
+
+    #[test]
+    fn what_was_not_answered_is_found_again() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let (results, earlier) = open(dir.path());
+        assert!(earlier.is_none());
+        for number in 1..=3 {
+            results.save(BootId(7), number, &report(number)).expect("writable");
+        }
+        results.answered(BootId(7), 2, Some(ReportResult::Applied));
+        assert!(open(dir.path()).1.is_none(), "they belong to the process that lives");
+        drop(results);
+        let (results, earlier) = open(dir.path());
+        let earlier = earlier.expect("two results");
+        assert_eq!((earlier.boot, earlier.reports), (BootId(7), vec![(1, report(1)), (3, report(3))]));
+        results.answered(BootId(7), 1, Some(ReportResult::Fenced));
+        let aside = results.directory.join(ASIDE).join("job-0000000000000001.1.json");
+        let text = std::fs::read_to_string(aside).expect("laid aside");
+        assert_eq!(text, "{\"job\":\"job-0000000000000001\",\"token\":1,\"outcome\":\"completed\",\"output\":{\"sent\":1}}\n");
+    }
+
+    #[test]
+    fn a_damaged_record_is_refused_and_the_others_are_read() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let (results, _) = open(dir.path());
+        for number in 1..=3 {
+            results.save(BootId(7), number, &report(number)).expect("writable");
+        }
+        let mut bytes = std::fs::read(results.path(BootId(7), 1)).expect("written");
+        *bytes.last_mut().expect("some") ^= 1;
+        std::fs::write(results.path(BootId(7), 1), bytes).expect("writable");
+        std::fs::write(results.path(BootId(7), 2), "").expect("writable");
+        drop(results);
+        let (results, earlier) = open(dir.path());
+        assert_eq!(earlier.expect("one result").reports, vec![(3, report(3))]);
+        let aside = results.files.list(&results.directory.join(ASIDE)).expect("laid aside");
+        assert_eq!(aside.len(), 2);
+    }
+}
