@@ -19,6 +19,17 @@ pub fn joined(violations: &[Violation]) -> String {
     messages.join("; ")
 }
 
+/// The messages in one line, and behind them where the values are that broke a rule: `5 is not of type 'string' (at /a: type)`.
+/// The document itself is not named: its messages name the member.
+pub fn located(violations: &[Violation]) -> String {
+    let inner = violations.iter().filter(|violation| violation.pointer != "/");
+    let places: Vec<String> = inner.map(|violation| format!("{}: {}", violation.pointer, violation.rule)).collect();
+    match places.is_empty() {
+        true => joined(violations),
+        false => format!("{} (at {})", joined(violations), places.join("; ")),
+    }
+}
+
 /// A pointer as it is shown: the root is `/`.
 pub(crate) fn shown(pointer: &str) -> String {
     if pointer.is_empty() { "/".to_owned() } else { pointer.to_owned() }
@@ -73,6 +84,23 @@ fn distance(left: &str, right: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_stand_behind_the_messages() {
+        let violation = |pointer: &str, rule: &str, message: &str| Violation {
+            pointer: pointer.to_owned(),
+            rule: rule.to_owned(),
+            message: message.to_owned(),
+            suggestion: None,
+        };
+        let root = violation("/", "required", "'b' is a required property");
+        assert_eq!(located(std::slice::from_ref(&root)), "'b' is a required property");
+        let inner = violation("/a", "type", "5 is not of type 'string'");
+        assert_eq!(
+            located(&[inner, root]),
+            "5 is not of type 'string'; 'b' is a required property (at /a: type)"
+        );
+    }
 
     #[test]
     fn a_slip_is_recognised_and_a_different_word_is_not() {
