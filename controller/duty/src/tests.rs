@@ -293,7 +293,7 @@ fn a_retry_wakes_when_its_back_off_has_passed() {
 #[test]
 fn a_run_that_nobody_ends_is_stopped() {
     check(
-        "agent echo; node n1 1; submit j1 echo; schedule; after 74; expire; after 1; expire; expire",
+        "agent echo; node n1 1; submit j1 echo; schedule; after 674; expire; after 1; expire; expire",
         expect![[r#"
             grant j1 to n1
             nothing

@@ -125,7 +125,7 @@ impl Service {
             Place::Live(job) => Some(job),
             Place::Archived(_) => fetched.next(),
         });
-        let waits = |job: &Job| if view == View::Full { waiting(&state, job) } else { None };
+        let waits = |job: &Job| if view == View::Full { self.why(&state, job) } else { None };
         Ok(jobs.map(|job| Shown { waiting: waits(&job), ..Shown::inline(job) }).collect())
     }
 
@@ -166,12 +166,21 @@ impl Service {
         Ok(shown)
     }
 
+    /// Why a job is not further: the planner's reason, or what its worker prepares, as far as this member is told.
+    fn why(&self, state: &State, job: &Job) -> Option<(&'static str, String)> {
+        let preparing = || {
+            let doing = (job.reason == Reason::Running).then(|| self.shared.streams.preparing(job.id, job.attempt))?;
+            Some(("preparing", format!("preparing: {}", doing?)))
+        };
+        waiting(state, job).or_else(preparing)
+    }
+
     /// A job with what its object shows besides its record.
     pub(crate) async fn show(&self, job: Arc<Job>, view: View, state: Option<&State>) -> Result<Shown, Error> {
         let mut shown = Shown::inline(job);
         self.load(&mut shown).await?;
         if let (View::Full, Some(state)) = (view, state) {
-            shown.waiting = waiting(state, &shown.job);
+            shown.waiting = self.why(state, &shown.job);
         }
         Ok(shown)
     }

@@ -18,6 +18,11 @@ const ATTEMPT_BYTES_MAX: usize = 1 << 20;
 /// Most bytes of text kept of all attempts that run.
 const BYTES_MAX: usize = 64 << 20;
 
+/// What a line begins with by which a worker tells why an attempt does not run yet.
+const PREPARING: &str = "preparing: ";
+/// What the line begins with that ends it.
+const PREPARED: &str = "prepared in ";
+
 /// One line with the attempt that said it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
@@ -113,6 +118,17 @@ impl Streams {
         let inner = self.lock();
         let live = inner.attempts.get(&job).filter(|live| live.attempt == attempt && live.last > 0)?;
         Some((array(&live.told()), live.last))
+    }
+
+    /// What a worker still prepares for an attempt, in its own words; none once the agent runs.
+    pub(crate) fn preparing(&self, job: JobId, attempt: Attempt) -> Option<String> {
+        let inner = self.lock();
+        let live = inner.attempts.get(&job).filter(|live| live.attempt == attempt)?;
+        // Before it runs an agent says nothing: its worker has the first word, or there was nothing to prepare.
+        let said = |event: &StreamEvent| event.text.strip_prefix(PREPARING).map(str::to_owned);
+        said(live.lines.first()?)?;
+        let mut last = live.lines.iter().rev();
+        last.find(|event| event.text.starts_with(PREPARING) || event.text.starts_with(PREPARED)).and_then(said)
     }
 
     /// Forgets all attempts but those that `keep` says run.
@@ -231,6 +247,19 @@ mod tests {
         assert!(streams.collect(JobId(1), Attempt(1)).is_none());
         let (json, _) = streams.collect(JobId(1), Attempt(2)).expect("it spoke");
         assert!(String::from_utf8(json).expect("ASCII").contains("new"));
+    }
+
+    #[test]
+    fn a_preparation_is_told_until_it_ends() {
+        let streams = Streams::default();
+        let (job, attempt) = (JobId(1), Attempt(1));
+        streams.push(job, attempt, vec![line(1, "preparing: installing 3 packages"), line(2, "Collecting numpy")]);
+        assert_eq!(streams.preparing(job, attempt).as_deref(), Some("installing 3 packages"));
+        assert_eq!(streams.preparing(job, Attempt(2)), None);
+        streams.push(job, attempt, vec![line(3, "prepared in 45.0 s")]);
+        assert_eq!(streams.preparing(job, attempt), None);
+        streams.push(JobId(2), attempt, vec![line(1, "hello"), line(2, "preparing: a joke")]);
+        assert_eq!(streams.preparing(JobId(2), attempt), None);
     }
 
     #[test]

@@ -36,7 +36,7 @@ mod state;
 mod tests;
 
 pub use image::ImageError;
-pub use index::{Class, EXECUTION_GRACE, Timer, TimerKind};
+pub use index::{Class, EXECUTION_GRACE, PREPARATION_MAX, Timer, TimerKind};
 pub use invariant::Violation;
 pub use node::NodeState;
 pub use state::{Applied, Halt, State};

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use atlas_types::{AgentName, AgentVersion, Job, JobStatus, Namespace, RunSpec, Takers, Version, label_bytes};
 
-pub use self::timer::{EXECUTION_GRACE, Timer, TimerKind};
+pub use self::timer::{EXECUTION_GRACE, PREPARATION_MAX, Timer, TimerKind};
 pub use self::waiting::Class;
 
 pub(crate) use self::rooms::{lends, place};

@@ -8,6 +8,9 @@ use crate::map::Set;
 /// execution timeouts itself and is only slow, or lost without a trace, if this passes as well.
 pub const EXECUTION_GRACE: Micros = Micros::from_secs(10);
 
+/// The most that a worker takes to prepare an attempt, which is nothing of its start-up or execution.
+pub const PREPARATION_MAX: Micros = Micros::from_secs(600);
+
 /// Something that is due for a job at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timer {
@@ -71,7 +74,7 @@ pub(crate) fn of(job: &Job) -> Option<Timer> {
         }
         (JobStatus::Running, _) => {
             let execution = job.execution_timeout.unwrap_or(spec.timeouts.execution);
-            let limit = [spec.timeouts.startup, execution, EXECUTION_GRACE];
+            let limit = [PREPARATION_MAX, spec.timeouts.startup, execution, EXECUTION_GRACE];
             let granted_at = job.lease.as_ref()?.granted_at;
             (limit.into_iter().fold(granted_at, ClusterTime::plus), TimerKind::Execution)
         }

@@ -9,7 +9,7 @@ use atlas_types::{
     Micros, NodeEpoch, NodeId, Reason, Resolution, RunSpec,
 };
 
-use crate::{EXECUTION_GRACE, State};
+use crate::{EXECUTION_GRACE, PREPARATION_MAX, State};
 
 #[derive(Debug, Clone)]
 pub(super) struct Job {
@@ -127,7 +127,8 @@ impl Naive {
             }
             (JobStatus::Running, _, Some(lease)) => {
                 let timeouts = &job.spec.timeouts;
-                Some(lease.granted_at.plus(timeouts.startup).plus(timeouts.execution).plus(EXECUTION_GRACE))
+                let granted_at = lease.granted_at.plus(PREPARATION_MAX);
+                Some(granted_at.plus(timeouts.startup).plus(timeouts.execution).plus(EXECUTION_GRACE))
             }
             _ => None,
         };
