@@ -20,10 +20,17 @@ const CAPTURED: [(&str, &str); 4] = [
 const TEXT_CHARS_MAX: usize = 256;
 
 /// The job's metadata with what the attempt added; none if it added nothing, or more than fits. `held` is told where an operator
-/// declared the hardware.
-pub(crate) fn merged(metadata: &[u8], measured: &Map<String, Value>, held: Option<&Allocation>) -> Option<Arc<[u8]>> {
+/// declared the hardware, `limits` where the contract states some.
+pub(crate) fn merged(
+    metadata: &[u8],
+    measured: &Map<String, Value>,
+    held: Option<&Allocation>,
+    limits: Option<String>,
+) -> Option<Arc<[u8]>> {
     let captured = CAPTURED.iter().filter_map(|&(from, to)| Some((to, bounded(measured.get(from)?))));
-    let added: Vec<_> = captured.chain(held.map(|held| ("_hardware_allocation", hardware(held)))).collect();
+    let held = held.map(|held| ("_hardware_allocation", hardware(held)));
+    let limits = limits.map(|limits| ("_limits", Value::String(limits)));
+    let added: Vec<_> = captured.chain(held).chain(limits).collect();
     if added.is_empty() {
         return None;
     }
@@ -53,15 +60,15 @@ mod tests {
     #[test]
     fn token_counts_are_added_and_nothing_else() {
         let measured = json!({"input_tokens": 3, "note": "x"}).as_object().cloned().unwrap_or_default();
-        let added = merged(br#"{"a":1}"#, &measured, None);
+        let added = merged(br#"{"a":1}"#, &measured, None, None);
         assert_eq!(added.as_deref(), Some(&br#"{"a":1,"_trace_input_tokens":3}"#[..]));
-        assert_eq!(merged(b"{}", &Map::new(), None), None);
+        assert_eq!(merged(b"{}", &Map::new(), None, None), None);
     }
 
     #[test]
     fn declared_hardware_is_told() {
         let held = Allocation { cores: 1, memory_bytes: 1 << 30, gpus: Vec::new() };
-        let added = merged(b"{}", &Map::new(), Some(&held));
+        let added = merged(b"{}", &Map::new(), Some(&held), None);
         let expected = br#"{"_hardware_allocation":{"gpu_devices":[],"memory_gb":1,"cpu_cores":1}}"#;
         assert_eq!(added.as_deref(), Some(&expected[..]));
     }

@@ -9,6 +9,7 @@
 mod confinement;
 mod keeper;
 mod leash;
+mod left;
 mod pre_exec;
 mod tree;
 

@@ -68,6 +68,9 @@ fn head(job: &Job) -> String {
     if !job.retried_by.is_empty() {
         text += &format!("  retried    as {}\n", job.retried_by);
     }
+    if let Some(limits) = job.metadata["_limits"].as_str() {
+        text += &format!("  limits     {limits}\n");
+    }
     if job.priority != 0 {
         text += &format!("  priority   {}\n", job.priority);
     }
@@ -104,6 +107,7 @@ mod tests {
             door: "http".to_owned(),
             warmup_ms: 38.0,
             retried_by: "job-00000000000000aa".to_owned(),
+            metadata: serde_json::json!({"_limits": "memory 2 GiB a process by rlimit, cpu not enforced"}),
             ..Job::default()
         };
         expect![[r#"
@@ -111,6 +115,7 @@ mod tests {
               asked by   local  via  http
               where      laptop · cold start 38 ms · attempt 1 of 3
               retried    as job-00000000000000aa
+              limits     memory 2 GiB a process by rlimit, cpu not enforced
               error      Process exited with code 3: no
         "#]]
         .assert_eq(&head(&job));

@@ -16,6 +16,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
+use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigSet, Signal, kill, killpg};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
@@ -71,12 +72,14 @@ struct Keep {
     until: u64,
     /// Passed on to the agent and to nobody else.
     passed: Vec<RawFd>,
+    /// Most bytes of data of each process; 0 is no limit.
+    memory_max: u64,
     program: OsString,
     arguments: Vec<OsString>,
 }
 
 impl Orders {
-    /// `probe MODE`, or `keep MODE CONTROL UNTIL FD,FD… PROGRAM ARGUMENT…`.
+    /// `probe MODE`, or `keep MODE CONTROL UNTIL FD,FD… MEMORY PROGRAM ARGUMENT…`.
     fn parse(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let mut word = || arguments.next()?.into_string().ok();
         let verb = word()?;
@@ -88,8 +91,9 @@ impl Orders {
         let until = word()?.parse().ok()?;
         let passed = word()?;
         let passed = passed.split(',').filter(|fd| !fd.is_empty()).map(str::parse).collect::<Result<_, _>>().ok()?;
+        let memory_max = word()?.parse().ok()?;
         let program = arguments.next()?;
-        Some(Self::Keep(Keep { confinement, control, until, passed, program, arguments: arguments.collect() }))
+        Some(Self::Keep(Keep { confinement, control, until, passed, memory_max, program, arguments: arguments.collect() }))
     }
 }
 
@@ -165,6 +169,10 @@ impl Keep {
         children.thread_block()?;
         let signals = SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         let end = End::new(self.until)?;
+        if self.memory_max > 0 {
+            // Inherited by the agent; this process needs next to nothing.
+            setrlimit(Resource::RLIMIT_DATA, self.memory_max, self.memory_max)?;
+        }
         let mut agent = Command::new(&self.program);
         agent.args(&self.arguments).process_group(0);
         let spawned = agent.spawn();

@@ -19,6 +19,7 @@ use tokio::io::unix::AsyncFd;
 
 use super::keeper::{self, ARGUMENT, KILL, TERMINATE};
 use super::leash::Hold;
+use super::left::{self, Below, Ended};
 use super::{Confinement, Leash, pre_exec};
 use crate::readiness::{at_once, watch};
 
@@ -55,6 +56,8 @@ pub(crate) struct Spawn<'a> {
     pub(crate) stderr: Stdio,
     /// Passed on under their numbers, and closed here.
     pub(crate) passed: Vec<OwnedFd>,
+    /// Most bytes of data of each of its processes.
+    pub(crate) memory_max: Option<u64>,
     /// It runs an attempt, and dies when the leases end.
     pub(crate) leased: bool,
 }
@@ -136,6 +139,7 @@ impl Keeper {
         let mut command = Command::new(&self.program);
         command.args([ARGUMENT, "keep", self.confinement.as_str()]);
         command.args([theirs.as_raw_fd().to_string(), until.to_string(), passed.join(",")]);
+        command.arg(spawn.memory_max.unwrap_or(0).to_string());
         command.arg(spawn.program).args(spawn.arguments);
         command.current_dir(spawn.directory).env_clear().envs(spawn.environment);
         command.stdin(spawn.stdin).stdout(spawn.stdout).stderr(spawn.stderr).process_group(0);
@@ -144,7 +148,7 @@ impl Keeper {
         pre_exec::inherit(&mut command, inherited);
         let keeper = command.spawn()?;
         let control = watch(control, Interest::READABLE)?;
-        Ok(Tree { env: self.env.clone(), keeper, control, hold, heard: Vec::new(), ended: false })
+        Ok(Tree { env: self.env.clone(), keeper, control, hold, heard: Vec::new(), own: None, ended: false })
     }
 }
 
@@ -156,6 +160,8 @@ pub(crate) struct Tree {
     /// Its place among those that die when the leases end.
     hold: Option<Hold>,
     heard: Vec<u8>,
+    /// Its own processes, once it has settled.
+    own: Option<Below>,
     /// Nothing of it is left.
     ended: bool,
 }
@@ -173,6 +179,20 @@ impl Tree {
     pub(crate) fn has_changed(&self) -> bool {
         let mut fds = [PollFd::new(self.control.get_ref().as_fd(), PollFlags::POLLIN)];
         !self.heard.is_empty() || matches!(poll(&mut fds, PollTimeout::ZERO), Ok(1))
+    }
+
+    /// The processes that it has by now are its own, and not a job's.
+    pub(crate) fn settle(&mut self) {
+        self.own = Some(left::below(self.root()));
+    }
+
+    /// Ends what a job left running beside the tree's own processes, and tells which those were. Nothing before it has settled.
+    pub(crate) fn end_others(&self) -> Vec<Ended> {
+        self.own.as_ref().map(|own| left::end(self.root(), own)).unwrap_or_default()
+    }
+
+    fn root(&self) -> i32 {
+        i32::try_from(self.keeper.id()).unwrap_or(0)
     }
 
     /// An attempt begins in it, or has ended: between attempts it may live without a lease.
