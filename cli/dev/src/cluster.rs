@@ -105,6 +105,7 @@ impl Cluster {
         worker.controllers = vec![address];
         worker.noop |= options.noop;
         worker.hardware_checks &= options.hardware_checks;
+        worker.environments = worker.environments.or_else(atlas_worker::shared_environments);
         worker.places = options.places.or(worker.places);
         worker.warm_pool_size = options.warm_pool_size.unwrap_or(worker.warm_pool_size);
         let worker = match Worker::start(worker, env.clone()).await {

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use atlas_contract::schema::Validator;
-use atlas_contract::{Contract, ContractError, ProviderKind, joined, python};
+use atlas_contract::{Contract, ContractError, ProviderKind, Violation, joined, python};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
+use crate::environment::Environment;
 use crate::provider::NOOP;
 
 /// An agent version on this node. Shared by all its slots.
@@ -22,15 +23,15 @@ pub(crate) struct Agent {
     output: Option<Validator>,
     /// Answers with its input, in this process.
     pub(crate) noop: bool,
-    /// The interpreter of its own environment, once that is made.
-    pub(crate) python: OnceCell<PathBuf>,
+    /// Its environment, if it needs one and once that is made.
+    pub(crate) python: OnceCell<Environment>,
 }
 
 /// What is wrong with an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OutputFault {
-    /// It breaks the contract and is kept for people to see; the messages of all violations, joined.
-    Violations(String),
+    /// It breaks the contract and is kept for people to see.
+    Violations(Vec<Violation>),
     /// No controller would take it; why.
     Unusable(String),
 }
@@ -88,6 +89,21 @@ impl Agent {
         }
     }
 
+    /// Most bytes of data of each of its processes: what its contract states, and nothing otherwise.
+    pub(crate) fn memory_max(&self) -> Option<u64> {
+        let bytes = self.contract.hardware.min_memory_gb?.saturating_mul(1 << 30);
+        (bytes > 0).then_some(bytes)
+    }
+
+    /// Which limits of its contract are enforced, in words; none if it states none.
+    pub(crate) fn limits(&self) -> Option<String> {
+        let memory = self.memory_max().map(|bytes| format!("memory {} GiB a process by rlimit", bytes >> 30));
+        let cores = self.contract.hardware.min_cpu_cores.filter(|&cores| cores > 0);
+        let cores = cores.map(|_| "cpu not enforced".to_owned());
+        let said: Vec<String> = memory.into_iter().chain(cores).collect();
+        (!said.is_empty()).then(|| said.join(", "))
+    }
+
     /// True if nothing has to be installed before it can run.
     pub(crate) fn is_ready(&self) -> bool {
         self.requirements().is_empty() || self.python.initialized()
@@ -109,11 +125,13 @@ impl Agent {
         let value: Value = serde_json::from_str(output.get())
             .map_err(|error| OutputFault::Unusable(format!("the output cannot be passed on: {error}")))?;
         if let Some(validator) = &self.output {
-            validator.validate(&value).map_err(|violations| OutputFault::Violations(joined(&violations)))?;
+            validator.validate(&value).map_err(OutputFault::Violations)?;
         }
         // Any program prints something; only an object is an answer, whatever the schema says (spec §20.2).
         if self.contract.provider.kind == ProviderKind::Exec && !value.is_object() {
-            return Err(OutputFault::Violations(format!("{} is not of type 'object'", python::repr(&value))));
+            let message = format!("{} is not of type 'object'", python::repr(&value));
+            let (pointer, rule) = ("/".to_owned(), "type".to_owned());
+            return Err(OutputFault::Violations(vec![Violation { pointer, rule, message, suggestion: None }]));
         }
         Ok(())
     }

@@ -1,40 +1,45 @@
 //! Isolated Python environments: for an agent whose contract lists packages, an interpreter that sees these, the standard library,
 //! and no package of the machine.
 //!
-//! An environment belongs to one package of an agent and lies beside it in the cache, as `<digest>.env`: it is counted with it and
-//! goes with it. It is made once, before the first attempt begins, by the machine's own `venv` and `pip`; where pip looks is the
-//! operator's affair, in the `PIP_…` variables that the worker has. What pip runs is held like an agent, since packages may build
-//! themselves.
+//! An environment is named by its interpreter and what is installed in it, so that all agents and all processes with the same needs
+//! share it, and an agent that changes otherwise installs nothing. It is made once, under a lock, by the machine's own `venv` and
+//! `pip`; where pip looks is the operator's affair, in the `PIP_…` variables that the worker has. What pip runs is held like an
+//! agent, since packages may build themselves.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use atlas_env::Env;
-use tracing::info;
+use nix::sys::stat::futimens;
+use nix::sys::time::TimeSpec;
+use sha2::{Digest as _, Sha256};
+use tracing::{debug, info, warn};
 
 use crate::process::{Change, Keeper, Spawn};
-use crate::provider::Settings;
+use crate::provider::{Lines, Settings};
+use crate::pump::Preparing;
 use crate::python::Python;
 
 /// The ending of the folders' names.
 const SUFFIX: &str = "env";
 
-/// Written last, with the interpreter's path in it: an environment without it, or of another interpreter, is made anew.
+/// Written last, with the interpreter's path and the environment's size in it: an environment without it is made anew. Its time is
+/// that of the last use.
 const COMPLETE: &str = "atlas-complete";
 
 /// What `venv` and `pip` print.
 const LOG: &str = "atlas-install.log";
 
-/// How long one step may take: packages may have to be downloaded, and built.
-const STEP_MAX: Duration = Duration::from_secs(600);
-
 /// How much of the log's end is looked at for the reason of a failure.
 const LOG_TAIL_BYTES: usize = 4 << 10;
+
+/// How often pip's output is looked at, and whether another process is done.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Why there is no environment.
 #[derive(Debug, thiserror::Error)]
@@ -48,8 +53,17 @@ pub(crate) enum EnvironmentError {
     Write(#[source] io::Error),
     #[error("could not {doing}: {why}")]
     Step { doing: &'static str, why: String },
+    #[error("preparation timed out after {}s while {doing}", .limit.as_secs_f64())]
+    TimedOut { doing: String, limit: Duration },
     #[error("the work was cut short")]
     CutShort,
+}
+
+/// Where the processes of one user share environments; none if the user has no home.
+pub fn shared_environments() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+    cache.is_absolute().then(|| cache.join("atlas").join("environments"))
 }
 
 /// Makes environments.
@@ -58,52 +72,117 @@ pub(crate) struct Environments {
     pub(crate) env: Env,
     pub(crate) settings: Arc<Settings>,
     pub(crate) keeper: Arc<Keeper>,
+    /// Where they lie.
+    pub(crate) directory: PathBuf,
+    pub(crate) bytes_max: u64,
 }
 
-/// Where the environment of an unpacked package lies.
-pub(crate) fn directory_of(package: &Path) -> PathBuf {
-    package.with_extension(SUFFIX)
+/// An environment that stays while this is there.
+#[derive(Debug)]
+pub(crate) struct Environment {
+    /// Its interpreter.
+    pub(crate) python: PathBuf,
+    /// Shared with all who use it, in this process and in others.
+    _lock: File,
+}
+
+/// Where an environment is, or is to be.
+struct Site {
+    base: Python,
+    directory: PathBuf,
+    lock: File,
 }
 
 impl Environments {
-    /// The interpreter of the environment of the package unpacked at `package`, made if it is not there.
-    pub(crate) async fn make(&self, package: &Path, requirements: &[String]) -> Result<PathBuf, EnvironmentError> {
+    /// The environment for `requirements`, made if it is not there.
+    pub(crate) async fn get(
+        &self,
+        requirements: &[String],
+        preparing: &Preparing,
+    ) -> Result<Environment, EnvironmentError> {
         if let Some(option) = requirements.iter().find(|text| text.trim_start().starts_with('-')) {
             return Err(EnvironmentError::Dash(option.clone()));
         }
-        let directory = directory_of(package);
-        let python = directory.join("bin").join("python");
-        let (settings, to) = (Arc::clone(&self.settings), directory.clone());
-        let begun = self.env.spawn_blocking("python environment", move || begin(&settings, &to)).join().await;
-        let Begun { base, done } = begun.map_err(|_| EnvironmentError::CutShort)??;
-        if done {
-            return Ok(python);
+        let (settings, root, wanted) = (Arc::clone(&self.settings), self.directory.clone(), requirements.to_vec());
+        let site = self.blocking(move || Site::find(&settings, &root, &wanted)).await?;
+        let (site, here) = self.blocking(move || site.is_here()).await?;
+        if here {
+            return Ok(site.environment());
         }
-        let start = self.env.clock.monotonic();
+        let plural = if requirements.len() == 1 { "" } else { "s" };
+        let installing = format!("installing {} package{plural}", requirements.len());
+        preparing.begin(&installing).await;
+        let Some(site) = self.take(site, preparing).await? else {
+            return Err(EnvironmentError::TimedOut { doing: installing, limit: preparing.limit });
+        };
+        let (site, here) = self.blocking(move || site.is_complete()).await?;
+        if !here {
+            self.make(&site, requirements, preparing, &installing).await?;
+        }
+        preparing.end().await;
+        let (root, bytes_max) = (self.directory.clone(), self.bytes_max);
+        self.blocking(move || {
+            site.lock.lock_shared().map_err(EnvironmentError::Write)?;
+            remove_old(&root, bytes_max);
+            Ok(site.environment())
+        })
+        .await
+    }
+
+    /// Waits until nobody else makes or uses this environment; none if that takes too long.
+    async fn take(&self, site: Site, preparing: &Preparing) -> Result<Option<Site>, EnvironmentError> {
+        loop {
+            match site.lock.try_lock() {
+                Ok(()) => return Ok(Some(site)),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(EnvironmentError::Write(error)),
+            }
+            if preparing.left().is_zero() {
+                return Ok(None);
+            }
+            self.env.clock.sleep(LOOK).await;
+        }
+    }
+
+    async fn make(
+        &self,
+        site: &Site,
+        requirements: &[String],
+        preparing: &Preparing,
+        installing: &str,
+    ) -> Result<(), EnvironmentError> {
+        let (directory, base, start) = (site.directory.clone(), &site.base, self.env.clock.monotonic());
+        let cleared = directory.clone();
+        self.blocking(move || clear(&cleared)).await?;
         let venv = ["-I", "-m", "venv", "--without-pip"].map(OsString::from).into_iter();
         let venv = venv.chain([directory.clone().into_os_string()]).collect();
-        self.step("make a Python environment", &base, venv, &directory).await?;
+        self.step("make a Python environment", installing, base, venv, (&directory, preparing)).await?;
         // The machine's pip, so that none has to be unpacked into every environment.
-        let pip =
-            ["-P", "-m", "pip", "--python"].map(OsString::from).into_iter().chain([python.clone().into_os_string()]);
+        let python = site.python().into_os_string();
+        let pip = ["-P", "-m", "pip", "--python"].map(OsString::from).into_iter().chain([python]);
         let install =
             ["install", "--no-input", "--disable-pip-version-check", "--no-color", "--progress-bar", "off", "--"];
         let install = pip.chain(install.map(OsString::from)).chain(requirements.iter().map(OsString::from)).collect();
-        self.step("install the agent's Python packages", &base, install, &directory).await?;
-        let mark = directory.join(COMPLETE);
-        fs::write(mark, base.program.as_os_str().as_encoded_bytes()).map_err(EnvironmentError::Write)?;
+        self.step("install the agent's Python packages", installing, base, install, (&directory, preparing)).await?;
+        let (at, program) = (directory.clone(), base.program.clone());
+        self.blocking(move || {
+            let mark = format!("{}\n{}\n", program.display(), crate::packages::size_of(&at));
+            fs::write(at.join(COMPLETE), mark).map_err(EnvironmentError::Write)
+        })
+        .await?;
         let took = self.env.clock.monotonic().saturating_sub(start);
         info!(environment = %directory.display(), ?took, "Python packages are installed");
-        Ok(python)
+        Ok(())
     }
 
-    /// Runs one program to its end.
+    /// Runs one program to its end, and tells what it prints.
     async fn step(
         &self,
         doing: &'static str,
+        installing: &str,
         base: &Python,
         arguments: Vec<OsString>,
-        directory: &Path,
+        (directory, preparing): (&Path, &Preparing),
     ) -> Result<(), EnvironmentError> {
         let failed = |why: String| EnvironmentError::Step { doing, why };
         let (keeper, program, environment) =
@@ -120,53 +199,194 @@ impl Environments {
                 stdout: log.try_clone()?.into(),
                 stderr: log.into(),
                 passed: Vec::new(),
+                memory_max: None,
                 // It serves whichever attempt comes next.
                 leased: false,
             })
         });
         let started = started.join().await.map_err(|_| EnvironmentError::CutShort)?;
         let mut tree = started.map_err(EnvironmentError::Write)?;
-        let until = self.env.clock.monotonic() + STEP_MAX;
+        let mut printed = Printed::open(&directory.join(LOG));
         let change = loop {
-            if let Some(change) = tree.change() {
-                break Some(change);
+            let change = tree.change();
+            printed.tell(preparing).await;
+            let left = preparing.left();
+            if change.is_some() || left.is_zero() {
+                break change;
             }
-            let left = until.saturating_sub(self.env.clock.monotonic());
-            if left.is_zero() {
-                break None;
-            }
-            tree.wait_for_change(left).await;
+            tree.wait_for_change(left.min(LOOK)).await;
         };
         tree.kill().await;
         match change {
             Some(Change::Exited(status)) if status.success() => Ok(()),
             Some(Change::Exited(_)) => Err(failed(last_words(&directory.join(LOG)))),
             Some(Change::NotStarted { errno }) => Err(failed(nix::errno::Errno::from_raw(errno).desc().to_owned())),
-            None => Err(failed(format!("not done after {} s", STEP_MAX.as_secs()))),
+            None => Err(EnvironmentError::TimedOut { doing: installing.to_owned(), limit: preparing.limit }),
         }
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, EnvironmentError> + Send + 'static,
+    ) -> Result<T, EnvironmentError> {
+        self.env.spawn_blocking("python environment", work).join().await.map_err(|_| EnvironmentError::CutShort)?
     }
 }
 
-/// What was found when an environment was asked for.
-struct Begun {
-    base: Python,
-    /// It is there already.
-    done: bool,
+impl Site {
+    fn find(settings: &Settings, root: &Path, requirements: &[String]) -> Result<Self, EnvironmentError> {
+        let base = settings.python.get().map_err(|why| EnvironmentError::NoPython(why.to_owned()))?.clone();
+        fs::create_dir_all(root).map_err(EnvironmentError::Write)?;
+        let key = key_of(&base, requirements, &settings.pip_environment);
+        let lock = open_lock(&root.join(&key).with_extension("lock")).map_err(EnvironmentError::Write)?;
+        Ok(Self { base, directory: root.join(&key).with_extension(SUFFIX), lock })
+    }
+
+    fn python(&self) -> PathBuf {
+        self.directory.join("bin").join("python")
+    }
+
+    /// Whether it is there and nobody changes it; it is held then.
+    fn is_here(self) -> Result<(Self, bool), EnvironmentError> {
+        match self.lock.try_lock_shared() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok((self, false)),
+            Err(TryLockError::Error(error)) => return Err(EnvironmentError::Write(error)),
+        }
+        let (site, here) = self.is_complete()?;
+        if !here {
+            site.lock.unlock().map_err(EnvironmentError::Write)?;
+        }
+        Ok((site, here))
+    }
+
+    /// Whether it was made to the end. A look counts as a use.
+    fn is_complete(self) -> Result<(Self, bool), EnvironmentError> {
+        let mark = self.directory.join(COMPLETE);
+        // One that cannot be read was never completed.
+        let text = fs::read_to_string(&mark).unwrap_or_default();
+        let here = text.lines().next().is_some_and(|program| Path::new(program) == self.base.program);
+        if here {
+            // A mark that keeps its time only lets the environment look older than it is.
+            let touched = File::options().append(true).open(&mark);
+            let _ = touched.map(|file| futimens(&file, &TimeSpec::UTIME_NOW, &TimeSpec::UTIME_NOW));
+        }
+        Ok((self, here))
+    }
+
+    fn environment(self) -> Environment {
+        Environment { python: self.python(), _lock: self.lock }
+    }
 }
 
-/// Finds the interpreter, and clears away what an earlier process left in part.
-fn begin(settings: &Settings, directory: &Path) -> Result<Begun, EnvironmentError> {
-    let base = settings.python.get().map_err(|why| EnvironmentError::NoPython(why.to_owned()))?.clone();
-    // One that cannot be read was never completed.
-    let mark = fs::read(directory.join(COMPLETE)).unwrap_or_default();
-    let done = mark == base.program.as_os_str().as_encoded_bytes();
-    if !done {
-        match fs::remove_dir_all(directory) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(EnvironmentError::Write(error)),
-            _ => fs::create_dir_all(directory).map_err(EnvironmentError::Write)?,
+fn open_lock(path: &Path) -> io::Result<File> {
+    File::options().create(true).append(true).open(path)
+}
+
+/// What names an environment: the interpreter with its version, what is installed, and where pip finds it.
+fn key_of(base: &Python, requirements: &[String], pip: &[(OsString, OsString)]) -> String {
+    let mut requirements: Vec<String> = requirements.iter().map(|text| normalised(text)).collect();
+    requirements.sort();
+    requirements.dedup();
+    let mut settings: Vec<_> = pip.iter().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PIP_")).collect();
+    settings.sort();
+    let mut hasher = Sha256::new();
+    let ((major, minor), patch) = (base.version, base.patch);
+    hasher.update(format!("{}\0{major}.{minor}.{patch}\0{}\0", base.program.display(), requirements.join("\0")));
+    for (name, value) in settings {
+        for part in [name, value] {
+            hasher.update(part.as_encoded_bytes());
+            hasher.update([0]);
         }
     }
-    Ok(Begun { base, done })
+    hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A requirement as pip compares it: names in lower case with dashes, no spaces where they mean nothing.
+fn normalised(requirement: &str) -> String {
+    let text = requirement.trim();
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "._-".contains(c))).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    let mut plain = String::new();
+    for c in name.to_ascii_lowercase().chars() {
+        match c {
+            '.' | '_' | '-' if plain.ends_with('-') => {}
+            '.' | '_' | '-' => plain.push('-'),
+            other => plain.push(other),
+        }
+    }
+    if rest.contains([';', '@']) {
+        return plain + rest.trim();
+    }
+    plain.extend(rest.chars().filter(|c| !c.is_whitespace()));
+    plain
+}
+
+/// Clears away what an earlier process left in part.
+fn clear(directory: &Path) -> Result<(), EnvironmentError> {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(EnvironmentError::Write(error)),
+        _ => fs::create_dir_all(directory).map_err(EnvironmentError::Write),
+    }
+}
+
+/// Removes environments that nobody uses, those used longest ago first, until the rest fits.
+fn remove_old(root: &Path, bytes_max: u64) {
+    let mut found: Vec<(SystemTime, PathBuf, u64)> = fs::read_dir(root)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            path.extension().is_some_and(|extension| extension == SUFFIX).then_some(())?;
+            let mark = path.join(COMPLETE);
+            let used = fs::metadata(&mark).and_then(|mark| mark.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+            let size = fs::read_to_string(mark).ok().and_then(|text| text.lines().nth(1)?.parse().ok());
+            Some((used, path, size.unwrap_or(0)))
+        })
+        .collect();
+    found.sort();
+    let mut bytes: u64 = found.iter().map(|(_, _, size)| size).sum();
+    for (_, path, size) in found {
+        if bytes <= bytes_max {
+            return;
+        }
+        let free = open_lock(&path.with_extension("lock")).is_ok_and(|lock| {
+            // The lock is held until the folder is gone.
+            lock.try_lock().is_ok() && fs::remove_dir_all(&path).is_ok()
+        });
+        if free {
+            debug!(environment = %path.display(), "a Python environment was removed to make room");
+            bytes -= size;
+        }
+    }
+    if bytes > bytes_max {
+        warn!(bytes, bytes_max, "the Python environments in use are larger than the cache may be");
+    }
+}
+
+/// What is printed into a log, told line by line.
+struct Printed {
+    log: Option<File>,
+    lines: Lines,
+}
+
+impl Printed {
+    /// From the log's present end on.
+    fn open(log: &Path) -> Self {
+        let at_end = |mut file: File| file.seek(SeekFrom::End(0)).map(|_| file);
+        Self { log: File::open(log).and_then(at_end).ok(), lines: Lines::default() }
+    }
+
+    async fn tell(&mut self, preparing: &Preparing) {
+        let mut bytes = Vec::new();
+        if let Some(log) = &mut self.log
+            && log.take(64 << 10).read_to_end(&mut bytes).is_ok()
+        {
+            for line in self.lines.push(&bytes) {
+                preparing.say("info", line).await;
+            }
+        }
+    }
 }
 
 /// Pip's last error, or whatever was printed last.
@@ -195,7 +415,36 @@ mod tests {
     }
 
     #[test]
-    fn it_lies_beside_its_package() {
-        assert_eq!(directory_of(Path::new("/c/packages/ab12")), Path::new("/c/packages/ab12.env"));
+    fn the_same_requirements_have_the_same_key_however_they_are_written() {
+        let python = Python { program: "/usr/bin/python3".into(), version: (3, 13), patch: 1 };
+        let key = |requirements: &[&str], pip: &[(&str, &str)]| {
+            let requirements: Vec<String> = requirements.iter().map(|text| (*text).to_owned()).collect();
+            let pip: Vec<_> = pip.iter().map(|&(name, value)| (name.into(), value.into())).collect();
+            key_of(&python, &requirements, &pip)
+        };
+        let plain = key(&["numpy >=1.26", "Ruamel.Yaml==0.18"], &[]);
+        assert_eq!(plain, key(&[" ruamel_yaml == 0.18", "numpy>=1.26", "numpy>=1.26"], &[("HOME", "/root")]));
+        assert_ne!(plain, key(&["numpy>=1.25", "ruamel.yaml==0.18"], &[]));
+        assert_ne!(plain, key(&["numpy>=1.26", "ruamel.yaml==0.18"], &[("PIP_INDEX_URL", "http://x")]));
+        let newer = Python { patch: 2, ..python.clone() };
+        assert_ne!(key_of(&newer, &[], &[]), key_of(&python, &[], &[]));
+    }
+
+    #[test]
+    fn old_environments_make_room_and_those_in_use_stay() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        for (name, at) in [("a", 1), ("b", 2), ("c", 3)] {
+            let environment = dir.path().join(name).with_extension(SUFFIX);
+            fs::create_dir(&environment).expect("writable");
+            let mark = environment.join(COMPLETE);
+            fs::write(&mark, "/usr/bin/python3\n100\n").expect("writable");
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(at);
+            File::options().write(true).open(mark).and_then(|file| file.set_modified(time)).expect("settable");
+        }
+        let used = open_lock(&dir.path().join("a.lock")).expect("writable");
+        used.lock_shared().expect("free");
+        remove_old(dir.path(), 250);
+        let left = |name: &str| dir.path().join(name).with_extension(SUFFIX).exists();
+        assert_eq!((left("a"), left("b"), left("c")), (true, false, true));
     }
 }

@@ -23,6 +23,7 @@ mod results;
 mod slot;
 mod worker;
 
+pub use environment::shared_environments;
 pub use options::{Configuration, ConfigurationError, Options};
 pub use process::{Confinement, run_if_asked};
 pub use python::Python;

@@ -15,6 +15,9 @@ use crate::Confinement;
 #[cfg(test)]
 mod reference;
 
+/// The longest that a preparation may take: controllers give a running job this much more time than its own limits.
+const PREPARE_MAX: Duration = Duration::from_secs(600);
+
 /// What a worker needs to know.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -32,6 +35,8 @@ pub struct Options {
     pub idle_timeout: Duration,
     /// Longest start of an agent whose contract sets no `startup_timeout`; none is what the cluster says, 30 s.
     pub warmup_timeout: Option<Duration>,
+    /// Longest preparation of an attempt: the fetch of its package, and of the Python packages that its contract lists.
+    pub prepare_timeout: Duration,
     /// How long running attempts may go on when the worker stops.
     pub drain_timeout: Duration,
     /// Time between the polite and the hard signal when the worker gives up an attempt.
@@ -46,6 +51,8 @@ pub struct Options {
     pub log_bytes_max: usize,
     /// Most bytes of unpacked packages and of the environments made for them.
     pub package_cache_bytes_max: u64,
+    /// Where Python environments lie; none is under the data directory. Processes may share it.
+    pub environments: Option<PathBuf>,
     /// Names of environment variables that agents get, beside `PATH`, `HOME`, `LANG`, `LC_ALL`, `TMPDIR` and `TZ`.
     pub agent_environment: Vec<String>,
     /// Variables for pip, when it installs the Python packages that a contract lists, beside the `PIP_…` ones that this process
@@ -81,6 +88,7 @@ impl Options {
             warm_pool_size: 2,
             idle_timeout: Duration::from_secs(300),
             warmup_timeout: None,
+            prepare_timeout: PREPARE_MAX,
             drain_timeout: Duration::from_secs(10),
             stop_grace: Duration::from_secs(2),
             shutdown_timeout: Duration::from_secs(5),
@@ -88,6 +96,7 @@ impl Options {
             stderr_bytes_max: 64 << 10,
             log_bytes_max: 1 << 20,
             package_cache_bytes_max: 4 << 30,
+            environments: None,
             agent_environment: Vec::new(),
             pip_environment: Vec::new(),
             labels: BTreeMap::new(),
@@ -183,6 +192,9 @@ pub struct Configuration {
     /// Longest start of an agent whose contract sets no startup_timeout, at most 30s, which it is if not given.
     #[arg(long, env = "ATLAS_WARMUP_TIMEOUT", value_name = "TIME")]
     pub warmup_timeout: Option<String>,
+    /// Longest preparation of an attempt, in which its package is fetched and Python packages are installed; 10m if not given, the most.
+    #[arg(long, env = "ATLAS_PREPARE_TIMEOUT", value_name = "TIME")]
+    pub prepare_timeout: Option<String>,
     /// How long running attempts may go on when the worker stops; 10s if not given.
     #[arg(long, env = "ATLAS_DRAIN_TIMEOUT", value_name = "TIME")]
     pub drain_timeout: Option<String>,
@@ -262,6 +274,7 @@ impl Configuration {
             warm_pool_size: self.warm_pool_size.or(file.warm_pool_size),
             idle_timeout: self.idle_timeout.or(file.idle_timeout),
             warmup_timeout: self.warmup_timeout.or(file.warmup_timeout),
+            prepare_timeout: self.prepare_timeout.or(file.prepare_timeout),
             drain_timeout: self.drain_timeout.or(file.drain_timeout),
             stop_grace: self.stop_grace.or(file.stop_grace),
             output_max: self.output_max.or(file.output_max),
@@ -295,6 +308,7 @@ impl Configuration {
         options.warm_pool_size = self.warm_pool_size.unwrap_or(options.warm_pool_size);
         set(&mut options.idle_timeout, self.idle_timeout.as_deref(), duration)?;
         options.warmup_timeout = self.warmup_timeout.as_deref().map(duration).transpose()?;
+        set(&mut options.prepare_timeout, self.prepare_timeout.as_deref(), prepare_timeout)?;
         set(&mut options.drain_timeout, self.drain_timeout.as_deref(), duration)?;
         set(&mut options.stop_grace, self.stop_grace.as_deref(), duration)?;
         set(&mut options.output_bytes_max, self.output_max.as_deref(), size)?;
@@ -379,6 +393,13 @@ fn duration(text: &str) -> Result<Duration, ConfigurationError> {
         _ => return Err(wrong()),
     };
     number.checked_mul(milliseconds).map(Duration::from_millis).ok_or_else(wrong)
+}
+
+/// A time that controllers allow for.
+fn prepare_timeout(text: &str) -> Result<Duration, ConfigurationError> {
+    let within = |time: &Duration| *time <= PREPARE_MAX;
+    let wrong = || ConfigurationError::Value { value: text.to_owned(), what: "a time of at most 10m" };
+    duration(text).ok().filter(within).ok_or_else(wrong)
 }
 
 /// `64KiB`, `8MiB`, `4GiB`, or bytes.

@@ -9,8 +9,9 @@ use atlas_types::Digest;
 use tracing::{debug, warn};
 
 use crate::agent::{Agent, AgentError};
-use crate::environment::{EnvironmentError, Environments, directory_of};
+use crate::environment::{EnvironmentError, Environments};
 use crate::payloads::{TransferError, Transfers};
+use crate::pump::Preparing;
 
 /// Why an agent is not on this node.
 #[derive(Debug, thiserror::Error)]
@@ -38,8 +39,20 @@ pub(crate) struct Packages {
     transfers: Transfers,
     environments: Environments,
     loaded: Arc<Mutex<Loaded>>,
-    /// One at a time: packages are small, and two jobs of one agent must not fetch it twice.
-    fetching: Arc<tokio::sync::Mutex<()>>,
+    turns: Turns,
+}
+
+/// One turn a folder: two jobs of one agent must not fetch it twice, and nobody removes what another one fetches.
+#[derive(Clone, Default)]
+struct Turns(Arc<Mutex<BTreeMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>>);
+
+impl Turns {
+    fn of(&self, directory: &Path) -> Arc<tokio::sync::Mutex<()>> {
+        // Entries are whole at every moment, so a panic elsewhere does not spoil them.
+        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+        Arc::clone(turns.entry(directory.to_owned()).or_default())
+    }
 }
 
 #[derive(Default)]
@@ -66,8 +79,8 @@ impl Packages {
     ) -> Self {
         let directory = data_dir.join("packages");
         let loaded = Loaded { unloaded: unpacked(&directory), ..Loaded::default() };
-        let (loaded, fetching) = (Arc::new(Mutex::new(loaded)), Arc::default());
-        Self { directory, bytes_max, noop, transfers, environments, loaded, fetching }
+        let loaded = Arc::new(Mutex::new(loaded));
+        Self { directory, bytes_max, noop, transfers, environments, loaded, turns: Turns::default() }
     }
 
     /// The agent, if it is here with all that it needs.
@@ -86,35 +99,46 @@ impl Packages {
     }
 
     /// The agent, fetched, unpacked and furnished if need be.
-    pub(crate) async fn get(&self, digest: Digest, package_bytes: u64) -> Result<Arc<Agent>, PackageError> {
-        let agent = self.unpack(digest, package_bytes).await?;
+    pub(crate) async fn get(
+        &self,
+        digest: Digest,
+        package_bytes: u64,
+        preparing: &Preparing,
+    ) -> Result<Arc<Agent>, PackageError> {
+        let agent = self.unpack(digest, package_bytes, preparing).await?;
         if !agent.is_ready() {
             // Outside of the turn: other agents need not wait for this one's packages. Jobs of the same agent wait for the first.
-            let make = || self.environments.make(&agent.directory, agent.requirements());
+            let make = || self.environments.get(agent.requirements(), preparing);
             agent.python.get_or_try_init(make).await?;
-            let directory = agent.directory.clone();
-            let bytes = self.blocking(move || Ok(size_with_environment(&directory))).await?;
-            self.keep(digest, &agent, bytes).await?;
         }
         Ok(agent)
     }
 
-    async fn unpack(&self, digest: Digest, package_bytes: u64) -> Result<Arc<Agent>, PackageError> {
-        let _turn = self.fetching.lock().await;
+    async fn unpack(
+        &self,
+        digest: Digest,
+        package_bytes: u64,
+        preparing: &Preparing,
+    ) -> Result<Arc<Agent>, PackageError> {
+        let directory = self.directory.join(digest.hex());
+        let turn = self.turns.of(&directory);
+        let _turn = turn.lock().await;
         if let Some(agent) = self.here(digest) {
             return Ok(agent);
         }
-        let directory = self.directory.join(digest.hex());
+        // From here on it is ours, and nobody makes room with it.
+        self.loaded().unloaded.remove(&directory);
         let left = directory.clone();
         if !self.blocking(move || whole(&left, digest)).await? {
             let limits = Limits::default();
             let bytes_max = package_bytes.min(limits.archive_bytes_max);
-            let archive = self.transfers.package(digest, bytes_max).await.map_err(PackageError::Fetch)?;
+            let fetched = preparing.slow("fetching the package", self.transfers.package(digest, bytes_max)).await;
+            let archive = fetched.map_err(PackageError::Fetch)?;
             let to = directory.clone();
             self.blocking(move || atlas_package::unpack(&archive, &to, &limits).map_err(PackageError::Unpack)).await?;
         }
         let noop = self.noop;
-        let load = move || Ok((Agent::load(&directory, noop)?, size_with_environment(&directory)));
+        let load = move || Ok((Agent::load(&directory, noop)?, size_of(&directory)));
         let (agent, bytes) = self.blocking(load).await?;
         let agent = Arc::new(agent);
         self.keep(digest, &agent, bytes).await?;
@@ -132,6 +156,9 @@ impl Packages {
             loaded.make_room(self.bytes_max)
         };
         for directory in dropped {
+            let turn = self.turns.of(&directory);
+            // Whoever has its turn is about to use it, and counts it again.
+            let Ok(_turn) = turn.try_lock() else { continue };
             debug!(package = %directory.display(), "package dropped from the cache");
             let removed = self.blocking(move || Ok(remove(&directory))).await?;
             if let Err(error) = removed {
@@ -181,19 +208,17 @@ fn unpacked(directory: &Path) -> BTreeMap<PathBuf, u64> {
     let (partial, whole): (Vec<_>, Vec<_>) = entries
         .map(|entry| entry.path())
         .filter(|path| path.is_dir())
-        .partition(|path| path.extension().is_some_and(|extension| extension == atlas_package::PARTIAL));
+        // Environments lay beside their packages once.
+        .partition(|path| path.extension().is_some_and(|end| end == atlas_package::PARTIAL || end == "env"));
     for path in partial.into_iter().filter(|path| !is_worked_on(path)) {
         if let Err(error) = std::fs::remove_dir_all(&path) {
-            warn!(%error, package = %path.display(), "could not remove a package that was unpacked in part");
+            warn!(%error, package = %path.display(), "could not remove what is no whole package");
         }
     }
-    // An environment is counted with its package; one that has lost it stands for itself, so that it goes some time.
-    let stands = |path: &PathBuf| !whole.iter().any(|package| directory_of(package) == *path && package != path);
-    whole.iter().filter(|path| stands(path)).map(|path| (path.clone(), size_with_environment(path))).collect()
+    whole.into_iter().map(|path| (path.clone(), size_of(&path))).collect()
 }
 
-/// Whether a package that an earlier process unpacked is here and still what was unpacked. One that is not is removed, with its
-/// environment: agents can write where they run, and only what the digest names may run.
+/// Whether a package that an earlier process unpacked is here and still what was unpacked. One that is not is removed: agents can write where they run, and only what the digest names may run.
 fn whole(directory: &Path, digest: Digest) -> Result<bool, PackageError> {
     if !directory.is_dir() {
         return Ok(false);
@@ -226,23 +251,11 @@ fn remove_compiled(directory: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Removes a package, and its environment first: without the package nobody would find that.
 fn remove(package: &Path) -> std::io::Result<()> {
-    match std::fs::remove_dir_all(directory_of(package)) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
     match std::fs::remove_dir_all(package) {
-        // It was an environment that had lost its package.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         other => other,
     }
-}
-
-/// Bytes of a package and of its environment, if it has one.
-fn size_with_environment(package: &Path) -> u64 {
-    let environment = directory_of(package);
-    size_of(package) + if environment == package { 0 } else { size_of(&environment) }
 }
 
 /// True if another process that is still there unpacks into this directory, which has its number in its name.
@@ -252,7 +265,7 @@ fn is_worked_on(partial: &Path) -> bool {
 }
 
 /// Bytes of all files below `directory`; what cannot be read counts as nothing.
-fn size_of(directory: &Path) -> u64 {
+pub(crate) fn size_of(directory: &Path) -> u64 {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let size = |entry: std::fs::DirEntry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => size_of(&entry.path()),
@@ -267,30 +280,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_environment_counts_and_goes_with_its_package() {
-        let dir = tempfile::tempdir().expect("temporary directory");
-        let named = |name: &str| dir.path().join(name);
-        for name in ["abc", "abc.env", "lost.env"] {
-            std::fs::create_dir(named(name)).expect("writable");
-            std::fs::write(named(name).join("file"), "12345").expect("writable");
-        }
-        assert_eq!(unpacked(dir.path()), BTreeMap::from([(named("abc"), 10), (named("lost.env"), 5)]));
-        remove(&named("abc")).expect("removable");
-        remove(&named("lost.env")).expect("removable");
-        assert_eq!(unpacked(dir.path()), BTreeMap::new());
-        assert!(!named("abc.env").exists());
-    }
-
-    #[test]
     fn what_was_unpacked_in_part_is_removed_when_a_worker_starts() {
         let dir = tempfile::tempdir().expect("temporary directory");
         let named = |name: &str| dir.path().join(name);
         let (whole, partial, foreign) = (named("abc"), named("abc.4194305.0.partial"), named("abc.1.0.partial"));
-        for path in [&whole, &partial, &foreign] {
+        let beside = named("abc.env");
+        for path in [&whole, &partial, &foreign, &beside] {
             std::fs::create_dir(path).expect("writable");
             std::fs::write(path.join("agent.yaml"), "12345").expect("writable");
         }
         assert_eq!(unpacked(dir.path()), BTreeMap::from([(whole, 5)]));
-        assert!(!partial.exists() && foreign.exists());
+        assert!(!partial.exists() && foreign.exists() && !beside.exists());
     }
 }

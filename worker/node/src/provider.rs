@@ -22,6 +22,7 @@ use atlas_types::{Failure, FailureKind, Micros};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+pub(crate) use self::io_loop::Lines;
 use crate::process::Tree;
 use crate::python::Finder;
 use crate::slot::{Control, Shared, Work};
@@ -100,6 +101,14 @@ impl Program {
         }
     }
 
+    /// Ends what a job left running in a program that goes on, and says so.
+    pub(crate) async fn end_others(&self, control: &mut Control<'_>) {
+        for process in self.tree().map(Tree::end_others).unwrap_or_default() {
+            let text = format!("the job left a process running, it was killed: {} (process {})", process.name, process.pid);
+            control.say(StreamKind::Log, "warning", text).await;
+        }
+    }
+
     /// Ends the program, politely first.
     pub(crate) async fn stop(mut self, env: &Env) {
         match &mut self {
@@ -139,6 +148,11 @@ pub(crate) enum Execution {
 }
 
 impl Execution {
+    /// The program can serve another job.
+    pub(crate) fn usable(&self) -> bool {
+        matches!(self, Self::Output { usable: true, .. } | Self::Failed { usable: true, .. })
+    }
+
     /// A failure after which the slot is destroyed.
     fn failed(kind: FailureKind, error: impl Into<String>) -> Self {
         let failure = Failure { kind, error: bounded(error.into()).into() };

@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_slots::{AttemptEnd, Effect, Input, Leave, SlotId, Slots, Spool, StopReason};
-use atlas_types::{BootId, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload};
+use atlas_types::{BootId, Failure, FailureKind, FencingToken, Inventory, JobId, Level, NodeId, Payload, StreamEvent};
 use atlas_wire::limits::{STREAM_EVENTS_MAX, WORKER_FRAME_BYTES_MAX};
 use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
+pub(crate) use self::preparation::Preparing;
 use self::preparation::{Unprepared, echo};
 use self::spawns::Spawns;
 use crate::link::{LinkEvent, Stream};
@@ -44,6 +45,8 @@ pub(crate) enum News {
     Prepared { token: FencingToken, work: Result<Arc<Work>, Unprepared> },
     /// An attempt's large output has its place.
     Stored { token: FencingToken, slot: SlotId, end: AttemptEnd },
+    /// An attempt that is being prepared says something.
+    Said { token: FencingToken, event: StreamEvent },
     /// A result is on disk, or could not be written.
     Saved { number: u64 },
     /// The large input of a child has its place, or none.
@@ -85,6 +88,7 @@ pub(crate) struct Pump {
     pub(crate) results: Results,
     pub(crate) news: mpsc::Sender<News>,
     pub(crate) drain_timeout: Duration,
+    pub(crate) prepare_timeout: Duration,
     pub(crate) stop_grace: Duration,
     stream: Option<Stream>,
     /// Hello was answered on this stream.
@@ -128,6 +132,7 @@ pub(crate) struct Parts {
     pub(crate) results: Results,
     pub(crate) news: mpsc::Sender<News>,
     pub(crate) drain_timeout: Duration,
+    pub(crate) prepare_timeout: Duration,
     pub(crate) stop_grace: Duration,
 }
 
@@ -144,6 +149,7 @@ impl Pump {
             results,
             news,
             drain_timeout,
+            prepare_timeout,
             stop_grace,
         } = parts;
         Self {
@@ -157,6 +163,7 @@ impl Pump {
             results,
             news,
             drain_timeout,
+            prepare_timeout,
             stop_grace,
             stream: None,
             welcomed: false,
@@ -252,6 +259,7 @@ impl Pump {
     fn on_news(&mut self, news: News) {
         match news {
             News::Prepared { token, work } => self.on_prepared(token, work),
+            News::Said { token, event } => self.spool.push(token, event),
             News::Saved { number } => self.step(Input::Saved { number }),
             News::SpawnStored { number, input } => self.on_spawn_stored(number, input),
             News::SpawnLoaded { token, call, answer } => self.answer_call(token, call, answer),
@@ -407,6 +415,7 @@ impl Pump {
             Effect::PrepareAttempt { assignment } => self.prepare(assignment),
             Effect::ForgetPrepared { token } => {
                 self.prepared.remove(&token);
+                self.spool.discard(token);
             }
             Effect::StartAttempt { assignment, slot, warm } => {
                 let job = assignment.job;

@@ -17,7 +17,7 @@ const OLDEST: (u32, u32) = (3, 11);
 const NAMES: [&str; 4] = ["python3.13", "python3.12", "python3.11", "python3"];
 
 /// Prints version and path of the interpreter: the path skips version managers' slow shims from then on.
-const PROBE: &str = "import sys; print(*sys.version_info[:2], sys.executable)";
+const PROBE: &str = "import sys; print(*sys.version_info[:3], sys.executable)";
 
 /// How long an interpreter may be silent, in milliseconds.
 const PROBE_PATIENCE: u16 = 5_000;
@@ -29,6 +29,8 @@ pub struct Python {
     pub program: PathBuf,
     /// Its version, major and minor.
     pub version: (u32, u32),
+    /// The third number of its version.
+    pub patch: u32,
 }
 
 impl Python {
@@ -83,10 +85,11 @@ fn answer(probe: &mut Child) -> Option<Python> {
 
 fn read(printed: &[u8]) -> Option<Python> {
     let line = String::from_utf8_lossy(printed);
-    let mut words = line.trim().splitn(3, ' ');
+    let mut words = line.trim().splitn(4, ' ');
     let version = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    let patch = words.next()?.parse().ok()?;
     let program = PathBuf::from(words.next()?);
-    program.is_absolute().then_some(Python { program, version })
+    program.is_absolute().then_some(Python { program, version, patch })
 }
 
 /// Finds the interpreter once; whoever asks first waits, and so does everybody who asks meanwhile.
@@ -156,7 +159,7 @@ mod tests {
         assert_eq!(read(b""), None);
         assert_eq!(read(b"pyenv: python3.13: command not found\n"), None);
         let program = PathBuf::from("/opt/my python/bin/python3");
-        assert_eq!(read(b"3 13 /opt/my python/bin/python3\n"), Some(Python { program, version: (3, 13) }));
+        assert_eq!(read(b"3 13 2 /opt/my python/bin/python3\n"), Some(Python { program, version: (3, 13), patch: 2 }));
     }
 
     #[test]

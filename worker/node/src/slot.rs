@@ -229,7 +229,8 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
     let execution = program.execute(work, control).await;
     usage.execution = Micros::from(control.now().saturating_sub(began));
     // What shall not serve again is about to be killed, and stays on the leash until it is.
-    if let Execution::Output { usable: true, .. } | Execution::Failed { usable: true, .. } = &execution {
+    if execution.usable() {
+        program.end_others(control).await;
         program.set_busy(false);
     }
     let declared = shared.settings.declared;
@@ -265,10 +266,10 @@ fn conclude(execution: Execution, work: &Work, usage: Usage, declared: bool) -> 
     let held = declared.then_some(&work.assignment.allocation);
     match execution {
         Execution::Output { output, metadata, usable } => {
-            let metadata = metadata::merged(&work.assignment.metadata, &metadata, held);
+            let metadata = metadata::merged(&work.assignment.metadata, &metadata, held, work.agent.limits());
             let (output, why) = match work.agent.check_output(&output) {
                 Ok(()) => (Some(output), None),
-                Err(OutputFault::Violations(messages)) => (Some(output), Some(messages)),
+                Err(OutputFault::Violations(violations)) => (Some(output), Some(atlas_contract::located(&violations))),
                 Err(OutputFault::Unusable(why)) => (None, Some(why)),
             };
             let failure = why.map(|why| Failure {
@@ -278,7 +279,7 @@ fn conclude(execution: Execution, work: &Work, usage: Usage, declared: bool) -> 
             Ended { output, failure, usage, metadata, slot_usable: usable }
         }
         Execution::Failed { failure, metadata, usable } => {
-            let metadata = metadata::merged(&work.assignment.metadata, &metadata, held);
+            let metadata = metadata::merged(&work.assignment.metadata, &metadata, held, work.agent.limits());
             Ended { output: None, failure: Some(failure), usage, metadata, slot_usable: usable }
         }
     }

@@ -87,8 +87,13 @@ impl Worker {
         env.spawn_vital("link", link.run());
         let transfers = Transfers { env: env.clone(), client: clients };
         let keeper = Arc::new(keeper);
-        let environments =
-            Environments { env: env.clone(), settings: Arc::clone(&settings), keeper: Arc::clone(&keeper) };
+        let environments = Environments {
+            env: env.clone(),
+            settings: Arc::clone(&settings),
+            keeper: Arc::clone(&keeper),
+            directory: options.environments.clone().unwrap_or_else(|| options.data_dir.join("environments")),
+            bytes_max: options.package_cache_bytes_max,
+        };
         let packages = Packages::new(
             &options.data_dir,
             options.package_cache_bytes_max,
@@ -123,6 +128,7 @@ impl Worker {
             results,
             news: news.clone(),
             drain_timeout: options.drain_timeout,
+            prepare_timeout: options.prepare_timeout,
             stop_grace: options.stop_grace,
         });
         let inbox = Inbox { link: link_inbox, told: told_inbox, news: news_inbox };

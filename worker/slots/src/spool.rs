@@ -47,10 +47,10 @@ impl Spool {
         Self { events_max: events_max.max(1), bytes_max, attempts: BTreeMap::new() }
     }
 
-    /// Begins an attempt's stream.
+    /// Begins an attempt's stream, unless it has begun.
     pub fn open(&mut self, job: JobId, attempt: Attempt, token: FencingToken) {
-        let events = VecDeque::new();
-        self.attempts.insert(token, Spooled { job, attempt, next: 1, unsent: 1, bytes: 0, events, closed: false });
+        let begun = || Spooled { job, attempt, next: 1, unsent: 1, bytes: 0, events: VecDeque::new(), closed: false };
+        self.attempts.entry(token).or_insert_with(begun);
     }
 
     /// Adds an event and gives it its number; one of an unknown attempt is dropped.

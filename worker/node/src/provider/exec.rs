@@ -115,6 +115,7 @@ impl Process {
             stdout: stdout.into(),
             stderr: stderr.into(),
             passed: Vec::new(),
+            memory_max: work.agent.memory_max(),
             leased: true,
         })?;
         Ok(Self {
@@ -157,7 +158,7 @@ impl Process {
         self.complaint.extend_from_slice(&errors[..errors.len().min(room)]);
         if control.listens() {
             for line in self.lines.push(&errors) {
-                control.say(StreamKind::Log, "error", line).await;
+                control.say(StreamKind::Log, level_of(&line), line).await;
             }
         }
         found
@@ -181,7 +182,7 @@ impl Process {
         }
         while matches!(self.read_complaint(control).await, Found::Bytes(_)) {}
         if let Some(line) = self.lines.finish() {
-            control.say(StreamKind::Log, "error", line).await;
+            control.say(StreamKind::Log, level_of(&line), line).await;
         }
         false
     }
@@ -242,6 +243,26 @@ impl Process {
             }
         }
         self.tree.kill().await;
+    }
+}
+
+/// The level of a line on stderr, by the word that it begins with, as in `error: …`, `[WARN] …` or `2026-01-02 ERROR …`; information
+/// if it says nothing. A word that is no capital one needs a colon or a bracket behind it.
+pub(super) fn level_of(line: &str) -> &'static str {
+    // A time stamp is one or two words that begin with a digit.
+    let mut words = line.split_whitespace().map(|word| word.trim_start_matches(['[', '<', '(']));
+    let first = words.find(|word| !word.starts_with(|c: char| c.is_ascii_digit())).unwrap_or("");
+    let end = first.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(first.len());
+    let (word, rest) = first.split_at(end);
+    let capital = word.chars().all(|c| c.is_ascii_uppercase());
+    if !rest.starts_with([':', ']', '>', ')']) && !(capital && rest.is_empty()) {
+        return "info";
+    }
+    match word.to_ascii_lowercase().as_str() {
+        "error" | "err" | "fatal" | "critical" | "panic" => "error",
+        "warning" | "warn" => "warning",
+        "debug" | "trace" => "debug",
+        _ => "info",
     }
 }
 
@@ -309,4 +330,28 @@ pub(super) fn environment(work: &Work, settings: &Settings) -> Vec<(OsString, Os
     // Empty hides every GPU from a job that asked for none.
     set("CUDA_VISIBLE_DEVICES", gpus.join(","));
     environment
+}
+
+#[cfg(test)]
+mod tests {
+    use super::level_of;
+
+    #[test]
+    fn a_line_on_stderr_says_its_level_itself() {
+        for (line, level) in [
+            ("3 files read", "info"),
+            ("error: no such file", "error"),
+            ("ERROR no such file", "error"),
+            ("[ERROR] x", "error"),
+            ("2026-01-02T03:04:05Z  WARN low on space", "warning"),
+            ("2026-01-02 03:04:05 ERROR x", "error"),
+            ("Warning: x", "warning"),
+            ("DEBUG x", "debug"),
+            ("Error handling is set up", "info"),
+            ("errors: 0", "info"),
+            ("", "info"),
+        ] {
+            assert_eq!(level_of(line), level, "{line}");
+        }
+    }
 }

@@ -212,7 +212,7 @@ impl Ready for Sink {
 
 /// Cuts what a process writes into lines of a bounded length.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(crate) struct Lines {
     rest: Vec<u8>,
 }
 
@@ -220,7 +220,7 @@ impl Lines {
     const LINE_BYTES_MAX: usize = 8 << 10;
 
     /// Adds bytes and returns every whole line. Bytes that are no UTF-8 are replaced.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<String> {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<String> {
         self.rest.extend_from_slice(bytes);
         let mut lines = Vec::new();
         let mut from = 0;
@@ -244,7 +244,7 @@ impl Lines {
     }
 
     /// What is left without an end of line.
-    pub(super) fn finish(&mut self) -> Option<String> {
+    pub(crate) fn finish(&mut self) -> Option<String> {
         (!self.rest.is_empty()).then(|| text(&std::mem::take(&mut self.rest)))
     }
 }

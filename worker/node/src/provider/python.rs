@@ -124,7 +124,10 @@ impl PythonProgram {
             Err(Silence::Broken(why)) => return Err(StartError::Raised(why)),
         };
         match frame.kind {
-            Kind::Ready => Ok(program),
+            Kind::Ready => {
+                program.host.tree.settle();
+                Ok(program)
+            }
             Kind::Failed if frame.stage == "load" => {
                 Err(StartError::NoImplementation { agent: agent(), why: frame.error })
             }
@@ -234,7 +237,7 @@ impl Printed {
 impl Host {
     fn spawn(work: &Work, keeper: &Keeper, settings: &Settings) -> Result<Self, HostError> {
         let program = match work.agent.python.get() {
-            Some(own) => own,
+            Some(own) => &own.python,
             None => &settings.python.get().map_err(|why| HostError::NoPython(why.to_owned()))?.program,
         };
         let (host_reads, we_write) = io::pipe()?;
@@ -255,6 +258,7 @@ impl Host {
             stdout: host_stdout.into(),
             stderr: host_stderr.into(),
             passed: vec![OwnedFd::from(host_reads), OwnedFd::from(host_writes)],
+            memory_max: work.agent.memory_max(),
             leased: true,
         })?;
         Ok(Self {

@@ -1,10 +1,18 @@
 //! What an attempt needs before it begins: its package and its input.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use atlas_env::Env;
 
 use atlas_slots::{AttemptEnd, Input};
-use atlas_types::{Assignment, Failure, FailureKind, FencingToken, Micros, Payload, PayloadBody, ReportKind, Usage};
+use atlas_types::{
+    Assignment, Failure, FailureKind, FencingToken, Micros, Payload, PayloadBody, ReportKind, StreamEvent, StreamKind,
+    Usage,
+};
 use serde_json::value::RawValue;
+use tokio::sync::mpsc;
 use tracing::warn;
 
 use super::{News, Place, Pump};
@@ -14,6 +22,12 @@ use crate::packages::{PackageError, Packages};
 use crate::payloads::{TransferError, Transfers};
 use crate::provider::bounded;
 use crate::slot::{Ended, Work};
+
+/// What a line begins with that tells why an attempt does not run yet. Controllers show it as the reason.
+const PREPARING: &str = "preparing: ";
+
+/// What the line begins with that ends it.
+const PREPARED: &str = "prepared in ";
 
 /// Why an attempt could not begin.
 pub(crate) enum Unprepared {
@@ -30,6 +44,88 @@ impl Unprepared {
             Self::Failed(failure) => Ended::failed(failure).into_end(None).report,
             Self::GiveBack => ReportKind::NotHeld,
         }
+    }
+}
+
+/// The side of an attempt that is being prepared: until when, and what it says meanwhile.
+pub(crate) struct Preparing {
+    env: Env,
+    news: mpsc::Sender<News>,
+    token: FencingToken,
+    /// How long it may take in all.
+    pub(crate) limit: Duration,
+    until: Duration,
+    text_left: AtomicUsize,
+    /// When what takes long began, in microseconds of the monotonic clock; 0 is nothing.
+    since: AtomicU64,
+}
+
+impl Preparing {
+    /// Most bytes of text of one preparation.
+    const TEXT_MAX: usize = 256 << 10;
+
+    /// Work that takes longer than this is told.
+    const SLOW: Duration = Duration::from_secs(1);
+
+    fn new(pump: &Pump, token: FencingToken) -> Self {
+        let limit = pump.prepare_timeout;
+        Self {
+            env: pump.env.clone(),
+            news: pump.news.clone(),
+            token,
+            limit,
+            until: pump.env.clock.monotonic() + limit,
+            text_left: AtomicUsize::new(Self::TEXT_MAX),
+            since: AtomicU64::new(0),
+        }
+    }
+
+    /// What is left of its time.
+    pub(crate) fn left(&self) -> Duration {
+        self.until.saturating_sub(self.env.clock.monotonic())
+    }
+
+    /// Something begins that takes long: it is the reason why the job does not run yet.
+    pub(crate) async fn begin(&self, doing: &str) {
+        let now = Micros::from(self.env.clock.monotonic()).0.max(1);
+        // The first of several counts.
+        let _ = self.since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+        self.say("info", format!("{PREPARING}{doing}")).await;
+    }
+
+    /// What took long is done.
+    pub(crate) async fn end(&self) {
+        let since = self.since.swap(0, Ordering::Relaxed);
+        if since > 0 {
+            let took = Micros::from(self.env.clock.monotonic()).0.saturating_sub(since);
+            self.say("info", format!("{PREPARED}{:.1} s", took as f64 / 1e6)).await;
+        }
+    }
+
+    /// Does work that is told if it takes long.
+    pub(crate) async fn slow<T>(&self, doing: &str, work: impl Future<Output = T>) -> T {
+        tokio::pin!(work);
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            () = self.env.clock.sleep(Self::SLOW) => {}
+        }
+        self.begin(doing).await;
+        let done = work.await;
+        self.end().await;
+        done
+    }
+
+    /// A log line of the attempt. What goes beyond the allowance is dropped.
+    pub(crate) async fn say(&self, level: &str, text: String) {
+        let take = |left: usize| left.checked_sub(text.len() + 1);
+        if self.text_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+            return;
+        }
+        let (at, level, text) = (self.env.clock.wall(), level.to_owned(), bounded(text));
+        let event = StreamEvent { number: 0, at, kind: StreamKind::Log, level, text };
+        // A pump that is gone listens to nothing any more.
+        let _ = self.news.send(News::Said { token: self.token, event }).await;
     }
 }
 
@@ -72,6 +168,7 @@ impl Pump {
                 }
                 Err(unprepared) => {
                     self.prepared.remove(&token);
+                    self.spool.close(token);
                     self.step(Input::Unprepared { token, report: unprepared.report() });
                 }
             };
@@ -81,6 +178,7 @@ impl Pump {
             (Some(_), Err(Unprepared::Failed(failure))) => self.ended(token, Ended::failed(failure)),
             (Some(place), Err(Unprepared::GiveBack)) => {
                 self.attempts.remove(&token);
+                self.spool.discard(token);
                 let end = AttemptEnd { report: ReportKind::NotHeld, slot_usable: false };
                 self.end_later(token, place.slot, end);
                 self.settle();
@@ -102,11 +200,13 @@ impl Pump {
         }
     }
 
-    fn fetch(&self, assignment: Box<Assignment>) {
+    fn fetch(&mut self, assignment: Box<Assignment>) {
         let token = assignment.token;
+        self.spool.open(assignment.job, assignment.attempt, token);
+        let preparing = Preparing::new(self, token);
         let (packages, transfers, news) = (self.packages.clone(), self.transfers.clone(), self.news.clone());
         self.env.spawn("prepare attempt", async move {
-            let work = prepare(assignment, &packages, &transfers).await;
+            let work = prepare(assignment, &packages, &transfers, &preparing).await;
             // A pump that is gone has given the lease back.
             let _ = news.send(News::Prepared { token, work }).await;
         });
@@ -127,7 +227,11 @@ pub(super) fn echo(input: &Arc<[u8]>, agent: &Agent, warm: bool) -> AttemptEnd {
             let usage = Usage { warm, warmup, ..Usage::default() };
             AttemptEnd { report: ReportKind::Completed { output, usage, metadata: None }, slot_usable: true }
         }
-        Err(OutputFault::Violations(why) | OutputFault::Unusable(why)) => {
+        Err(fault) => {
+            let why = match fault {
+                OutputFault::Violations(violations) => atlas_contract::located(&violations),
+                OutputFault::Unusable(why) => why,
+            };
             let error = bounded(format!("Output validation: {why}"));
             Ended::failed(Failure { kind: FailureKind::OutputInvalid, error: error.into() }).into_end(None)
         }
@@ -139,14 +243,16 @@ async fn prepare(
     assignment: Box<Assignment>,
     packages: &Packages,
     transfers: &Transfers,
+    preparing: &Preparing,
 ) -> Result<Arc<Work>, Unprepared> {
-    let agent = packages.get(assignment.digest, assignment.package_bytes).await.map_err(|error| match &error {
+    let agent = packages.get(assignment.digest, assignment.package_bytes, preparing);
+    let agent = agent.await.map_err(|error| match &error {
         PackageError::Fetch(cause) if cause.is_nodes_own() => give_back(cause),
         PackageError::CutShort | PackageError::Environment(EnvironmentError::CutShort) => give_back(&error),
         PackageError::Environment(_) => failed(FailureKind::Startup, "Pool error", &error),
         _ => failed(FailureKind::Internal, "Pool error", &error),
     })?;
-    let input = transfers.load(&assignment.input).await.map_err(|error| match error {
+    let input = preparing.slow("fetching the input", transfers.load(&assignment.input)).await.map_err(|error| match error {
         error if error.is_nodes_own() => give_back(&error),
         // One that had no room in a welcome is kept by the controller that said it, and by no other: with the next lease it is told anew.
         // One that is gone for good uses up the job's attempts.

@@ -3,6 +3,9 @@
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
+
+use atlas_worker::Options;
 
 use crate::support::{Controller, End, Node, Session, python, without_python};
 
@@ -39,11 +42,16 @@ struct Stage {
 
 impl Stage {
     async fn set(wheels: &Path) -> Self {
+        Self::set_with(wheels, |_| {}).await
+    }
+
+    async fn set_with(wheels: &Path, change: impl FnOnce(&mut Options)) -> Self {
         let mut controller = Controller::start().await;
         let folder = wheels.as_os_str().to_owned();
         let node = Node::start_with(&controller, |options| {
             let variable = |name: &str, value: OsString| (OsString::from(name), value);
             options.pip_environment = vec![variable("PIP_NO_INDEX", "1".into()), variable("PIP_FIND_LINKS", folder)];
+            change(options);
         })
         .await;
         let session = controller.welcomed(Vec::new()).await;
@@ -51,8 +59,12 @@ impl Stage {
     }
 
     async fn run(&mut self, packages: &str, times: usize) -> Vec<End> {
+        self.run_code(CODE, packages, times).await
+    }
+
+    async fn run_code(&mut self, code: &str, packages: &str, times: usize) -> Vec<End> {
         let more = format!("  dependencies: {{packages: [{packages}]}}\n");
-        let agent = self.controller.publish_owned(&python(CODE, &more));
+        let agent = self.controller.publish_owned(&python(code, &more));
         let mut ends = Vec::new();
         for _ in 0..times {
             let assignment = self.controller.assignment(&agent, "{}");
@@ -100,5 +112,56 @@ async fn packages_that_cannot_be_installed_fail_the_job_and_say_why() {
     assert_eq!(missing, expected);
     let option = stage.run("\"--index-url=http://x\"", 1).await[0].error();
     assert_eq!(option, "Pool error: \"--index-url=http://x\" is no requirement: it starts with a dash");
+    stage.node.shutdown().await;
+}
+
+/// How many environments were made under a worker's directory.
+fn environments(data_dir: &Path) -> usize {
+    let entries = std::fs::read_dir(data_dir.join("environments")).expect("there");
+    entries.flatten().filter(|entry| entry.path().extension().is_some_and(|end| end == "env")).count()
+}
+
+#[tokio::test]
+async fn agents_with_the_same_packages_share_an_environment() {
+    if without_python() {
+        return;
+    }
+    let wheels = wheels();
+    let mut stage = Stage::set(wheels.path()).await;
+    assert!(!stage.run("greetlib==1.0", 1).await[0].usage().warm);
+    let made = stage.session.events.len();
+    assert!(made > 0, "the installation is told");
+    let edited = format!("{CODE}\n# edited\n");
+    let ends = stage.run_code(&edited, "\"Greetlib == 1.0\"", 1).await;
+    assert_eq!(ends[0].output(&stage.controller), r#"{"said":"hi","own":true}"#);
+    assert_eq!(stage.session.events.len(), made, "nothing is installed again");
+    assert_eq!(environments(stage.node.dir.path()), 1);
+    stage.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_installation_is_told_line_by_line() {
+    if without_python() {
+        return;
+    }
+    let wheels = wheels();
+    let mut stage = Stage::set(wheels.path()).await;
+    stage.run("greetlib==1.0", 1).await;
+    let lines: Vec<&str> = stage.session.events.iter().map(|event| &*event.text).collect();
+    assert_eq!(lines[0], "preparing: installing 1 package");
+    assert!(lines.contains(&"Successfully installed greetlib-1.0"), "{lines:?}");
+    assert!(lines.last().is_some_and(|line| line.starts_with("prepared in ")), "{lines:?}");
+    stage.node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_preparation_has_its_own_limit_and_says_so() {
+    if without_python() {
+        return;
+    }
+    let wheels = wheels();
+    let mut stage = Stage::set_with(wheels.path(), |options| options.prepare_timeout = Duration::ZERO).await;
+    let error = stage.run("greetlib==1.0", 1).await[0].error();
+    assert_eq!(error, "Pool error: preparation timed out after 0s while installing 1 package");
     stage.node.shutdown().await;
 }

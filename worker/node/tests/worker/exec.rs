@@ -29,9 +29,9 @@ async fn a_document_in_and_a_document_out() {
 
 #[tokio::test]
 async fn an_exit_code_fails_the_job_with_what_it_complained_of() {
-    let (end, _, lines) = once("echo no disk >&2; exit 3", "", "{}").await;
-    assert_eq!(end.error(), "Process exited with code 3: no disk");
-    assert_eq!(lines, ["error: no disk"]);
+    let (end, _, lines) = once("echo no disk >&2; echo 'WARN: full' >&2; exit 3", "", "{}").await;
+    assert_eq!(end.error(), "Process exited with code 3: no disk\nWARN: full");
+    assert_eq!(lines, ["info: no disk", "warning: WARN: full"]);
     let (end, _, _) = once("exit 4", "", "{}").await;
     assert_eq!(end.error(), "Process exited with code 4: unknown error");
 }
@@ -119,7 +119,7 @@ async fn a_wrong_output_is_kept() {
     let more = "  output:\n    schema:\n      type: object\n      properties: {a: {type: string}}\n";
     let (end, controller, _) = once("echo '{\"a\": 5}'", more, "{}").await;
     let End::Failed { failure, output: Some(output), .. } = end else { panic!("{end:?}") };
-    assert_eq!(&*failure.error, "Output validation: 5 is not of type 'string'");
+    assert_eq!(&*failure.error, "Output validation: 5 is not of type 'string' (at /a: type)");
     assert_eq!(controller.text(&output), "{\"a\": 5}");
 }
 

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use std::time::Duration;
 
+use crate::session::processes;
 use crate::support::{Controller, End, Node, Stage, python, without_python};
 
 const HEADER: &str = "from atlas.runtime.base import AgentBase\n";
@@ -354,4 +355,43 @@ async fn an_agent_that_cannot_even_say_why_it_does_not_load_fails_at_once() {
         let code = format!("{mute}{end}\n");
         assert_eq!(fails(&code, "").await, format!("Pool error: {error}"));
     }
+}
+
+#[tokio::test]
+async fn a_process_that_a_job_leaves_running_ends_with_it() {
+    if without_python() {
+        return;
+    }
+    let code = "import subprocess\nfrom atlas.runtime.base import AgentBase\nclass A(AgentBase):\n    async def on_startup(self):\n        subprocess.Popen(['sleep', '86351'])\n    async def execute(self, d):\n        subprocess.Popen(['sleep', '86352'], start_new_session=True)\n        subprocess.run(['true'])\n        return {}\n";
+    let Stage { mut controller, node, mut session } = Stage::set().await;
+    let agent = controller.publish_owned(&python(code, ""));
+    for warm in [false, true] {
+        let end = session.run(&controller.assignment(&agent, "{}")).await;
+        assert_eq!(end.usage().warm, warm);
+        assert_eq!((processes("86351"), processes("86352")), (1, 0));
+        let line = session.events.pop().expect("it is told");
+        assert_eq!(line.level, "warning");
+        assert!(line.text.starts_with("the job left a process running, it was killed: sleep 86352 (process "), "{line:?}");
+    }
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_memory_of_the_contract_is_a_limit_and_a_default_is_none() {
+    if without_python() {
+        return;
+    }
+    let code = "from atlas.runtime.base import AgentBase\nclass A(AgentBase):\n    async def execute(self, d):\n        try:\n            return {'bytes': len(bytearray(3 << 29))}\n        except MemoryError:\n            return {'bytes': 0}\n";
+    let Stage { mut controller, node, mut session } = Stage::set().await;
+    let agent = controller.publish_owned(&python(code, "  hardware: {min_memory_gb: 1, min_cpu_cores: 1}\n"));
+    let end = session.run(&controller.assignment(&agent, "{}")).await;
+    assert_eq!(end.output(&controller), r#"{"bytes":0}"#);
+    let End::Completed { metadata, .. } = &end else { panic!("{end:?}") };
+    let said = r#"{"_limits":"memory 1 GiB a process by rlimit, cpu not enforced","team":"a"}"#;
+    assert_eq!(metadata.as_deref(), Some(said));
+    let agent = controller.publish_owned(&python(code, ""));
+    let end = session.run(&controller.assignment(&agent, "{}")).await;
+    assert_eq!(end.output(&controller), r#"{"bytes":1610612736}"#);
+    assert!(matches!(&end, End::Completed { metadata: None, .. }), "{end:?}");
+    node.shutdown().await;
 }
