@@ -96,10 +96,7 @@ mod tests {
         let root = violation("/", "required", "'b' is a required property");
         assert_eq!(located(std::slice::from_ref(&root)), "'b' is a required property");
         let inner = violation("/a", "type", "5 is not of type 'string'");
-        assert_eq!(
-            located(&[inner, root]),
-            "5 is not of type 'string'; 'b' is a required property (at /a: type)"
-        );
+        assert_eq!(located(&[inner, root]), "5 is not of type 'string'; 'b' is a required property (at /a: type)");
     }
 
     #[test]

@@ -68,6 +68,13 @@ pub(crate) enum Event {
     Connect(Node),
     /// The hello of this connection was not answered in time.
     HelloTimeout(Node, Conn),
+    /// A result is on the disk of the process that runs under `boot`.
+    Saved {
+        node: Node,
+        boot: u128,
+        number: u64,
+        report: Box<Report>,
+    },
     /// What an attempt needs has come to its node, or will not come.
     Prepared {
         node: Node,

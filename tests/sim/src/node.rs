@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use atlas_slots::{AttemptEnd, Effect, Input, Options as SlotOptions, SlotId, Slots, StopReason};
 use atlas_types::{
-    Assignment, Failure, FailureKind, FencingToken, Inventory, Micros, NodeId, ReportKind, Seq, Spawner, Usage,
+    Assignment, Failure, FailureKind, FencingToken, Inventory, Micros, NodeId, Report, ReportKind, Seq, Spawner, Usage,
 };
 
 use crate::Bug;
@@ -35,6 +35,9 @@ pub(crate) struct Machine {
     welcomed: bool,
     slots: Slots,
     children: BTreeMap<FencingToken, Child>,
+    /// Results on its disk, by number, and the boot id under which they are reported.
+    disk: BTreeMap<u64, Report>,
+    disk_boot: u128,
     /// What its children spawned and wait for, by number.
     pub(crate) spawns: BTreeMap<u64, Spawn>,
     started_at: u64,
@@ -68,6 +71,8 @@ impl Machine {
             welcomed: false,
             slots: Slots::new(SlotOptions::default()),
             children: BTreeMap::new(),
+            disk: BTreeMap::new(),
+            disk_boot: 0,
             spawns: BTreeMap::new(),
             started_at: 0,
             rate_ppm,
@@ -110,13 +115,18 @@ impl World {
         let boot = u128::from(self.fresh());
         let machine = &mut self.nodes[node];
         machine.up = true;
-        machine.boot = boot;
+        machine.boot = if machine.disk.is_empty() { boot } else { machine.disk_boot };
         let inventory = machine.inventory.clone();
         let idle_timeout = Duration::from_secs(10);
-        machine.slots = Slots::new(SlotOptions { idle_timeout, inventory, ..SlotOptions::default() });
+        let options = SlotOptions { idle_timeout, inventory, ..SlotOptions::default() };
+        machine.slots = Slots::deliver(options, machine.disk.clone());
         machine.started_at = self.now;
         machine.tick_at = 0;
         machine.draining = false;
+        let delivers = !machine.disk.is_empty();
+        if delivers {
+            self.coverage.count("results delivered by another process");
+        }
         self.coverage.count("new node epochs");
         self.after_up_to(50 * MS, Event::Connect(node));
     }
@@ -236,6 +246,20 @@ impl World {
             }
             Effect::SendRenew { number } => self.send_frame(node, Frame::Renew(number)),
             Effect::SendReport { number, report } => self.send_frame(node, Frame::Report { number, report }),
+            Effect::SaveReport { number, report } => {
+                let (boot, report) = (self.nodes[node].boot, Box::new((*report).clone()));
+                self.after_up_to(20 * MS, Event::Saved { node, boot, number, report });
+            }
+            Effect::SavedAnswered { number, .. } => {
+                self.nodes[node].disk.remove(&number);
+            }
+            Effect::BeginEpoch => {
+                let boot = u128::from(self.fresh());
+                let machine = &mut self.nodes[node];
+                machine.boot = boot;
+                machine.stream = None;
+                self.after_up_to(50 * MS, Event::Connect(node));
+            }
             Effect::SendWarmChanged { digest, idle } => self.send_frame(node, Frame::Warm { digest, idle }),
             Effect::SendDraining => self.send_frame(node, Frame::Draining),
             Effect::Disconnect { .. } => {
@@ -265,6 +289,17 @@ impl World {
         let input =
             if fails { Input::Unprepared { token, report: ReportKind::NotHeld } } else { Input::Prepared { token } };
         self.step_node(node, input);
+    }
+
+    /// A result is on the disk of the process that has it, if that still lives.
+    pub(crate) fn saved(&mut self, node: Node, boot: u128, number: u64, report: Report) {
+        let machine = &mut self.nodes[node];
+        if !machine.up || machine.boot != boot {
+            return;
+        }
+        machine.disk.insert(number, report);
+        machine.disk_boot = boot;
+        self.step_node(node, Input::Saved { number });
     }
 
     fn start_child(&mut self, node: Node, assignment: &Assignment, slot: SlotId) {

@@ -206,6 +206,7 @@ impl World {
             Event::NodeTick(node) => self.node_tick(node),
             Event::Connect(node) => self.connect(node),
             Event::HelloTimeout(node, conn) => self.hello_timeout(node, conn),
+            Event::Saved { node, boot, number, report } => self.saved(node, boot, number, *report),
             Event::Prepared { node, token, fails } => self.prepared(node, token, fails),
             Event::ChildEnds(node, token) => self.child_ends(node, token),
             Event::SlotGone { node, boot, slot } => self.slot_gone(node, boot, slot),
@@ -237,6 +238,7 @@ impl World {
             | Event::HelloTimeout(node, _)
             | Event::SpawnSaid(node, _)
             | Event::SpawnTimeout(node, _)
+            | Event::Saved { node, .. }
             | Event::Prepared { node, .. }
             | Event::ChildEnds(node, _)
             | Event::SlotGone { node, .. } => self.nodes[*node].paused_until,

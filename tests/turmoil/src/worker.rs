@@ -47,6 +47,8 @@ struct Worker {
     children: BTreeMap<FencingToken, Child>,
     /// Slots that were shut down, which the machine is yet to be told.
     gone: Vec<SlotId>,
+    /// Results that are on disk, and not told yet. The disk of a process is lost with it here.
+    saved: Vec<u64>,
     /// When what an attempt needs will be here.
     preparing: BTreeMap<FencingToken, Duration>,
     /// Streams so far: what an older one says is not heard.
@@ -79,6 +81,7 @@ pub(crate) async fn run(cluster: Cluster, index: usize) -> turmoil::Result {
         node: node(index),
         children: BTreeMap::new(),
         gone: Vec::new(),
+        saved: Vec::new(),
         preparing: BTreeMap::new(),
         streams: 0,
         out: None,
@@ -225,6 +228,9 @@ impl Worker {
         if let Some(slot) = self.gone.pop() {
             self.step(Input::SlotGone { slot });
         }
+        if let Some(number) = self.saved.pop() {
+            self.step(Input::Saved { number });
+        }
     }
 
     fn perform(&mut self, effect: Effect) {
@@ -261,7 +267,12 @@ impl Worker {
             Effect::StartAttempt { assignment, slot, .. } => self.start(&assignment, slot),
             Effect::StopAttempt { token, why, grace } => self.stop(token, why, grace),
             Effect::EvictSlot { slot } => self.gone.push(slot),
-            Effect::SendWarmChanged { .. } | Effect::SendDraining | Effect::Drained => {}
+            Effect::SaveReport { number, .. } => self.saved.push(number),
+            Effect::SendWarmChanged { .. }
+            | Effect::SendDraining
+            | Effect::Drained
+            | Effect::SavedAnswered { .. }
+            | Effect::BeginEpoch => {}
         }
     }
 

@@ -1,6 +1,7 @@
 //! An agent's package, unpacked and read: what a slot needs to know of it.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use atlas_contract::schema::Validator;
 use atlas_contract::{Contract, ContractError, ProviderKind, Violation, joined, python};
@@ -25,6 +26,8 @@ pub(crate) struct Agent {
     pub(crate) noop: bool,
     /// Its environment, if it needs one and once that is made.
     pub(crate) python: OnceCell<Environment>,
+    /// Somebody makes that, or has made it.
+    pub(crate) is_furnished: AtomicBool,
 }
 
 /// What is wrong with an output.
@@ -78,7 +81,15 @@ impl Agent {
         let input = (contract.input_schema != anything).then_some(input);
         let output = (contract.output_schema != anything).then_some(output);
         let noop = noop && contract.provider.command == [NOOP];
-        Ok(Self { directory: directory.to_owned(), contract, input, output, noop, python: OnceCell::new() })
+        Ok(Self {
+            directory: directory.to_owned(),
+            contract,
+            input,
+            output,
+            noop,
+            python: OnceCell::new(),
+            is_furnished: AtomicBool::new(false),
+        })
     }
 
     /// The Python packages that it needs an environment for.

@@ -109,8 +109,7 @@ impl Environments {
         if here {
             return Ok(site.environment());
         }
-        let plural = if requirements.len() == 1 { "" } else { "s" };
-        let installing = format!("installing {} package{plural}", requirements.len());
+        let installing = installing(requirements);
         preparing.begin(&installing).await;
         let Some(site) = self.take(site, preparing).await? else {
             return Err(EnvironmentError::TimedOut { doing: installing, limit: preparing.limit });
@@ -277,6 +276,12 @@ impl Site {
     fn environment(self) -> Environment {
         Environment { python: self.python(), _lock: self.lock }
     }
+}
+
+/// What is done while `requirements` are installed, in words.
+pub(crate) fn installing(requirements: &[String]) -> String {
+    let plural = if requirements.len() == 1 { "" } else { "s" };
+    format!("installing {} package{plural}", requirements.len())
 }
 
 fn open_lock(path: &Path) -> io::Result<File> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use atlas_package::Limits;
@@ -9,7 +10,7 @@ use atlas_types::Digest;
 use tracing::{debug, warn};
 
 use crate::agent::{Agent, AgentError};
-use crate::environment::{EnvironmentError, Environments};
+use crate::environment::{EnvironmentError, Environments, installing};
 use crate::payloads::{TransferError, Transfers};
 use crate::pump::Preparing;
 
@@ -109,7 +110,11 @@ impl Packages {
         if !agent.is_ready() {
             // Outside of the turn: other agents need not wait for this one's packages. Jobs of the same agent wait for the first.
             let make = || self.environments.get(agent.requirements(), preparing);
-            agent.python.get_or_try_init(make).await?;
+            let made = agent.python.get_or_try_init(make);
+            match agent.is_furnished.swap(true, Ordering::Relaxed) {
+                false => made.await?,
+                true => preparing.slow(&installing(agent.requirements()), made).await?,
+            };
         }
         Ok(agent)
     }

@@ -104,7 +104,8 @@ impl Program {
     /// Ends what a job left running in a program that goes on, and says so.
     pub(crate) async fn end_others(&self, control: &mut Control<'_>) {
         for process in self.tree().map(Tree::end_others).unwrap_or_default() {
-            let text = format!("the job left a process running, it was killed: {} (process {})", process.name, process.pid);
+            let text =
+                format!("the job left a process running, it was killed: {} (process {})", process.name, process.pid);
             control.say(StreamKind::Log, "warning", text).await;
         }
     }

@@ -393,9 +393,7 @@ impl Pump {
                 self.send(ToLeader::Report { number, report: Arc::unwrap_or_clone(report) });
             }
             Effect::SaveReport { number, report } => self.save(number, report),
-            Effect::SavedAnswered { number, result } => {
-                self.results.answered(self.identity.boot_id, number, result);
-            }
+            Effect::SavedAnswered { number, result } => self.saved_answered(number, result),
             Effect::BeginEpoch => {
                 self.identity.boot_id = BootId(self.env.entropy.u128());
                 self.stream = None;

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use atlas_env::{Files, chain};
-use atlas_types::{BootId, NodeId, Report, ReportResult};
+use atlas_types::{BootId, NodeId, Report};
 use sha2::{Digest as _, Sha256};
 use tracing::{error, warn};
 
@@ -90,12 +90,14 @@ impl Results {
         Ok(())
     }
 
-    /// The leader has answered a result, or did not in time. One that it took is forgotten.
-    pub(crate) fn answered(&self, boot: BootId, number: u64, result: Option<ReportResult>) {
+    /// The leader took a result.
+    pub(crate) fn forget(&self, boot: BootId, number: u64) {
+        self.remove(&self.path(boot, number));
+    }
+
+    /// The leader does not take a result, or did not answer in time. Blocks.
+    pub(crate) fn not_taken(&self, boot: BootId, number: u64) {
         let path = self.path(boot, number);
-        if result == Some(ReportResult::Applied) {
-            return self.remove(&path);
-        }
         match self.read(&path) {
             Ok((_, report)) => self.lay_aside(&path, &report),
             // It could not be written.
@@ -218,16 +220,19 @@ mod tests {
         for number in 1..=3 {
             results.save(BootId(7), number, &report(number)).expect("writable");
         }
-        results.answered(BootId(7), 2, Some(ReportResult::Applied));
+        results.forget(BootId(7), 2);
         assert!(open(dir.path()).1.is_none(), "they belong to the process that lives");
         drop(results);
         let (results, earlier) = open(dir.path());
         let earlier = earlier.expect("two results");
         assert_eq!((earlier.boot, earlier.reports), (BootId(7), vec![(1, report(1)), (3, report(3))]));
-        results.answered(BootId(7), 1, Some(ReportResult::Fenced));
+        results.not_taken(BootId(7), 1);
         let aside = results.directory.join(ASIDE).join("job-0000000000000001.1.json");
         let text = std::fs::read_to_string(aside).expect("laid aside");
-        assert_eq!(text, "{\"job\":\"job-0000000000000001\",\"token\":1,\"outcome\":\"completed\",\"output\":{\"sent\":1}}\n");
+        assert_eq!(
+            text,
+            "{\"job\":\"job-0000000000000001\",\"token\":1,\"outcome\":\"completed\",\"output\":{\"sent\":1}}\n"
+        );
     }
 
     #[test]

@@ -87,7 +87,7 @@ fn what_is_due_comes_by_time() {
         job j2 agent=q; job j3 agent=r timeout=7; grant j3 n1; clock +20",
     );
     let all: Vec<_> = state.due(ClusterTime(u64::MAX)).map(|timer| (timer.due.0 / 1_000_000, timer.kind)).collect();
-    expect!["[(4, QueueTimeout), (6, Wake), (48, Execution)]"].assert_eq(&format!("{all:?}"));
+    expect!["[(4, QueueTimeout), (6, Wake), (648, Execution)]"].assert_eq(&format!("{all:?}"));
     assert_eq!(state.due(state.clock()).count(), 2);
     assert_eq!(state.next_due(), Some(ClusterTime(4_000_000)));
 }

@@ -93,7 +93,15 @@ impl Orders {
         let passed = passed.split(',').filter(|fd| !fd.is_empty()).map(str::parse).collect::<Result<_, _>>().ok()?;
         let memory_max = word()?.parse().ok()?;
         let program = arguments.next()?;
-        Some(Self::Keep(Keep { confinement, control, until, passed, memory_max, program, arguments: arguments.collect() }))
+        Some(Self::Keep(Keep {
+            confinement,
+            control,
+            until,
+            passed,
+            memory_max,
+            program,
+            arguments: arguments.collect(),
+        }))
     }
 }
 

@@ -252,13 +252,14 @@ async fn prepare(
         PackageError::Environment(_) => failed(FailureKind::Startup, "Pool error", &error),
         _ => failed(FailureKind::Internal, "Pool error", &error),
     })?;
-    let input = preparing.slow("fetching the input", transfers.load(&assignment.input)).await.map_err(|error| match error {
-        error if error.is_nodes_own() => give_back(&error),
-        // One that had no room in a welcome is kept by the controller that said it, and by no other: with the next lease it is told anew.
-        // One that is gone for good uses up the job's attempts.
-        TransferError::Gone(_) => give_back(&error),
-        error => failed(FailureKind::Internal, "the input could not be fetched", &error),
-    })?;
+    let input =
+        preparing.slow("fetching the input", transfers.load(&assignment.input)).await.map_err(|error| match error {
+            error if error.is_nodes_own() => give_back(&error),
+            // One that had no room in a welcome is kept by the controller that said it, and by no other: with the next lease it is told anew.
+            // One that is gone for good uses up the job's attempts.
+            TransferError::Gone(_) => give_back(&error),
+            error => failed(FailureKind::Internal, "the input could not be fetched", &error),
+        })?;
     Ok(Arc::new(Work { assignment, input, agent }))
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atlas_types::Report;
+use atlas_types::{Report, ReportResult};
 use tracing::warn;
 
 use super::{News, Pump};
@@ -21,5 +21,14 @@ impl Pump {
             // A pump that is gone reports nothing.
             let _ = news.send(News::Saved { number }).await;
         });
+    }
+
+    /// Forgets a result that was taken. Another one is laid aside, off this loop.
+    pub(super) fn saved_answered(&self, number: u64, result: Option<ReportResult>) {
+        let (results, boot) = (self.results.clone(), self.identity.boot_id);
+        if result == Some(ReportResult::Applied) {
+            return results.forget(boot, number);
+        }
+        self.env.spawn_blocking("lay result aside", move || results.not_taken(boot, number));
     }
 }

@@ -96,6 +96,9 @@ async fn a_result_that_comes_too_late_is_laid_aside_for_people() {
     let results = std::fs::read_dir(dir.path().join("results")).expect("there").flatten().next().expect("a node's");
     let aside = results.path().join("not-taken").join(format!("{}.{}.json", once.job, once.token.0));
     let text = std::fs::read_to_string(aside).expect("laid aside");
-    let expected = format!("{{\"job\":\"{}\",\"token\":{},\"outcome\":\"completed\",\"output\":{{\"sent\": 1}}}}\n", once.job, once.token.0);
+    let expected = format!(
+        "{{\"job\":\"{}\",\"token\":{},\"outcome\":\"completed\",\"output\":{{\"sent\": 1}}}}\n",
+        once.job, once.token.0
+    );
     assert_eq!(text, expected);
 }

@@ -49,7 +49,10 @@ fn earlier(tokens: &[u64]) -> Slots {
 #[test]
 fn what_an_earlier_process_saved_is_delivered_before_anything_runs() {
     let script = "connect; welcome 1 7; grant 8; lost; connect; welcome 1 7; ack 1; ack 2 fenced; connect; welcome 9";
-    check_from(earlier(&[1, 2]), script, &expect![[r#"
+    check_from(
+        earlier(&[1, 2]),
+        script,
+        &expect![[r#"
         connect
             hello []
         welcome 1 7
@@ -71,12 +74,16 @@ fn what_an_earlier_process_saved_is_delivered_before_anything_runs() {
             hello []
         welcome 9
             start 9 slot=1 cold
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_leader_that_never_answers_does_not_hold_a_node_up() {
-    check_from(earlier(&[1]), "connect; welcome; renewed 1; +7; renewed 2; +23; connect; welcome", &expect![[r#"
+    check_from(
+        earlier(&[1]),
+        "connect; welcome; renewed 1; +7; renewed 2; +23; connect; welcome",
+        &expect![[r#"
         connect
             hello []
         welcome
@@ -92,12 +99,16 @@ fn a_leader_that_never_answers_does_not_hold_a_node_up() {
         connect
             hello []
         welcome
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn nothing_saved_is_nothing_to_deliver() {
-    check_from(earlier(&[]), "connect; welcome; grant 1; done 1", &expect![[r#"
+    check_from(
+        earlier(&[]),
+        "connect; welcome; grant 1; done 1",
+        &expect![[r#"
         connect
             hello []
         welcome
@@ -105,5 +116,6 @@ fn nothing_saved_is_nothing_to_deliver() {
             start 1 slot=1 cold
         done 1
             report 1: 1 completed idle=1
-    "#]]);
+    "#]],
+    );
 }
