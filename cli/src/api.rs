@@ -43,7 +43,6 @@ pub(crate) struct Job {
     pub(crate) principal: String,
     pub(crate) door: String,
     pub(crate) input_data: Value,
-    pub(crate) metadata: Value,
     pub(crate) log: u64,
     pub(crate) epoch: u64,
     pub(crate) fencing_token: u64,

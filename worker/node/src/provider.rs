@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use atlas_contract::{ExecMode, ProviderKind};
 use atlas_env::Env;
-use atlas_types::{Failure, FailureKind, Micros};
+use atlas_types::{Failure, FailureKind, Micros, StreamKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 

@@ -68,7 +68,7 @@ fn head(job: &Job) -> String {
     if !job.retried_by.is_empty() {
         text += &format!("  retried    as {}\n", job.retried_by);
     }
-    if let Some(limits) = job.metadata["_limits"].as_str() {
+    if let Some(limits) = job.metadata.get("_limits").and_then(Value::as_str) {
         text += &format!("  limits     {limits}\n");
     }
     if job.priority != 0 {
@@ -107,7 +107,7 @@ mod tests {
             door: "http".to_owned(),
             warmup_ms: 38.0,
             retried_by: "job-00000000000000aa".to_owned(),
-            metadata: serde_json::json!({"_limits": "memory 2 GiB a process by rlimit, cpu not enforced"}),
+            metadata: [("_limits".to_owned(), "memory 2 GiB a process by rlimit, cpu not enforced".into())].into(),
             ..Job::default()
         };
         expect![[r#"

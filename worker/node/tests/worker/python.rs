@@ -390,7 +390,7 @@ async fn the_memory_of_the_contract_is_a_limit_and_a_default_is_none() {
     let end = session.run(&controller.assignment(&agent, "{}")).await;
     assert_eq!(end.output(&controller), r#"{"bytes":0}"#);
     let End::Completed { metadata, .. } = &end else { panic!("{end:?}") };
-    let said = r#"{"_limits":"memory 1 GiB a process by rlimit, cpu not enforced","team":"a"}"#;
+    let said = r#"{"team":"a","_limits":"memory 1 GiB a process by rlimit, cpu not enforced"}"#;
     assert_eq!(metadata.as_deref(), Some(said));
     let agent = controller.publish_owned(&python(code, ""));
     let end = session.run(&controller.assignment(&agent, "{}")).await;
