@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use atlas_types::{Assignment, Report, ReportKind, ReportResult};
 use atlas_wire::session::ToWorker;
 
-use crate::support::{Controller, Session, in_time, keeper, shell};
+use crate::support::{Controller, PATIENCE, Session, in_time, keeper, shell, until};
 
 /// A worker that is killed with -9 when it is dropped.
 struct Killed(Child);
@@ -92,9 +92,10 @@ async fn a_result_that_comes_too_late_is_laid_aside_for_people() {
     let (number, _) = in_time("a report", session.report()).await;
     session.say(ToWorker::ReportAck { number, result: ReportResult::Fenced }).await;
     controller.session().await.hello().await;
-    drop(second);
     let results = std::fs::read_dir(dir.path().join("results")).expect("there").flatten().next().expect("a node's");
     let aside = results.path().join("not-taken").join(format!("{}.{}.json", once.job, once.token.0));
+    until("it is laid aside", PATIENCE, || aside.exists()).await;
+    drop(second);
     let text = std::fs::read_to_string(aside).expect("laid aside");
     let expected = format!(
         "{{\"job\":\"{}\",\"token\":{},\"outcome\":\"completed\",\"output\":{{\"sent\": 1}}}}\n",
