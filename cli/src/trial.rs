@@ -38,7 +38,7 @@ pub(crate) struct Verdict {
     pub(crate) mismatch: Option<Mismatch>,
 }
 
-/// The tests beside the agent in `folder`: `tests/*.yaml`, by name.
+/// The tests beside the agent in `folder`: `tests/*.yaml` and `tests/*.yml`, by name.
 pub(crate) fn cases(folder: &Path) -> Result<Vec<Case>, Failure> {
     let dir = folder.join("tests");
     let entries = match std::fs::read_dir(&dir) {
@@ -49,7 +49,7 @@ pub(crate) fn cases(folder: &Path) -> Result<Vec<Case>, Failure> {
     let files = entries.flatten().map(|entry| entry.path());
     let is_fixture = |path: &PathBuf| {
         let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        !hidden && path.extension().is_some_and(|end| end == "yaml") && path.is_file()
+        !hidden && path.extension().is_some_and(|end| end == "yaml" || end == "yml") && path.is_file()
     };
     let mut files: Vec<PathBuf> = files.filter(is_fixture).collect();
     files.sort();
@@ -132,14 +132,14 @@ mod tests {
         assert!(cases(dir.path()).expect("none").is_empty());
         let tests = dir.path().join("tests");
         std::fs::create_dir(&tests).expect("made");
-        for name in ["b.yaml", "a.yaml", ".hidden.yaml", "notes.md"] {
+        for name in ["b.yaml", "a.yaml", ".hidden.yaml", "notes.md", "c.yml"] {
             std::fs::write(tests.join(name), "output: {}").expect("written");
         }
         let names: Vec<PathBuf> = cases(dir.path()).expect("two").into_iter().map(|case| case.path).collect();
-        assert_eq!(names, [tests.join("a.yaml"), tests.join("b.yaml")]);
-        std::fs::write(tests.join("c.yaml"), "inptu: {}").expect("written");
+        assert_eq!(names, ["a.yaml", "b.yaml", "c.yml"].map(|name| tests.join(name)));
+        std::fs::write(tests.join("d.yml"), "inptu: {}").expect("written");
         let failure = cases(dir.path()).err().expect("a wrong one");
         assert_eq!(failure.code.as_deref(), Some("E1122"));
-        assert!(failure.message.contains("c.yaml"), "{failure}");
+        assert!(failure.message.contains("d.yml"), "{failure}");
     }
 }

@@ -32,19 +32,6 @@ pub(crate) fn brief_seconds(seconds: f64) -> String {
     if seconds.fract() == 0.0 && seconds < 60.0 { format!("{seconds:.0} s") } else { milliseconds(seconds * 1000.0) }
 }
 
-/// A number with a blank between thousands: `1 042`.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Bytes as people say them: `512 B`, `1.2 KiB`, `24.0 GiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -176,8 +163,6 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        let all = [0, 12, 999, 1_000, 1_042, 65_536, 12_345_678].map(grouped);
-        expect!["0, 12, 999, 1 000, 1 042, 65 536, 12 345 678"].assert_eq(&all.join(", "));
         assert_eq!([0.0, 2.0, 0.25, 2.5, 128.0].map(brief_seconds), ["0 s", "2 s", "250 ms", "2.5 s", "2 min 8 s"]);
         let all = [0.04, 1.149, 12.0, 250.0].map(fine_milliseconds);
         expect!["0.0 ms, 1.1 ms, 12.0 ms, 250 ms"].assert_eq(&all.join(", "));

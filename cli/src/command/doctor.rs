@@ -87,7 +87,7 @@ fn quorum(cluster: &Cluster) -> Finding {
     };
     let applied = cluster.members.iter().filter(|member| member.reachable).filter_map(|member| member.applied);
     let lag = applied.map(|applied| cluster.commit.saturating_sub(applied)).max().unwrap_or(0);
-    let text = format!("{here} of {voters} controllers, leader {leader}, apply lag {}", words::grouped(lag));
+    let text = format!("{here} of {voters} controllers, leader {leader}, apply lag {}", lag);
     let away: Vec<&str> =
         cluster.members.iter().filter(|member| !member.reachable).map(|member| member.name.as_str()).collect();
     if away.is_empty() { ok("quorum", text) } else { warn("quorum", format!("{text}; away: {}", away.join(", "))) }

@@ -1,9 +1,11 @@
 //! `atlasctl run`: one job from submission to its output.
 
+mod from;
+
 use std::time::Duration;
 
 use atlas_env::Env;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::api::{self, Agent, Job, LogLine};
 use crate::client::Client;
@@ -15,7 +17,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::{self, Source};
 use crate::names;
-use crate::output::{Shown, members};
+use crate::output::{Shown, members as known};
 use crate::words;
 
 /// How long the last lines of an agent may take after its end.
@@ -25,14 +27,18 @@ const LAST_LINES: Duration = Duration::from_millis(500);
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// The agent's name, with or without @VERSION, also as -o name prints it.
-    #[arg(value_parser = names::agent)]
-    agent: String,
+    #[arg(required_unless_present = "from", value_parser = names::agent)]
+    agent: Option<String>,
     /// The input: one JSON object, or key=value words that build it (key=@FILE takes a file's text).
     #[arg(value_name = "JSON|KEY=VALUE")]
     words: Vec<String>,
     /// The input as JSON, as @FILE or as - for stdin.
     #[arg(short, long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     input: Option<String>,
+    /// Submits a job for each line of a file, or of stdin (-): the agent's input, or without an AGENT a whole job such as {"agent":
+    /// "hello", "input": {}}. Prints a result for each line, in their order, and waits while the queue is full.
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["words", "input", "follow", "wait"], allow_hyphen_values = true)]
+    from: Option<String>,
     /// Prints only the job's id and returns at once; so does --at.
     #[arg(short, long, conflicts_with_all = ["follow", "wait"])]
     detach: bool,
@@ -69,9 +75,12 @@ pub(crate) struct Options {
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    if let Some(file) = &options.from {
+        return from::run(context, options, file).await;
+    }
     let later = options.at.is_some() && !options.wait && !options.follow;
     let detached = options.detach || later;
-    context.form.fits(if detached { members::ID } else { members::JOB })?;
+    context.form.fits(if detached { known::ID } else { known::JOB })?;
     let client = context.client()?;
     let id = submit(context, &client, options).await?;
     if detached {
@@ -176,20 +185,9 @@ async fn submit(context: &Context, client: &Client, options: &Options) -> Result
         Source::Whole(value) => value,
         Source::Pairs(pairs) => input::object(pairs, &input_schema(client, options).await?)?,
     };
-    let (name, requirement) = one_version(&options.agent, options.requirement.as_deref())?;
-    let mut body = json!({"agent": name, "input": input, "priority": options.priority});
-    if let Some(at) = &options.at {
-        body["at"] = json!(words::parse_moment(at, context.look.now).map_err(Failure::usage)?);
-    }
-    if let Some(requirement) = requirement {
-        body["version"] = json!(requirement);
-    }
-    if let Some(limit) = options.execution_timeout {
-        body["timeout"] = json!(limit.as_secs_f64());
-    }
-    if !options.labels.is_empty() {
-        body["labels"] = options.labels.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
-    }
+    let mut body = members(context, options)?;
+    body.insert("input".to_owned(), input);
+    let body = Value::Object(body);
     let query = [("validate", "refuse")];
     let answer = match &options.idempotency_key {
         Some(key) => client.post_named(&["api", "jobs"], &query, &body, key).await?,
@@ -199,9 +197,38 @@ async fn submit(context: &Context, client: &Client, options: &Options) -> Result
     Ok(id.to_owned())
 }
 
+/// The agent, and which version of it.
+fn named(options: &Options) -> Result<(&str, Option<&str>), Failure> {
+    one_version(options.agent.as_deref().unwrap_or_default(), options.requirement.as_deref())
+}
+
+/// What the options say of each job: all but its input.
+fn members(context: &Context, options: &Options) -> Result<Map<String, Value>, Failure> {
+    let (name, requirement) = named(options)?;
+    let mut members = Map::new();
+    let mut set = |name: &str, value: Value| drop(members.insert(name.to_owned(), value));
+    if !name.is_empty() {
+        set("agent", name.into());
+    }
+    set("priority", options.priority.into());
+    if let Some(at) = &options.at {
+        set("at", json!(words::parse_moment(at, context.look.now).map_err(Failure::usage)?));
+    }
+    if let Some(requirement) = requirement {
+        set("version", requirement.into());
+    }
+    if let Some(limit) = options.execution_timeout {
+        set("timeout", json!(limit.as_secs_f64()));
+    }
+    if !options.labels.is_empty() {
+        set("labels", options.labels.iter().map(|(key, value)| (key.clone(), json!(value))).collect());
+    }
+    Ok(members)
+}
+
 /// The schema by which words become numbers and lists.
 async fn input_schema(client: &Client, options: &Options) -> Result<Value, Failure> {
-    let (name, requirement) = one_version(&options.agent, options.requirement.as_deref())?;
+    let (name, requirement) = named(options)?;
     let query: Vec<(&str, &str)> = requirement.iter().map(|text| ("version", *text)).collect();
     let agent: Agent = api::read(&client.get(&["api", "agents", name], &query).await?)?;
     Ok(agent.input_schema)

@@ -35,8 +35,8 @@ fn text(cluster: &Cluster) -> String {
         "CLUSTER {name}   quorum {}/{}   commit {}   apply lag {}   version {}\n\n",
         cluster.quorum.reachable,
         cluster.quorum.voters,
-        words::grouped(cluster.commit),
-        lag.map_or_else(|| "-".to_owned(), words::grouped),
+        cluster.commit,
+        lag.map_or_else(|| "-".to_owned(), |lag| lag.to_string()),
         cluster.version,
     );
     let mut table = Table::new(&["CONTROLLER", "ROLE", "TERM", "APPLIED", "HEARTBEAT", "DISK FSYNC P99"]);
@@ -48,7 +48,7 @@ fn text(cluster: &Cluster) -> String {
 }
 
 fn row(member: &Controller) -> [String; 6] {
-    let number = |number: Option<u64>| number.map(words::grouped).unwrap_or_default();
+    let number = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     let heartbeat = if member.reachable || member.heartbeat_ms.is_none() { member.heartbeat_ms } else { None };
     [
         member.name.clone(),
@@ -76,12 +76,12 @@ mod tests {
             "members": [member("c1", "leader", None, 1.1), member("c2", "follower", Some(12), 1.3), member("c3", "follower", Some(11), 1.2), away],
         });
         expect![[r#"
-            CLUSTER dev   quorum 3/3   commit 1 042   apply lag 0   version 0.1.0
+            CLUSTER dev   quorum 3/3   commit 1042   apply lag 0   version 0.1.0
 
             CONTROLLER  ROLE           TERM  APPLIED  HEARTBEAT  DISK FSYNC P99
-            c1          leader         1     1 042    -          1.1 ms
-            c2          follower       1     1 042    12 ms      1.3 ms
-            c3          follower       1     1 042    11 ms      1.2 ms
+            c1          leader         1     1042     -          1.1 ms
+            c2          follower       1     1042     12 ms      1.3 ms
+            c3          follower       1     1042     11 ms      1.2 ms
             c4          learner, away  -     -        -          -
         "#]]
         .assert_eq(&text(&api::read(&cluster).expect("readable")));

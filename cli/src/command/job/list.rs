@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::api::{self, Job};
 use crate::client::Client;
 use crate::command::job::pages::{PAGE, Pages};
-use crate::context::Context;
+use crate::context::{Context, Look};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::names;
@@ -84,11 +84,16 @@ const COLUMNS: [Column<Job>; 11] = [
     ),
     column("NODE", "node", |job, _| job.node.clone()),
     wide("PRIORITY", "priority", |job, _| job.priority.to_string()),
-    wide("ATTEMPT", "attempt", |job, _| format!("{} of {}", job.attempt, job.max_attempts)),
+    wide("ATTEMPT", "attempt", attempt),
     wide("LABELS", "labels", |job, _| words::labels(&job.labels)),
     wide("BY", "principal", |job, _| job.principal.clone()),
     wide("ERROR", "error", |job, _| words::short(&job.error_text(), 40)),
 ];
+
+/// None of a job that was never leased.
+fn attempt(job: &Job, _: &Look) -> String {
+    if job.attempt == 0 { String::new() } else { format!("{} of {}", job.attempt, job.max_attempts) }
+}
 
 pub(crate) async fn run(context: &Context, options: &Listing) -> Result<Exit, Failure> {
     let (client, now, Listing { which, watching, all: whole }) = (context.client()?, context.look.now, options);
