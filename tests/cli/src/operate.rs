@@ -76,6 +76,21 @@ fn names_go_through_pipes() {
 }
 
 #[test]
+fn a_file_of_jobs_is_submitted_in_its_order() {
+    let laptop = Laptop::with(&[&HELLO]);
+    let mut session = laptop.session("A file of jobs");
+    session.quiet("for n in $(seq 1100); do echo \"{\\\"name\\\": \\\"$n\\\"}\"; done > names.jsonl");
+    session.run("atlasctl run hello --from names.jsonl --label run=1 -o name > ids; wc -l < ids");
+    session.run("atlasctl job list --label run=1 --all -q -o name | tac | cmp - ids && echo same order");
+    session.run("atlasctl run hello --from names.jsonl --idempotency-key k -q -o name > a; atlasctl run hello --from names.jsonl --idempotency-key k -q -o name | cmp - a && echo same jobs");
+    session.run("printf '{\"agent\":\"hello\",\"input\":{\"name\":\"Ada\"}}\\n\\n{\"agent\":\"hello\",\"input\":{\"nme\":\"Ada\"}}\\n' | atlasctl run --from -");
+    session.run("echo '{}' | atlasctl run --from -");
+    session.run("echo '{' | atlasctl run hello --from -");
+    session.run("atlasctl run");
+    expect_file!["../transcripts/from-file.txt"].assert_eq(&session.page());
+}
+
+#[test]
 fn what_waits_is_explained() {
     let waits = Agent { name: "waits", version: "1.0.0", contract: "  concurrency: 1", script: "sleep 60; echo '{}'" };
     let laptop = Laptop::with(&[&waits]);
