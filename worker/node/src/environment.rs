@@ -105,7 +105,7 @@ impl Environments {
         }
         let (settings, root, wanted) = (Arc::clone(&self.settings), self.directory.clone(), requirements.to_vec());
         let site = self.blocking(move || Site::find(&settings, &root, &wanted)).await?;
-        let (site, here) = self.blocking(move || site.is_here()).await?;
+        let (site, here) = self.blocking(move || site.probe()).await?;
         if here {
             return Ok(site.environment());
         }
@@ -114,7 +114,7 @@ impl Environments {
         let Some(site) = self.take(site, preparing).await? else {
             return Err(EnvironmentError::TimedOut { doing: installing, limit: preparing.limit });
         };
-        let (site, here) = self.blocking(move || site.is_complete()).await?;
+        let (site, here) = self.blocking(move || site.probe_complete()).await?;
         if !here {
             self.make(&site, requirements, preparing, &installing).await?;
         }
@@ -246,13 +246,13 @@ impl Site {
     }
 
     /// Whether it is there and nobody changes it; it is held then.
-    fn is_here(self) -> Result<(Self, bool), EnvironmentError> {
+    fn probe(self) -> Result<(Self, bool), EnvironmentError> {
         match self.lock.try_lock_shared() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok((self, false)),
             Err(TryLockError::Error(error)) => return Err(EnvironmentError::Write(error)),
         }
-        let (site, here) = self.is_complete()?;
+        let (site, here) = self.probe_complete()?;
         if !here {
             site.lock.unlock().map_err(EnvironmentError::Write)?;
         }
@@ -260,7 +260,7 @@ impl Site {
     }
 
     /// Whether it was made to the end. A look counts as a use.
-    fn is_complete(self) -> Result<(Self, bool), EnvironmentError> {
+    fn probe_complete(self) -> Result<(Self, bool), EnvironmentError> {
         let mark = self.directory.join(COMPLETE);
         // One that cannot be read was never completed.
         let text = fs::read_to_string(&mark).unwrap_or_default();

@@ -181,7 +181,7 @@ async fn a_snapshot_that_does_not_read_back_is_not_adopted_and_the_member_goes_o
     let built = store.get_snapshot_builder().await.build_snapshot().await.expect("no failure of the disk");
     assert_eq!(built.meta, RaftSnapshotMeta::default(), "it covers nothing, so nothing is purged");
     drop(built);
-    assert_eq!(names(&dir), [String::new(); 0]);
+    assert_eq!(names(&dir), Vec::<String>::new());
     assert!(snapshots.current().is_none() && snapshots.refused().is_some());
 
     let older = arrived(&snapshots, 20, 20);

@@ -117,7 +117,7 @@ impl Marker {
         let Some(file) = &self.file else { return false };
         let written = file.write((self.next * SLOT_BYTES) as u64, &mark.encode());
         self.next = (self.next + 1) % SLOTS;
-        self.keep(written)
+        self.keep(&written)
     }
 
     /// The file to sync.
@@ -126,8 +126,8 @@ impl Marker {
     }
 
     /// Stops if `outcome` is a failure; whether it is not.
-    pub fn keep(&mut self, outcome: std::io::Result<()>) -> bool {
-        if let Err(error) = &outcome {
+    fn keep(&mut self, outcome: &std::io::Result<()>) -> bool {
+        if let Err(error) = outcome {
             tracing::warn!(%error, "could not write the log's durable mark; damage to its last group may go unnoticed");
             self.file = None;
         }

@@ -255,7 +255,8 @@ pub(super) fn level_of(line: &str) -> &'static str {
     let end = first.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(first.len());
     let (word, rest) = first.split_at(end);
     let capital = word.chars().all(|c| c.is_ascii_uppercase());
-    if !rest.starts_with([':', ']', '>', ')']) && !(capital && rest.is_empty()) {
+    let says_a_level = rest.starts_with([':', ']', '>', ')']) || (capital && rest.is_empty());
+    if !says_a_level {
         return "info";
     }
     match word.to_ascii_lowercase().as_str() {
