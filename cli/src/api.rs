@@ -51,15 +51,20 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// The error, after the type of the exception where its text means nothing alone: `KeyError: 'missing'`.
+    /// The error, after the type of the exception where its text means nothing alone: `KeyError: 'missing'`, and before the place in
+    /// the output that it is about: `5 is not of type 'string' (at /a: type)`.
     pub(crate) fn error_text(&self) -> String {
-        match self.metadata.get("_error_type").and_then(Value::as_str) {
+        let added = |name: &str| self.metadata.get(name).and_then(Value::as_str);
+        let error = match added("_error_type") {
             Some(kind) if self.error.is_empty() => kind.to_owned(),
-            // A retry has the metadata of the job before it.
             Some(kind) if self.error.starts_with('\'') || !self.error.contains(char::is_alphabetic) => {
                 format!("{kind}: {}", self.error)
             }
             _ => self.error.clone(),
+        };
+        match added("_error_at") {
+            Some(place) => format!("{error} (at {place})"),
+            None => error,
         }
     }
 

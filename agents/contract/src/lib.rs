@@ -21,4 +21,4 @@ pub use contract::{
     Requires, Retry, Warning, parse,
 };
 pub use skill::{Skill, SkillError};
-pub use violation::{Violation, joined, located, nearest};
+pub use violation::{Violation, joined, nearest, places};

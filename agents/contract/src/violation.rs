@@ -19,15 +19,12 @@ pub fn joined(violations: &[Violation]) -> String {
     messages.join("; ")
 }
 
-/// The messages in one line, and behind them where the values are that broke a rule: `5 is not of type 'string' (at /a: type)`.
-/// The document itself is not named: its messages name the member.
-pub fn located(violations: &[Violation]) -> String {
+/// Where the values are that broke a rule, and which rule: `/a: type; /b/0: minimum`. None if all findings are about the document
+/// itself, whose messages name the member.
+pub fn places(violations: &[Violation]) -> Option<String> {
     let inner = violations.iter().filter(|violation| violation.pointer != "/");
     let places: Vec<String> = inner.map(|violation| format!("{}: {}", violation.pointer, violation.rule)).collect();
-    match places.is_empty() {
-        true => joined(violations),
-        false => format!("{} (at {})", joined(violations), places.join("; ")),
-    }
+    (!places.is_empty()).then(|| places.join("; "))
 }
 
 /// A pointer as it is shown: the root is `/`.
@@ -94,9 +91,9 @@ mod tests {
             suggestion: None,
         };
         let root = violation("/", "required", "'b' is a required property");
-        assert_eq!(located(std::slice::from_ref(&root)), "'b' is a required property");
+        assert_eq!(places(std::slice::from_ref(&root)), None);
         let inner = violation("/a", "type", "5 is not of type 'string'");
-        assert_eq!(located(&[inner, root]), "5 is not of type 'string'; 'b' is a required property (at /a: type)");
+        assert_eq!(places(&[inner, root]).as_deref(), Some("/a: type"));
     }
 
     #[test]

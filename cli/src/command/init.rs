@@ -180,7 +180,7 @@ mod tests {
         let python = atlas_dev::Python::find(None).ok().map(|python| python.program);
         for (program, found) in [("jq", jq), ("python3", python)] {
             let Some(found) = found else {
-                println!("skipped: no {program}");
+                atlas_notice::skip(format_args!("no {program}"));
                 continue;
             };
             let only = tempfile::tempdir().expect("a folder");

@@ -36,7 +36,7 @@ const AGENT: &str = "from atlas.runtime.base import AgentBase\n";
 #[tokio::test]
 async fn python_code_is_read_and_not_run() {
     if Python::find(None).is_err() {
-        println!("skipped: no Python");
+        atlas_notice::skip("no Python");
         return;
     }
     let good = format!("{AGENT}import json\nclass A(AgentBase):\n    pass\n1 / 0\n");
@@ -57,7 +57,7 @@ async fn python_code_is_read_and_not_run() {
 #[tokio::test]
 async fn what_only_running_shows_is_not_refused() {
     if Python::find(None).is_err() {
-        println!("skipped: no Python");
+        atlas_notice::skip("no Python");
         return;
     }
     for code in [
@@ -77,7 +77,7 @@ async fn what_only_running_shows_is_not_refused() {
 #[tokio::test]
 async fn declared_packages_may_provide_what_is_not_found_here() {
     if Python::find(None).is_err() {
-        println!("skipped: no Python");
+        atlas_notice::skip("no Python");
         return;
     }
     let code = format!("{AGENT}import no_such_module, other_module\nclass A(AgentBase): pass\n");

@@ -1,10 +1,13 @@
 //! Objects of the API in their JSON form: the source system's members exactly, ours behind [`View::Full`].
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use atlas_duty::Why;
 use atlas_state::State;
-use atlas_types::{Digest, Door, FailureKind, Job, JobChange, JobStatus, Payload, PayloadBody, Reason, Timestamp};
+use atlas_types::{
+    Digest, Door, FailureKind, Job, JobChange, JobStatus, METADATA_OURS, Payload, PayloadBody, Reason, Timestamp,
+};
 use bytes::Bytes;
 
 use crate::json;
@@ -76,7 +79,11 @@ impl Shown {
             out.extend_from_slice(original.to_string().as_bytes());
         }
         out.extend_from_slice(b"\",\"metadata\":");
-        json::raw(out, if job.metadata.is_empty() { b"{}" } else { &job.metadata });
+        match (view, job.metadata.is_empty()) {
+            (_, true) => json::raw(out, b"{}"),
+            (View::Full, false) => json::raw(out, &job.metadata),
+            (_, false) => json::raw(out, &without_ours(&job.metadata)),
+        }
         if view == View::Full {
             self.ours(out);
         }
@@ -277,6 +284,18 @@ fn change_word(change: JobChange) -> &'static str {
     }
 }
 
+/// Metadata without the members that Atlas for Python does not have.
+fn without_ours(metadata: &[u8]) -> Cow<'_, [u8]> {
+    let text = String::from_utf8_lossy(metadata);
+    if !METADATA_OURS.iter().any(|name| text.contains(name)) {
+        return metadata.into();
+    }
+    // What does not parse is not for this function to repair.
+    let Ok(mut members) = serde_json::from_str::<serde_json::Map<_, _>>(&text) else { return metadata.into() };
+    members.retain(|name, _| !METADATA_OURS.contains(&name.as_str()));
+    serde_json::Value::Object(members).to_string().into_bytes().into()
+}
+
 fn failure_word(kind: FailureKind) -> &'static str {
     match kind {
         FailureKind::Agent => "agent",
@@ -302,5 +321,18 @@ fn door_word(door: Door) -> &'static str {
         Door::Peer => "peer",
         Door::Mcp => "mcp",
         Door::Local => "local",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_ours;
+
+    #[test]
+    fn the_plain_view_has_no_members_of_ours() {
+        let metadata =
+            br#"{"_trace_model":"m","_error_at":"/a: type","_limits":"cpu not enforced","_error_type":"KeyError"}"#;
+        assert_eq!(&*without_ours(metadata), br#"{"_trace_model":"m"}"#);
+        assert_eq!(&*without_ours(b"{\"a\":1}"), b"{\"a\":1}");
     }
 }

@@ -45,7 +45,7 @@ pub use id::{
     Principal, RequestId, Seq,
 };
 pub use image::{EndedImage, NodeImage, RequestImage, SinkImage, StateImage};
-pub use job::{Failure, FailureKind, Job, JobStatus, Reason, Spawned};
+pub use job::{Failure, FailureKind, Job, JobStatus, METADATA_OURS, Reason, Spawned};
 pub use label::{LABEL_BYTES_MAX, LABELS_MAX, label_bytes};
 pub use member::{JoinKind, JoinToken};
 pub use node::{Lease, Node, NodeHealth};

@@ -5,12 +5,13 @@ use std::sync::atomic::AtomicBool;
 
 use atlas_contract::schema::Validator;
 use atlas_contract::{Contract, ContractError, ProviderKind, Violation, joined, python};
+use atlas_types::{Failure, FailureKind};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use crate::environment::Environment;
-use crate::provider::NOOP;
+use crate::provider::{NOOP, bounded};
 
 /// An agent version on this node. Shared by all its slots.
 #[derive(Debug)]
@@ -37,6 +38,25 @@ pub(crate) enum OutputFault {
     Violations(Vec<Violation>),
     /// No controller would take it; why.
     Unusable(String),
+}
+
+impl OutputFault {
+    /// Where the output breaks its schema, if not as a whole.
+    pub(crate) fn places(&self) -> Option<String> {
+        match self {
+            Self::Violations(violations) => atlas_contract::places(violations),
+            Self::Unusable(_) => None,
+        }
+    }
+
+    /// The failure of the attempt, in the words that clients of Atlas for Python know.
+    pub(crate) fn into_failure(self) -> Failure {
+        let why = match self {
+            Self::Violations(violations) => joined(&violations),
+            Self::Unusable(why) => why,
+        };
+        Failure { kind: FailureKind::OutputInvalid, error: bounded(format!("Output validation: {why}")).into() }
+    }
 }
 
 /// How deep an output may nest: what controllers take.

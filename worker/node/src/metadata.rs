@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use atlas_types::Allocation;
+use atlas_types::{Allocation, METADATA_OURS};
 use atlas_wire::limits::METADATA_BYTES_MAX;
 use serde_json::{Map, Value, json};
 
@@ -19,23 +19,34 @@ const CAPTURED: [(&str, &str); 4] = [
 /// Most characters of a text that is captured.
 const TEXT_CHARS_MAX: usize = 256;
 
-/// The job's metadata with what the attempt added; none if it added nothing, or more than fits. `held` is told where an operator
-/// declared the hardware, `limits` where the contract states some.
-pub(crate) fn merged(
-    metadata: &[u8],
-    measured: &Map<String, Value>,
-    held: Option<&Allocation>,
-    limits: Option<String>,
-) -> Option<Arc<[u8]>> {
-    let captured = CAPTURED.iter().filter_map(|&(from, to)| Some((to, bounded(measured.get(from)?))));
-    let held = held.map(|held| ("_hardware_allocation", hardware(held)));
-    let limits = limits.map(|limits| ("_limits", Value::String(limits)));
-    let added: Vec<_> = captured.chain(held).chain(limits).collect();
-    if added.is_empty() {
+/// What an attempt has to add.
+#[derive(Debug, Default)]
+pub(crate) struct Added<'a> {
+    /// What the agent measured; a part of it is captured.
+    pub(crate) measured: Map<String, Value>,
+    /// Set where an operator declared the hardware.
+    pub(crate) held: Option<&'a Allocation>,
+    /// Which limits of the contract hold; none if it states none.
+    pub(crate) limits: Option<String>,
+    /// Where the output breaks its schema.
+    pub(crate) error_at: Option<String>,
+}
+
+/// The job's metadata with what the attempt adds; none if they stay as they are, or would be too large.
+pub(crate) fn merged(metadata: &[u8], added: &Added<'_>) -> Option<Arc<[u8]>> {
+    let before: Map<String, Value> = serde_json::from_slice(metadata).unwrap_or_default();
+    let mut merged = before.clone();
+    // A retry comes with what the attempts of the job before it said.
+    merged.retain(|name, _| !METADATA_OURS.contains(&name.as_str()));
+    let captured = CAPTURED.iter().filter_map(|&(from, to)| Some((to, bounded(added.measured.get(from)?))));
+    let held = added.held.map(|held| ("_hardware_allocation", hardware(held)));
+    let limits = added.limits.as_ref().map(|limits| ("_limits", limits.as_str().into()));
+    let error_at = added.error_at.as_ref().map(|at| ("_error_at", bounded(&at.as_str().into())));
+    let added = captured.chain(held).chain(limits).chain(error_at);
+    merged.extend(added.map(|(key, value)| (key.to_owned(), value)));
+    if merged == before {
         return None;
     }
-    let mut merged: Map<String, Value> = serde_json::from_slice(metadata).unwrap_or_default();
-    merged.extend(added.into_iter().map(|(key, value)| (key.to_owned(), value)));
     let bytes = serde_json::to_vec(&merged).ok()?;
     (bytes.len() <= METADATA_BYTES_MAX).then(|| bytes.into())
 }
@@ -60,16 +71,25 @@ mod tests {
     #[test]
     fn token_counts_are_added_and_nothing_else() {
         let measured = json!({"input_tokens": 3, "note": "x"}).as_object().cloned().unwrap_or_default();
-        let added = merged(br#"{"a":1}"#, &measured, None, None);
+        let added = merged(br#"{"a":1}"#, &Added { measured, ..Added::default() });
         assert_eq!(added.as_deref(), Some(&br#"{"a":1,"_trace_input_tokens":3}"#[..]));
-        assert_eq!(merged(b"{}", &Map::new(), None, None), None);
+        assert_eq!(merged(b"{}", &Added::default()), None);
     }
 
     #[test]
     fn declared_hardware_is_told() {
         let held = Allocation { cores: 1, memory_bytes: 1 << 30, gpus: Vec::new() };
-        let added = merged(b"{}", &Map::new(), Some(&held), None);
+        let added = merged(b"{}", &Added { held: Some(&held), ..Added::default() });
         let expected = br#"{"_hardware_allocation":{"gpu_devices":[],"memory_gb":1,"cpu_cores":1}}"#;
         assert_eq!(added.as_deref(), Some(&expected[..]));
+    }
+
+    #[test]
+    fn a_retry_does_not_keep_what_was_wrong_before() {
+        let before = br#"{"team":"a","_error_at":"/a: type","_limits":"cpu not enforced"}"#;
+        assert_eq!(merged(before, &Added::default()).as_deref(), Some(&br#"{"team":"a"}"#[..]));
+        let limits = Some("cpu not enforced".to_owned());
+        let same = br#"{"team":"a","_limits":"cpu not enforced"}"#;
+        assert_eq!(merged(same, &Added { limits, ..Added::default() }), None);
     }
 }

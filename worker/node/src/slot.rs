@@ -264,22 +264,22 @@ async fn check_input(work: &Arc<Work>, control: &Control<'_>) -> Option<Failure>
 /// Validates the output (spec §7.1, step 15): a wrong one is kept, and so is the slot.
 fn conclude(execution: Execution, work: &Work, usage: Usage, declared: bool) -> Ended {
     let held = declared.then_some(&work.assignment.allocation);
+    let limits = work.agent.limits();
     match execution {
         Execution::Output { output, metadata, usable } => {
-            let metadata = metadata::merged(&work.assignment.metadata, &metadata, held, work.agent.limits());
-            let (output, why) = match work.agent.check_output(&output) {
+            let (output, wrong) = match work.agent.check_output(&output) {
                 Ok(()) => (Some(output), None),
-                Err(OutputFault::Violations(violations)) => (Some(output), Some(atlas_contract::located(&violations))),
-                Err(OutputFault::Unusable(why)) => (None, Some(why)),
+                Err(fault @ OutputFault::Violations(_)) => (Some(output), Some(fault)),
+                Err(fault @ OutputFault::Unusable(_)) => (None, Some(fault)),
             };
-            let failure = why.map(|why| Failure {
-                kind: FailureKind::OutputInvalid,
-                error: provider::bounded(format!("Output validation: {why}")).into(),
-            });
-            Ended { output, failure, usage, metadata, slot_usable: usable }
+            let error_at = wrong.as_ref().and_then(OutputFault::places);
+            let added = metadata::Added { measured: metadata, held, limits, error_at };
+            let metadata = metadata::merged(&work.assignment.metadata, &added);
+            Ended { output, failure: wrong.map(|fault| fault.into_failure()), usage, metadata, slot_usable: usable }
         }
         Execution::Failed { failure, metadata, usable } => {
-            let metadata = metadata::merged(&work.assignment.metadata, &metadata, held, work.agent.limits());
+            let added = metadata::Added { measured: metadata, held, limits, error_at: None };
+            let metadata = metadata::merged(&work.assignment.metadata, &added);
             Ended { output: None, failure: Some(failure), usage, metadata, slot_usable: usable }
         }
     }

@@ -42,7 +42,7 @@ pub(super) async fn run(context: &Context, options: &Options, file: &str) -> Res
     // What was submitted is told also if the rest could not be.
     let refused = settled.iter().filter(|settled| settled.is_err()).count();
     let names = settled.iter().flatten().map(|id| format!("job/{id}")).collect();
-    let text = settled.iter().map(|settled| line(settled)).collect();
+    let text = settled.iter().map(line).collect();
     let value = settled.iter().map(|settled| match settled {
         Ok(id) => json!({"id": id}),
         Err(problem) => json!({"error": problem}),

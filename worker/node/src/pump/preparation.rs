@@ -227,14 +227,7 @@ pub(super) fn echo(input: &Arc<[u8]>, agent: &Agent, warm: bool) -> AttemptEnd {
             let usage = Usage { warm, warmup, ..Usage::default() };
             AttemptEnd { report: ReportKind::Completed { output, usage, metadata: None }, slot_usable: true }
         }
-        Err(fault) => {
-            let why = match fault {
-                OutputFault::Violations(violations) => atlas_contract::located(&violations),
-                OutputFault::Unusable(why) => why,
-            };
-            let error = bounded(format!("Output validation: {why}"));
-            Ended::failed(Failure { kind: FailureKind::OutputInvalid, error: error.into() }).into_end(None)
-        }
+        Err(fault) => Ended::failed(fault.into_failure()).into_end(None),
     }
 }
 

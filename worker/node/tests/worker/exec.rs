@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use atlas_types::{Assignment, FailureKind};
 use atlas_wire::session::{ToLeader, ToWorker};
+use serde_json::Value;
 
 use crate::support::{Controller, End, Node, Stage, shell};
 
@@ -21,7 +22,7 @@ async fn once(script: &str, more: &str, input: &str) -> (End, Controller, Vec<St
 #[tokio::test]
 async fn a_document_in_and_a_document_out() {
     let (end, controller, _) = once("cat", "", "{\"message\": \"hi\"}").await;
-    let output: serde_json::Value = serde_json::from_str(&end.output(&controller)).expect("JSON");
+    let output: Value = serde_json::from_str(&end.output(&controller)).expect("JSON");
     assert_eq!(output["input"]["message"], "hi");
     assert_eq!(output["context"]["job_id"], "job-0000000000000001");
     assert_eq!(output["context"]["step_index"], -1);
@@ -118,8 +119,9 @@ async fn a_timeout_kills_the_process() {
 async fn a_wrong_output_is_kept() {
     let more = "  output:\n    schema:\n      type: object\n      properties: {a: {type: string}}\n";
     let (end, controller, _) = once("echo '{\"a\": 5}'", more, "{}").await;
+    assert_eq!(end.metadata().get("_error_at").and_then(Value::as_str), Some("/a: type"));
     let End::Failed { failure, output: Some(output), .. } = end else { panic!("{end:?}") };
-    assert_eq!(&*failure.error, "Output validation: 5 is not of type 'string' (at /a: type)");
+    assert_eq!(&*failure.error, "Output validation: 5 is not of type 'string'");
     assert_eq!(controller.text(&output), "{\"a\": 5}");
 }
 
