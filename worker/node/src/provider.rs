@@ -66,7 +66,7 @@ pub(crate) struct Settings {
 
 /// A started program in its slot.
 pub(crate) enum Program {
-    /// One process a job: nothing is there between jobs.
+    /// One process per job: nothing is there between jobs, and its slot ends with the job.
     Exec(exec::Exec),
     /// A process that serves a job after the other.
     Warm(Box<warm_exec::WarmExec>),
@@ -82,6 +82,11 @@ impl Program {
             Self::Warm(program) => program.execute(work, control).await,
             Self::Python(program) => program.execute(work, control).await,
         }
+    }
+
+    /// False if it has a process only while a job runs.
+    pub(crate) fn outlives_job(&self) -> bool {
+        !matches!(self, Self::Exec(_))
     }
 
     /// True if the idle program has ended by now.

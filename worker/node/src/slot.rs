@@ -174,7 +174,9 @@ pub(crate) async fn serve(slot: SlotId, mailbox: Arc<Mailbox>, shared: Shared) {
             token,
             log_bytes_left: shared.settings.log_bytes_max,
         };
-        let end = run(&mut program, &work, &shared, &mut control).await;
+        let mut end = run(&mut program, &work, &shared, &mut control).await;
+        // A slot without a process is not kept: it would count as warm and occupy memory.
+        end.slot_usable &= program.as_ref().is_some_and(Program::outlives_job);
         let usable = end.slot_usable;
         if shared.told.send(Told::Ended { token, end }).await.is_err() || !usable {
             break;

@@ -24,7 +24,7 @@ const SHOWN_CHARS: usize = 500;
 /// Keys of an output that are orders to the platform, taken out before validation.
 const ORDERS: [&str; 2] = ["_memory_append", "_knowledge_store"];
 
-/// The provider of one process a job. Its slot holds nothing but the place.
+/// The provider of one process per job. Its slot ends with the job.
 pub(crate) struct Exec {
     keeper: Arc<Keeper>,
     settings: Arc<Settings>,

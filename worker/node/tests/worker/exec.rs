@@ -130,7 +130,8 @@ async fn a_wrong_output_is_kept() {
 async fn the_input_of_a_retry_is_checked_and_the_slot_kept() {
     let Stage { mut controller, node, mut session } = Stage::set().await;
     let more = "  input:\n    schema:\n      required: [a]\n";
-    let agent = controller.publish_owned(&shell("echo '{}'", more));
+    let script = "while read -r line; do echo '{\"output\": {}}'; done";
+    let agent = controller.publish_owned(&shell(script, &format!("    mode: warm\n{more}")));
     let mut assignment = controller.assignment(&agent, "{}");
     assignment.retry_count = 1;
     let end = session.run(&assignment).await;
@@ -206,6 +207,22 @@ async fn a_cancel_stops_the_process_politely_first() {
     let said: Vec<_> = session.events.iter().map(|event| event.text.as_str()).collect();
     // Some shells add that their `sleep` was terminated.
     assert_eq!((said.first(), said.last()), (Some(&"up"), Some(&"bye")), "{said:?}");
+    node.shutdown().await;
+}
+
+/// Nothing of it is left between jobs: it is never warm, and its slot holds no memory for a process that is gone.
+#[tokio::test]
+async fn a_process_per_job_is_never_warm() {
+    let Stage { mut controller, node, mut session } = Stage::set().await;
+    for more in ["", "    mode: per_job\n"] {
+        let agent = controller.publish_owned(&shell("echo '{}'", more));
+        for _ in 0..2 {
+            let assignment = controller.assignment(&agent, "{}");
+            let usage = session.run(&assignment).await.usage();
+            assert_eq!((usage.warm, usage.idle), (false, 0));
+            assert!(usage.warmup.0 > 0, "0 means a reused slot");
+        }
+    }
     node.shutdown().await;
 }
 

@@ -1,7 +1,7 @@
 //! The language of the tests: statements become inputs, effects become lines.
 //!
 //! `connect` `welcome [T…]` (ttl 10 s) `grant T [job=N] [digest=N] [gpu=N] [vram=N] [memory=N] [start]` `cancel T` `revoke T` `renewed N`
-//! `ack N [fenced]` `saved N` `ready T` (prepared) `missing T` (cannot be prepared) `done T` `failed T` `dead T` (failed, slot gone) `died S` `gone S`
+//! `ack N [fenced]` `saved N` `ready T` (prepared) `missing T` (cannot be prepared) `done T` `failed T` `dead T` (failed, slot gone) `once T` (done, slot gone) `died S` `gone S`
 //! `lost` `drain` `abandon` `back [D N]` (by deadline D, N seconds from now) `+N` (seconds, then a tick)
 //! `busy N` (seconds in which nothing is looked at)
 
@@ -38,8 +38,12 @@ pub(super) fn assignment(token: u64) -> Assignment {
 }
 
 pub(super) fn completed() -> AttemptEnd {
+    done(true)
+}
+
+fn done(slot_usable: bool) -> AttemptEnd {
     let output = Payload::inline(b"{}");
-    AttemptEnd { report: ReportKind::Completed { output, usage: Usage::default(), metadata: None }, slot_usable: true }
+    AttemptEnd { report: ReportKind::Completed { output, usage: Usage::default(), metadata: None }, slot_usable }
 }
 
 fn failed(slot_usable: bool) -> AttemptEnd {
@@ -98,6 +102,7 @@ pub(super) fn input(statement: &str) -> Input {
         "ready" => Input::Prepared { token: FencingToken(number(words.next())) },
         "missing" => Input::Unprepared { token: FencingToken(number(words.next())), report: ReportKind::NotHeld },
         "done" => Input::Ended { token: FencingToken(number(words.next())), end: completed() },
+        "once" => Input::Ended { token: FencingToken(number(words.next())), end: done(false) },
         "failed" => Input::Ended { token: FencingToken(number(words.next())), end: failed(true) },
         "dead" => Input::Ended { token: FencingToken(number(words.next())), end: failed(false) },
         "died" => Input::SlotDied { slot: SlotId(number(words.next())) },

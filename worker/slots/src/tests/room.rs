@@ -105,6 +105,30 @@ fn the_memory_of_a_stopped_attempt_is_free_when_its_process_is_gone() {
 }
 
 #[test]
+fn a_slot_that_ends_with_its_job_is_not_idle_and_holds_nothing_when_it_is_gone() {
+    check(
+        "connect; welcome; grant 1 vram=20; once 1; gone 1; grant 2 digest=2 vram=20; once 2; grant 3 vram=20; gone 2",
+        &expect![[r#"
+            connect
+                hello []
+            welcome
+            grant 1 vram=20
+                start 1 slot=1 cold
+            once 1
+                report 1: 1 completed idle=0
+            gone 1
+            grant 2 digest=2 vram=20
+                start 2 slot=2 cold
+            once 2
+                report 2: 2 completed idle=0
+            grant 3 vram=20
+            gone 2
+                start 3 slot=3 cold
+        "#]],
+    );
+}
+
+#[test]
 fn a_start_is_committed_once_there_is_room() {
     check(
         "connect; welcome; grant 1 vram=20; done 1; ack 1; grant 2 digest=2 vram=20 start; ready 2; gone 1; ack 2",
