@@ -48,7 +48,10 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         }
         let event: JobEvent = api::read(&value)?;
         let id = event.job.id.clone();
-        let text = event_line(&event).lines().map(|line| format!("{id}  {line}\n")).collect();
+        let text: String = event_line(&event).lines().map(|line| format!("{id}  {line}\n")).collect();
+        if text.is_empty() && context.form.is_text() {
+            return Ok(true);
+        }
         context.show(&Shown { value, text, names: vec![format!("job/{id}")] })?;
         left = left.map(|left| left.saturating_sub(1));
         Ok(left != Some(0))

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use atlas_types::{Event, EventRecord, EventSeq, Job, JobChange, JobId, JobStatus, Micros, Timestamp};
+use atlas_types::{Attempt, Event, EventRecord, EventSeq, Job, JobChange, JobId, JobStatus, Micros, Timestamp};
 use tokio::sync::watch;
 
 use crate::service::Shared;
@@ -203,6 +203,10 @@ fn told(job: &Arc<Job>, seq: EventSeq) -> Vec<Change> {
     let earlier = |status, started_at| {
         let mut earlier = Job { status, started_at, completed_at: Timestamp::NOT_YET, ..(**job).clone() };
         (earlier.output, earlier.failure, earlier.warmup, earlier.execution) = (None, None, Micros(0), Micros(0));
+        earlier.warm = false;
+        if status == JobStatus::Pending {
+            (earlier.node, earlier.lease, earlier.attempt) = (None, None, Attempt::default());
+        }
         Arc::new(earlier)
     };
     let change = |change, at, old_status, job| Change { seq, at, change, old_status, job };

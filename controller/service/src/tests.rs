@@ -7,10 +7,11 @@ use atlas_env::Env;
 use atlas_history::{Ended, Gap, History, HistoryError, SqliteHistory};
 use atlas_telemetry::Metrics;
 use atlas_types::{
-    Command, Digest, Door, Event, EventRecord, EventSeq, Failure, FailureKind, Job, JobChange, JobId, JobStatus,
-    MemberId, Payload, PayloadBody, PruneJobs, SubmitJob, Timestamp, Verdict,
+    Attempt, Command, Digest, Door, Event, EventRecord, EventSeq, Failure, FailureKind, Job, JobChange, JobId,
+    JobStatus, MemberId, Payload, PayloadBody, PruneJobs, SubmitJob, Timestamp, Verdict,
 };
 use bytes::Bytes;
+use serde_json::json;
 
 use crate::testing::{Net, set};
 use crate::*;
@@ -287,4 +288,35 @@ async fn a_log_whose_lines_nobody_can_tell_at_the_moment_does_not_end() {
         assert_eq!(lines.iter().map(|line| line.number).collect::<Vec<_>>(), [1]);
     }
     assert_eq!(reader.next().await, None);
+}
+
+#[tokio::test]
+async fn a_job_that_was_never_leased_shows_no_lease() {
+    let net = Net::new(1);
+    let node = Node::start(&net, 1).await;
+    node.job(1, inline()).await;
+    let lease = |shown: &Shown| {
+        let mut text = Vec::new();
+        shown.write(&mut text, View::Full);
+        let job: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+        ["node", "epoch", "fencing_token", "attempt"].map(|name| job.get(name).cloned().unwrap_or_default())
+    };
+    let none = [json!(""), json!(null), json!(null), json!(0)];
+    let job = node.service.job(&caller(), JobId(1), View::Full, Consistency::Linearizable).await.expect("there");
+    assert_eq!(lease(&job), none);
+
+    // One that ran: what became of it is told from how it ended, but its submission shows nothing of that.
+    let job = Job {
+        id: JobId(2),
+        started_at: Timestamp(1),
+        node: Some("w1".parse().expect("a name")),
+        attempt: Attempt(2),
+        warm: true,
+        ..Job::clone(job.job())
+    };
+    node.remember(job).await;
+    let told = node.service.follow_job(&caller(), JobId(2), false).await.expect("there").so_far;
+    let told: Vec<_> = told.iter().map(|change| lease(&Shown::inline(change.job.clone()))).collect();
+    assert_eq!((told.len(), &told[0]), (3, &none));
+    assert_eq!(told[1], [json!("w1"), json!(null), json!(null), json!(2)]);
 }

@@ -78,7 +78,8 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     Ok(Exit::Done)
 }
 
-/// `12:01:07.205  +1 ms   leased     laptop, epoch 1, token 318`; the end has a line for what came out as well.
+/// `12:01:07.205  +1 ms   leased     laptop, epoch 1, token 318`; the end has a line for what came out as well. Empty for the change
+/// to `running` of a job that failed without a lease: clients of the compatible API are told it, but no node had the job.
 pub(crate) fn line(event: &JobEvent) -> String {
     let job = &event.job;
     let since = match event.timestamp - job.created_at {
@@ -96,6 +97,7 @@ pub(crate) fn line(event: &JobEvent) -> String {
             let key = if job.request_id.is_empty() { "none" } else { &job.request_id };
             format!("log {}, idempotency key {key}", job.log)
         }
+        Happening::Leased if job.node.is_empty() => return String::new(),
         // History keeps no lease of an attempt that is over.
         Happening::Leased if job.fencing_token == 0 => format!("{}, attempt {}", job.node, job.attempt),
         Happening::Leased => format!("{}, epoch {}, token {}", job.node, job.epoch, job.fencing_token),
@@ -159,6 +161,22 @@ mod tests {
             00:00:10.000  +0         leased       w1, epoch 1, token 7
             00:00:10.000  +0         failed       no luck
             00:00:10.000  +0         running      running
+        "#]]
+        .assert_eq(&all.iter().map(line).collect::<String>());
+    }
+
+    #[test]
+    fn a_job_that_was_never_leased_shows_no_lease() {
+        let event = |change: &str, status: &str| JobEvent {
+            change: change.to_owned(),
+            new_status: status.to_owned(),
+            job: Job { status: status.to_owned(), error: "no such agent".to_owned(), ..Job::default() },
+            ..JobEvent::default()
+        };
+        let all = [event("submitted", "pending"), event("granted", "running"), event("ended", "failed")];
+        expect![[r#"
+            00:00:00.000  +0         accepted     log 0, idempotency key none
+            00:00:00.000  +0         failed       no such agent
         "#]]
         .assert_eq(&all.iter().map(line).collect::<String>());
     }

@@ -120,4 +120,29 @@ mod tests {
         "#]]
         .assert_eq(&head(&job));
     }
+
+    #[test]
+    fn a_job_that_was_never_leased_has_no_place() {
+        let queued = Job {
+            id: "job-4f3a09c1d27be685".to_owned(),
+            agent_name: "hello".to_owned(),
+            status: "pending".to_owned(),
+            waiting_for: "a free place".to_owned(),
+            principal: "local".to_owned(),
+            door: "http".to_owned(),
+            max_attempts: 3,
+            ..Job::default()
+        };
+        expect![[r#"
+            job-4f3a09c1d27be685   hello   pending: a free place
+              asked by   local  via  http
+        "#]]
+        .assert_eq(&head(&queued));
+        let cancelled = Job { status: "cancelled".to_owned(), waiting_for: String::new(), ..queued };
+        expect![[r#"
+            job-4f3a09c1d27be685   hello   cancelled   <1 ms
+              asked by   local  via  http
+        "#]]
+        .assert_eq(&head(&cancelled));
+    }
 }
