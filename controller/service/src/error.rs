@@ -289,7 +289,7 @@ impl Error {
             Self::QueueFull { .. } | Self::Overloaded => "try again in a moment".to_owned(),
             Self::LevelTooLow(_) => "upgrade the other controllers: atlasctl cluster status".to_owned(),
             Self::AgentInUse(Rejection::AgentInUse { .. }) => "wait for its jobs to end, or cancel them".to_owned(),
-            Self::AgentInUse(_) => "retire it first: atlasctl agent retire NAME VERSION".to_owned(),
+            Self::AgentInUse(_) => "retire it first: atlasctl agent retire NAME@VERSION".to_owned(),
             Self::LabelOfWorker(_) => {
                 "change it where the worker starts, --label; or give the node another value".to_owned()
             }

@@ -16,12 +16,17 @@ pub(crate) struct Laptop {
 impl Laptop {
     /// Starts one that has these agents in `agents`.
     pub(crate) fn with(agents: &[&Agent<'_>]) -> Self {
+        Self::started(agents, &[])
+    }
+
+    /// The same, with these options of the controller and the worker as well.
+    pub(crate) fn started(agents: &[&Agent<'_>], settings: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         for agent in agents {
             write_agent(&folder.path().join("agents"), agent);
         }
         let options: &[&str] = if agents.is_empty() { &[] } else { &["--agents", "./agents"] };
-        let dev = Dev::start(folder.path(), ["--ephemeral"].iter().chain(options));
+        let dev = Dev::start(folder.path(), ["--ephemeral"].iter().chain(options).chain(settings));
         Self { dev, folder }
     }
 

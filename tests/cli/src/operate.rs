@@ -90,6 +90,57 @@ fn a_file_of_jobs_is_submitted_in_its_order() {
     expect_file!["../transcripts/from-file.txt"].assert_eq(&session.page());
 }
 
+/// More jobs than the queue holds: those that find it full wait for room, none is lost, and their order is kept.
+#[test]
+fn a_file_of_jobs_waits_while_the_queue_is_full() {
+    let gate = tempfile::tempdir().expect("a folder");
+    let gate = gate.path().join("open");
+    let script = format!("until [ -e {} ]; do sleep 0.05; done; echo '{{}}'", gate.display());
+    let gated = Agent { name: "gated", version: "1.0.0", contract: "", script: &script };
+    let laptop = Laptop::started(&[&gated], &["--queue-max-size", "50"]);
+    let mut session = laptop.session("A file of jobs and a full queue");
+    session.quiet("for n in $(seq 500); do echo \"{\\\"n\\\": $n}\"; done > jobs.jsonl");
+    let mut submits = Command::new("timeout")
+        .args(["300".as_ref(), program("atlasctl").as_os_str()])
+        .args(["run", "gated", "--from", "jobs.jsonl", "-o", "name"])
+        .env("ATLAS_SERVER", laptop.server())
+        .env("ATLAS_CONFIG", laptop.folder().join("no-config.toml"))
+        .current_dir(laptop.folder())
+        .stdin(Stdio::null())
+        .stdout(fs::File::create(laptop.folder().join("ids")).expect("created"))
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    eventually("the queue is full", LONG, || {
+        (session.quiet("atlasctl job list --all -q -o name | wc -l").trim() == "50").then_some(())
+    });
+    session.run("atlasctl run gated --detach");
+    fs::write(&gate, "").expect("written");
+    assert!(submits.wait().expect("it ends").success(), "all are accepted");
+    session.run("wc -l < ids");
+    session.run("atlasctl job list --all -q -o name | tac | cmp - ids && echo same order");
+    expect_file!["../transcripts/full-queue.txt"].assert_eq(&session.page());
+}
+
+#[test]
+fn retired_versions_are_deleted() {
+    let waits = Agent { name: "waits", version: "1.0.0", contract: "", script: "sleep 600; echo '{}'" };
+    let laptop = Laptop::with(&[&waits]);
+    let mut session = laptop.session("Retired versions are deleted");
+    let id = session.quiet("atlasctl run waits --detach");
+    session.quiet(&format!("atlasctl wait job {} --for running", id.trim()));
+    session.run("atlasctl agent delete waits@1.0.0");
+    session.run("atlasctl agent retire waits 1.0.0");
+    session.run("atlasctl agent delete waits --all-retired");
+    session.run("atlasctl agent delete waits");
+    session.quiet("atlasctl job batch cancel --yes");
+    session.quiet(&format!("atlasctl wait job {} --for ended", id.trim()));
+    session.run("atlasctl agent delete waits --all-retired -o name");
+    session.run("atlasctl agent delete waits@1.0.0");
+    session.run("atlasctl job list --columns agent,status");
+    expect_file!["../transcripts/agent-delete.txt"].assert_eq(&session.page());
+}
+
 #[test]
 fn what_waits_is_explained() {
     let waits = Agent { name: "waits", version: "1.0.0", contract: "  concurrency: 1", script: "sleep 60; echo '{}'" };
