@@ -8,6 +8,7 @@ mod arguments;
 mod client;
 mod command;
 mod config;
+mod confirm;
 mod context;
 mod difference;
 mod editor;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::command::apply::{Standing, compare, read};
+use crate::command::apply::{Sourced, Standing, compare, read};
 use crate::context::Context;
 use crate::difference;
 use crate::exit::Exit;
@@ -14,7 +14,7 @@ use crate::output::Shown;
 /// What to compare with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// A folder of agents, a document as get -o yaml prints it, or - for stdin; may be repeated.
+    /// A folder of agents and documents, a file of documents as get -o yaml prints them, or - for stdin; may be repeated.
     #[arg(short, long = "file", required = true, value_name = "PATH|-", allow_hyphen_values = true)]
     files: Vec<PathBuf>,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Options {
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let client = context.client()?;
     let (mut values, mut names, mut text) = (Vec::new(), Vec::new(), String::new());
-    for wanted in read(&options.files)? {
+    for Sourced { wanted, .. } in read(&options.files)? {
         let name = wanted.name();
         let changes = match compare(&client, &wanted).await? {
             Standing::Same => continue,

@@ -19,4 +19,6 @@ mod session;
 #[cfg(test)]
 mod three_controllers;
 #[cfg(test)]
+mod wishes;
+#[cfg(test)]
 mod without_server;

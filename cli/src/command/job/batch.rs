@@ -1,13 +1,12 @@
 //! `atlasctl job batch`: the same to many jobs, counted before it is done.
 
-use std::io::{BufRead, IsTerminal};
-
 use serde_json::{Value, json};
 
 use crate::api::{self, Job};
 use crate::client::Client;
 use crate::command::job::list;
 use crate::command::job::pages::PAGE;
+use crate::confirm;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -52,7 +51,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
         context.show(&Shown { value, text, names: names() })?;
         return Ok(Exit::Done);
     }
-    if !options.yes && !confirmed(&format!("{word} {count}? [y/N] "))? {
+    if !options.yes && !confirm::agreed(&format!("{word} {count}? [y/N] "))? {
         let failure = Failure::new("E0113", Exit::Usage, format!("nothing was changed: {count} to {word}"));
         return Err(failure.with_next("do it: --yes   or look first: --dry-run"));
     }
@@ -100,19 +99,4 @@ async fn matching(client: &Client, which: &list::Options, fits: &[&str], now: f6
     jobs.sort_by(|left, right| right.created_at.total_cmp(&left.created_at));
     jobs.truncate(limit);
     Ok(jobs)
-}
-
-/// Asks on a terminal; nobody is asked off one.
-fn confirmed(question: &str) -> Result<bool, Failure> {
-    if !std::io::stdin().is_terminal() {
-        return Ok(false);
-    }
-    #[expect(clippy::print_stderr, reason = "a question to the person at the terminal")]
-    {
-        eprint!("{question}");
-    }
-    let mut line = String::new();
-    let read = std::io::stdin().lock().read_line(&mut line);
-    read.map_err(|error| Failure::usage(format!("could not read the answer: {error}")))?;
-    Ok(["y", "yes"].contains(&line.trim().to_lowercase().as_str()))
 }

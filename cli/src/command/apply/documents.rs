@@ -1,0 +1,414 @@
+//! What is wanted, from folders, files and stdin: all of it is read before anything is done, and every mistake is told.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::Wanted;
+use super::split::split;
+use crate::api;
+use crate::command::deploy::{pack, skipped};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input;
+use crate::words::could_not;
+
+/// Most files of documents that are read, and most objects in them.
+const FILES_MAX: usize = 1000;
+const OBJECTS_MAX: usize = 10_000;
+
+/// Most bytes of all files of documents together.
+const BYTES_MAX: usize = 64 << 20;
+
+/// How deep folders may lie in a folder, and how many of them are looked at.
+const DEPTH_MAX: usize = 16;
+const FOLDERS_MAX: usize = 20_000;
+
+/// Most mistakes that are told.
+const PROBLEMS_MAX: usize = 100;
+
+/// What somebody wants, and where they wrote it.
+pub(in crate::command) struct Sourced {
+    pub(in crate::command) wanted: Wanted,
+    /// `"wishes/nodes.yaml", document 2`
+    pub(in crate::command) place: String,
+}
+
+/// Why something cannot be applied.
+pub(super) struct Problem {
+    place: String,
+    why: String,
+    /// The failure if there is no other problem.
+    alone: Failure,
+}
+
+impl Problem {
+    /// Of something that was read at a place.
+    pub(super) fn about(place: String, mut failure: Failure) -> Self {
+        let why = failure.message.clone();
+        failure.message = format!("{place}: {why}");
+        Self { place, why, alone: failure }
+    }
+
+    fn document(place: String, why: String) -> Self {
+        let alone = Failure::new("E0125", Exit::Invalid, format!("{place} cannot be applied: {why}"));
+        Self { place, why, alone }
+    }
+
+    /// Of a file or folder, whose failure says where it is.
+    fn whole(path: &Path, alone: Failure) -> Self {
+        let places = alone.places.iter().map(|(place, what)| format!("; {place} {what}"));
+        Self { place: quoted(path), why: places.fold(alone.message.clone(), |text, place| text + &place), alone }
+    }
+}
+
+/// The failure that tells of all problems; none if there is none.
+pub(super) fn refusal(mut problems: Vec<Problem>) -> Option<Failure> {
+    if problems.len() < 2 {
+        return problems.pop().map(|problem| problem.alone);
+    }
+    let first = &problems.first()?.alone;
+    let same_exit = problems.iter().all(|problem| problem.alone.exit == first.exit);
+    let same_next = problems.iter().all(|problem| problem.alone.next == first.next);
+    let exit = if same_exit { first.exit } else { Exit::Invalid };
+    let next = first.next.clone().filter(|_| same_next);
+    let message = format!("nothing was changed: {} documents cannot be applied", problems.len());
+    let more = problems.len().saturating_sub(PROBLEMS_MAX);
+    let told = problems.into_iter().take(PROBLEMS_MAX).map(|problem| (problem.place, problem.why));
+    let rest = (more > 0).then(|| ("…".to_owned(), format!("and {more} more")));
+    Some(Failure { places: told.chain(rest).collect(), next, ..Failure::new("E0125", exit, message) })
+}
+
+/// Reads all that is wanted, from folders and documents.
+pub(in crate::command) fn read(files: &[PathBuf]) -> Result<Vec<Sourced>, Failure> {
+    let mut reading = Reading::default();
+    for file in files {
+        if file.is_dir() {
+            reading.folder(file);
+        } else if file.to_str() == Some("-") {
+            reading.read(Path::new("stdin"), "stdin", |_| input::read_stdin());
+        } else {
+            reading.file(file);
+        }
+    }
+    refusal(reading.problems).map_or(Ok(reading.wanted), Err)
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Reading {
+    wanted: Vec<Sourced>,
+    problems: Vec<Problem>,
+    /// Objects of documents by name, with the place of each.
+    places: BTreeMap<String, String>,
+    files: usize,
+    folders: usize,
+    bytes: usize,
+    /// There was more than is read; this was told, and nothing more is read.
+    full: bool,
+}
+
+impl Reading {
+    /// An agent's folder is that agent; any other is every agent and document in and below it.
+    fn folder(&mut self, path: &Path) {
+        if path.join(atlas_package::CONTRACT_FILE).is_file() {
+            return self.package(path);
+        }
+        let before = self.wanted.len() + self.problems.len();
+        let discovery = atlas_package::discover(&[path]);
+        for one in discovery.skipped {
+            let place = match &one {
+                atlas_package::Skipped::Contract { path, .. }
+                | atlas_package::Skipped::Read { path, .. }
+                | atlas_package::Skipped::TooLarge { path }
+                | atlas_package::Skipped::TooMany { path } => path.clone(),
+            };
+            self.problems.push(Problem::whole(&place, skipped(one)));
+        }
+        for found in discovery.found {
+            self.package(&found.dir);
+        }
+        let mut documents = Vec::new();
+        if let Err(problem) = self.find(path, 0, &mut documents) {
+            self.problems.push(problem);
+        }
+        documents.iter().for_each(|document| self.file(document));
+        if documents.is_empty() && self.wanted.len() + self.problems.len() == before {
+            let problem = Problem::document(quoted(path), "there is neither an agent nor a document in it".to_owned());
+            self.problems
+                .push(Problem { alone: problem.alone.with_next("make an agent: atlasctl init NAME"), ..problem });
+        }
+    }
+
+    fn package(&mut self, folder: &Path) {
+        match pack(folder) {
+            Ok(package) => {
+                self.wanted.push(Sourced { wanted: Wanted::Package(Box::new(package)), place: quoted(folder) });
+            }
+            Err(failure) => self.problems.push(Problem::whole(folder, failure)),
+        }
+    }
+
+    /// The files of documents in and below a folder, in the order of their names; what is in an agent's folder is the agent's.
+    fn find(&mut self, folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Problem> {
+        self.folders += 1;
+        let refused = |why: String| Err(Problem::document(quoted(folder), why));
+        if depth > DEPTH_MAX {
+            return refused(format!("folders are nested deeper than {DEPTH_MAX}"));
+        }
+        if self.folders > FOLDERS_MAX {
+            return refused(format!("there are more than {FOLDERS_MAX} folders"));
+        }
+        let children = match children(folder) {
+            Ok(children) => children,
+            Err(error) => return Err(Problem::whole(folder, could_not("read", folder, &error))),
+        };
+        for (path, is_folder) in children {
+            if !is_folder {
+                found.push(path);
+            } else if !path.join(atlas_package::CONTRACT_FILE).is_file() {
+                self.find(&path, depth + 1, found)?;
+            }
+            if found.len() > FILES_MAX {
+                // Enough to be told of when they are read.
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: &Path) {
+        self.read(path, &quoted(path), input::read_file);
+    }
+
+    fn read(&mut self, path: &Path, what: &str, read: impl Fn(&Path) -> Result<String, Failure>) {
+        self.files += 1;
+        if self.files > FILES_MAX {
+            self.too_much(what, format!("there are more than {FILES_MAX} files of documents"));
+        }
+        if self.full {
+            return;
+        }
+        match read(path) {
+            Ok(text) => self.text(what, &text),
+            Err(failure) => self.problems.push(Problem::whole(path, failure)),
+        }
+    }
+
+    fn too_much(&mut self, place: &str, why: String) {
+        if !self.full {
+            self.problems.push(Problem::document(place.to_owned(), why));
+        }
+        self.full = true;
+    }
+
+    fn text(&mut self, what: &str, text: &str) {
+        self.bytes = self.bytes.saturating_add(text.len());
+        if self.bytes > BYTES_MAX {
+            return self.too_much(what, format!("all documents together have more than {BYTES_MAX} bytes"));
+        }
+        let parts = split(text);
+        let (count, mut empty) = (parts.len(), true);
+        for (index, part) in parts.into_iter().enumerate() {
+            let place = if count > 1 { format!("{what}, document {}", index + 1) } else { what.to_owned() };
+            match part.load() {
+                // Three dashes and nothing after them.
+                Ok(Value::Null) => continue,
+                Ok(Value::Array(objects)) => {
+                    for (index, object) in objects.iter().enumerate() {
+                        self.object(format!("{place}, item {}", index + 1), object);
+                    }
+                }
+                Ok(object) => self.object(place, &object),
+                Err(error) => self.problems.push(Problem::document(place, atlas_env::chain(&error))),
+            }
+            empty = false;
+        }
+        if empty {
+            self.problems.push(Problem::document(what.to_owned(), "there is no document in it".to_owned()));
+        }
+    }
+
+    fn object(&mut self, place: String, object: &Value) {
+        if self.wanted.len() >= OBJECTS_MAX {
+            self.too_much(&place, format!("there are more than {OBJECTS_MAX} objects"));
+        }
+        if self.full {
+            return;
+        }
+        let wanted = match object_of(object) {
+            Ok(wanted) => wanted,
+            Err(why) => {
+                let problem = Problem::document(place, why);
+                let next = "what can be applied: atlasctl get agent -o yaml   or: atlasctl get node -o yaml";
+                return self.problems.push(Problem { alone: problem.alone.with_next(next), ..problem });
+            }
+        };
+        let name = wanted.name();
+        if let Some(other) = self.places.get(&name) {
+            let why = format!("{name} is also in {other}");
+            return self.problems.push(Problem::document(place, why));
+        }
+        self.places.insert(name, place.clone());
+        self.wanted.push(Sourced { wanted, place });
+    }
+}
+
+/// Folders and files of documents in a folder, sorted, without links and what is hidden.
+fn children(folder: &Path) -> io::Result<Vec<(PathBuf, bool)>> {
+    let mut children = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let (kind, path) = (entry.file_type()?, entry.path());
+        let hidden = entry.file_name().as_encoded_bytes().starts_with(b".") || entry.file_name() == "__pycache__";
+        let document = ["yaml", "yml", "json"].iter().any(|end| path.extension().is_some_and(|found| found == *end));
+        if !hidden && (kind.is_dir() || (kind.is_file() && document)) {
+            children.push((path, kind.is_dir()));
+        }
+    }
+    children.sort_unstable();
+    Ok(children)
+}
+
+fn quoted(path: &Path) -> String {
+    format!("\"{}\"", path.display())
+}
+
+/// An object by the members that only its kind has.
+pub(in crate::command) fn object_of(object: &Value) -> Result<Wanted, String> {
+    let has = |names: &[&str]| names.iter().all(|name| object.get(name).is_some());
+    let wrong = |failure: Failure| failure.message;
+    if has(&["name", "version", "digest"]) {
+        let deprecation = has(&["deprecated"]);
+        return api::read(object).map(|agent| Wanted::Agent { agent, deprecation }).map_err(wrong);
+    }
+    if has(&["id", "health", "cordoned"]) {
+        let labels = object.get("operator_labels").and_then(Value::as_object).into_iter().flatten();
+        if let Some((key, value)) = labels.clone().find(|(_, value)| !value.is_string()) {
+            return Err(format!("/operator_labels/{key} is to be text: write '{value}'"));
+        }
+        return api::read(object).map(Wanted::Node).map_err(wrong);
+    }
+    if has(&["agent_name", "input_data"]) {
+        return Err("a job is not a wish but an event: run it with atlasctl run".to_owned());
+    }
+    if has(&["agent"]) {
+        return Err("a contract alone has no program: apply the folder that it is in".to_owned());
+    }
+    Err("it is neither an agent nor a node".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> String {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("x.yaml");
+        fs::write(&path, text).expect("written");
+        match read(&[path]) {
+            Ok(wanted) => wanted.iter().map(|sourced| sourced.wanted.name()).collect::<Vec<_>>().join(" "),
+            Err(failure) => failure.message.split_once(": ").expect("a cause").1.to_owned(),
+        }
+    }
+
+    #[test]
+    fn objects_are_known_by_their_members() {
+        assert_eq!(told("{name: a, version: 1.0.0, digest: x}"), "agent/a@1.0.0");
+        assert_eq!(
+            told("- {id: n, health: ready, cordoned: true}\n- {id: m, health: ready, cordoned: no}"),
+            "node/n node/m"
+        );
+        assert!(told("{agent_name: x, input_data: {}}").contains("atlasctl run"));
+        assert_eq!(
+            told("{id: n, health: ready, cordoned: true, operator_labels: {rack: 7}}"),
+            "/operator_labels/rack is to be text: write '7'"
+        );
+        assert!(told("agent: {name: x}").contains("apply the folder"));
+        assert!(told("5").contains("neither"));
+        assert!(told("[").contains("line"), "{}", told("["));
+    }
+
+    fn write(folder: &Path, name: &str, text: &str) {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+
+    fn node(name: &str) -> String {
+        format!("{{id: {name}, health: ready, cordoned: no}}\n")
+    }
+
+    #[test]
+    fn a_folder_is_every_agent_and_document_in_it() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let folder = dir.path();
+        write(folder, "b.yml", &format!("{}---\n- {}- {}---\n", node("b1"), node("b2"), node("b3")));
+        write(folder, "a.json", r#"{"id": "a", "health": "ready", "cordoned": false}"#);
+        write(folder, "deep/er/c.yaml", &node("c"));
+        write(folder, "hello/agent.yaml", "agent: {name: hello, version: 1.0.0}");
+        write(folder, "hello/tests/t.yaml", "no: document");
+        write(folder, "notes.txt", "no document");
+        write(folder, ".hidden/x.yaml", "[");
+        std::os::unix::fs::symlink(folder.join("b.yml"), folder.join("link.yaml")).expect("linked");
+        std::os::unix::fs::symlink(folder, folder.join("deep/loop")).expect("linked");
+        let wanted = read(&[folder.to_owned()]).map_err(|failure| failure.to_string()).expect("readable");
+        let names: Vec<_> = wanted.iter().map(|sourced| sourced.wanted.name()).collect();
+        assert_eq!(names, ["agent/hello@1.0.0", "node/a", "node/b1", "node/b2", "node/b3", "node/c"]);
+        assert!(wanted[4].place.ends_with("/b.yml\", document 2, item 2"), "{}", wanted[4].place);
+    }
+
+    #[test]
+    fn every_mistake_is_told_with_file_and_document() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let folder = dir.path();
+        write(folder, "a.yaml", &format!("{}---\n{{agent_name: x, input_data: {{}}}}\n---\n[\n", node("n")));
+        write(folder, "b.yaml", &node("n"));
+        write(folder, "c.yaml", "# nothing\n");
+        write(folder, "d/agent.yaml", "agent: {name: d}");
+        let Err(failure) = read(&[folder.to_owned(), folder.join("absent.yaml")]) else { panic!("there are mistakes") };
+        assert_eq!(failure.message, "nothing was changed: 6 documents cannot be applied");
+        let told = failure.to_string().replace(&folder.display().to_string(), "");
+        let expected = [
+            r#"at "/d/agent.yaml""#,
+            "'version' is a required property",
+            r#"at "/a.yaml", document 2"#,
+            r#"at "/a.yaml", document 3"#,
+            "line 5, ",
+            r#"at "/b.yaml""#,
+            r#"node/n is also in "/a.yaml", document 1"#,
+            r#"at "/c.yaml""#,
+            "there is no document in it",
+            r#"at "/absent.yaml""#,
+        ];
+        for line in expected {
+            assert!(told.contains(line), "{line}: {told}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_has_bounds() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let told = |path: &Path| match read(&[path.to_owned()]) {
+            Ok(_) => String::new(),
+            Err(failure) => failure.message,
+        };
+        let deep = "d/".repeat(DEPTH_MAX + 1);
+        write(dir.path(), &format!("deep/{deep}x.yaml"), &node("n"));
+        assert!(told(&dir.path().join("deep")).contains("nested deeper than 16"));
+        for number in 0..=FILES_MAX {
+            write(dir.path(), &format!("many/{number}.yaml"), "[]");
+        }
+        assert!(told(&dir.path().join("many")).contains("more than 1000 files"));
+        let objects: String = (0..=OBJECTS_MAX).map(|number| format!("--- {}", node(&number.to_string()))).collect();
+        write(dir.path(), "objects.yaml", &objects);
+        let message = told(&dir.path().join("objects.yaml"));
+        assert!(message.contains("document 10001 ") && message.contains("more than 10000 objects"), "{message}");
+        assert!(told(&dir.path().join("nothing")).contains("could not read"));
+        fs::create_dir(dir.path().join("empty")).expect("made");
+        assert!(told(&dir.path().join("empty")).contains("neither an agent nor a document"));
+    }
+}
