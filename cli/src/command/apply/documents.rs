@@ -132,9 +132,7 @@ impl Reading {
             self.package(&found.dir);
         }
         let mut documents = Vec::new();
-        if let Err(problem) = self.find(path, 0, &mut documents) {
-            self.problems.push(problem);
-        }
+        self.find(path, 0, &mut documents);
         documents.iter().for_each(|document| self.file(document));
         if documents.is_empty() && self.wanted.len() + self.problems.len() == before {
             let problem = Problem::document(quoted(path), "there is neither an agent nor a document in it".to_owned());
@@ -153,31 +151,30 @@ impl Reading {
     }
 
     /// The files of documents in and below a folder, in the order of their names; what is in an agent's folder is the agent's.
-    fn find(&mut self, folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Problem> {
+    fn find(&mut self, folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
         self.folders += 1;
-        let refused = |why: String| Err(Problem::document(quoted(folder), why));
-        if depth > DEPTH_MAX {
-            return refused(format!("folders are nested deeper than {DEPTH_MAX}"));
-        }
         if self.folders > FOLDERS_MAX {
-            return refused(format!("there are more than {FOLDERS_MAX} folders"));
+            self.too_much(&quoted(folder), format!("there are more than {FOLDERS_MAX} folders"));
+        }
+        if depth > DEPTH_MAX {
+            let why = format!("folders are nested deeper than {DEPTH_MAX}");
+            return self.problems.push(Problem::document(quoted(folder), why));
         }
         let children = match children(folder) {
             Ok(children) => children,
-            Err(error) => return Err(Problem::whole(folder, could_not("read", folder, &error))),
+            Err(error) => return self.problems.push(Problem::whole(folder, could_not("read", folder, &error))),
         };
         for (path, is_folder) in children {
+            // One file more than are read is enough to be told of.
+            if self.full || found.len() > FILES_MAX {
+                return;
+            }
             if !is_folder {
                 found.push(path);
             } else if !path.join(atlas_package::CONTRACT_FILE).is_file() {
-                self.find(&path, depth + 1, found)?;
-            }
-            if found.len() > FILES_MAX {
-                // Enough to be told of when they are read.
-                break;
+                self.find(&path, depth + 1, found);
             }
         }
-        Ok(())
     }
 
     fn file(&mut self, path: &Path) {
@@ -213,6 +210,9 @@ impl Reading {
         let parts = split(text);
         let (count, mut empty) = (parts.len(), true);
         for (index, part) in parts.into_iter().enumerate() {
+            if self.full {
+                return;
+            }
             let place = if count > 1 { format!("{what}, document {}", index + 1) } else { what.to_owned() };
             match part.load() {
                 // Three dashes and nothing after them.
@@ -302,113 +302,4 @@ pub(in crate::command) fn object_of(object: &Value) -> Result<Wanted, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn told(text: &str) -> String {
-        let dir = tempfile::tempdir().expect("a folder");
-        let path = dir.path().join("x.yaml");
-        fs::write(&path, text).expect("written");
-        match read(&[path]) {
-            Ok(wanted) => wanted.iter().map(|sourced| sourced.wanted.name()).collect::<Vec<_>>().join(" "),
-            Err(failure) => failure.message.split_once(": ").expect("a cause").1.to_owned(),
-        }
-    }
-
-    #[test]
-    fn objects_are_known_by_their_members() {
-        assert_eq!(told("{name: a, version: 1.0.0, digest: x}"), "agent/a@1.0.0");
-        assert_eq!(
-            told("- {id: n, health: ready, cordoned: true}\n- {id: m, health: ready, cordoned: no}"),
-            "node/n node/m"
-        );
-        assert!(told("{agent_name: x, input_data: {}}").contains("atlasctl run"));
-        assert_eq!(
-            told("{id: n, health: ready, cordoned: true, operator_labels: {rack: 7}}"),
-            "/operator_labels/rack is to be text: write '7'"
-        );
-        assert!(told("agent: {name: x}").contains("apply the folder"));
-        assert!(told("5").contains("neither"));
-        assert!(told("[").contains("line"), "{}", told("["));
-    }
-
-    fn write(folder: &Path, name: &str, text: &str) {
-        let path = folder.join(name);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
-        fs::write(path, text).expect("written");
-    }
-
-    fn node(name: &str) -> String {
-        format!("{{id: {name}, health: ready, cordoned: no}}\n")
-    }
-
-    #[test]
-    fn a_folder_is_every_agent_and_document_in_it() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let folder = dir.path();
-        write(folder, "b.yml", &format!("{}---\n- {}- {}---\n", node("b1"), node("b2"), node("b3")));
-        write(folder, "a.json", r#"{"id": "a", "health": "ready", "cordoned": false}"#);
-        write(folder, "deep/er/c.yaml", &node("c"));
-        write(folder, "hello/agent.yaml", "agent: {name: hello, version: 1.0.0}");
-        write(folder, "hello/tests/t.yaml", "no: document");
-        write(folder, "notes.txt", "no document");
-        write(folder, ".hidden/x.yaml", "[");
-        std::os::unix::fs::symlink(folder.join("b.yml"), folder.join("link.yaml")).expect("linked");
-        std::os::unix::fs::symlink(folder, folder.join("deep/loop")).expect("linked");
-        let wanted = read(&[folder.to_owned()]).map_err(|failure| failure.to_string()).expect("readable");
-        let names: Vec<_> = wanted.iter().map(|sourced| sourced.wanted.name()).collect();
-        assert_eq!(names, ["agent/hello@1.0.0", "node/a", "node/b1", "node/b2", "node/b3", "node/c"]);
-        assert!(wanted[4].place.ends_with("/b.yml\", document 2, item 2"), "{}", wanted[4].place);
-    }
-
-    #[test]
-    fn every_mistake_is_told_with_file_and_document() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let folder = dir.path();
-        write(folder, "a.yaml", &format!("{}---\n{{agent_name: x, input_data: {{}}}}\n---\n[\n", node("n")));
-        write(folder, "b.yaml", &node("n"));
-        write(folder, "c.yaml", "# nothing\n");
-        write(folder, "d/agent.yaml", "agent: {name: d}");
-        let Err(failure) = read(&[folder.to_owned(), folder.join("absent.yaml")]) else { panic!("there are mistakes") };
-        assert_eq!(failure.message, "nothing was changed: 6 documents cannot be applied");
-        let told = failure.to_string().replace(&folder.display().to_string(), "");
-        let expected = [
-            r#"at "/d/agent.yaml""#,
-            "'version' is a required property",
-            r#"at "/a.yaml", document 2"#,
-            r#"at "/a.yaml", document 3"#,
-            "line 5, ",
-            r#"at "/b.yaml""#,
-            r#"node/n is also in "/a.yaml", document 1"#,
-            r#"at "/c.yaml""#,
-            "there is no document in it",
-            r#"at "/absent.yaml""#,
-        ];
-        for line in expected {
-            assert!(told.contains(line), "{line}: {told}");
-        }
-    }
-
-    #[test]
-    fn what_is_read_has_bounds() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let told = |path: &Path| match read(&[path.to_owned()]) {
-            Ok(_) => String::new(),
-            Err(failure) => failure.message,
-        };
-        let deep = "d/".repeat(DEPTH_MAX + 1);
-        write(dir.path(), &format!("deep/{deep}x.yaml"), &node("n"));
-        assert!(told(&dir.path().join("deep")).contains("nested deeper than 16"));
-        for number in 0..=FILES_MAX {
-            write(dir.path(), &format!("many/{number}.yaml"), "[]");
-        }
-        assert!(told(&dir.path().join("many")).contains("more than 1000 files"));
-        let objects: String = (0..=OBJECTS_MAX).map(|number| format!("--- {}", node(&number.to_string()))).collect();
-        write(dir.path(), "objects.yaml", &objects);
-        let message = told(&dir.path().join("objects.yaml"));
-        assert!(message.contains("document 10001 ") && message.contains("more than 10000 objects"), "{message}");
-        assert!(told(&dir.path().join("nothing")).contains("could not read"));
-        fs::create_dir(dir.path().join("empty")).expect("made");
-        assert!(told(&dir.path().join("empty")).contains("neither an agent nor a document"));
-    }
-}
+mod tests;
