@@ -42,6 +42,7 @@ catalogue! {
     OUTPUT_REFUSED = "E1111" Invalid "the output does not fit the contract";
     DEPENDENCY_MISSING = "E1112" NotFound "an agent that is required is missing";
     NOT_CONFIGURED = "E1113" NotFound "not configured";
+    AGENT_IN_USE = "E1114" Conflict "the agent version is in use";
     FOREIGN = "E2101" Denied "the request comes from another site";
     TOKEN_REFUSED = "E2102" Denied "the join token is refused";
     UNKNOWN_JOB = "E3001" NotFound "no such job";
@@ -53,7 +54,6 @@ catalogue! {
     EVENTS_GONE = "E3007" Gone "the events asked for are gone";
     LIMIT_REACHED = "E3008" Busy "a limit of the cluster is reached";
     ARTIFACT_MISSING = "E3010" Gone "an artifact is missing or damaged";
-    AGENT_IN_USE = "E1114" Conflict "the agent version is in use";
     NOT_IN_DOUBT = "E3011" Conflict "the job is not in doubt";
     SPAWN_REFUSED = "E3012" Denied "the job may not be spawned";
     NO_LEADER = "E4001" Unavailable "no leader";
