@@ -16,6 +16,8 @@ mod ending;
 mod exit;
 mod failure;
 mod filter;
+#[cfg(test)]
+mod hints;
 mod input;
 mod names;
 mod output;

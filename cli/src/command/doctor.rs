@@ -139,7 +139,8 @@ async fn measured(client: &Client, cluster: &Cluster) -> Result<Vec<Finding>, Fa
     findings.push(match gauge("atlas_request_forgets_total") {
         Some(count) if count > 0.0 => {
             let keys = words::count(count as u64, "idempotency key");
-            warn("keys", format!("{keys} forgotten early: a repeat is a second job; raise --idempotency-keys-max"))
+            let raise = "start atlas-controller with a higher --idempotency-keys-max";
+            warn("keys", format!("{keys} forgotten early: a repeat is a second job; {raise}"))
         }
         _ => ok("keys", "remembered"),
     });
