@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::command::{
-    agent, apply, cluster, completion, config, context, deploy, dev, dev_member, diff, docs, doctor, edit, event,
-    explain_error, generic, init, job, logs, node, operator, run, test, top, wait,
+    agent, apply, cluster, complete, completion, config, context, deploy, dev, dev_member, diff, docs, doctor, edit,
+    event, explain_error, generic, init, job, logs, node, operator, run, test, top, wait,
 };
 use crate::context::TimeForm;
 use crate::exit;
@@ -108,6 +108,9 @@ pub(crate) enum Command {
     Config(config::Verb),
     /// Prints a script that completes commands in a shell.
     Completion(completion::Options),
+    /// The names that may stand at a place in a line, for the scripts that complete.
+    #[command(name = "__complete", hide = true)]
+    Complete(complete::Options),
     /// Prints a chapter of the documentation, without a network.
     Docs(docs::Options),
     /// Prints what an error code means and what to try, without a network.

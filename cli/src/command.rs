@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod apply;
 pub(crate) mod cluster;
+pub(crate) mod complete;
 pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod context;
@@ -66,6 +67,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Wait(options) => block_on(wait::run(context, &options)),
         Command::Context(verb) => context::run(context, &verb),
         Command::Config(verb) => config::run(context, &verb),
+        Command::Complete(options) => complete::run(context, &options),
         Command::Completion(options) => completion::run(context, &options),
         Command::Docs(options) => docs::run(context, &options),
         Command::Version => block_on(version::run(context)),

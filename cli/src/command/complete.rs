@@ -1,0 +1,85 @@
+//! `atlasctl __complete`: what the scripts of `atlasctl completion` ask for, the names that may stand at a place in a line.
+//!
+//! Silent about every failure: a person who presses Tab wants no error in the middle of the line.
+
+mod place;
+
+use std::time::Duration;
+
+use clap::{CommandFactory, Parser};
+use serde_json::Value;
+
+use crate::arguments::Arguments;
+use crate::client::Client;
+use crate::command::complete::place::{Names, Place};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// Longest time that a person waits for names after Tab.
+const WITHIN: Duration = Duration::from_secs(1);
+
+/// Most jobs that are offered, the newest.
+const JOBS_MAX: &str = "1000";
+
+/// Which line.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The words behind the program's name, up to the one that is completed, which may be empty.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORD")]
+    words: Vec<String>,
+}
+
+pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return Ok(Exit::Done) };
+    let found = runtime.block_on(async { tokio::time::timeout(WITHIN, candidates(&options.words)).await });
+    // A name that is still being looked up must not hold the shell.
+    runtime.shutdown_background();
+    if let Ok(Some(found)) = found {
+        context.print(&found.iter().map(|name| format!("{name}\n")).collect::<String>())?;
+    }
+    Ok(Exit::Done)
+}
+
+/// What may stand where the last word is.
+async fn candidates(words: &[String]) -> Option<Vec<String>> {
+    let mut root = Arguments::command();
+    root.build();
+    let place = Place::of(&root, words)?;
+    // The cluster that the line names, else the usual one.
+    let line = [vec!["atlasctl".to_owned()], place.cluster.clone(), vec!["version".to_owned()]].concat();
+    let context = Context::new(&Arguments::try_parse_from(line).ok()?);
+    let (mut found, mut client) = (Vec::new(), None);
+    for names in &place.names {
+        found.extend(match names {
+            Names::Words(words) => words.iter().map(|word| (*word).to_owned()).collect(),
+            Names::Contexts => context.config().ok()?.contexts.keys().cloned().collect(),
+            names => {
+                if client.is_none() {
+                    client = Some(context.client().ok()?);
+                }
+                asked(client.as_ref()?, names).await?
+            }
+        });
+    }
+    Some(place.fitting(found))
+}
+
+/// Names that the cluster has.
+async fn asked(client: &Client, names: &Names) -> Option<Vec<String>> {
+    let all = [("all", "true"), ("view", "full")];
+    let (path, query, member): (&[&str], &[(&str, &str)], &str) = match names {
+        Names::Jobs => (&["api", "jobs"], &[("limit", JOBS_MAX), ("view", "full")], "id"),
+        Names::Agents => (&["api", "agents"], &[("view", "full")], "name"),
+        Names::Versions => (&["api", "agents"], &all, "name"),
+        Names::Nodes => (&["api", "nodes"], &[], "id"),
+        Names::Controllers => (&["api", "cluster", "members"], &[], "name"),
+        Names::Words(_) | Names::Contexts => return None,
+    };
+    let answer = client.get(path, query).await.ok()?;
+    let name = |item: &Value| match (names, item[member].as_str()?) {
+        (Names::Versions, name) => Some(format!("{name}@{}", item["version"].as_str()?)),
+        (_, name) => Some(name.to_owned()),
+    };
+    Some(answer.as_array()?.iter().filter_map(name).collect())
+}
