@@ -64,7 +64,7 @@ pub(crate) enum Command {
     Logs(logs::Options),
     /// Says why a job waits; the same as job explain.
     Explain(job::ExplainOptions),
-    /// Shows queue and nodes, again and again on a terminal.
+    /// Shows queue and nodes, again and again on a terminal until q or Ctrl-C is pressed.
     Top(top::Options),
     /// Looks for what is wrong with the cluster.
     Doctor(doctor::Options),

@@ -175,8 +175,8 @@ fn literals(source: &str) -> Vec<String> {
         let (before, here) = rest.split_at(at);
         rest = if here.starts_with("//") {
             here.split_once('\n').map_or("", |(_, rest)| rest)
-        } else if here.starts_with("'\"'") {
-            &here[3..]
+        } else if let Some(rest) = here.strip_prefix("'\"'") {
+            rest
         } else if !here.starts_with('"') {
             &here[1..]
         } else {

@@ -19,6 +19,7 @@ mod filter;
 #[cfg(test)]
 mod hints;
 mod input;
+mod keys;
 mod names;
 mod output;
 mod program;

@@ -27,6 +27,17 @@ pub(crate) fn controller(text: &str) -> Result<String, String> {
     bare(text, "controller")
 }
 
+/// The name of a controller or of a worker, which is that of its node.
+pub(crate) fn process(text: &str) -> Result<String, String> {
+    let kinds = ["controller", "worker", "node"];
+    let kind = text.split_once('/').map_or("controller", |(kind, _)| kind.strip_suffix('s').unwrap_or(kind));
+    if kinds.contains(&kind) {
+        bare(text, kind)
+    } else {
+        Err(format!("a {kind} stands where a controller or a worker is wanted"))
+    }
+}
+
 /// A context's name.
 pub(crate) fn context(text: &str) -> Result<String, String> {
     bare(text, "context")
@@ -101,6 +112,10 @@ mod tests {
         assert_eq!(agent("agent/hello@0.1.0").as_deref(), Ok("hello@0.1.0"));
         assert_eq!(agent("team/hello").as_deref(), Ok("team/hello"));
         assert_eq!(job("node/w1"), Err("a node stands where a job is wanted".to_owned()));
+        for text in ["c1", "controller/c1", "worker/c1", "node/c1", "controllers/c1"] {
+            assert_eq!(process(text).as_deref(), Ok("c1"), "{text}");
+        }
+        assert!(process("job/c1").is_err() && process("worker/").is_err() && process("").is_err());
         assert!(node("").is_err() && node("node/").is_err());
     }
 

@@ -1,5 +1,7 @@
 //! `atlasctl top`: queue and nodes at a glance, again and again on a terminal.
 
+use std::convert::Infallible;
+use std::future::pending;
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -12,6 +14,7 @@ use crate::command::node::state;
 use crate::context::{Context, Look};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::keys::Keys;
 use crate::output::{Shown, Table};
 use crate::words;
 
@@ -40,20 +43,27 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let live = !options.once && context.form.is_text() && std::io::stdout().is_terminal();
     if !live {
         let seen = see(&client).await?;
-        let (text, names) = (text(&seen, options, &context.look)?, vec!["queue/default".to_owned()]);
+        let (text, names) = (text(&seen, options, &context.look)?, names(&seen, options));
         context.show(&Shown { value: seen, text, names })?;
         return Ok(Exit::Done);
     }
+    // Only where keys can be pressed: what is piped into it is not read.
+    let keys = Keys::of(std::io::stdin());
+    tokio::select! {
+        ended = show_again(context, options, &client) => ended.map(|never| match never {}),
+        _ = tokio::signal::ctrl_c() => Ok(Exit::Done),
+        () = async { match &keys { Some(keys) => keys.quit().await, None => pending().await } } => Ok(Exit::Done),
+    }
+}
+
+async fn show_again(context: &Context, options: &Options, client: &Client) -> Result<Infallible, Failure> {
     let env = Env::system();
     loop {
-        let seen = see(&client).await?;
+        let seen = see(client).await?;
         let look = Look { now: env.clock.wall().0 as f64 / 1e6, ..context.look };
         // Home, then what is there, then nothing below it: clearing first would flicker.
         clear(&text(&seen, options, &look)?);
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => return Ok(Exit::Done),
-            () = env.clock.sleep(EVERY) => {}
-        }
+        env.clock.sleep(EVERY).await;
     }
 }
 
@@ -81,6 +91,14 @@ async fn see(client: &Client) -> Result<Value, Failure> {
         "name": "default", "pending": pending, "running": health["running"], "oldest": oldest, "figures": figures["global"],
     });
     Ok(json!({"queues": [queue], "nodes": nodes, "agents": figures["agents"]}))
+}
+
+/// What is shown and has a name that other verbs take: a queue has none.
+fn names(seen: &Value, options: &Options) -> Vec<String> {
+    let nodes = seen["nodes"].as_array().filter(|_| !options.queues).into_iter().flatten();
+    let nodes = nodes.filter_map(|node| node["id"].as_str()).map(|name| format!("node/{name}"));
+    let agents = seen["agents"].as_object().filter(|_| options.agents).into_iter().flatten();
+    nodes.chain(agents.map(|(name, _)| format!("agent/{name}"))).collect()
 }
 
 fn text(seen: &Value, options: &Options, look: &Look) -> Result<String, Failure> {
@@ -182,5 +200,7 @@ mod tests {
             hello  2        1        3         9 ms  61 ms  25 %    50 %
         "#]]
         .assert_eq(&text(&seen, &options, &look).expect("readable"));
+        assert_eq!(names(&seen, &options), ["node/laptop", "node/gpu-a", "agent/hello"]);
+        assert_eq!(names(&seen, &Options { queues: true, ..options }), ["agent/hello"]);
     }
 }

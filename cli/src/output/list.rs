@@ -180,7 +180,11 @@ impl<T: DeserializeOwned> List<'_, T> {
     }
 
     fn names(&self, items: &[Value]) -> Result<Vec<String>, Failure> {
-        items.iter().map(|item| api::read::<T>(item).map(|object| (self.name)(&object))).collect()
+        let names = items.iter().map(|item| api::read::<T>(item).map(|object| (self.name)(&object)));
+        let mut names = names.collect::<Result<Vec<_>, _>>()?;
+        // Several of a list may be of one object that has a name.
+        names.dedup();
+        Ok(names)
     }
 
     /// Empty if there is nothing to list.

@@ -75,6 +75,47 @@ fn names_go_through_pipes() {
     expect_file!["../transcripts/pipes.txt"].assert_eq(&session.page());
 }
 
+/// What bash does when Tab is pressed at the end of a line.
+const PRESS: &str = r#"
+source <(atlasctl completion bash -q)
+COMP_LINE="$1" COMP_POINT=${#1}
+read -ra COMP_WORDS <<< "${1//@/ @ }"
+[[ $1 == *[\ @] ]] && COMP_WORDS+=("")
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_atlasctl_names atlasctl "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+echo "${COMPREPLY[@]}"
+"#;
+
+#[test]
+fn a_shell_completes_names() {
+    let laptop = Laptop::with(&[&HELLO, &Agent { name: "hello-again", version: "1.2.0", ..HELLO }]);
+    let mut session = laptop.session("Names in a shell");
+    session.quiet("atlasctl run hello name=Ada --idempotency-key a -q");
+    fs::write(laptop.folder().join("press.sh"), PRESS).expect("written");
+    for line in [
+        "atlasctl run he",
+        "atlasctl run hello-",
+        "atlasctl agent show agent/hello-",
+        "atlasctl agent retire hello-again@",
+        "atlasctl agent retire hello@0",
+        "atlasctl node drain ",
+        "atlasctl node dra",
+        "atlasctl job list --agent hello-",
+        "atlasctl job show job",
+        "atlasctl get no",
+        "atlasctl get node l",
+        "atlasctl cluster remove ",
+        "atlasctl --server http://127.0.0.1:1 node drain lap",
+        "atlasctl job list --colu",
+    ] {
+        session.run(&format!("bash press.sh '{line}'"));
+    }
+    session.run("atlasctl __complete -- --server http://127.0.0.1:1 node show ''");
+    session.run("atlasctl __complete -- context use '' -x");
+    session.run("atlasctl __complete");
+    expect_file!["../transcripts/completion.txt"].assert_eq(&session.page());
+}
+
 #[test]
 fn a_file_of_jobs_is_submitted_in_its_order() {
     let laptop = Laptop::with(&[&HELLO]);

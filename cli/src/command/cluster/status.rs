@@ -10,7 +10,7 @@ use crate::words;
 pub(crate) async fn run(context: &Context) -> Result<Exit, Failure> {
     let value = context.client()?.get(&["api", "cluster"], &[]).await?;
     let cluster: Cluster = api::read(&value)?;
-    let names = vec![format!("cluster/{}", cluster.cluster_id)];
+    let names = cluster.members.iter().map(|member| format!("controller/{}", member.name)).collect();
     context.show(&Shown { value, text: text(&cluster), names })?;
     if cluster.quorum.reachable == cluster.quorum.voters {
         return Ok(Exit::Done);

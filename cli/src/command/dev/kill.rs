@@ -15,6 +15,7 @@ use crate::command::dev::several::root_of;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 use crate::words;
 
@@ -60,8 +61,8 @@ impl Quorum {
 /// Which process.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// A controller or a worker: c1, w2, …
-    #[arg(value_name = "NAME")]
+    /// A controller or a worker: c1, w2, … or controller/c1, worker/w2, node/w2 as -o name prints them.
+    #[arg(value_name = "NAME", value_parser = names::process)]
     name: String,
 }
 

@@ -12,6 +12,7 @@ use crate::command::dev::kill::{Quorum, leader, running};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::names;
 use crate::output::Shown;
 
 /// Longest time until the process is there.
@@ -20,8 +21,8 @@ const THERE_WITHIN: Duration = Duration::from_secs(30);
 /// Which process.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// A controller or a worker: c1, w2, …
-    #[arg(value_name = "NAME")]
+    /// A controller or a worker: c1, w2, … or controller/c1, worker/w2, node/w2 as -o name prints them.
+    #[arg(value_name = "NAME", value_parser = names::process)]
     name: String,
 }
 

@@ -45,7 +45,8 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
             devices.push(device);
         }
     }
-    let name = |device: &Device| format!("gpu/{}/{}", device.node, device.gpu.index);
+    // The node has a name that other verbs take, a device has none.
+    let name = |device: &Device| format!("node/{}", device.node);
     if context.list(Value::Array(devices), &options.list, &List { columns: &COLUMNS, members: members::GPU, name })?
         == 0
     {
