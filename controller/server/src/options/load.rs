@@ -213,7 +213,7 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
         options.digest_every = count;
     }
     options.forget_nodes_after = duration(text("worker.forget-after")).filter(|after| !after.is_zero());
-    options.retired_agents_keep = duration(text("agent.retired-keep")).filter(|keep| !keep.is_zero());
+    options.retired_agents_keep = duration(text("retired-agents.keep")).filter(|keep| !keep.is_zero());
     options.jobs_kept_for = duration(text("history.keep"));
     if let Ok(count) = text("http.connections-max").parse() {
         options.http_limits.connections_max = count;

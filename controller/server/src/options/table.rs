@@ -117,7 +117,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "How long a node may be down until it is forgotten. One that is cordoned is kept; 0s keeps all.",
     ),
     row(
-        "agent.retired-keep",
+        "retired-agents.keep",
         "retired-agents-keep",
         "ATLAS_RETIRED_AGENTS_KEEP",
         Form::Duration,

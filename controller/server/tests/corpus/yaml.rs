@@ -124,7 +124,7 @@ const NONE: &[(&str, &str)] = &[
     ("name-empty", "agent: {name: '', version: 1.0.0}"),
     ("name-number", "agent: {name: 5, version: 1.0.0}"),
     ("name-path", "agent: {name: ../x, version: 1.0.0}"),
-    ("name-slash", "agent: {name: a/b, version: 1.0.0}"),
+    ("name-dots", "agent: {name: a/../b, version: 1.0.0}"),
     ("name-control", "agent: {name: \"a\\nb\", version: 1.0.0}"),
     ("name-nul", "agent: {name: \"a\\0b\", version: 1.0.0}"),
     ("tab-indent", "agent:\n\tname: a"),
