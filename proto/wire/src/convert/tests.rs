@@ -183,7 +183,7 @@ fn a_refusal_names_the_field() {
     check(|a| a.digest.truncate(31), &expect![[r#"field "assignment.digest" has 31 bytes instead of 32"#]]);
     check(
         |a| a.agent_name = "../etc".to_owned(),
-        &expect![[r#"field "assignment.agent_name" is not a name: an agent name must not contain "/""#]],
+        &expect![[r#"field "assignment.agent_name" is not a name: an agent name must not contain "..""#]],
     );
     check(
         |a| a.version = "1.0".to_owned(),
