@@ -1,4 +1,4 @@
-//! The API's objects as far as this program reads them; what it prints as JSON is the answer itself.
+//! The API's objects as far as this program reads them; JSON output is the answer itself.
 
 use std::collections::BTreeMap;
 
@@ -109,7 +109,7 @@ pub(crate) struct Agent {
     pub(crate) provider: String,
     pub(crate) package_bytes: u64,
     pub(crate) retired: bool,
-    /// Why it had better not be used, if somebody said so.
+    /// The deprecation message, if there is one.
     pub(crate) deprecated: Option<String>,
     pub(crate) registered_at: f64,
     pub(crate) labels: BTreeMap<String, String>,
@@ -194,7 +194,7 @@ pub(crate) struct Controller {
     pub(crate) http: String,
 }
 
-/// One transition of a job (spec §16).
+/// One transition of a job (compatibility §16).
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct JobEvent {

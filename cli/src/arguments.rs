@@ -10,38 +10,44 @@ use crate::context::TimeForm;
 use crate::exit;
 use crate::output::Form;
 
-/// Where a cluster is expected when nobody says.
+/// Where a cluster is expected by default.
 pub(crate) const SERVER_DEFAULT: &str = "http://127.0.0.1:7400";
+
+/// The options that every verb has, listed below its own.
+const GLOBAL: &str = "Global options";
 
 /// Runs AI agents as typed functions on a cluster.
 #[derive(Debug, Parser)]
 #[command(name = "atlasctl", version, disable_help_subcommand = true, after_help = exit::TABLE, max_term_width = 100)]
 pub(crate) struct Arguments {
-    /// Address of a controller, or of several with commas between them: when one cannot answer the next one is asked. By
-    /// default that of the current context, else http://127.0.0.1:7400.
-    #[arg(long, global = true, env = "ATLAS_SERVER", hide_env_values = true, value_name = "URL")]
+    /// Controller addresses, separated by commas; if one does not answer, the next is tried. Defaults to the current
+    /// context, otherwise http://127.0.0.1:7400.
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    #[arg(env = "ATLAS_SERVER", hide_env_values = true, value_name = "URL")]
     pub(crate) server: Option<String>,
-    /// The cluster of this name in the configuration file; see atlasctl context.
-    #[arg(long, global = true, env = "ATLAS_CONTEXT", hide_env_values = true, value_name = "NAME")]
+    /// Use the cluster with this name from the configuration file; see atlasctl context.
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    #[arg(env = "ATLAS_CONTEXT", hide_env_values = true, value_name = "NAME")]
     pub(crate) context: Option<String>,
-    /// How results are printed; JSON and YAML have the API's shape and are stable, tables are not. One of table, wide, json,
-    /// jsonl, yaml, name, csv, template=TEXT and jsonpath=PATH.
-    #[arg(short, long, global = true, default_value = "table", value_name = "FORM")]
+    /// Output format; json and yaml follow the API and are stable, tables are not. One of table, wide, json, jsonl,
+    /// yaml, name, csv, template=TEXT and jsonpath=PATH.
+    #[arg(short, long, global = true, help_heading = GLOBAL, default_value = "table", value_name = "FORM")]
     pub(crate) output: Form,
-    /// How times are printed.
-    #[arg(long, global = true, value_enum, default_value_t = TimeForm::Relative, value_name = "FORM")]
+    /// Time format.
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    #[arg(value_enum, default_value_t = TimeForm::Relative, value_name = "FORM")]
     pub(crate) time: TimeForm,
-    /// No colour, also on a terminal; so does a NO_COLOR in the environment.
-    #[arg(long, global = true)]
+    /// Disable colour, as NO_COLOR in the environment does.
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) no_color: bool,
-    /// Nothing beside results and errors.
-    #[arg(short, long, global = true)]
+    /// Print only results and errors.
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub(crate) quiet: bool,
-    /// Says how far the controller was that answered.
-    #[arg(short, long, global = true)]
+    /// Print the log index at which the controller answered.
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub(crate) verbose: bool,
-    /// Prints each request with its trace id.
-    #[arg(long, global = true)]
+    /// Print each request with its trace id.
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) trace: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -52,21 +58,21 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Starts a controller and a worker in one process, for development on this machine.
     Dev(dev::Options),
-    /// Makes a folder with an agent that works: contract, program and one test.
+    /// Creates a folder with a working agent: contract, program and one test.
     Init(init::Options),
-    /// Checks, tests, packs and registers the agents in some folders.
+    /// Checks, tests, packs and registers the agents in one or more folders.
     Deploy(deploy::Options),
-    /// Runs the tests that lie beside agents, without a cluster.
+    /// Runs the tests of agents, without a cluster.
     Test(test::Options),
     /// Runs an agent on one input and prints its output.
     Run(run::Options),
-    /// Prints what a job logged, or the latest jobs of an agent or on a node.
+    /// Prints the logs of a job, or of the latest jobs of an agent or node.
     Logs(logs::Options),
-    /// Says why a job waits; the same as job explain.
+    /// Explains why a job is waiting; same as job explain.
     Explain(job::ExplainOptions),
-    /// Shows queue and nodes, again and again on a terminal until q or Ctrl-C is pressed.
+    /// Shows queue and nodes; on a terminal, refreshes until q or Ctrl-C.
     Top(top::Options),
-    /// Looks for what is wrong with the cluster.
+    /// Checks the cluster for problems.
     Doctor(doctor::Options),
     /// Jobs: requests to run one agent on one input.
     #[command(subcommand)]
@@ -77,43 +83,43 @@ pub(crate) enum Command {
     /// Nodes: machines that run agents.
     #[command(subcommand)]
     Node(node::Verb),
-    /// The controllers that are the cluster.
+    /// The controllers of the cluster.
     #[command(subcommand)]
     Cluster(cluster::Verb),
-    /// What happens in the cluster.
+    /// Events of the cluster.
     #[command(subcommand)]
     Event(event::Verb),
     /// Backups, and the files of a stopped controller.
     #[command(subcommand)]
     Operator(operator::Verb),
-    /// Lists the objects of a kind, or shows one.
+    /// Lists the objects of a kind, or shows some of them.
     Get(generic::GetOptions),
     /// Shows one object of a kind.
     Describe(generic::Options),
-    /// Makes the cluster be what folders of agents and documents say.
+    /// Applies folders of agents and documents to the cluster.
     Apply(apply::Options),
-    /// Says in what the cluster differs from folders of agents and documents; exits 1 if it does.
+    /// Shows how the cluster differs from folders of agents and documents; exits 1 if it does.
     Diff(diff::Options),
-    /// Removes one object of a kind: cancels a job, retires an agent version, forgets a node or controller.
+    /// Removes objects of a kind: cancels a job, retires an agent version, removes a node or controller.
     Delete(generic::DeleteOptions),
-    /// Opens one object of a kind in your editor, and applies what you change.
+    /// Opens one object in your editor and applies the changes.
     Edit(edit::Options),
-    /// Waits until one object of a kind is as it must be.
+    /// Waits until an object meets a condition.
     Wait(wait::Options),
     /// Clusters by name, in the configuration file.
     #[command(subcommand)]
     Context(context::Verb),
-    /// Habits of this program, in the configuration file.
+    /// Settings of this program, in the configuration file.
     #[command(subcommand)]
     Config(config::Verb),
-    /// Prints a script that completes commands in a shell.
+    /// Prints a completion script for a shell.
     Completion(completion::Options),
     /// The names that may stand at a place in a line, for the scripts that complete.
     #[command(name = "__complete", hide = true)]
     Complete(complete::Options),
     /// Prints a chapter of the documentation, without a network.
     Docs(docs::Options),
-    /// Prints what an error code means and what to try, without a network.
+    /// Prints the cause of an error code and what to try, without a network.
     ExplainError(explain_error::Options),
     /// Prints the versions of this program and of the cluster.
     Version,

@@ -1,4 +1,4 @@
-//! The HTTP API as this program uses it: one method a kind of request, refusals as [`Failure`]s.
+//! The HTTP API as this program uses it: one method per kind of request, refusals as [`Failure`]s.
 
 mod events;
 
@@ -33,7 +33,7 @@ const ASK_FIRST: Duration = Duration::from_millis(100);
 
 /// A client of one cluster, by one or more of its controllers.
 #[derive(Clone)]
-pub(crate) struct Client {
+pub struct Client {
     http: reqwest::Client,
     servers: Vec<Url>,
     /// The place of the one that answered last.
@@ -57,7 +57,7 @@ struct Problem {
     retry_after_s: Option<u64>,
 }
 
-/// What is told about requests on stderr.
+/// Information about requests on stderr.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Talk {
     /// Each request, with its trace.
@@ -82,14 +82,14 @@ impl fmt::Debug for Client {
 impl Client {
     /// A client of the controllers in `list`, addresses with or without `http://` with commas between them. When one cannot answer
     /// the next one is asked; any of them answers for all.
-    pub(crate) fn new(list: &str) -> Result<Self, Failure> {
+    pub fn new(list: &str) -> Result<Self, Failure> {
         // No proxy: an Atlas on loopback must not be looked for through one.
         let http = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).no_proxy().build();
         let http = http.map_err(|error| Failure::usage(format!("the HTTP client could not be set up: {error}")))?;
         let servers = list.split(',').map(str::trim).filter(|server| !server.is_empty());
         let servers: Vec<Url> = servers.map(address).collect::<Result<_, _>>()?;
         if servers.is_empty() {
-            return Err(Failure::usage(format!("\"{list}\" names no controller")));
+            return Err(Failure::usage(format!("\"{list}\" contains no controller address")));
         }
         Ok(Self {
             http,
@@ -113,11 +113,13 @@ impl Client {
         addresses.join(",")
     }
 
-    pub(crate) async fn get(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Value, Failure> {
+    /// Asks for an object.
+    pub async fn get(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Value, Failure> {
         self.answer(self.request(Method::GET, path)?.query(query)).await
     }
 
-    pub(crate) async fn post(&self, path: &[&str], query: &[(&str, &str)], body: &Value) -> Result<Value, Failure> {
+    /// Sends a body and reads the answer.
+    pub async fn post(&self, path: &[&str], query: &[(&str, &str)], body: &Value) -> Result<Value, Failure> {
         self.answer(self.request(Method::POST, path)?.query(query).json(body)).await
     }
 
@@ -137,7 +139,7 @@ impl Client {
     }
 
     /// Uploads bytes.
-    pub(crate) async fn upload(&self, path: &[&str], bytes: Vec<u8>) -> Result<Value, Failure> {
+    pub async fn upload(&self, path: &[&str], bytes: Vec<u8>) -> Result<Value, Failure> {
         let request = self.request(Method::POST, path)?.header("Content-Type", "application/gzip").body(bytes);
         self.answer(request).await
     }
@@ -175,8 +177,8 @@ impl Client {
 
     /// Builds an address from path segments, so that an id with odd characters stays one segment.
     fn request(&self, method: Method, path: &[&str]) -> Result<RequestBuilder, Failure> {
-        let mut url = self.servers.first().cloned().ok_or_else(|| Failure::usage("no controller is named"))?;
-        let wrong = || Failure::usage(format!("\"{}\" is not an address to send requests to", self.base()));
+        let mut url = self.servers.first().cloned().ok_or_else(|| Failure::usage("no controller address is given"))?;
+        let wrong = || Failure::usage(format!("\"{}\" is not a valid address for requests", self.base()));
         url.path_segments_mut().map_err(|()| wrong())?.pop_if_empty().extend(path);
         Ok(self.http.request(method, url))
     }
@@ -195,7 +197,7 @@ impl Client {
         let mut request = request;
         if *request.method() != Method::GET && !request.headers().contains_key("Idempotency-Key") {
             let name = format!("atlasctl-{:032x}", self.env.entropy.u128());
-            let name = name.parse().map_err(|_| Failure::usage("a request could not be named"))?;
+            let name = name.parse().map_err(|_| Failure::usage("could not create a request id"))?;
             request.headers_mut().insert("Idempotency-Key", name);
         }
         let first = self.current.load(Ordering::Relaxed);
@@ -217,7 +219,7 @@ impl Client {
                 }
             }
         }
-        Err(refused.unwrap_or_else(|| Failure::usage("the request cannot be sent twice")))
+        Err(refused.unwrap_or_else(|| Failure::usage("the request cannot be repeated")))
     }
 
     async fn send_once(&self, mut request: reqwest::Request) -> Result<Response, Failure> {
@@ -225,7 +227,7 @@ impl Client {
         let trace = format!("{:032x}", self.env.entropy.u128().max(1));
         if self.talk.trace {
             let parent = format!("00-{trace}-{:016x}-01", self.env.entropy.u64().max(1));
-            let parent = parent.parse().map_err(|_| Failure::usage("a request could not be traced"))?;
+            let parent = parent.parse().map_err(|_| Failure::usage("could not create a trace id"))?;
             request.headers_mut().insert("traceparent", parent);
         }
         let since = self.env.clock.monotonic();
@@ -239,7 +241,7 @@ impl Client {
         let response = answer.map_err(|error| self.unreachable(&error))?;
         let applied = response.headers().get("X-Atlas-Index").and_then(|index| index.to_str().ok());
         if let (true, Some(applied)) = (self.talk.verbose, applied) {
-            tell(&format!("as of log {applied}"));
+            tell(&format!("read at log index {applied}"));
         }
         if response.status().is_success() {
             return Ok(response);
@@ -287,11 +289,11 @@ impl Client {
             cause = source;
         }
         Failure::new("E4002", Exit::Unreachable, format!("could not reach Atlas at {}: {cause}", self.base()))
-            .with_next("start one: atlasctl dev   or name another: --server URL")
+            .with_next("start one: atlasctl dev   or use another: --server URL")
     }
 }
 
-/// How much a failure to get an answer tells: least of all that nobody listens, most of all that the outcome is not known.
+/// Ranks failures by importance: least that no server listens, most that the outcome is unknown.
 fn telling(failure: &Failure) -> u8 {
     match failure.code.as_deref() {
         Some("E4002") => 0,
@@ -312,7 +314,7 @@ fn address(server: &str) -> Result<Url, Failure> {
     let url = if server.contains("://") { server.to_owned() } else { format!("http://{server}") };
     let url = Url::parse(&url).map_err(|error| Failure::usage(format!("\"{server}\" is not an address: {error}")))?;
     if url.scheme() != "http" {
-        return Err(Failure::usage(format!("\"{server}\" begins with {}: only http:// is spoken", url.scheme())));
+        return Err(Failure::usage(format!("\"{server}\" begins with {}: only http:// is supported", url.scheme())));
     }
     Ok(url)
 }

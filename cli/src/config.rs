@@ -1,6 +1,6 @@
-//! The configuration file of this program: clusters by name, and habits.
+//! The configuration file of this program: clusters by name, and settings.
 //!
-//! It will hold credentials, so it is written with mode 0600 and refused where others can read it.
+//! It will hold credentials, so it is written with mode 0600 and refused if others can read it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -65,8 +65,8 @@ impl Config {
         };
         let mode = file.metadata().map_err(|error| could_not("read", path, &error))?.mode() & 0o777;
         if mode & 0o077 != 0 {
-            let message = format!("\"{}\" can be read or changed by others (mode {mode:04o})", path.display());
-            let next = format!("close it: chmod 600 {}", path.display());
+            let message = format!("\"{}\" can be read or changed by other users (mode {mode:04o})", path.display());
+            let next = format!("restrict it: chmod 600 {}", path.display());
             return Err(Failure::new("E0122", Exit::Denied, message).with_next(next));
         }
         let mut text = String::new();
@@ -78,21 +78,21 @@ impl Config {
     pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, Failure> {
         toml::from_str(text).map_err(|error| {
             let message = format!("\"{}\" cannot be used: {}", path.display(), error.message());
-            let next = format!("correct it, or begin anew: mv {0} {0}.old", path.display());
+            let next = format!("correct it, or start over: mv {0} {0}.old", path.display());
             Failure::new("E0123", Exit::Invalid, message).with_next(next)
         })
     }
 
-    /// Writes the file, whole or not at all, for nobody else to read.
+    /// Writes the file, completely or not at all, readable only by the owner.
     pub(crate) fn write(&self) -> Result<(), Failure> {
         self.write_to(&Self::file()?)
     }
 
-    /// Where the file is, or is to be.
+    /// The path of the file.
     pub(crate) fn file() -> Result<PathBuf, Failure> {
         Self::path().ok_or_else(|| {
-            Failure::new("E0123", Exit::Short, "there is no folder for the configuration: HOME is not set")
-                .with_next("name the file: export ATLAS_CONFIG=FILE")
+            Failure::new("E0123", Exit::Short, "no configuration folder: HOME is not set")
+                .with_next("set the file: export ATLAS_CONFIG=FILE")
         })
     }
 
@@ -117,7 +117,7 @@ impl Config {
             fs::rename(&partial, path)
         };
         written().map_err(|error| {
-            // Nobody needs the half of a file.
+            // A partial file is removed.
             let _ = fs::remove_file(&partial);
             failed(error)
         })
@@ -128,7 +128,7 @@ impl Config {
         self.contexts.get(name).ok_or_else(|| {
             let near = atlas_contract::nearest(name, self.contexts.keys().map(String::as_str));
             let hint = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
-            let failure = Failure::new("E0124", Exit::NotFound, format!("there is no context \"{name}\"{hint}"));
+            let failure = Failure::new("E0124", Exit::NotFound, format!("no such context: \"{name}\"{hint}"));
             failure.with_next("list them: atlasctl context list")
         })
     }

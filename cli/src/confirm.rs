@@ -4,7 +4,7 @@ use std::io::{BufRead, IsTerminal};
 
 use crate::failure::Failure;
 
-/// Asks whether to go on; nobody is asked off a terminal, and nothing but yes is yes.
+/// Asks for confirmation; without a terminal the answer is no.
 pub(crate) fn agreed(question: &str) -> Result<bool, Failure> {
     let answer = answer(question)?;
     Ok(answer.is_some_and(|line| ["y", "yes"].contains(&line.to_lowercase().as_str())))

@@ -1,4 +1,4 @@
-//! What every command has: where the cluster is, how to print, and the two streams.
+//! The context of every command: the cluster, the output options and the two streams.
 
 use std::io::{IsTerminal, Write};
 
@@ -18,7 +18,7 @@ use crate::words;
 pub(crate) struct Context {
     /// How results are printed.
     pub(crate) form: Form,
-    /// How times are printed.
+    /// Time format.
     pub(crate) look: Look,
     server: Option<String>,
     context: Option<String>,
@@ -28,7 +28,7 @@ pub(crate) struct Context {
     colour: bool,
 }
 
-/// How times are told.
+/// Time format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub(crate) enum TimeForm {
     /// How long ago.

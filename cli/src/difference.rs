@@ -1,4 +1,4 @@
-//! In what two JSON values differ, place by place.
+//! Compares two JSON values, path by path.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Somebody's editor, on a file of its own.
+//! Runs the user's editor on a temporary file.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -12,10 +12,10 @@ use crate::failure::Failure;
 use crate::input;
 use crate::words::could_not;
 
-/// The editor of whoever has not said which.
+/// The default editor.
 const EDITOR: &str = "vi";
 
-/// A text that is being edited. It stays where it is until it is removed: somebody's work is in it.
+/// A text that is being edited. It is kept until it is removed, because it contains the user's work.
 pub(crate) struct Draft(PathBuf);
 
 impl Draft {
@@ -23,7 +23,7 @@ impl Draft {
     pub(crate) fn new(end: &str, text: &str) -> Result<Self, Failure> {
         let number = Env::system().entropy.u64();
         let path = std::env::temp_dir().join(format!("atlasctl-edit-{number:016x}.{end}"));
-        // Nobody else's business, and never a file or a link that is there already.
+        // Readable only by the owner, and never an existing file or link.
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let written = made.and_then(|mut file| file.write_all(text.as_bytes()));
         written.map_err(|error: io::Error| could_not("write", &path, &error))?;
@@ -48,7 +48,7 @@ impl Draft {
         };
         self.remove();
         let failure = Failure::usage(format!("nothing was changed: the editor \"{editor}\" ended with {why}"));
-        Err(failure.with_next("name another one: export EDITOR=nano"))
+        Err(failure.with_next("use another editor: export EDITOR=nano"))
     }
 
     /// Throws it away.

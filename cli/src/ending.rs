@@ -1,4 +1,4 @@
-//! The end of a job: waiting for it, and telling it: the output on stdout, or why there is none on stderr.
+//! Waits for the end of a job and reports it: the output on stdout, or the failure on stderr.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::words;
 
 /// Longest single wait asked of the server; the wait is then asked again, so that proxies do not cut it.
 const WAIT_STEP: Duration = Duration::from_secs(30);
-/// The same while somebody at a terminal sees how things stand.
+/// The same with a status line on a terminal.
 const WATCHED_STEP: Duration = Duration::from_secs(1);
 
 /// Waits until the job ended, is in doubt, or the time is up, and returns it as it then stands. Tells a context meanwhile how
@@ -59,6 +59,11 @@ pub(crate) async fn wait(
     result
 }
 
+/// The same without a word about it.
+pub async fn wait_quietly(client: &Client, id: &str, timeout: Option<Duration>) -> Result<Value, Failure> {
+    wait(client, id, timeout, None).await
+}
+
 /// `job-…  hello 0.1.0  queued 1 ms → laptop, cold start 38 ms → completed in 61 ms`
 pub(crate) fn summary(job: &Job) -> String {
     let mut line = format!("{}  {}", job.id, job.agent());
@@ -72,7 +77,7 @@ pub(crate) fn summary(job: &Job) -> String {
     format!("{line} {} in {}", job.status, words::milliseconds(job.total_ms()))
 }
 
-/// The exit code that says what became of the job.
+/// The exit code that says the result of the job.
 pub(crate) fn exit(job: &Job) -> Exit {
     match job.status.as_str() {
         "completed" => Exit::Done,
@@ -83,7 +88,7 @@ pub(crate) fn exit(job: &Job) -> Exit {
     }
 }
 
-/// Prints the output of a completed job; anything else is told on stderr.
+/// Prints the output of a completed job; anything else is reported on stderr.
 pub(crate) fn conclude(context: &Context, job: &Job) -> Result<Exit, Failure> {
     let exit = exit(job);
     let id = &job.id;
@@ -105,13 +110,14 @@ pub(crate) fn conclude(context: &Context, job: &Job) -> Result<Exit, Failure> {
             ("E3102", format!("{id} was cancelled"), format!("what happened: atlasctl job events {id}"))
         }
         Exit::JobInDoubt => {
-            let message =
-                format!("{id} is in doubt: its worker was lost and its effects forbid to run it again unasked");
+            let message = format!(
+                "{id} is in doubt: its worker was lost, and its contract does not allow an automatic second attempt"
+            );
             ("E3103", message, format!("decide: {}", decide(id)))
         }
         _ => {
-            let message = format!("{id} has not ended in the time given; it goes on ({})", waits(job));
-            ("E3104", message, format!("wait on: atlasctl job wait {id}"))
+            let message = format!("{id} has not ended within the timeout; it continues ({})", waits(job));
+            ("E3104", message, format!("wait again: atlasctl job wait {id}"))
         }
     };
     Err(Failure::new(code, exit, message).with_next(next))

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 /// What a script can tell from the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub enum Exit {
     /// Done.
     Done = 0,
     /// Done, with warnings; also: something fell short that has no code of its own.
@@ -38,7 +38,7 @@ pub(crate) const TABLE: &str = "\
 Exit codes:
   0  done                              7  conflict
   1  done, with warnings               8  busy: try again
-  2  wrong use of the command line     9  the wait timed out; the job goes on
+  2  wrong use of the command line     9  the wait timed out; the job continues
   3  the cluster cannot be reached    10  the job failed
   4  refused by a contract            11  the job was cancelled
   5  refused by policy or quota       12  the job needs an answer

@@ -1,4 +1,4 @@
-//! What went wrong, for people: a code, one line of cause, where, and a command to try.
+//! Errors for people: a code, one line of cause, the location, and a command to try.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use crate::exit::Exit;
 
 /// An error that ends a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub struct Failure {
     /// `E1102`; none for wrong use of the command line.
     pub(crate) code: Option<String>,
     /// One line of cause.
-    pub(crate) message: String,
+    pub message: String,
     /// Where and what: a JSON pointer and a sentence.
     pub(crate) places: Vec<(String, String)>,
     /// One line with a command to try.
@@ -20,7 +20,7 @@ pub(crate) struct Failure {
     /// After how many seconds the same may work.
     pub(crate) retry_after: Option<u64>,
     /// What the program exits with.
-    pub(crate) exit: Exit,
+    pub exit: Exit,
 }
 
 impl Failure {
@@ -36,7 +36,7 @@ impl Failure {
     }
 
     /// The command line itself is wrong.
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
+    pub fn usage(message: impl Into<String>) -> Self {
         Self {
             code: None,
             message: message.into(),
@@ -48,7 +48,7 @@ impl Failure {
     }
 
     /// An answer that does not have the API's shape: another program, or another version of ours.
-    pub(crate) fn answer(what: impl fmt::Display) -> Self {
+    pub fn answer(what: impl fmt::Display) -> Self {
         let message = format!("the server's answer could not be read: {what}");
         Self::new("E4005", Exit::Unreachable, message).with_next("compare versions: atlasctl version")
     }
@@ -80,7 +80,7 @@ impl fmt::Display for Failure {
             write!(f, "\n  at {place:width$}    {sentence}")?;
         }
         if let Some(after) = self.retry_after {
-            write!(f, "\nit may work again in {after} s")?;
+            write!(f, "\ntry again in {after} s")?;
         }
         if let Some(next) = &self.next {
             write!(f, "\n{next}")?;

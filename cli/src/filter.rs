@@ -1,7 +1,8 @@
-//! `--filter`: whether an expression holds for an object, in the part of CEL that filters need.
+//! `--filter`: evaluates an expression on an object, in the part of CEL that filters need.
 //!
-//! Names are members of the object. What an object does not have makes an expression not hold rather than fail, as long as some
-//! member of that name could be there; a value of the wrong type fails. `&&` and `||` do not care which side cannot be told.
+//! Names are members of the object. A missing member makes an expression false instead of an error, if members of that
+//! name exist; a value of the wrong type is an error. `&&` and `||` ignore an error on one side if the other side
+//! decides.
 
 mod parse;
 
@@ -63,7 +64,7 @@ impl Filter {
         let wrong = |what: String| Failure::usage(format!("the filter {} cannot be applied: {what}", self.text));
         match self.root.value(object) {
             Ok(Value::Bool(holds)) => Ok(holds),
-            Ok(other) => Err(wrong(format!("it gives {other}, neither true nor false"))),
+            Ok(other) => Err(wrong(format!("it evaluates to {other}, not to true or false"))),
             Err(Trouble::Absent) => Ok(false),
             Err(Trouble::Wrong(what)) => Err(wrong(what)),
         }
@@ -133,11 +134,11 @@ fn both(decisive: bool, left: Result<bool, Trouble>, right: Result<bool, Trouble
 }
 
 fn truth(value: &Value) -> Result<bool, Trouble> {
-    value.as_bool().ok_or_else(|| Trouble::Wrong(format!("{value} is neither true nor false")))
+    value.as_bool().ok_or_else(|| Trouble::Wrong(format!("{value} is not true or false")))
 }
 
 fn number(value: &Value) -> Result<f64, Trouble> {
-    value.as_f64().ok_or_else(|| Trouble::Wrong(format!("{value} is no number")))
+    value.as_f64().ok_or_else(|| Trouble::Wrong(format!("{value} is not a number")))
 }
 
 fn float(number: f64) -> Value {
@@ -160,7 +161,7 @@ fn binary(sign: &str, left: &Value, right: &Value) -> Result<Value, Trouble> {
         "in" => match (left, right) {
             (left, Value::Array(items)) => Value::Bool(items.iter().any(|item| same(left, item))),
             (Value::String(name), Value::Object(members)) => Value::Bool(members.contains_key(name)),
-            (_, right) => return Err(Trouble::Wrong(format!("nothing can be in {right}"))),
+            (_, right) => return Err(Trouble::Wrong(format!("{right} cannot contain values"))),
         },
         "+" => match (left, right) {
             (Value::String(left), Value::String(right)) => Value::String(left.clone() + right),
@@ -186,7 +187,7 @@ fn call(object: &Value, of: Option<&Node>, name: &str, arguments: &[Node]) -> Re
     }
     let text = |at: usize| match values.get(at) {
         Some(Value::String(text)) => Ok(text.as_str()),
-        other => Err(Trouble::Wrong(format!("{name} wants text, not {}", other.unwrap_or(&Value::Null)))),
+        other => Err(Trouble::Wrong(format!("{name} requires text, not {}", other.unwrap_or(&Value::Null)))),
     };
     Ok(match (name, values.len()) {
         ("size", 1) => match &values[0] {
@@ -205,12 +206,12 @@ fn call(object: &Value, of: Option<&Node>, name: &str, arguments: &[Node]) -> Re
         },
         ("double" | "int", 1) => match &values[0] {
             Value::String(text) => {
-                let number: f64 = text.parse().map_err(|_| Trouble::Wrong(format!("\"{text}\" is no number")))?;
+                let number: f64 = text.parse().map_err(|_| Trouble::Wrong(format!("\"{text}\" is not a number")))?;
                 float(if name == "int" { number.trunc() } else { number })
             }
             other => float(if name == "int" { number(other)?.trunc() } else { number(other)? }),
         },
-        _ => return Err(Trouble::Wrong(format!("there is no function \"{name}\" with these arguments"))),
+        _ => return Err(Trouble::Wrong(format!("no such function with these arguments: \"{name}\""))),
     })
 }
 
@@ -265,11 +266,11 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_said() {
         for (text, problem) in [
-            ("attempt", "it gives 2, neither true nor false"),
-            ("status < 1", "\"failed\" is no number"),
-            ("status && true", "neither true nor false"),
-            ("frob(1)", "no function \"frob\""),
-            ("1 in 2", "nothing can be in 2"),
+            ("attempt", "it evaluates to 2, not to true or false"),
+            ("status < 1", "\"failed\" is not a number"),
+            ("status && true", "not true or false"),
+            ("frob(1)", "no such function with these arguments: \"frob\""),
+            ("1 in 2", "2 cannot contain values"),
         ] {
             assert!(holds(text).is_err_and(|error| error.contains(problem)), "{text}: {:?}", holds(text));
         }

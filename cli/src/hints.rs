@@ -1,4 +1,4 @@
-//! Checks that every option which a hint or an error names is one of the program that it names.
+//! Checks that every option named in a hint or an error exists.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -70,7 +70,7 @@ fn an_option_belongs_to_the_program_before_it() {
     assert_eq!(wrong(doctor, "raise --port"), ["port"]);
     assert_eq!(wrong(doctor, "raise atlas-controller --keys-max, --label"), ["label"]);
     assert_eq!(wrong(doctor, "atlasctl job list --limit N, or --all; deploy with --no-test"), [""; 0]);
-    assert_eq!(wrong(doctor, "atlasctl job show --limit N   or name another: --server URL"), ["limit"]);
+    assert_eq!(wrong(doctor, "atlasctl job show --limit N   or use another: --server URL"), ["limit"]);
     assert_eq!(wrong("cli/src/command/dev.rs", "take --port"), [""; 0]);
     assert_eq!(wrong("worker/node/src/options.rs", "take --label or --port"), ["port"]);
     let source = "// \"a --b\"\nlet c = '\"'; f(\"a \\\"--x\\\" \\\n   b\", r#\"--y \"z\"\"#);";

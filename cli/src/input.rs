@@ -1,4 +1,4 @@
-//! The input of a job: a JSON argument, `--input J|@F|-`, or `key=value` words that build the object.
+//! The input of a job: a JSON argument, `--input J|@F|-`, or `key=value` arguments that build the object.
 
 use std::io::Read;
 use std::path::Path;
@@ -15,7 +15,6 @@ const INPUT_BYTES_MAX: u64 = 64 << 20;
 /// Where the words of the command line say that the input comes from.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Source {
-    /// Given whole.
     Whole(Value),
     /// To be built from pairs, whose types the agent's contract tells.
     Pairs(Vec<(String, String)>),
@@ -26,7 +25,7 @@ pub(crate) fn source(words: &[String], input: Option<&str>) -> Result<Source, Fa
     match (words, input) {
         ([], None) => Ok(Source::Whole(Value::Object(Map::new()))),
         ([], Some(input)) => Ok(Source::Whole(whole(input, "--input")?)),
-        (_, Some(_)) => Err(Failure::usage("the input was given twice: as --input and as words after the agent")),
+        (_, Some(_)) => Err(Failure::usage("the input was given twice: as --input and as arguments after the agent")),
         ([word], None) if word.trim_start().starts_with('{') => Ok(Source::Whole(json(word, "the argument")?)),
         (words, None) => words.iter().map(|word| pair(word)).collect::<Result<_, _>>().map(Source::Pairs),
     }

@@ -1,4 +1,4 @@
-//! Keys pressed at a terminal, each of them at once and not shown.
+//! Reads keys from a terminal immediately and without echo.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -68,7 +68,7 @@ mod tests {
         let now = tcgetattr(&pair.slave).expect("a terminal");
         assert!(!now.local_flags.intersects(LocalFlags::ICANON | LocalFlags::ECHO));
         assert!(now.local_flags.contains(LocalFlags::ISIG), "Ctrl-C stays a signal");
-        // Pressed before anybody reads, and without a line's end.
+        // Pressed before the read, and without a line end.
         write(&pair.master, b"x q").expect("keys");
         keys.quit().await;
         drop(keys);

@@ -1,6 +1,6 @@
 //! The command line of Atlas: arguments in, requests to the HTTP API out, answers rendered.
 //!
-//! Uses the HTTP API and nothing else; `dev` alone starts a controller and a worker, and then talks to them like anybody.
+//! Uses the HTTP API and nothing else; `dev` alone starts a controller and a worker, and then uses them like any client.
 //! stdout carries the result, everything else goes to stderr.
 
 mod api;
@@ -25,7 +25,6 @@ mod output;
 mod program;
 #[cfg(test)]
 mod reference;
-mod source;
 mod sse;
 mod stillness;
 mod trial;
@@ -35,11 +34,14 @@ mod words;
 use std::process::ExitCode;
 
 use clap::Parser;
-pub use source::main as source_main;
+
+pub use crate::client::Client;
+pub use crate::ending::wait_quietly as wait;
+pub use crate::exit::Exit;
+pub use crate::failure::Failure;
 
 use crate::arguments::Arguments;
 use crate::context::Context;
-use crate::exit::Exit;
 
 /// Runs one command line and returns its exit code.
 pub fn main() -> ExitCode {

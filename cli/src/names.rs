@@ -1,4 +1,4 @@
-//! Names of objects as arguments: bare, or as `-o name` prints them, `KIND/NAME`.
+//! Names of objects as arguments: plain, or as printed by `-o name`, `KIND/NAME`.
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -34,7 +34,7 @@ pub(crate) fn process(text: &str) -> Result<String, String> {
     if kinds.contains(&kind) {
         bare(text, kind)
     } else {
-        Err(format!("a {kind} stands where a controller or a worker is wanted"))
+        Err(format!("expected a controller or a worker, not a {kind}"))
     }
 }
 
@@ -47,10 +47,10 @@ pub(crate) fn context(text: &str) -> Result<String, String> {
 fn bare(text: &str, wanted: &str) -> Result<String, String> {
     let name = match text.split_once('/') {
         Some((kind, name)) if kind.strip_suffix('s').unwrap_or(kind) == wanted => name,
-        Some((kind, _)) if KINDS.contains(&kind) => return Err(format!("a {kind} stands where a {wanted} is wanted")),
+        Some((kind, _)) if KINDS.contains(&kind) => return Err(format!("expected a {wanted}, not a {kind}")),
         _ => text,
     };
-    if name.is_empty() { Err(format!("the name of a {wanted} is wanted")) } else { Ok(name.to_owned()) }
+    if name.is_empty() { Err(format!("expected the name of a {wanted}")) } else { Ok(name.to_owned()) }
 }
 
 /// Agent versions given as `NAME@VERSION …`, or one as `NAME VERSION`.
@@ -111,7 +111,7 @@ mod tests {
         }
         assert_eq!(agent("agent/hello@0.1.0").as_deref(), Ok("hello@0.1.0"));
         assert_eq!(agent("team/hello").as_deref(), Ok("team/hello"));
-        assert_eq!(job("node/w1"), Err("a node stands where a job is wanted".to_owned()));
+        assert_eq!(job("node/w1"), Err("expected a job, not a node".to_owned()));
         for text in ["c1", "controller/c1", "worker/c1", "node/c1", "controllers/c1"] {
             assert_eq!(process(text).as_deref(), Ok("c1"), "{text}");
         }

@@ -1,4 +1,4 @@
-//! How results are printed: one renderer a form, behind one function.
+//! Output formats: one renderer per format, behind one function.
 
 mod list;
 pub(crate) mod members;
@@ -41,7 +41,7 @@ pub(crate) enum Form {
     Wide,
     /// One document.
     Json,
-    /// One object a line.
+    /// One object per line.
     Jsonl,
     /// As json.
     Yaml,
@@ -145,10 +145,10 @@ fn no_csv() -> Failure {
 
 /// The form finds nothing in a result that is there.
 fn missing(path: &str, near: Option<&str>) -> Failure {
-    let failure = Failure::new("E0127", Exit::Short, format!("the result has nothing at {path}"));
+    let failure = Failure::new("E0127", Exit::Short, format!("the result has no value at {path}"));
     failure.with_next(match near {
         Some(near) => format!("did you mean {near}?"),
-        None => "look at it whole: -o json".to_owned(),
+        None => "show the whole result: -o json".to_owned(),
     })
 }
 
@@ -253,11 +253,11 @@ mod tests {
         .assert_eq(&all);
         for (path, told) in [
             ("jsonpath=$[*].idd", "$[*].idd\ndid you mean id?"),
-            ("jsonpath=$[7]", "$[7]\nlook at it whole: -o json"),
+            ("jsonpath=$[7]", "$[7]\nshow the whole result: -o json"),
             ("template={kk}", "$.kk\ndid you mean k?"),
         ] {
             let failure = path.parse::<Form>().expect("a form").render(&shown).expect_err("nothing is there");
-            assert_eq!(failure.to_string(), format!("error[E0127]: the result has nothing at {told}"));
+            assert_eq!(failure.to_string(), format!("error[E0127]: the result has no value at {told}"));
         }
         assert!("xml".parse::<Form>().is_err());
         assert!(Form::Csv.render(&shown).is_err());

@@ -1,10 +1,11 @@
-//! Checks before anything is sent or started that the program of an agent can start.
+//! Checks that the program of an agent can start, before anything is sent.
 //!
-//! Nothing of the agent runs: Python code is parsed and its imports are looked up. What only running shows is not found here.
+//! Nothing of the agent runs: Python code is parsed and its imports are looked up. Errors that appear only at run time are not found here.
 
 mod python;
 
 use std::fs;
+use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -22,7 +23,7 @@ const INTERPRETERS: [&str; 8] = ["python", "python3", "sh", "bash", "node", "rub
 
 /// Where the agent is going to run: what this machine has counts only if it is this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum RunsOn {
     /// On this machine.
     Here,
     /// On the workers of a cluster, after it was tested here or not.
@@ -48,8 +49,8 @@ impl Findings {
         if self.problems.is_empty() {
             return None;
         }
-        let failure = Failure::new("E1123", Exit::Invalid, format!("the program of {agent} cannot start"));
-        let failure = failure.with_next("what a program needs: atlasctl explain-error E1123");
+        let failure = Failure::new("E1123", Exit::Invalid, format!("the program of {agent} cannot be started"));
+        let failure = failure.with_next("requirements: atlasctl explain-error E1123");
         Some(Failure { places: self.problems.clone(), ..failure })
     }
 }
@@ -57,12 +58,12 @@ impl Findings {
 /// Checks programs; finds the Python interpreter once, when an agent needs it.
 #[derive(Debug)]
 pub(crate) struct Checker {
-    place: Place,
+    place: RunsOn,
     interpreter: Interpreter,
 }
 
 impl Checker {
-    pub(crate) fn new(place: Place) -> Self {
+    pub(crate) fn new(place: RunsOn) -> Self {
         Self { place, interpreter: Interpreter::default() }
     }
 
@@ -72,7 +73,7 @@ impl Checker {
         match contract.provider.kind {
             ProviderKind::Exec => self.command(folder, &contract.provider.command, &mut findings),
             ProviderKind::Python if !folder.join("agent.py").is_file() => {
-                findings.problem(shown(folder, "agent.py"), "the file is missing: provider python starts it");
+                findings.problem(shown(folder, "agent.py"), "the file is missing; provider python requires it");
             }
             ProviderKind::Python => self.interpreter.check(self.place, folder, contract, &mut findings).await,
             ProviderKind::Llm => {}
@@ -83,7 +84,7 @@ impl Checker {
     fn command(&self, folder: &Path, command: &[String], findings: &mut Findings) {
         let at = format!("{} /agent/provider/command", shown(folder, "agent.yaml"));
         let Some((program, arguments)) = command.split_first().filter(|(program, _)| !program.is_empty()) else {
-            findings.problem(at, "missing: provider exec starts this program, such as [\"./agent.sh\"]");
+            findings.problem(at, "missing; provider exec requires a program such as [\"./agent.sh\"]");
             return;
         };
         if program == ATLAS {
@@ -93,9 +94,11 @@ impl Checker {
             self.file(folder, program, findings);
         } else if !on_path(program) {
             match self.place {
-                Place::Here => findings.problem(at, format!("\"{program}\" is not in PATH of this machine")),
-                Place::Workers { .. } => {
-                    findings.warnings.push(format!("\"{program}\" is not in PATH here; every worker needs it"));
+                RunsOn::Here => findings.problem(at, format!("\"{program}\" is not in PATH on this machine")),
+                RunsOn::Workers { .. } => {
+                    findings
+                        .warnings
+                        .push(format!("\"{program}\" is not in PATH on this machine; every worker needs it"));
                 }
             }
         }
@@ -113,7 +116,7 @@ impl Checker {
     fn file(&self, folder: &Path, program: &str, findings: &mut Findings) {
         let path = Path::new(program);
         if path.is_absolute() {
-            if self.place == Place::Here && !path.is_file() {
+            if self.place == RunsOn::Here && !path.is_file() {
                 findings.problem(program, "the program is missing on this machine");
             }
             return;
@@ -124,23 +127,62 @@ impl Checker {
             _ => false,
         };
         if path.components().any(|part| part == Component::ParentDir) {
-            findings.problem(at, "the path leads out of the package");
+            findings.problem(at, "the path is outside the package");
             return;
         }
         if path.components().any(hidden) {
-            findings.problem(at, "packages leave out hidden files");
+            findings.problem(at, "packages do not include hidden files");
             return;
         }
         match fs::symlink_metadata(folder.join(path)) {
-            Ok(metadata) if metadata.is_symlink() => findings.problem(at, "packages leave out links"),
-            Ok(metadata) if !metadata.is_file() => findings.problem(at, "it is no file"),
+            Ok(metadata) if metadata.is_symlink() => findings.problem(at, "packages do not include links"),
+            Ok(metadata) if !metadata.is_file() => findings.problem(at, "it is not a file"),
             Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => {
                 findings.problem(&at, format!("it is not executable: chmod +x {at}"));
             }
-            Ok(_) => {}
+            Ok(_) => self.script(&folder.join(path), at, findings),
             Err(_) => findings.problem(at, "the program is missing"),
         }
     }
+
+    /// The interpreter that the first line of a script names.
+    fn script(&self, path: &Path, at: String, findings: &mut Findings) {
+        let Some((line, missing)) = interpreter_line(path).and_then(|line| Some((line.clone(), missing_in(&line)?)))
+        else {
+            return;
+        };
+        let what = format!("\"{line}\": {missing}");
+        match self.place {
+            _ if line.ends_with('\r') => findings.problem(at, "its first line ends with CR LF; save it with LF"),
+            RunsOn::Here => findings.problem(at, what),
+            RunsOn::Workers { .. } => findings.warnings.push(format!("{at}: {what}; every worker needs it")),
+        }
+    }
+}
+
+/// The first line of a script, without its end and with the `#!`; the kernel reads no more than 256 bytes of it.
+fn interpreter_line(path: &Path) -> Option<String> {
+    let mut head = Vec::new();
+    fs::File::open(path).ok()?.take(256).read_to_end(&mut head).ok()?;
+    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    line.starts_with(b"#!").then(|| String::from_utf8_lossy(line).into_owned())
+}
+
+/// Why the interpreter of a `#!` line does not start here: its file is missing, or the program that `env` looks up.
+fn missing_in(line: &str) -> Option<String> {
+    let mut words = line.trim_start_matches("#!").split([' ', '\t']).filter(|word| !word.is_empty());
+    let Some(interpreter) = words.next() else { return Some("it names no interpreter".to_owned()) };
+    if !Path::new(interpreter.trim_end_matches('\r')).is_file() {
+        return Some(format!("{interpreter:?} is missing on this machine"));
+    }
+    if line.ends_with('\r') {
+        return Some("the line ends with CR LF".to_owned());
+    }
+    let program = words.find(|word| !word.starts_with('-') && !word.contains('='));
+    let looked_up = Path::new(interpreter).file_name().is_some_and(|name| name == "env");
+    program
+        .filter(|program| looked_up && !program.contains('/') && !on_path(program))
+        .map(|program| format!("{program:?} is not in PATH on this machine"))
 }
 
 /// A file of an agent as it would be typed.

@@ -41,6 +41,19 @@ fn no_verb_contradicts_itself() {
     Arguments::command().debug_assert();
 }
 
+#[test]
+fn the_help_of_a_verb_ends_with_the_global_options() {
+    let mut root = Arguments::command();
+    root.build();
+    let mut left = vec![root];
+    while let Some(mut command) = left.pop() {
+        let help = command.render_help().to_string();
+        let is_head = |line: &&str| !line.starts_with(' ') && line.ends_with(':') && *line != "Exit codes:";
+        assert_eq!(help.lines().rfind(is_head), Some("Global options:"), "{help}");
+        left.extend(command.get_subcommands().cloned());
+    }
+}
+
 fn row(argument: &clap::Arg) -> String {
     let meaning = argument.get_help().map(ToString::to_string).unwrap_or_default();
     let short = argument.get_short().map(|short| format!("-{short}, ")).unwrap_or_default();

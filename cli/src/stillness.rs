@@ -1,4 +1,4 @@
-//! Folders that are read again when they have changed, and not before they have come to rest.
+//! Watched folders: read again after a change, once no more changes follow.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,7 +11,7 @@ pub(crate) const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// Deepest folder that is looked at, as in discovery.
 const DEPTH_MAX: usize = 16;
 
-/// Most files of a folder that are looked at, so that somebody's home does not keep a core busy.
+/// Most files of a folder that are looked at, so that a home directory does not keep a core busy.
 const FILES_MAX: usize = 20_000;
 
 /// What folders looked like.

@@ -1,7 +1,7 @@
-//! A cluster for a moment, in this process and on this machine, on which agents are tried before anybody depends on them.
+//! A temporary cluster in this process, on which agents are tested before they are deployed.
 //!
-//! It is the cluster of `atlasctl dev` with data that is thrown away: what passes here meets the same contract checks, the same
-//! providers and the same limits as a deployed agent. Only the demands for hardware are not checked.
+//! It is the cluster of `atlasctl dev` with temporary data: the same contract checks, providers and limits apply as for
+//! a deployed agent. Only hardware requirements are not checked.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -30,8 +30,8 @@ pub(crate) struct Case {
     pub(crate) fixture: Fixture,
 }
 
-/// What became of a test.
-pub(crate) struct Verdict {
+/// The result of a test.
+pub(crate) struct TestResult {
     /// How long the job took, from submission to its end.
     pub(crate) took: Duration,
     /// How it ended otherwise than it should have.
@@ -64,9 +64,9 @@ fn read(path: PathBuf) -> Result<Case, Failure> {
     match Fixture::parse(&text) {
         Ok(fixture) => Ok(Case { path, fixture }),
         Err(error) => {
-            let message = format!("the fixture \"{}\" cannot be used: {}", path.display(), atlas_env::chain(&error));
+            let message = format!("the fixture \"{}\" is not valid: {}", path.display(), atlas_env::chain(&error));
             let failure = Failure::new("E1122", Exit::Invalid, message);
-            Err(failure.with_next("what a fixture looks like: atlasctl docs fixtures"))
+            Err(failure.with_next("see the format: atlasctl docs fixtures"))
         }
     }
 }
@@ -83,8 +83,12 @@ impl Trial {
     pub(crate) async fn start() -> Result<Self, Failure> {
         let env = Env::system();
         let failed = |error: &(dyn std::error::Error + 'static)| {
-            Failure::new("E0109", Exit::Short, format!("agents cannot be tried here: {}", atlas_env::chain(error)))
-                .with_next("deploy without their tests: atlasctl deploy --no-test DIR")
+            Failure::new(
+                "E0109",
+                Exit::Short,
+                format!("could not run agents on this machine: {}", atlas_env::chain(error)),
+            )
+            .with_next("deploy without tests: atlasctl deploy --no-test DIR")
         };
         let ports = Ports::choose(0).map_err(|error| failed(&error))?;
         let options = atlas_dev::Options {
@@ -103,7 +107,7 @@ impl Trial {
     }
 
     /// Runs one test of an agent.
-    pub(crate) async fn check(&self, package: &Package, case: &Case) -> Result<Verdict, Failure> {
+    pub(crate) async fn check(&self, package: &Package, case: &Case) -> Result<TestResult, Failure> {
         let (name, version) = (package.contract.name.as_str(), package.contract.version.to_string());
         let body = json!({"agent": name, "version": version, "input": case.fixture.input});
         let since = self.env.clock.monotonic();
@@ -113,7 +117,7 @@ impl Trial {
         let took = self.env.clock.monotonic().saturating_sub(since);
         let output = job.output_data.unwrap_or(Value::Null);
         let ended = if job.status == "completed" { Ok(&output) } else { Err(job.error.as_str()) };
-        Ok(Verdict { took, mismatch: case.fixture.check(ended).err() })
+        Ok(TestResult { took, mismatch: case.fixture.check(ended).err() })
     }
 
     /// Ends it in order.

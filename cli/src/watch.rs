@@ -1,4 +1,4 @@
-//! `--watch`: a list, and under it a row for each of its objects that changes.
+//! `--watch`: a list, followed by a row for each object that changes.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -20,7 +20,7 @@ const EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 #[group(skip)]
 pub(crate) struct Watching {
-    /// Goes on with a line for each object that changes, until Ctrl-C.
+    /// Print a line for each object that changes, until Ctrl-C.
     #[arg(short, long, help_heading = "Lists")]
     pub(crate) watch: bool,
 }
@@ -38,7 +38,7 @@ impl<'a, T: DeserializeOwned> Watch<'a, T> {
     /// A list of which nothing is printed yet.
     pub(crate) fn new(context: &'a Context, list: &'a List<'a, T>, options: &ListOptions) -> Result<Self, Failure> {
         if matches!(context.form, Form::Json | Form::Yaml) {
-            return Err(Failure::usage("a list that goes on is not one document").with_next("write: -o jsonl"));
+            return Err(Failure::usage("a watched list cannot be a single document").with_next("use: -o jsonl"));
         }
         Ok(Self { context, list, options: options.clone(), widths: Vec::new() })
     }

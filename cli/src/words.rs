@@ -1,4 +1,4 @@
-//! Times, sizes and hardware in words.
+//! Formats times, sizes and hardware.
 
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::path::Path;
 
-const FILES: [&str; 2] = ["atlas/state/v1/entry.proto", "atlas/state/v1/snapshot.proto"];
+const FILES: [&str; 3] = ["atlas/state/v1/entry.proto", "atlas/state/v1/event.proto", "atlas/state/v1/snapshot.proto"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new("..");

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use crate::wordcount;
 
-/// The first argument of a process that is to be an agent.
+/// The first argument of a process that runs an agent.
 const ARGUMENT: &str = "agent-exec";
 
 /// Is an agent and ends with this code, if this process was started as one: one JSON document in, one out, as any exec agent. Every
@@ -20,7 +20,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
     Some(match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // The worker reads it as why the job failed; without stderr nobody does.
+            // The worker uses it as the job's error.
             let _ = writeln!(io::stderr(), "error: {error}");
             ExitCode::from(2)
         }
@@ -29,7 +29,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
 
 fn run(name: Option<&OsStr>, mut input: impl Read, mut output: impl Write) -> Result<(), String> {
     if name.is_none_or(|name| name != "wordcount") {
-        return Err(format!("no agent {name:?} is part of this program; there is wordcount"));
+        return Err(format!("this program has no agent {name:?}; available: wordcount"));
     }
     let mut document = Vec::new();
     input.read_to_end(&mut document).map_err(|error| format!("could not read the input: {error}"))?;
@@ -59,7 +59,7 @@ mod tests {
             "#]],
         );
         check(Some("wordcount"), "no JSON", &expect!["the input is not JSON"]);
-        check(Some("other"), "", &expect![[r#"no agent Some("other") is part of this program; there is wordcount"#]]);
-        check(None, "", &expect!["no agent None is part of this program; there is wordcount"]);
+        check(Some("other"), "", &expect![[r#"this program has no agent Some("other"); available: wordcount"#]]);
+        check(None, "", &expect!["this program has no agent None; available: wordcount"]);
     }
 }

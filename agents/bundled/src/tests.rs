@@ -1,5 +1,5 @@
-//! Every bundled agent keeps its own contract: fixtures against schemas, and the programs that need nothing but the
-//! machine against their fixtures.
+//! Every bundled agent fulfils its own contract: fixtures are checked against schemas, and programs without
+//! dependencies against their fixtures.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -14,7 +14,7 @@ pub enum WordcountError {
     #[error("the input is not JSON")]
     Json(#[source] serde_json::Error),
     /// JSON without a text; the contract's schema lets none of these through.
-    #[error("the input holds no text")]
+    #[error("the input has no text")]
     NoText,
 }
 

@@ -1,7 +1,7 @@
-//! The contract of an agent, `agent.yaml`, typed (spec §2).
+//! The contract of an agent, `agent.yaml`, typed (compatibility §2).
 //!
-//! [`parse`] collects every broken rule before it gives up, and warns of keys that mean nothing. What a contract says is
-//! kept as said: a member that was left out and one that repeats its default differ only where that matters (hardware).
+//! [`parse`] reports all violations at once and warns about unknown keys. A member that was left out and one that
+//! repeats its default are distinguished only where that matters (hardware).
 
 mod keys;
 mod limits;
@@ -68,7 +68,7 @@ pub struct Warning {
 
 impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} is not a known key and is ignored", self.pointer)?;
+        write!(f, "unknown key {} is ignored", self.pointer)?;
         match &self.suggestion {
             Some(meant) => write!(f, "; did you mean \"{meant}\"?"),
             None => Ok(()),
@@ -147,7 +147,7 @@ impl ProviderKind {
 /// Whether a program of the exec provider serves one job or many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExecMode {
-    /// One process a job.
+    /// One process per job.
     PerJob,
     /// One process for many jobs, a line of JSON each.
     Warm,
@@ -168,14 +168,13 @@ pub struct Provider {
     pub output_format: String,
     /// llm: most requests a job.
     pub max_iterations: u64,
-    /// exec: one process a job, or kept warm; none if the contract does not say.
+    /// exec: one process per job, or kept warm; none if the contract does not say.
     pub mode: Option<ExecMode>,
 }
 
 /// `hardware`, as stated: none is "not stated", which asks for nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hardware {
-    /// A GPU.
     pub gpu: bool,
     /// Gigabytes on it; counts only with [`Self::gpu`] or [`Self::gpu_count`].
     pub gpu_vram_gb: u64,
@@ -191,7 +190,7 @@ pub struct Hardware {
     pub device_access: Vec<String>,
     /// How many GPUs, each with the memory asked for.
     pub gpu_count: Option<u64>,
-    /// Bytes on each GPU; wins over [`Self::gpu_vram_gb`], and asks for a GPU by itself.
+    /// Bytes on each GPU; wins over [`Self::gpu_vram_gb`], and asks for a GPU on its own.
     pub gpu_vram_bytes: Option<u64>,
     /// Labels that a node must have.
     pub node_labels: Option<BTreeMap<String, String>>,
@@ -206,7 +205,7 @@ pub struct Retry {
     pub backoff_base: f64,
 }
 
-/// `permissions` (spec §25.1).
+/// `permissions` (compatibility §25.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permissions {
     /// Scopes of the file system.
@@ -232,7 +231,6 @@ pub struct Permissions {
 pub struct Contract {
     /// The agent's name.
     pub name: AgentName,
-    /// Its version.
     pub version: Version,
     /// The same as it is written: leading zeros are no part of the number.
     pub version_text: String,
@@ -246,7 +244,6 @@ pub struct Contract {
     pub output_schema: Value,
     /// Words to find it by.
     pub capabilities: Vec<String>,
-    /// Which model.
     pub model: Model,
     /// What it needs.
     pub requires: Requires,
@@ -285,7 +282,7 @@ pub fn parse(text: &[u8]) -> Result<Contract, ContractError> {
 }
 
 impl Contract {
-    /// Compiles both schemas: what a run time error was in the source system is a refusal at registration here.
+    /// Compiles both schemas: a wrong schema, a runtime error in Atlas for Python, is refused at registration.
     pub fn check_schemas(&self) -> Result<(Validator, Validator), ContractError> {
         let mut violations = Vec::new();
         let mut compile = |schema: &Value, at: &str| match Validator::compile(schema) {

@@ -1,4 +1,4 @@
-//! A document that describes one thing under a key of its own, as the rules see it: JSON, with null for what JSON cannot hold.
+//! A document that describes one object under a key of its own, as the rules see it: JSON, with null for values that JSON does not have.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ pub(crate) struct Wrapped {
 }
 
 impl Wrapped {
-    /// Puts what stands without the key, but with a name, under it. What is no mapping is an error: what Python calls it.
+    /// Puts what stands without the key, but with a name, under it. What is not a mapping is an error: what Python calls it.
     pub(crate) fn new(document: Document, key: &str) -> Result<Self, &'static str> {
         let Document { mut value, mut foreign } = document;
         let Some(members) = value.as_object() else {

@@ -1,6 +1,6 @@
-//! Fixtures: the tests that lie beside an agent, `tests/*.yaml`.
+//! Fixtures: the tests of an agent, `tests/*.yaml`.
 //!
-//! Each file is one job: an input, and either the output that must come or a text that the error must contain.
+//! Each file is one job: an input, and either the expected output or a text that the error must contain.
 
 use serde_json::{Map, Value};
 
@@ -15,11 +15,11 @@ pub struct Fixture {
     pub name: String,
     /// The job's input.
     pub input: Value,
-    /// What must become of it.
+    /// The expected result.
     pub expected: Expected,
 }
 
-/// What must become of a fixture's job.
+/// The expected result of a fixture's job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expected {
     /// It completes with this output; numbers compare by value.
@@ -28,7 +28,7 @@ pub enum Expected {
     Error(String),
 }
 
-/// Why a text is no fixture.
+/// Why a text is not a fixture.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FixtureError {
     /// Not YAML.

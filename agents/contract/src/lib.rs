@@ -1,10 +1,9 @@
-//! Agent contracts: what an agent says of itself, checked and typed.
+//! Agent contracts, checked and typed.
 //!
 //! Owns the YAML dialect ([`yaml`]), the rules of `agent.yaml` ([`Contract`]) and `skill.yaml` ([`Skill`]), JSON Schema
-//! checks ([`schema`]), version requirements ([`requirement`]), the tests beside an agent ([`fixture`]) and what clients of the source
-//! system read in Python's words ([`python`]). Pure functions over bytes and values: it reads no file, and what a contract means for a
-//! cluster is decided elsewhere.
-#![deny(missing_docs)]
+//! checks ([`schema`]), version requirements ([`requirement`]), the tests of an agent ([`fixture`]) and values in
+//! Python notation for clients of Atlas for Python ([`python`]). Pure functions over bytes and values: it reads no
+//! files and does not know what a contract means for a cluster.
 
 mod contract;
 mod document;

@@ -1,5 +1,5 @@
-//! Values in Python notation: for messages that clients of the Python library compare (spec §4), and for the source's
-//! command line (spec §17.1).
+//! Values in Python notation: for messages that clients of the Python library compare (compatibility §4), and for the
+//! command line `atlas` (compatibility §17.1).
 
 mod json;
 

@@ -1,4 +1,4 @@
-//! JSON Schema 2020-12 as contracts use it (spec §4): compiled once, checked many times, answered in Python's words.
+//! JSON Schema 2020-12 as contracts use it (compatibility §4): compiled once, checked many times, with the messages of Python's `jsonschema`.
 //!
 //! Whether a value is valid is decided by the `jsonschema` crate. This module owns the rest: which schemas are refused
 //! because checking them could cost too much, patterns in Python's syntax (`pattern`), the order of the violations
@@ -27,7 +27,7 @@ pub const VIOLATIONS_MAX: usize = 100;
 /// Steps after which a pattern with look-around or back-references gives up on a text.
 const BACKTRACKS_MAX: usize = 20_000;
 
-/// Above this many visits only the first violation is told.
+/// Above this many visits only the first violation is reported.
 const LISTED_VISITS_MAX: u64 = 500_000;
 
 /// Memory for one compiled pattern.
@@ -72,7 +72,7 @@ struct Compiled {
 impl Validator {
     /// Checks and compiles a schema.
     ///
-    /// Exactly `{"type": "object"}` accepts every value, not only objects (spec §4).
+    /// Exactly `{"type": "object"}` accepts every value, not only objects (compatibility §4).
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         if accepts_anything(schema) {
             return Ok(Self { schema: schema.clone(), compiled: None });
@@ -100,7 +100,7 @@ impl Validator {
         &self.schema
     }
 
-    /// True if the value fits; faster than [`Self::validate`] when nobody asks why not.
+    /// True if the value fits; faster than [`Self::validate`], without the violations.
     pub fn is_valid(&self, value: &Value) -> bool {
         self.compiled
             .as_ref()
@@ -117,7 +117,7 @@ impl Validator {
         if errors.is_empty() { Ok(()) } else { Err(message::violations(self.root(compiled), value, &errors)) }
     }
 
-    /// Checks a value and says what is wrong in our own words, one line a member: for people at a terminal.
+    /// Checks a value and says what is wrong in our own words, one line per member: for people at a terminal.
     ///
     /// ```
     /// # use atlas_contract::schema::Validator;

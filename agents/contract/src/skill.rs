@@ -1,4 +1,4 @@
-//! The description of a skill, `skill.yaml` (spec §18.1).
+//! The description of a skill, `skill.yaml` (compatibility §18.1).
 
 use std::sync::LazyLock;
 
@@ -36,7 +36,6 @@ static RULES: LazyLock<Validator> = LazyLock::new(|| {
 pub struct Skill {
     /// Its name; there is one skill a name.
     pub name: String,
-    /// Its version.
     pub version: String,
     /// One sentence.
     pub description: String,

@@ -1,4 +1,4 @@
-//! What is wrong with a document: where, by which rule, in which words, and what may have been meant.
+//! A violation in a document: its location, rule and text, and a suggestion.
 
 /// One broken rule.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,8 @@
-//! YAML 1.1 text to JSON values, as the loader of the Python world reads it (spec §0.3).
+//! YAML 1.1 text to JSON values, as PyYAML reads it (compatibility §0.3).
 //!
-//! The grammar comes from `granit-parser`; this module owns what the words mean: which plain scalars are booleans,
+//! The grammar comes from `granit-parser`; this module owns the meaning: which plain scalars are booleans,
 //! numbers or dates (`scalar`), merge keys, anchors, "the last duplicate wins", and the budgets that keep a hostile
-//! document small. It knows nothing of contracts.
+//! document small. It does not know contracts.
 
 mod compose;
 mod expand;
@@ -34,14 +34,13 @@ impl Default for Budget {
 
 /// A place in the text, both numbers from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// The line.
+pub struct Position {
     pub line: usize,
     /// The character in the line.
     pub column: usize,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for Position {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "line {}, column {}", self.line, self.column)
     }
@@ -54,13 +53,13 @@ pub enum YamlError {
     #[error("{place}: the file is not UTF-8")]
     NotUtf8 {
         /// Where the first wrong byte is.
-        place: Place,
+        place: Position,
     },
     /// Not YAML.
     #[error("{place}: {problem}")]
     Syntax {
         /// Where reading stopped.
-        place: Place,
+        place: Position,
         /// What was found there.
         problem: String,
     },
@@ -68,7 +67,7 @@ pub enum YamlError {
     #[error("{place}: {problem}")]
     Meaning {
         /// Where the value is.
-        place: Place,
+        place: Position,
         /// What is wrong with it.
         problem: String,
     },
@@ -137,9 +136,9 @@ fn printable(c: char) -> bool {
         || c >= '\u{10000}'
 }
 
-fn place_after(text: &str) -> Place {
+fn place_after(text: &str) -> Position {
     let line_start = text.rfind('\n').map_or(0, |at| at + 1);
-    Place { line: text.matches('\n').count() + 1, column: text[line_start..].chars().count() + 1 }
+    Position { line: text.matches('\n').count() + 1, column: text[line_start..].chars().count() + 1 }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The sample rows of the conformance suite that concern this crate.
+//! The sample rows of the conformance suite for this crate.
 
 #![cfg(test)]
 

@@ -1,4 +1,4 @@
-//! Finds the agents below some directories (spec §3.1).
+//! Finds the agents in directories (compatibility §3.1).
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use crate::CONTRACT_FILE;
 /// Deepest directory below a search path that is looked at.
 const DEPTH_MAX: usize = 16;
 
-/// Most directories that one call looks at; a search path that is somebody's home must end.
+/// Most directories that one call looks at; a search path that is a home directory must end.
 const DIRECTORIES_MAX: usize = 20_000;
 
 /// Largest contract that is read.
@@ -19,14 +19,14 @@ const CONTRACT_BYTES_MAX: u64 = 1 << 20;
 
 /// An agent's directory.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct DiscoveredAgent {
     /// Where it is.
     pub dir: PathBuf,
     /// What it says of itself.
     pub contract: Contract,
 }
 
-/// Something on the way that is no agent, or not one that can be used.
+/// Something on the way that is not an agent, or not one that can be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Skipped {
     /// A contract that breaks a rule.
@@ -63,12 +63,12 @@ pub enum Skipped {
 #[derive(Debug, Default)]
 pub struct Discovery {
     /// Agents.
-    pub found: Vec<Found>,
+    pub found: Vec<DiscoveredAgent>,
     /// What was left out, each worth a warning.
     pub skipped: Vec<Skipped>,
 }
 
-/// Looks for `agent.yaml` at any depth below each path, in sorted order; a path that does not exist is no error.
+/// Looks for `agent.yaml` at any depth below each path, in sorted order; a path that does not exist is not an error.
 ///
 /// Hidden directories, `__pycache__` and links are not followed. Several agents may have the same name and version: the
 /// caller registers them in order, and the last one wins.
@@ -111,7 +111,7 @@ impl Search {
                 self.directory(&path, depth + 1);
             } else if !is_dir && path.file_name().is_some_and(|name| name == CONTRACT_FILE) {
                 match contract(&path) {
-                    Ok(contract) => self.discovery.found.push(Found { dir: dir.to_owned(), contract }),
+                    Ok(contract) => self.discovery.found.push(DiscoveredAgent { dir: dir.to_owned(), contract }),
                     Err(skipped) => self.discovery.skipped.push(skipped),
                 }
             }

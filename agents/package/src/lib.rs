@@ -1,10 +1,9 @@
-//! Agent packages: the directory of an agent as one content-addressed archive (spec §24.1).
+//! Agent packages: the directory of an agent as one content-addressed archive (compatibility §24.1).
 //!
-//! [`discover`] finds agents in directories, [`pack`] makes the archive, [`unpack`] writes it out again and [`inspect`]
-//! only checks it. The same directory always gives the same bytes, so that the digest names the content. An archive is
-//! hostile until proven otherwise: the strict walk in [`Limits`]' module accepts plain files and directories and nothing
-//! else. Where packages are kept and who may publish them is decided elsewhere.
-#![deny(missing_docs)]
+//! [`discover`] finds agents in directories, [`pack`] makes the archive, [`unpack`] extracts it and [`inspect`] only
+//! checks it. The same directory always gives the same bytes, so that the digest names the content. Archives are not
+//! trusted: the strict walk in [`Limits`]' module accepts plain files and directories and nothing else. Storing and
+//! publishing packages is the business of other crates.
 
 mod discover;
 mod pack;
@@ -15,7 +14,7 @@ use atlas_contract::{Contract, ContractError};
 use atlas_types::Digest;
 use sha2::{Digest as _, Sha256};
 
-pub use discover::{Discovery, Found, Skipped, discover};
+pub use discover::{DiscoveredAgent, Discovery, Skipped, discover};
 pub use pack::{PackError, PackFile, Package, pack, pack_files};
 pub use unpack::{Inspected, PARTIAL, UnpackError, contract_of, inspect, unpack};
 pub use walk::{ArchiveError, Limits};

@@ -46,11 +46,10 @@ pub enum PackError {
         /// Why.
         source: io::Error,
     },
-    /// No contract.
-    #[error("there is no {CONTRACT_FILE} in it")]
+    #[error("it contains no {CONTRACT_FILE}")]
     NoContract,
     /// A contract that breaks a rule.
-    #[error("the contract does not hold")]
+    #[error("the contract is not valid")]
     Contract(#[source] ContractError),
     /// More files than a package may have.
     #[error("there are more than {max} files")]
@@ -65,7 +64,7 @@ pub enum PackError {
         max: u64,
     },
     /// A name that an archive of ours cannot hold.
-    #[error("{path:?} cannot be the name of a file in a package")]
+    #[error("{path:?} is not a valid file name in a package")]
     Name {
         /// The name.
         path: String,

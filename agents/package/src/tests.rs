@@ -21,7 +21,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     gzip.finish().expect("memory takes it")
 }
 
-/// Writes entries as they are told, without the care that the library takes of names.
+/// Writes entries without the library's checks of names.
 #[derive(Default)]
 struct Archive {
     bytes: Vec<u8>,
@@ -64,7 +64,7 @@ impl Archive {
     }
 }
 
-/// What became of an archive; also proves that a refused one leaves nothing behind and an accepted one stays inside.
+/// The result of an archive; also proves that a refused one leaves nothing behind and an accepted one stays inside.
 fn outcome(archive: &[u8], limits: &Limits) -> String {
     let dir = tempfile::tempdir().expect("a directory for the test");
     let dest = dir.path().join("inner/agent");
@@ -123,12 +123,12 @@ fn a_directory_becomes_the_same_archive_each_time() {
 #[test]
 fn what_cannot_be_packed_says_why() {
     let error = |files: Vec<PackFile>| pack_files(files).map(|_| ()).expect_err("it does not pack").to_string();
-    expect!["there is no agent.yaml in it"].assert_eq(&error(vec![file("x", b"")]));
-    expect!["the contract does not hold"].assert_eq(&error(vec![file("agent.yaml", b"agent: {}")]));
+    expect!["it contains no agent.yaml"].assert_eq(&error(vec![file("x", b"")]));
+    expect!["the contract is not valid"].assert_eq(&error(vec![file("agent.yaml", b"agent: {}")]));
     let huge = vec![0; (10 << 20) + 1];
     expect!["the files have more than 10485760 bytes"]
         .assert_eq(&error(vec![file("agent.yaml", CONTRACT), file("x", &huge)]));
-    expect![[r#""../x" cannot be the name of a file in a package"#]]
+    expect![[r#""../x" is not a valid file name in a package"#]]
         .assert_eq(&error(vec![file("agent.yaml", CONTRACT), file("../x", b"")]));
     let many = (0..5_000).map(|n| file(&format!("f{n}"), b"")).collect();
     expect!["there are more than 4096 files"].assert_eq(&error(many));
@@ -240,12 +240,12 @@ fn hostile_archives_are_refused_and_leave_nothing() {
         no gzip: error: Failed to extract archive
         nothing: error: Failed to extract archive
         noise: error: Failed to extract archive
-        empty tar: error: there is no agent.yaml at the root of the package
+        empty tar: error: the package has no agent.yaml at its root
         cut short: error: Failed to extract archive
-        no contract: error: there is no agent.yaml at the root of the package
-        contract below the root: error: there is no agent.yaml at the root of the package
-        contract that is none: error: the contract of the package does not hold
-        schema that is none: error: the contract of the package does not hold
+        no contract: error: the package has no agent.yaml at its root
+        contract below the root: error: the package has no agent.yaml at its root
+        contract that is none: error: the contract of the package is not valid
+        schema that is none: error: the contract of the package is not valid
         parent: error: "../x" is not a plain relative path
         parent inside: error: "a/../../x" is not a plain relative path
         absolute: error: "/tmp/x" is not a plain relative path
@@ -263,12 +263,12 @@ fn hostile_archives_are_refused_and_leave_nothing() {
         pipe: error: "x" is a pipe, not a file or directory
         sparse file: error: Failed to extract archive
         unknown kind: error: "x" is a special entry, not a file or directory
-        twice: error: "x" is there twice
-        second contract: error: "agent.yaml" is there twice
-        twice without case: error: "README" is there twice
-        file, then a directory of it: error: "a/x" is there twice
-        directory, then a file of it: error: "a" is there twice
-        directory entry twice: error: "A/" is there twice
+        twice: error: "x" occurs twice
+        second contract: error: "agent.yaml" occurs twice
+        twice without case: error: "README" occurs twice
+        file, then a directory of it: error: "a/x" occurs twice
+        directory, then a file of it: error: "a" occurs twice
+        directory entry twice: error: "A/" occurs twice
         too deep: error: "d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/" is not a plain relative path
         name too deep: error: "d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/x" is not a plain relative path
         claims more than it has: error: the content is more than 100 times as large as the archive

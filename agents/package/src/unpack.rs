@@ -1,4 +1,4 @@
-//! Writes an archive out, or only looks into it.
+//! Extracts an archive, or only inspects it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -16,10 +16,10 @@ pub enum UnpackError {
     #[error(transparent)]
     Archive(#[from] ArchiveError),
     /// No contract at the root.
-    #[error("there is no {CONTRACT_FILE} at the root of the package")]
+    #[error("the package has no {CONTRACT_FILE} at its root")]
     NoContract,
     /// A contract that breaks a rule.
-    #[error("the contract of the package does not hold")]
+    #[error("the contract of the package is not valid")]
     Contract(#[source] ContractError),
     /// The destination is there already.
     #[error("\"{}\" exists already", .path.display())]
@@ -96,7 +96,7 @@ fn contract(files: &[PackFile]) -> Result<Contract, UnpackError> {
     crate::checked(&file.bytes).map_err(UnpackError::Contract)
 }
 
-/// The ending of a directory's name while a package is unpacked into it. One that nobody works on was left by a crash.
+/// The ending of a directory's name while a package is unpacked into it. An unused one was left by a crash.
 pub const PARTIAL: &str = "partial";
 
 /// A new, empty directory beside `dest`, removed again unless it is kept.

@@ -1,8 +1,7 @@
 //! The strict walk through an archive: what may be in it, and how much of it.
 //!
-//! The library below is lenient by design (it skips `..`, writes links and devices), so every entry is judged here
-//! before anything is done with it. Accepted are regular files and directories with plain relative names, each once,
-//! also when names are compared without case.
+//! The tar library is lenient by design (it skips `..`, writes links and devices), so every entry is checked here
+//! first. Accepted are regular files and directories with plain relative names, each once, ignoring case.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -28,7 +27,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// The limits of the package format (spec §24.1), and bounds where it has none.
+    /// The limits of the package format (compatibility §24.1), and bounds where it has none.
     fn default() -> Self {
         Self {
             archive_bytes_max: 10 << 20,
@@ -66,7 +65,7 @@ pub enum ArchiveError {
     /// Not a tar in gzip, or a damaged one.
     #[error("Failed to extract archive")]
     Read(#[source] io::Error),
-    /// A link, a device or another thing that is no file.
+    /// A link, a device or another thing that is not a file.
     #[error("{path:?} is a {kind}, not a file or directory")]
     Kind {
         /// Its name.
@@ -81,7 +80,7 @@ pub enum ArchiveError {
         path: String,
     },
     /// The same name twice, or a file where a directory is.
-    #[error("{path:?} is there twice")]
+    #[error("{path:?} occurs twice")]
     Twice {
         /// The name.
         path: String,

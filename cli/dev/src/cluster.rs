@@ -20,11 +20,11 @@ const REGISTERED_WITHIN: Duration = Duration::from_secs(30);
 pub struct Options {
     /// Where it listens.
     pub ports: Ports,
-    /// Where the data is kept; none is a new folder that is thrown away.
+    /// Data folder; none is a new folder that is thrown away.
     pub data: Option<PathBuf>,
     /// The name of the node; none is the host's.
     pub node: Option<String>,
-    /// What controller and worker are told beside that.
+    /// Further settings of the controller and the worker.
     pub settings: Settings,
     /// Most jobs that the node runs at once; none is the worker's default.
     pub places: Option<u32>,
@@ -59,15 +59,13 @@ pub enum StartError {
     #[error(transparent)]
     Data(#[from] DataError),
     /// The node's name.
-    #[error("the node cannot be called so")]
+    #[error("the node name is not valid")]
     Node(#[source] IdError),
     /// The options of one side.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// The controller.
     #[error("could not start the controller")]
     Controller(#[source] atlas_controller::StartError),
-    /// The worker.
     #[error("could not start the worker")]
     Worker(#[source] atlas_worker::StartError),
     /// The worker runs and the controller does not know it.
@@ -155,7 +153,7 @@ impl Cluster {
         self.data.path()
     }
 
-    /// Completes with the reason when the controller or the worker stops by itself.
+    /// Completes with the reason when the controller or the worker stops on its own.
     pub async fn failed(&self) -> Arc<str> {
         tokio::select! {
             reason = self.controller.failed() => reason,

@@ -1,4 +1,4 @@
-//! The folder that a development cluster keeps everything in, held by one process at a time.
+//! The data folder of a development cluster, locked by one process at a time.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -16,7 +16,7 @@ pub enum DataError {
         source: io::Error,
     },
     /// Another process has it.
-    #[error("\"{}\" is in use by another Atlas", path.display())]
+    #[error("\"{}\" is in use by another Atlas process", path.display())]
     InUse {
         /// The folder.
         path: PathBuf,

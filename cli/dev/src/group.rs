@@ -1,7 +1,7 @@
-//! Several controllers and workers, each a process of its own: this program again, under a name that nobody types.
+//! Several controllers and workers, each in its own process: this program again, with a hidden command.
 //!
-//! Real processes, since what a cluster of several is for is that one of them dies. A child ends in order when its stdin does, so
-//! that none outlives this process, however that ends.
+//! Real processes, because the purpose of several is that one can be killed. A child shuts down when its stdin closes,
+//! so that no child outlives this process.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::{DataDir, Seat, Settings};
+use crate::{ControllerAddresses, DataDir, Settings};
 
 /// Longest time until a child must say that it is ready.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -51,9 +51,9 @@ pub enum ChildError {
     },
 }
 
-/// A child that ended by itself, or that somebody ended.
+/// A child that ended on its own, or that somebody ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gone {
+pub struct ExitedProcess {
     /// What it was called.
     pub name: String,
     /// How it ended: `exit 1`, `signal 9`.
@@ -65,7 +65,6 @@ pub struct Gone {
 pub struct Joining {
     /// The peer address of a member.
     pub at: String,
-    /// The token.
     pub token: String,
 }
 
@@ -101,14 +100,17 @@ impl Group {
     }
 
     /// Starts controllers at once and waits until each is ready.
-    pub async fn start_controllers(&mut self, seats: &[(Seat, Option<Joining>)]) -> Result<(), ChildError> {
+    pub async fn start_controllers(
+        &mut self,
+        controllers: &[(ControllerAddresses, Option<Joining>)],
+    ) -> Result<(), ChildError> {
         let mut children = Vec::new();
-        for (seat, joining) in seats {
-            let mut command = self.controller_command(seat);
+        for (controller, joining) in controllers {
+            let mut command = self.controller_command(controller);
             if let Some(Joining { at, token }) = joining {
                 command.args(["--join", at]).env("ATLAS_JOIN_TOKEN", token);
             }
-            children.push((spawn(&seat.name, &mut command)?, &seat.name));
+            children.push((spawn(&controller.name, &mut command)?, &controller.name));
         }
         for (child, name) in children {
             self.ready(name, true, child).await?;
@@ -123,9 +125,9 @@ impl Group {
     }
 
     /// Starts a controller again, with the data that it had. Does not wait: alone it may not be able to do anything yet.
-    pub fn restart_controller(&mut self, seat: &Seat) -> Result<(), ChildError> {
-        let child = spawn(&seat.name, &mut self.controller_command(seat))?;
-        self.add(&seat.name, true, child);
+    pub fn restart_controller(&mut self, controller: &ControllerAddresses) -> Result<(), ChildError> {
+        let child = spawn(&controller.name, &mut self.controller_command(controller))?;
+        self.add(&controller.name, true, child);
         Ok(())
     }
 
@@ -141,10 +143,12 @@ impl Group {
         self.running.iter().any(|running| running.name == name)
     }
 
-    fn controller_command(&self, seat: &Seat) -> Command {
+    fn controller_command(&self, controller: &ControllerAddresses) -> Command {
         let mut command = self.command("controller");
-        command.args(["--name", &seat.name]).arg("--data-dir").arg(seat.data_dir(self.data.path()));
-        for (flag, address) in [("--http", seat.http), ("--workers", seat.workers), ("--peers", seat.peers)] {
+        command.args(["--name", &controller.name]).arg("--data-dir").arg(controller.data_dir(self.data.path()));
+        for (flag, address) in
+            [("--http", controller.http), ("--workers", controller.workers), ("--peers", controller.peers)]
+        {
             command.args([flag, &address.to_string()]);
         }
         command
@@ -158,13 +162,13 @@ impl Group {
     }
 
     /// Completes when a child has ended.
-    pub async fn gone(&mut self) -> Gone {
+    pub async fn gone(&mut self) -> ExitedProcess {
         loop {
             for at in 0..self.running.len() {
                 if let Ok(Some(status)) = self.running[at].child.try_wait() {
                     let Running { name, .. } = self.running.remove(at);
                     self.tell();
-                    return Gone { name, how: how(status) };
+                    return ExitedProcess { name, how: how(status) };
                 }
             }
             self.env.clock.sleep(Duration::from_millis(50)).await;
@@ -181,12 +185,12 @@ impl Group {
             for running in &mut part {
                 let ended = tokio::time::timeout(END_WITHIN, running.child.wait()).await;
                 if ended.is_err() {
-                    tracing::warn!(name = %running.name, "it did not end in order and is killed");
+                    tracing::warn!(name = %running.name, "it did not shut down cleanly and was killed");
                     let _ = running.child.kill().await;
                 }
             }
         }
-        // Nobody may kill processes by a list of yesterday.
+        // Processes must not be killed by an outdated list.
         let _ = std::fs::remove_file(self.data.path().join(FILE));
     }
 
@@ -240,7 +244,7 @@ impl Group {
         let temporary = path.with_extension("tmp");
         let written = std::fs::write(&temporary, format!("{:#}\n", Value::from(processes)));
         if let Err(error) = written.and_then(|()| std::fs::rename(&temporary, &path)) {
-            tracing::warn!(%error, path = %path.display(), "could not write down which processes there are");
+            tracing::warn!(%error, path = %path.display(), "could not record the list of processes");
         }
     }
 }

@@ -1,24 +1,23 @@
-//! A controller and a worker in one process, for development on one machine; or several of each, a process each.
+//! A controller and a worker in one process, for development on one machine; or several of each, each in its own process.
 //!
 //! Nothing here is a second implementation: controllers and workers are started as libraries, on loopback, with the data in one
-//! folder. Growing to three controllers is a membership change, not a migration: the first one goes on with its data.
-#![deny(missing_docs)]
+//! folder. Growing to three controllers is a membership change, not a migration: the first one keeps its data.
 
+pub mod addresses;
 mod cluster;
 mod data;
 mod group;
 mod member;
 mod port;
 pub mod request;
-pub mod seats;
 mod settings;
 
+pub use addresses::ControllerAddresses;
 pub use atlas_telemetry::start_log;
 pub use atlas_worker::{PASSED, Python, run_if_asked};
 pub use cluster::{Cluster, Options, StartError, runtime};
 pub use data::{DataDir, DataError};
-pub use group::{ChildError, Gone, Group, Joining, Process, processes};
+pub use group::{ChildError, ExitedProcess, Group, Joining, Process, processes};
 pub use member::{ControllerOptions, Member, left_alone};
 pub use port::{PortError, Ports};
-pub use seats::Seat;
 pub use settings::{Settings, SettingsError};

@@ -33,9 +33,7 @@ pub struct ControllerOptions {
 
 /// A member that runs in this process.
 pub enum Member {
-    /// A controller.
     Controller(Box<Controller>),
-    /// A worker.
     Worker(Box<Worker>),
 }
 
@@ -79,7 +77,7 @@ impl Member {
     }
 }
 
-/// Completes when whoever started this process has closed its stdin, or is gone.
+/// Completes when the parent process has closed stdin or has ended.
 pub async fn left_alone(env: &Env) {
     let (sender, closed) = oneshot::channel();
     let wait = move || {

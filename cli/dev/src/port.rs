@@ -1,4 +1,4 @@
-//! The two ports: free ones or the wanted ones, and who has one that is taken.
+//! The two ports: free or requested ones, and the process that uses an occupied one.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,6 @@ pub enum PortError {
     /// Somebody listens there.
     #[error("{address} is in use{}", owner.as_ref().map_or(String::new(), |owner| format!(" by {owner}")))]
     Taken {
-        /// The address.
         address: SocketAddr,
         /// `"atlasctl" (pid 4121)`, where the system tells.
         owner: Option<String>,
@@ -18,7 +17,6 @@ pub enum PortError {
     /// The system refuses for another reason.
     #[error("could not listen on {address}")]
     Refused {
-        /// The address.
         address: SocketAddr,
         /// What the system says.
         source: io::Error,

@@ -1,4 +1,4 @@
-//! What another process asks of the one that runs a development cluster: to start a part again. A file a request, in the data folder.
+//! Requests of other processes to the one that runs a development cluster: to restart a process. Each request is a file in the data folder.
 
 use std::fs;
 use std::io;
@@ -25,7 +25,7 @@ pub fn take(root: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(root.join(FOLDER)) else { return Vec::new() };
     let mut names = Vec::new();
     for entry in entries.flatten().take(REQUESTS_MAX) {
-        // Whose name is no text was not asked by us.
+        // Whose name is not a text was not asked by us.
         if fs::remove_file(entry.path()).is_ok()
             && let Ok(name) = entry.file_name().into_string()
         {
@@ -39,7 +39,7 @@ pub fn take(root: &Path) -> Vec<String> {
 fn path(root: &Path, name: &str) -> io::Result<PathBuf> {
     let plain = name.len() <= NAME_BYTES_MAX && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if !plain || name.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "this cannot be the name of a part"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a valid process name"));
     }
     Ok(root.join(FOLDER).join(name))
 }

@@ -1,6 +1,6 @@
 //! The options of controllers and workers, as `atlasctl dev` takes them: the same names, the same environment variables, the same files.
 //!
-//! Both option tables are used as they are; left out are those that a development cluster decides itself: names, addresses and folders.
+//! Both option tables are used, except for options that a development cluster sets itself: names, addresses and folders.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -34,10 +34,10 @@ pub enum SettingsError {
     #[error("{0}")]
     Arguments(String),
     /// Those of the controller.
-    #[error("the controller cannot be set up so")]
+    #[error("the controller's options are not valid")]
     Controller(#[from] atlas_controller::OptionsError),
     /// Those of the worker.
-    #[error("the worker cannot be set up so")]
+    #[error("the worker's options are not valid")]
     Worker(#[from] atlas_worker::ConfigurationError),
 }
 
@@ -59,7 +59,7 @@ impl Settings {
         config("controller", &self.controller).into_iter().chain(config("worker", &self.worker))
     }
 
-    /// The options of a controller whose data is in `data_dir`; addresses are set by whoever starts it.
+    /// The options of a controller whose data is in `data_dir`; the caller sets the addresses.
     pub fn controller(&self, data_dir: PathBuf) -> Result<atlas_controller::Options, SettingsError> {
         let mut command = without_environment(atlas_controller::command(), &NOT_OF_CONTROLLER);
         let matches = matches(&mut command, "atlas-controller", &self.controller)?;
@@ -116,9 +116,9 @@ impl Part {
     fn file(self) -> Arg {
         let (name, help) = match self {
             Self::Controller => {
-                ("controller-config", "A TOML file with options of the controllers, as atlas-controller reads it")
+                ("controller-config", "TOML file with controller options, as atlas-controller reads it")
             }
-            Self::Worker => ("worker-config", "A TOML file with options of the workers, as atlas-worker reads it"),
+            Self::Worker => ("worker-config", "TOML file with worker options, as atlas-worker reads it"),
         };
         Arg::new(name).long(name).value_name("FILE").help(help)
     }

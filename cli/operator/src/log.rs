@@ -1,4 +1,4 @@
-//! The log of a stopped member in words: one line an entry, without anybody's payload.
+//! Prints the log of a stopped member: one line per entry, without payloads.
 
 use std::fmt::{self, Write as _};
 use std::path::Path;
@@ -36,9 +36,7 @@ pub struct Page {
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Its index.
     pub index: u64,
-    /// Its term.
     pub term: u64,
     /// `blank`, `membership` or `commands`.
     pub kind: &'static str,
@@ -63,7 +61,7 @@ pub enum Range {
 
 /// Reads at most `limit` entries of the log of the stopped member in `data_dir`.
 pub fn read(data_dir: &Path, range: Range, limit: u64) -> Result<Page, LogError> {
-    // Whoever looks may see what is left.
+    // The remaining entries can still be printed.
     let member = StoppedMember::open_with(data_dir, Tail::DropDamaged)?;
     let about = member.about();
     let last = about.last.map_or(0, |last| last.index);

@@ -1,4 +1,4 @@
-//! Streams of events: opened, read frame by frame, and taken up again when they break.
+//! Streams of events: opened, read frame by frame, and resumed when they break.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -70,7 +70,7 @@ impl Events<'_> {
             }
             match self.pieces.next().await {
                 Some(Ok(piece)) => self.frames.extend(self.reader.push(&piece)?),
-                // What a stream without ids has told already would be told twice.
+                // Events of a stream without ids would be repeated.
                 Some(Err(error)) if self.last.is_empty() || self.resumes >= RESUMES_MAX => {
                     return Err(self.client.unreachable(&error));
                 }

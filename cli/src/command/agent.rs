@@ -1,4 +1,4 @@
-//! `atlasctl agent`: one file a verb.
+//! `atlasctl agent`: one file per verb.
 
 mod change;
 mod delete;
@@ -21,21 +21,21 @@ use crate::failure::Failure;
 pub(crate) enum Verb {
     /// Lists agents.
     List(list::Options),
-    /// Finds agents by their capabilities, or by words in their names and descriptions.
+    /// Finds agents by capability, or by text in their names and descriptions.
     Search(search::Options),
-    /// Shows one agent: what it does, its program and its contract.
+    /// Shows one agent: its description, program and contract.
     Show(show::Options),
-    /// Prints the schemas of an agent's input and output.
+    /// Prints an agent's input and output schemas.
     Schema(schema::Options),
-    /// Lists all versions of an agent, also retired ones.
+    /// Lists all versions of an agent, including retired ones.
     Versions(list::VersionsOptions),
-    /// Says in what the contracts of two versions differ; exits 1 if they do.
+    /// Shows the differences between the contracts of two versions; exits 1 if they differ.
     Diff(diff::Options),
-    /// Marks a version that should not be used any more: it still takes jobs.
+    /// Marks a version as deprecated; it still accepts jobs.
     Deprecate(change::DeprecateOptions),
-    /// Takes a version out of service; its jobs finish.
+    /// Retires a version: it accepts no new jobs; its existing jobs finish.
     Retire(change::Options),
-    /// Forgets retired versions that no job needs any more; a controller does so by itself after a while.
+    /// Deletes retired versions that have no waiting or running jobs; controllers also do this automatically later.
     Delete(delete::Options),
 }
 
@@ -56,7 +56,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
 /// The same where an option may say which version: not both.
 pub(crate) fn one_version<'a>(text: &'a str, option: Option<&'a str>) -> Result<(&'a str, Option<&'a str>), Failure> {
     match (named(text), option) {
-        ((_, Some(_)), Some(_)) => Err(Failure::usage("the version was given twice: behind the name and as --version")),
+        ((_, Some(_)), Some(_)) => Err(Failure::usage("the version was given twice: after the name and as --version")),
         ((name, version), option) => Ok((name, version.or(option))),
     }
 }

@@ -1,18 +1,18 @@
-//! `atlasctl apply`: makes the cluster be what folders of agents and documents say; a second time changes nothing.
+//! `atlasctl apply`: applies folders of agents and documents to the cluster; idempotent.
 
+mod compare;
 mod documents;
 mod prune;
 mod split;
-mod standing;
 
 use std::path::PathBuf;
 
 use atlas_package::Package;
 use serde_json::{Value, json};
 
+pub(super) use self::compare::{Comparison, applicable, change, compare};
 use self::documents::{Problem, refusal};
 pub(super) use self::documents::{Sourced, object_of, read};
-pub(super) use self::standing::{Standing, applicable, change, compare};
 use crate::api::{Agent, Node};
 use crate::client::Client;
 use crate::confirm;
@@ -25,30 +25,30 @@ use crate::words;
 /// What to apply.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// A folder of agents and documents, a file of documents as get -o yaml prints them, or - for stdin; may be repeated.
+    /// Folder of agents and documents, file of documents as printed by get -o yaml, or - for stdin; repeatable.
     ///
     /// Of a folder every .yaml, .yml and .json file is read that is not in the folder of an agent; links are not followed. A file
     /// may hold several documents with --- between them.
     #[arg(short, long = "file", required = true, value_name = "PATH|-", allow_hyphen_values = true)]
     files: Vec<PathBuf>,
-    /// Says what would change, and changes nothing.
+    /// Print what would change, without changing anything.
     #[arg(long)]
     dry_run: bool,
-    /// Also retires every agent version that has the labels and is not in the files; a node stays as it is.
+    /// Also retire agent versions that have the labels and are not in the files; nodes are not changed.
     ///
     /// A retired version takes no new jobs, and comes back when it is applied again. Only agents can be pruned: a node is a
     /// machine, which no document makes.
     #[arg(long, requires = "labels")]
     prune: bool,
-    /// With --prune: a label that the contracts of all these agents have, KEY=VALUE; may be repeated.
+    /// With --prune: label of the agents to consider, KEY=VALUE; repeatable.
     #[arg(short, long = "label", requires = "prune", value_name = "KEY=VALUE", value_parser = words::parse_label)]
     labels: Vec<(String, String)>,
-    /// With --prune: does not ask.
+    /// With --prune: skip the confirmation.
     #[arg(short, long, requires = "prune")]
     yes: bool,
 }
 
-/// What somebody wants to be there.
+/// A wanted object.
 pub(in crate::command) enum Wanted {
     /// An agent, from its folder.
     Package(Box<Package>),
@@ -90,13 +90,13 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     }
     let mut done = Done { dry_run: options.dry_run, values: Vec::new(), names: Vec::new(), text: String::new() };
     let ended = carry_out(&client, compared, &pruned, &mut done).await;
-    // What was changed is told, also if the rest could not be.
+    // Changes are reported, also if the rest failed.
     context.show(&Shown { value: Value::Array(done.values), text: done.text, names: done.names })?;
     ended.map(|()| Exit::Done)
 }
 
-/// Compares each with the cluster; every one that cannot be applied is told.
-async fn compare_all(client: &Client, wanted: Vec<Sourced>) -> Result<Vec<(Wanted, Standing)>, Failure> {
+/// Compares each with the cluster; all failures are reported.
+async fn compare_all(client: &Client, wanted: Vec<Sourced>) -> Result<Vec<(Wanted, Comparison)>, Failure> {
     let (mut compared, mut problems) = (Vec::new(), Vec::new());
     for Sourced { wanted, place } in wanted {
         let standing = compare(client, &wanted).await?;
@@ -118,10 +118,10 @@ fn ask(context: &Context, pruned: &[prune::Pruned]) -> Result<(), Failure> {
         return Ok(());
     }
     let failure = Failure::new("E0113", Exit::Usage, format!("nothing was changed: {count} to retire"));
-    Err(failure.with_next("do it: --yes   or look first: --dry-run"))
+    Err(failure.with_next("confirm: --yes   or preview: --dry-run"))
 }
 
-/// What is told of what was done.
+/// The report of the changes.
 struct Done {
     dry_run: bool,
     values: Vec<Value>,
@@ -137,21 +137,21 @@ impl Done {
     }
 }
 
-/// Changes what is to be changed, then retires what is not wanted any more: what replaces it is there by then.
+/// Applies changes first, then retires unwanted versions, so that their replacements exist.
 async fn carry_out(
     client: &Client,
-    compared: Vec<(Wanted, Standing)>,
+    compared: Vec<(Wanted, Comparison)>,
     pruned: &[prune::Pruned],
     done: &mut Done,
 ) -> Result<(), Failure> {
     for (wanted, standing) in compared {
         let name = wanted.name();
         let word = match &standing {
-            Standing::Same => "unchanged",
-            Standing::Missing => "created",
-            Standing::Other(_) => "changed",
+            Comparison::Same => "unchanged",
+            Comparison::Missing => "created",
+            Comparison::Other(_) => "changed",
         };
-        if !done.dry_run && !matches!(standing, Standing::Same) {
+        if !done.dry_run && !matches!(standing, Comparison::Same) {
             change(client, wanted, &standing).await?;
         }
         done.add(name, word);

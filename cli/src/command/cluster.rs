@@ -1,4 +1,4 @@
-//! `atlasctl cluster`: the controllers that are the cluster. One file a verb.
+//! `atlasctl cluster`: the controllers of the cluster. One file per verb.
 
 mod join_token;
 mod members;
@@ -16,15 +16,15 @@ use crate::failure::Failure;
 /// What to do with the controllers of a cluster.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
-    /// Shows who leads, who follows, how far each is and how fast its disk is.
+    /// Shows the leader, the followers, their log positions and disk latencies.
     Status,
     /// Lists the controllers with their addresses.
     Members(members::Options),
-    /// Makes a token with which one controller joins.
+    /// Creates a token with which one controller can join.
     JoinToken(join_token::Options),
     /// Hands leadership to another controller.
     TransferLeader(transfer::Options),
-    /// Removes a controller for good; it needs a new token to come back.
+    /// Removes a controller permanently; it needs a new token to rejoin.
     Remove(remove::Options),
 }
 

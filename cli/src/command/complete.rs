@@ -1,8 +1,8 @@
-//! `atlasctl __complete`: what the scripts of `atlasctl completion` ask for, the names that may stand at a place in a line.
+//! `atlasctl __complete`: called by the scripts of `atlasctl completion`: the names that fit at a position of the command line.
 //!
-//! Silent about every failure: a person who presses Tab wants no error in the middle of the line.
+//! Silent about every failure, because a person who presses Tab does not want an error in the middle of the line.
 
-mod place;
+mod words;
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::arguments::Arguments;
 use crate::client::Client;
-use crate::command::complete::place::{Names, Place};
+use crate::command::complete::words::{CompletionContext, Names};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -45,7 +45,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
 async fn candidates(words: &[String]) -> Option<Vec<String>> {
     let mut root = Arguments::command();
     root.build();
-    let place = Place::of(&root, words)?;
+    let place = CompletionContext::of(&root, words)?;
     // The cluster that the line names, else the usual one.
     let line = [vec!["atlasctl".to_owned()], place.cluster.clone(), vec!["version".to_owned()]].concat();
     let context = Context::new(&Arguments::try_parse_from(line).ok()?);

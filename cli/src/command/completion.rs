@@ -11,7 +11,7 @@ use crate::failure::Failure;
 /// For which shell.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The shell that reads the script.
+    /// Shell to complete in.
     shell: Shell,
 }
 
@@ -21,7 +21,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
         Shell::Bash => "next: source <(atlasctl completion bash)",
         Shell::Zsh => "next: atlasctl completion zsh > \"${fpath[1]}/_atlasctl\"",
         Shell::Fish => "next: atlasctl completion fish > ~/.config/fish/completions/atlasctl.fish",
-        _ => "next: have the shell read this",
+        _ => "next: load this in your shell",
     });
     Ok(Exit::Done)
 }

@@ -1,4 +1,4 @@
-//! `atlasctl config`: habits.
+//! `atlasctl config`: settings.
 
 use serde_json::json;
 
@@ -12,21 +12,21 @@ use crate::output::Shown;
 /// What to do with the configuration.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
-    /// Prints all values, and where they stand.
+    /// Prints all settings and the path of the file.
     Get,
-    /// Sets a value: hints on or off decides whether outputs end with the next command.
+    /// Changes a setting; hints on or off controls whether output ends with a suggested next command.
     Set(SetOptions),
-    /// Opens the configuration file in your editor; what cannot be read is not kept.
+    /// Opens the configuration file in your editor; invalid contents are not saved.
     Edit,
 }
 
 /// What to set.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SetOptions {
-    /// Which value.
+    /// Setting.
     #[arg(value_parser = ["hints"])]
     key: String,
-    /// What it shall be.
+    /// New value.
     #[arg(value_parser = ["on", "off"])]
     value: String,
 }
@@ -61,9 +61,7 @@ fn edit(context: &Context) -> Result<Exit, Failure> {
     let draft = Draft::new("toml", &old)?;
     let text = draft.edit()?;
     if let Err(failure) = Config::parse(&text, draft.path()) {
-        return Err(
-            failure.with_next(format!("what was written is kept there; the file is as it was: {}", file.display()))
-        );
+        return Err(failure.with_next(format!("your edit is kept there; the file is unchanged: {}", file.display())));
     }
     draft.remove();
     let result = if text == old { "unchanged" } else { "changed" };

@@ -1,4 +1,4 @@
-//! `atlasctl context`: clusters by name. Names of controllers, not secrets; those come with the commands that need them.
+//! `atlasctl context`: clusters by name. Addresses of controllers, not secrets.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ pub(crate) enum Verb {
     List,
     /// Shows one context, by default the current one.
     Show(Name),
-    /// Makes a context the current one.
+    /// Selects a context as the current one.
     Use(OneName),
     /// Adds a context for the cluster of --server; the first one becomes the current one.
     Add(AddOptions),
@@ -44,10 +44,10 @@ pub(crate) struct OneName {
 /// What to add.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AddOptions {
-    /// A name for it.
+    /// Name of the new context.
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     name: String,
-    /// Makes it the current one.
+    /// Select it as the current context.
     #[arg(long = "use")]
     current: bool,
 }
@@ -111,11 +111,11 @@ fn show(context: &Context, config: &Config, name: Option<&str>) -> Result<Exit, 
 fn add(context: &Context, mut config: Config, options: &AddOptions) -> Result<Exit, Failure> {
     let name = &options.name;
     let server = context.named_server().ok_or_else(|| {
-        Failure::usage("which cluster?").with_next(format!("write: atlasctl context add {name} --server URL"))
+        Failure::usage("which server?").with_next(format!("write: atlasctl context add {name} --server URL"))
     })?;
     let server = Client::new(&server)?.base();
     if let Some(known) = config.contexts.get(name).filter(|known| known.server != server) {
-        let failure = Failure::new("E0124", Exit::Conflict, format!("\"{name}\" is {} already", known.server));
+        let failure = Failure::new("E0124", Exit::Conflict, format!("\"{name}\" is already {}", known.server));
         return Err(failure.with_next(format!("remove it first: atlasctl context remove {name}")));
     }
     config.contexts.insert(name.clone(), Entry { server: server.clone() });

@@ -17,29 +17,29 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
-use crate::program::{Checker, Findings, Place};
+use crate::program::{Checker, Findings, RunsOn};
 use crate::trial::{self, Case, Trial};
 use crate::words;
 
 /// What to deploy.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Folders that hold an agent.yaml, or folders of such folders.
+    /// Folders with an agent.yaml, or folders of such folders.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Checks, tests and packs, and sends nothing.
+    /// Check, test and pack, without registering.
     #[arg(long)]
     dry_run: bool,
-    /// Leaves the tests beside the agents alone.
+    /// Do not run the agents' tests.
     #[arg(long)]
     no_test: bool,
-    /// Goes on, and deploys an agent again whenever its folder has changed; Ctrl-C ends it.
+    /// Keep running and deploy agents again when their folders change, until Ctrl-C.
     #[arg(long, conflicts_with = "dry_run")]
     watch: bool,
 }
 
-/// An agent that is to be deployed.
-struct Found {
+/// An agent that will be deployed.
+struct LocalAgent {
     folder: PathBuf,
     package: Package,
     cases: Vec<Case>,
@@ -55,14 +55,14 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     Ok(Exit::Done)
 }
 
-/// Every agent in some folders; those whose package is `known` are no news.
-fn find(paths: &[PathBuf], known: &BTreeMap<String, Digest>) -> Result<Vec<Found>, Failure> {
+/// Every agent in some folders; those whose package is `known` are skipped.
+fn find(paths: &[PathBuf], known: &BTreeMap<String, Digest>) -> Result<Vec<LocalAgent>, Failure> {
     let mut found = Vec::new();
     for path in paths {
         for folder in folders(path)? {
             let (package, cases) = (pack(&folder)?, trial::cases(&folder)?);
             let news = known.get(&label(&package)) != Some(&package.digest);
-            found.push(Found { folder, package, cases, news });
+            found.push(LocalAgent { folder, package, cases, news });
         }
     }
     Ok(found)
@@ -74,7 +74,7 @@ pub(crate) fn label(package: &Package) -> String {
 }
 
 /// Tests all that is news, then sends it: a mistake in the last one leaves nothing half done.
-async fn deploy(context: &Context, options: &Options, found: &[Found]) -> Result<(), Failure> {
+async fn deploy(context: &Context, options: &Options, found: &[LocalAgent]) -> Result<(), Failure> {
     let client = context.client()?;
     let warned = programs(options, found).await?;
     let tested = if options.no_test { vec![None; found.len()] } else { tested(found).await? };
@@ -82,7 +82,7 @@ async fn deploy(context: &Context, options: &Options, found: &[Found]) -> Result
     let mut names = Vec::new();
     let mut next = None;
     let all = found.iter().zip(tested).zip(warned).filter(|((found, _), _)| found.news);
-    for ((Found { package, cases, .. }, tested), warned) in all {
+    for ((LocalAgent { package, cases, .. }, tested), warned) in all {
         let agent = label(package);
         let digest = package.digest.to_string();
         let (files, size) = (words::count(package.files as u64, "file"), words::bytes(package.bytes.len() as u64));
@@ -121,10 +121,10 @@ async fn deploy(context: &Context, options: &Options, found: &[Found]) -> Result
 }
 
 /// Checks that each new agent's program can start; returns the warnings of each. Without tests nothing is refused that workers may have.
-async fn programs(options: &Options, found: &[Found]) -> Result<Vec<Vec<String>>, Failure> {
-    let checker = Checker::new(Place::Workers { tested: !options.no_test });
+async fn programs(options: &Options, found: &[LocalAgent]) -> Result<Vec<Vec<String>>, Failure> {
+    let checker = Checker::new(RunsOn::Workers { tested: !options.no_test });
     let mut warned = Vec::new();
-    for Found { folder, package, news, .. } in found {
+    for LocalAgent { folder, package, news, .. } in found {
         let findings = if *news { checker.check(folder, &package.contract).await } else { Findings::default() };
         if let Some(failure) = findings.refusal(&label(package)) {
             return Err(failure);
@@ -135,7 +135,7 @@ async fn programs(options: &Options, found: &[Found]) -> Result<Vec<Vec<String>>
 }
 
 /// How many tests of each agent passed and in what time; one that fails ends it. Nothing is started if there is none.
-async fn tested(found: &[Found]) -> Result<Vec<Option<(usize, Duration)>>, Failure> {
+async fn tested(found: &[LocalAgent]) -> Result<Vec<Option<(usize, Duration)>>, Failure> {
     if found.iter().all(|found| found.cases.is_empty() || !found.news) {
         return Ok(vec![None; found.len()]);
     }
@@ -166,13 +166,13 @@ pub(crate) fn folders(path: &Path) -> Result<Vec<PathBuf>, Failure> {
         return Err(skipped(first));
     }
     if discovery.found.is_empty() {
-        let message = format!("\"{}\" holds no agent: there is no agent.yaml in it or below it", path.display());
+        let message = format!("\"{}\" contains no agent: no agent.yaml was found in it", path.display());
         return Err(Failure::new("E1105", Exit::Invalid, message).with_next("make one: atlasctl init NAME"));
     }
     Ok(discovery.found.into_iter().map(|found| found.dir).collect())
 }
 
-/// Why something on the way is no agent that can be used.
+/// Why something on the way is not an agent that can be used.
 pub(crate) fn skipped(skipped: Skipped) -> Failure {
     match skipped {
         Skipped::Contract { path, source } => refused(&path, &source),
@@ -184,13 +184,13 @@ pub(crate) fn pack(path: &Path) -> Result<Package, Failure> {
     atlas_package::pack(path).map_err(|error| match &error {
         PackError::Contract(contract) => refused(path, contract),
         _ => {
-            let message = format!("\"{}\" could not be packed: {}", path.display(), atlas_env::chain(&error));
+            let message = format!("could not pack \"{}\": {}", path.display(), atlas_env::chain(&error));
             Failure::new("E1105", Exit::Invalid, message)
         }
     })
 }
 
-/// A contract that breaks its rules, each told with its place.
+/// An invalid contract, with the location of each violation.
 fn refused(path: &Path, error: &ContractError) -> Failure {
     let place = |violation: &Violation| {
         let hint = violation.suggestion.as_ref().map(|name| format!("; did you mean \"{name}\"?"));
@@ -198,7 +198,7 @@ fn refused(path: &Path, error: &ContractError) -> Failure {
     };
     let places: Vec<_> = error.violations().iter().map(place).collect();
     let why = if places.is_empty() { format!(": {error}") } else { String::new() };
-    let message = format!("the contract of \"{}\" does not hold{why}", path.display());
+    let message = format!("the contract of \"{}\" is not valid{why}", path.display());
     Failure { places, ..Failure::new("E1103", Exit::Invalid, message).with_next("the rules: atlasctl docs contract") }
 }
 
@@ -234,7 +234,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let failure = folders(dir.path()).expect_err("nothing in it");
         assert_eq!(failure.code.as_deref(), Some("E1105"));
-        assert!(failure.message.ends_with("there is no agent.yaml in it or below it"), "{failure}");
+        assert!(failure.message.ends_with("no agent.yaml was found in it"), "{failure}");
     }
 
     #[test]

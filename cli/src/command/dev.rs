@@ -1,6 +1,6 @@
 //! `atlasctl dev`: a controller and a worker in one process, or several of each, and the agents of a folder.
 //!
-//! Starting is `atlas_dev`'s; from then on this talks to its own cluster over HTTP, like anybody.
+//! `atlas_dev` starts the cluster; this command then uses its HTTP API like any client.
 
 mod agents;
 mod banner;
@@ -29,9 +29,9 @@ const LOG_DEFAULT: &str = "warn,openraft=off";
 /// What to do with one that runs.
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
-    /// Ends one of its processes at once, as kill -9 does, and says what that cost.
+    /// Kills one of its processes with kill -9 and reports the consequences.
     Kill(kill::Options),
-    /// Starts one of its processes again that was killed or ended, on the same ports and with the same data.
+    /// Restarts a process that was killed or exited, with the same ports and data.
     Start(start::Options),
 }
 
@@ -41,34 +41,34 @@ enum Verb {
 pub(crate) struct Options {
     #[command(subcommand)]
     verb: Option<Verb>,
-    /// How many controllers, a process each if there are several; as many as the data folder has by default.
+    /// Number of controllers, one process each if there are several; defaults to the number in the data folder.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=several::CONTROLLERS_MAX.into()))]
     controllers: Option<u16>,
-    /// How many workers, named w1, w2, … if there are several processes.
+    /// Number of workers, named w1, w2, … if there are several processes.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=32))]
     workers: u16,
-    /// Shows what Atlas does: runs the bundled agents on this project's README, then stays up.
+    /// Run the bundled agents on this project's README to show what Atlas does, then keep running.
     #[arg(long)]
     demo: bool,
-    /// With --demo: ends after it; 0 if every step did what it should.
+    /// With --demo: exit when the demo ends, with 0 if every step succeeded.
     #[arg(long, requires = "demo")]
     once: bool,
-    /// Keeps the data in a folder that is thrown away at the end.
+    /// Keep the data in a temporary folder that is deleted on exit.
     #[arg(long, conflicts_with = "data_dir")]
     ephemeral: bool,
-    /// The folder whose agents are registered, and again when they change.
+    /// Folder of agents to register; changed agents are registered again.
     #[arg(long, value_name = "DIR", default_value = "./agents")]
     agents: PathBuf,
-    /// The port of HTTP; workers use the next one. 0 takes free ones.
+    /// HTTP port; workers use the next one. 0 selects free ports.
     #[arg(long, default_value_t = 7400)]
     port: u16,
-    /// Where the data is kept.
+    /// Data folder.
     #[arg(long, value_name = "DIR", default_value = "./.atlas")]
     data_dir: PathBuf,
-    /// The name of this machine's node; its host name by default.
+    /// Name of this machine's node; defaults to the host name.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
-    /// What to log to stderr, such as info or warn,atlas_raft=debug.
+    /// Log filter for stderr, such as info or warn,atlas_raft=debug.
     #[arg(long, env = "ATLAS_LOG", default_value = LOG_DEFAULT, value_name = "FILTER")]
     log: String,
     #[command(flatten)]
@@ -150,7 +150,7 @@ async fn attend(
         if let Err(failure) = fell_short {
             context.report(&failure);
         }
-        context.note(&format!("\nAtlas stays up at {}; Ctrl-C ends it.", client.base()));
+        context.note(&format!("\nAtlas keeps running at {}; press Ctrl-C to stop.", client.base()));
     }
     loop {
         tokio::select! {
@@ -181,7 +181,7 @@ fn refusal_of_data(error: &DataError) -> Failure {
     let text = atlas_env::chain(error);
     match error {
         DataError::InUse { .. } => {
-            Failure::new("E0108", Exit::Short, text).with_next("take another folder: --data-dir DIR   or: --ephemeral")
+            Failure::new("E0108", Exit::Short, text).with_next("use another folder: --data-dir DIR   or: --ephemeral")
         }
         DataError::Folder { .. } => Failure::new("E0109", Exit::Short, text),
     }
@@ -196,7 +196,7 @@ fn refusal_of_port(error: &PortError) -> Failure {
 async fn own_node(client: &Client, cluster: &Cluster) -> Result<Node, Failure> {
     let nodes: Vec<Node> = api::read(&client.get(&["api", "nodes"], &[]).await?)?;
     let own = nodes.into_iter().find(|node| node.id == cluster.node().as_str());
-    own.ok_or_else(|| Failure::new("E0109", Exit::Short, "the node of this process is not registered"))
+    own.ok_or_else(|| Failure::new("E0109", Exit::Short, "this process's node is not registered"))
 }
 
 /// `./agents` as it was given; for the eyes only.

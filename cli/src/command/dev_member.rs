@@ -1,6 +1,6 @@
 //! `atlasctl dev-member`: one controller or one worker of a development cluster of several, in a process of its own.
 //!
-//! Hidden: `atlasctl dev --controllers N` starts it. It says on stdout that it is ready, and ends in order when its stdin does.
+//! Hidden: `atlasctl dev --controllers N` starts it. It prints a line to stdout when it is ready, and shuts down when its stdin closes.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,10 +1,10 @@
-//! `atlasctl diff`: in what the cluster differs from folders of agents and documents.
+//! `atlasctl diff`: compares the cluster with folders of agents and documents.
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::command::apply::{Sourced, Standing, compare, read};
+use crate::command::apply::{Comparison, Sourced, compare, read};
 use crate::context::Context;
 use crate::difference;
 use crate::exit::Exit;
@@ -14,7 +14,7 @@ use crate::output::Shown;
 /// What to compare with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// A folder of agents and documents, a file of documents as get -o yaml prints them, or - for stdin; may be repeated.
+    /// Folder of agents and documents, file of documents as printed by get -o yaml, or - for stdin; repeatable.
     #[arg(short, long = "file", required = true, value_name = "PATH|-", allow_hyphen_values = true)]
     files: Vec<PathBuf>,
 }
@@ -25,9 +25,9 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     for Sourced { wanted, .. } in read(&options.files)? {
         let name = wanted.name();
         let changes = match compare(&client, &wanted).await? {
-            Standing::Same => continue,
-            Standing::Missing => Vec::new(),
-            Standing::Other(changes) => changes,
+            Comparison::Same => continue,
+            Comparison::Missing => Vec::new(),
+            Comparison::Other(changes) => changes,
         };
         let sign = if changes.is_empty() { "+" } else { "~" };
         text += &format!("{sign} {name}\n");

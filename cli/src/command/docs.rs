@@ -32,7 +32,7 @@ const HTTP: &str = include_str!("../../../docs/reference/http.md");
 /// Which chapter.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Its name; the list of chapters without one.
+    /// Name of the chapter; lists all chapters if not given.
     topic: Option<String>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
     let page = chapters.get(&topic.to_lowercase()).ok_or_else(|| {
         let near = atlas_contract::nearest(topic, chapters.keys().map(String::as_str));
         let hint = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
-        let failure = Failure::new("E0105", Exit::NotFound, format!("there is no chapter \"{topic}\"{hint}"));
+        let failure = Failure::new("E0105", Exit::NotFound, format!("no such chapter: \"{topic}\"{hint}"));
         failure.with_next("list them: atlasctl docs")
     })?;
     let value = json!({"topic": topic, "page": page});

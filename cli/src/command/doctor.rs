@@ -1,4 +1,4 @@
-//! `atlasctl doctor`: what is wrong with the cluster, one line a question.
+//! `atlasctl doctor`: checks the cluster, one line per check.
 
 mod bundle;
 
@@ -27,8 +27,8 @@ const JOBS_LOOKED_AT: &str = "1000";
 /// What else to do.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Also writes this file, a tar.gz for whoever helps: findings, members, nodes, agents, figures and jobs, without what the jobs
-    /// are about.
+    /// Also write a tar.gz file for support: findings, members, nodes, agents, figures and jobs, without inputs,
+    /// outputs, errors or labels.
     #[arg(long, value_name = "FILE")]
     bundle: Option<PathBuf>,
 }
@@ -83,14 +83,18 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 fn quorum(cluster: &Cluster) -> Finding {
     let (voters, here) = (cluster.quorum.voters, cluster.quorum.reachable);
     let Some(leader) = &cluster.leader else {
-        return warn("quorum", format!("no leader; {here} of {voters} controllers answer"));
+        return warn("quorum", format!("no leader; {here} of {voters} controllers are reachable"));
     };
     let applied = cluster.members.iter().filter(|member| member.reachable).filter_map(|member| member.applied);
     let lag = applied.map(|applied| cluster.commit.saturating_sub(applied)).max().unwrap_or(0);
     let text = format!("{here} of {voters} controllers, leader {leader}, apply lag {}", lag);
     let away: Vec<&str> =
         cluster.members.iter().filter(|member| !member.reachable).map(|member| member.name.as_str()).collect();
-    if away.is_empty() { ok("quorum", text) } else { warn("quorum", format!("{text}; away: {}", away.join(", "))) }
+    if away.is_empty() {
+        ok("quorum", text)
+    } else {
+        warn("quorum", format!("{text}; unreachable: {}", away.join(", ")))
+    }
 }
 
 fn versions(cluster: &Cluster) -> Finding {
@@ -99,7 +103,7 @@ fn versions(cluster: &Cluster) -> Finding {
     let all = versions.iter().copied().collect::<Vec<_>>().join(", ");
     match versions.len() {
         0 | 1 if cluster.version == ours => ok("versions", format!("{ours} everywhere")),
-        0 | 1 => warn("versions", format!("the cluster has {}, this program {ours}", cluster.version)),
+        0 | 1 => warn("versions", format!("the cluster runs {}, this program is {ours}", cluster.version)),
         _ => warn("versions", format!("controllers differ: {all}; finish the upgrade")),
     }
 }
@@ -123,16 +127,16 @@ async fn measured(client: &Client, cluster: &Cluster) -> Result<Vec<Finding>, Fa
     let mut findings = Vec::new();
     findings.push(match (slowest, room) {
         (None, None) => ok("storage", "not measured yet"),
-        (_, Some(room)) if room < ROOM_LOW => warn("storage", format!("{text}: jobs are refused when it is used up")),
-        (Some(ms), _) if ms > SYNC_SLOW_MS => {
-            warn("storage", format!("{text}: the disk is slow, and every job waits for it"))
+        (_, Some(room)) if room < ROOM_LOW => {
+            warn("storage", format!("{text}: jobs are refused when the disk is full"))
         }
+        (Some(ms), _) if ms > SYNC_SLOW_MS => warn("storage", format!("{text}: slow disk, which delays every job")),
         _ => ok("storage", text),
     });
     findings.push(match gauge("atlas_clock_doubt_count") {
         Some(count) if count > 0.0 => warn(
             "clocks",
-            "the controller's clock jumped or is apart from the others; it counts time by itself meanwhile",
+            "the controller's clock jumped or differs from the others; it uses its monotonic clock meanwhile",
         ),
         _ => ok("clocks", "agree"),
     });
@@ -140,7 +144,7 @@ async fn measured(client: &Client, cluster: &Cluster) -> Result<Vec<Finding>, Fa
         Some(count) if count > 0.0 => {
             let keys = words::count(count as u64, "idempotency key");
             let raise = "start atlas-controller with a higher --idempotency-keys-max";
-            warn("keys", format!("{keys} forgotten early: a repeat is a second job; {raise}"))
+            warn("keys", format!("{keys} dropped early: a repeat creates a second job; {raise}"))
         }
         _ => ok("keys", "remembered"),
     });
@@ -158,7 +162,7 @@ fn workers(nodes: &[Node]) -> Finding {
     let down = of(|node| node.health != "ready");
     let closed = of(|node| node.health == "ready" && (node.cordoned || node.draining));
     if ready.is_empty() {
-        return warn("workers", "none is ready: jobs wait");
+        return warn("workers", "none ready: jobs are waiting");
     }
     let gpus: usize = nodes.iter().map(|node| node.gpus.len()).sum();
     let mut text = format!("{} ready", ready.len());
@@ -166,7 +170,7 @@ fn workers(nodes: &[Node]) -> Finding {
         text += &format!(", {}", words::count(gpus as u64, "GPU"));
     }
     if !closed.is_empty() {
-        text += &format!("; no new jobs: {}", closed.join(", "));
+        text += &format!("; not accepting jobs: {}", closed.join(", "));
     }
     if !down.is_empty() {
         return warn("workers", format!("{text}; down: {}", down.join(", ")));
@@ -178,7 +182,7 @@ fn queue(waiting: &[Job], now: f64) -> Finding {
     let never: Vec<&Job> = waiting.iter().filter(|job| job.reason == "unsatisfiable").collect();
     if let Some(job) = never.first() {
         let count = words::count(never.len() as u64, "job");
-        return warn("queue", format!("{count} that no node could ever run: atlasctl job explain {}", job.id));
+        return warn("queue", format!("{count} that no node can run: atlasctl job explain {}", job.id));
     }
     let asked = |job: &&Job| !["in_doubt", "delayed", "backoff"].contains(&job.reason.as_str());
     let Some(oldest) = waiting.iter().filter(asked).min_by(|a, b| a.created_at.total_cmp(&b.created_at)) else {
@@ -195,7 +199,7 @@ fn queue(waiting: &[Job], now: f64) -> Finding {
 fn doubts(waiting: &[Job]) -> Finding {
     let doubts: Vec<&Job> = waiting.iter().filter(|job| job.reason == "in_doubt").collect();
     match doubts.first() {
-        None => ok("doubts", "no job waits for a decision"),
+        None => ok("doubts", "no jobs in doubt"),
         Some(job) => {
             let count = words::count(doubts.len() as u64, "job");
             warn("doubts", format!("{count} in doubt: atlasctl job resolve {} …", job.id))
@@ -221,7 +225,7 @@ mod tests {
         assert_eq!(told(&quorum(&read(&cluster))), "ok 2 of 2 controllers, leader c1, apply lag 2");
         cluster["members"][1] = member("c2", false);
         cluster["quorum"]["reachable"] = json!(1);
-        assert_eq!(told(&quorum(&read(&cluster))), "warn 1 of 2 controllers, leader c1, apply lag 2; away: c2");
+        assert_eq!(told(&quorum(&read(&cluster))), "warn 1 of 2 controllers, leader c1, apply lag 2; unreachable: c2");
         cluster["leader"] = Value::Null;
         assert!(!quorum(&read(&cluster)).ok);
         cluster["members"][0]["version"] = json!("0.2.0");
@@ -251,10 +255,10 @@ mod tests {
             cordoned,
             ..Node::default()
         };
-        assert_eq!(told(&workers(&[])), "warn none is ready: jobs wait");
+        assert_eq!(told(&workers(&[])), "warn none ready: jobs are waiting");
         assert_eq!(
             told(&workers(&[node("a", "ready", false), node("b", "ready", true)])),
-            "ok 2 ready; no new jobs: b"
+            "ok 2 ready; not accepting jobs: b"
         );
         assert_eq!(told(&workers(&[node("a", "ready", false), node("b", "down", false)])), "warn 1 ready; down: b");
         let page = "# TYPE x gauge\natlas_disk_free_bytes_total 7\natlas_disk_free_bytes 12 1.0\n";

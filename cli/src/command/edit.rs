@@ -1,4 +1,4 @@
-//! `atlasctl edit`: an object in somebody's editor; what they change in it is applied.
+//! `atlasctl edit`: opens an object in an editor and applies the changes.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::command::agent::named;
-use crate::command::apply::{Standing, Wanted, applicable, change, compare, object_of};
+use crate::command::apply::{Comparison, Wanted, applicable, change, compare, object_of};
 use crate::command::generic::{Kind, Target, one};
 use crate::context::Context;
 use crate::difference;
@@ -19,12 +19,12 @@ use crate::output::{Shown, yaml};
 /// What to edit.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// agent or node; KIND/NAME is one of them.
+    /// Kind: agent or node; or KIND/NAME.
     #[arg(value_name = "KIND")]
     target: Target,
-    /// Its name; of an agent NAME or NAME@VERSION.
+    /// Name; for agents NAME or NAME@VERSION.
     name: Option<String>,
-    /// Says what would change, and changes nothing.
+    /// Print what would change, without changing anything.
     #[arg(long)]
     dry_run: bool,
 }
@@ -33,13 +33,13 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let name = one(&options.target, options.name.as_deref(), "edit")?;
     let client = context.client()?;
     let (object, editable) = fetch(&client, options.target.kind, name).await?;
-    let head = format!("# What can be changed: {}.\n", editable.join(" and "));
+    let head = format!("# Editable fields: {}.\n", editable.join(" and "));
     let draft = Draft::new("yaml", &(head + &yaml(&object)))?;
     let text = draft.edit()?;
     let (name, changes) = match apply(&client, &object, editable, (draft.path(), &text), options.dry_run).await {
         Ok(applied) => applied,
         Err(failure) => {
-            context.note(&format!("what was written is kept in {}", draft.path().display()));
+            context.note(&format!("your edit is kept in {}", draft.path().display()));
             return Err(failure);
         }
     };
@@ -67,7 +67,7 @@ async fn fetch(client: &Client, kind: Kind, name: &str) -> Result<(Value, &'stat
             Ok((agent, &["deprecated", "retired"]))
         }
         Kind::Job | Kind::Controller => {
-            let failure = Failure::usage(format!("a {kind} has nothing that could be edited"));
+            let failure = Failure::usage(format!("a {kind} cannot be edited"));
             Err(failure.with_next("edit a node or an agent: atlasctl edit node NAME"))
         }
     }
@@ -83,14 +83,14 @@ async fn apply(
 ) -> Result<(String, Vec<difference::Change>), Failure> {
     let wanted = read(object, editable, text).map_err(|why| {
         let failure = Failure::new("E0125", Exit::Invalid, format!("\"{}\" cannot be applied: {why}", path.display()));
-        failure.with_next(format!("mend it, then: atlasctl apply -f {}", path.display()))
+        failure.with_next(format!("correct it, then: atlasctl apply -f {}", path.display()))
     })?;
     let name = wanted.name();
     let standing = compare(client, &wanted).await?;
     applicable(&wanted, &standing)?;
     let changes = match &standing {
-        Standing::Other(changes) => changes.clone(),
-        Standing::Same | Standing::Missing => Vec::new(),
+        Comparison::Other(changes) => changes.clone(),
+        Comparison::Same | Comparison::Missing => Vec::new(),
     };
     if !dry_run && !changes.is_empty() {
         change(client, wanted, &standing).await?;
@@ -98,7 +98,7 @@ async fn apply(
     Ok((name, changes))
 }
 
-/// What somebody wants, unless they changed what cannot be changed.
+/// The wanted object; fails if a fixed member was changed.
 fn read(object: &Value, editable: &[&str], text: &str) -> Result<Wanted, String> {
     let edited = reader::load(text.as_bytes(), reader::Budget::default());
     let edited = edited.map_err(|error| atlas_env::chain(&error))?;
@@ -108,7 +108,7 @@ fn read(object: &Value, editable: &[&str], text: &str) -> Result<Wanted, String>
     };
     if let Some(change) = difference::between(object, &edited).iter().find(fixed) {
         let place = if change.place.is_empty() { "/" } else { &change.place };
-        return Err(format!("{place} was changed; only {} can be", editable.join(" and ")));
+        return Err(format!("{place} was changed; only {} can be changed", editable.join(" and ")));
     }
     object_of(&edited)
 }
@@ -131,10 +131,10 @@ mod tests {
         );
         assert_eq!(
             told("{id: other, health: ready, cordoned: yes}"),
-            "/id was changed; only cordoned and operator_labels can be"
+            "/id was changed; only cordoned and operator_labels can be changed"
         );
         assert_eq!(told("{id: laptop, health: ready}"), "it is neither an agent nor a node");
-        assert_eq!(told(""), "/ was changed; only cordoned and operator_labels can be");
+        assert_eq!(told(""), "/ was changed; only cordoned and operator_labels can be changed");
         assert!(told("[").contains("line"), "{}", told("["));
     }
 }

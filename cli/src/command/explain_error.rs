@@ -16,7 +16,7 @@ struct Pages;
 /// Which code.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The code in the brackets of an error, such as E1102.
+    /// Error code, such as E1102.
     code: String,
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
     let page = page.and_then(|page| String::from_utf8(page.data.into_owned()).ok());
     let page = page.ok_or_else(|| {
         let known: Vec<String> = Pages::iter().map(|name| name.trim_end_matches(".md").to_owned()).collect();
-        let failure = Failure::new("E0105", Exit::NotFound, format!("there is no error code \"{}\"", options.code));
+        let failure = Failure::new("E0105", Exit::NotFound, format!("no such error code: \"{}\"", options.code));
         failure.with_next(format!("one of: {}", known.join(" ")))
     })?;
     let value = json!({"code": code, "page": page});

@@ -49,7 +49,7 @@ impl FromStr for Target {
             "agent" | "agents" => Kind::Agent,
             "node" | "nodes" => Kind::Node,
             "controller" | "controllers" => Kind::Controller,
-            _ => return Err("one of job, agent, node, controller, each with or without /NAME".to_owned()),
+            _ => return Err("one of job, agent, node, controller, optionally with /NAME".to_owned()),
         };
         Ok(Self { kind, name: name.filter(|name| !name.is_empty()) })
     }
@@ -58,10 +58,10 @@ impl FromStr for Target {
 /// What to get.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GetOptions {
-    /// job, agent, node or controller; KIND/NAME is one of them.
+    /// Kind: job, agent, node or controller; or KIND/NAME.
     #[arg(value_name = "KIND")]
     target: Target,
-    /// The names of some.
+    /// Names of the objects.
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     #[command(flatten)]
@@ -73,10 +73,10 @@ pub(crate) struct GetOptions {
 /// What to describe.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// job, agent, node or controller; KIND/NAME is one of them.
+    /// Kind: job, agent, node or controller; or KIND/NAME.
     #[arg(value_name = "KIND")]
     target: Target,
-    /// The names of some.
+    /// Names of the objects.
     #[arg(value_name = "NAME")]
     names: Vec<String>,
 }
@@ -84,13 +84,13 @@ pub(crate) struct Options {
 /// What to remove.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DeleteOptions {
-    /// job, agent, node or controller; KIND/NAME is one of them.
+    /// Kind: job, agent, node or controller; or KIND/NAME.
     #[arg(value_name = "KIND")]
     target: Target,
-    /// The names of some; of agents NAME@VERSION.
+    /// Names; for agents NAME@VERSION.
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Does not ask, where a controller would leave for good.
+    /// Skip the confirmation for removing a controller.
     #[arg(short, long)]
     yes: bool,
 }
@@ -98,13 +98,13 @@ pub(crate) struct DeleteOptions {
 pub(crate) async fn get(context: &Context, options: &GetOptions) -> Result<Exit, Failure> {
     let (kind, watching) = (options.target.kind, options.watching);
     if watching.watch && kind == Kind::Controller {
-        let failure = Failure::usage("the figures of controllers change all the time");
+        let failure = Failure::usage("controllers cannot be watched");
         return Err(failure.with_next("wait for one: atlasctl wait controller NAME --for leading"));
     }
     match &*some(&options.target, &options.names)? {
         [] => list(context, kind, options.list.clone(), watching).await,
         [name] if watching.watch => watch(context, kind, &bare(name, kind)?, &options.list).await,
-        _ if watching.watch => Err(Failure::usage("one object at a time goes on")),
+        _ if watching.watch => Err(Failure::usage("only one object can be watched")),
         names => names::each(context, names, async |name| show(context, kind, &bare(name, kind)?).await).await,
     }
 }
@@ -200,7 +200,7 @@ fn bare(name: &str, kind: Kind) -> Result<String, Failure> {
 pub(super) fn one<'a>(target: &'a Target, name: Option<&'a str>, verb: &str) -> Result<&'a str, Failure> {
     let name = target.name.as_deref().or(name);
     let name =
-        name.ok_or_else(|| Failure::usage("no name is given").with_next(format!("write: atlasctl {verb} KIND NAME")))?;
+        name.ok_or_else(|| Failure::usage("no name given").with_next(format!("write: atlasctl {verb} KIND NAME")))?;
     Ok(name.strip_prefix(&format!("{}/", target.kind)).unwrap_or(name))
 }
 

@@ -1,4 +1,4 @@
-//! `atlasctl init`: a folder with an agent that works: contract, program and one test.
+//! `atlasctl init`: creates a folder with a working agent: contract, program and one test.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -18,10 +18,10 @@ use crate::words::could_not;
 /// What to begin with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The folder to make; its last part is the agent's name.
+    /// Folder to create; its last part is the agent's name.
     #[arg(value_name = "NAME", default_value = "hello")]
     folder: PathBuf,
-    /// What the program is written in.
+    /// Language of the program.
     #[arg(long, value_enum, default_value_t = Template::Exec)]
     template: Template,
 }
@@ -47,7 +47,7 @@ const fn file(path: &'static str, what: &'static str, text: &'static str) -> Fil
     File { path, what, text, program: false }
 }
 
-/// What stands for the agent's name in a template.
+/// Placeholder for the agent's name in a template.
 const NAME: &str = "name: NAME\n";
 
 const CONTRACT: &str = "contract: in {name}, out {greeting}";
@@ -73,9 +73,9 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Ok(0) => {}
         Ok(_) => {
-            let message = format!("\"{}\" is there already and not empty", folder.display());
+            let message = format!("\"{}\" already exists and is not empty", folder.display());
             return Err(Failure::new("E0121", Exit::Conflict, message)
-                .with_next("take another name: atlasctl init NAME   or deploy what is there: atlasctl deploy DIR"));
+                .with_next("use another name: atlasctl init NAME   or deploy the folder: atlasctl deploy DIR"));
         }
         Err(error) => return Err(could_not("make", folder, &error)),
     }
@@ -92,7 +92,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
     let value = files.iter().map(|file| json!({"path": path(file), "what": file.what})).collect();
     context.show(&Shown { value, text, names: files.iter().map(path).collect() })?;
     if options.template == Template::Exec && !["jq", "python3"].into_iter().any(on_path) {
-        context.note("agent.sh reads JSON with jq or python3, and neither is in PATH here; install one or write it in another language");
+        context.note("agent.sh reads JSON with jq or python3, and neither is in PATH; install one, or write the program in another language");
     }
     context.next(&format!("next: atlasctl deploy {}", as_path(folder)));
     Ok(Exit::Done)

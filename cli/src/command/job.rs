@@ -1,4 +1,4 @@
-//! `atlasctl job`: one file a verb.
+//! `atlasctl job`: one file per verb.
 
 mod batch;
 mod cancel;
@@ -33,27 +33,27 @@ use crate::failure::Failure;
 pub(crate) enum Verb {
     /// Lists jobs, newest first.
     List(Listing),
-    /// Shows one job: where, when, what came out, and why it waits.
+    /// Shows one job: its node, times and result, or why it is waiting.
     Show(show::Options),
-    /// Follows a job until it has ended: what happens to it and what its agent says.
+    /// Follows the events and log lines of a job until it has ended.
     Watch(watch::Options),
-    /// Prints what the agent logged.
+    /// Prints the log lines of a job.
     Logs(logs::Options),
-    /// Prints what happened to a job.
+    /// Prints the events of a job.
     Events(events::Options),
-    /// Says why a job waits.
+    /// Explains why a job is waiting.
     Explain(explain::Options),
     /// Prints the output of a job that has ended.
     Result(result::Options),
     /// Waits until a job has ended and prints its output.
     Wait(wait::Options),
-    /// Cancels a job; one that runs is stopped together with its processes.
+    /// Cancels a job; a running job is stopped with all its processes.
     Cancel(cancel::Options),
-    /// Runs an ended job again, as a new one, and prints its id.
+    /// Runs an ended job again as a new job and prints its id.
     Retry(retry::Options),
-    /// Decides on a job in doubt: it runs again, did its work, or failed.
+    /// Resolves a job in doubt: run it again, or mark it as completed or failed.
     Resolve(resolve::Options),
-    /// Cancels or retries all jobs that a filter admits.
+    /// Cancels or retries all jobs that match a filter.
     #[command(subcommand)]
     Batch(batch::Verb),
     /// Shows a job with the jobs that it spawned.

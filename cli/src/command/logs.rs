@@ -24,13 +24,13 @@ const SHORT_ID: usize = 12;
 /// Whose lines, and which of them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The id of a job or the name of an agent or a node; KIND/NAME says which.
+    /// Job id, agent name or node name; KIND/NAME if ambiguous.
     #[arg(value_name = "JOB|AGENT|NODE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     of: String,
-    /// Goes on until the job has ended; with the jobs to come of an agent or a node, until Ctrl-C.
+    /// Stream new lines until the job has ended; for an agent or a node, include new jobs until Ctrl-C.
     #[arg(short, long)]
     follow: bool,
-    /// How many jobs of an agent or a node at most, the latest ones.
+    /// Maximum number of jobs of an agent or a node, latest first.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=200))]
     jobs: u32,
     #[command(flatten)]
@@ -48,19 +48,19 @@ enum Source {
 }
 
 impl Source {
-    /// What a text says by itself.
+    /// What a text says on its own.
     fn parse(text: &str) -> Result<Option<Self>, Failure> {
         if !text.contains('/') {
             return Ok(text.starts_with("job-").then(|| Self::Job(text.to_owned())));
         }
         let target: Target = text.parse().map_err(|error| Failure::usage(format!("\"{text}\" is not {error}")))?;
-        let nameless = |_| Failure::usage("no name is given").with_next("write: atlasctl logs KIND/NAME");
+        let nameless = |_| Failure::usage("no name given").with_next("write: atlasctl logs KIND/NAME");
         let name = one(&target, None, "logs").map_err(nameless)?.to_owned();
         match target.kind {
             Kind::Job => Ok(Some(Self::Job(name))),
             Kind::Agent => Ok(Some(Self::Agent(name))),
             Kind::Node => Ok(Some(Self::Node(name))),
-            Kind::Controller => Err(Failure::usage("a controller logs where it was started")),
+            Kind::Controller => Err(Failure::usage("controllers log on their own machines")),
         }
     }
 
@@ -169,7 +169,7 @@ async fn follow(context: &Context, client: &Client, source: &Source, options: &O
         }
         if following.len() >= FOLLOWED_MAX {
             if job.is_terminal() && !known.remove(&job.id) {
-                context.note(&format!("too many jobs at once: left out {}", job.id));
+                context.note(&format!("too many jobs: not followed: {}", job.id));
             }
             continue;
         }

@@ -1,4 +1,4 @@
-//! `atlasctl node`: one file a verb.
+//! `atlasctl node`: one file per verb.
 
 mod change;
 mod gpus;
@@ -20,19 +20,19 @@ use crate::names;
 pub(crate) enum Verb {
     /// Lists nodes.
     List(list::Options),
-    /// Shows one node: its hardware, what of it is free, and its labels.
+    /// Shows one node: its hardware, free resources and labels.
     Show(change::Options),
     /// Lists the GPUs of all nodes.
     Gpus(gpus::Options),
-    /// Lets a node finish what it runs and gives it nothing new.
+    /// Drains a node: its running jobs finish, and it gets no new ones.
     Drain(change::DrainOptions),
-    /// Gives a node nothing new.
+    /// Stops new jobs on a node.
     Cordon(change::Options),
-    /// Gives a node new jobs again.
+    /// Allows new jobs on a node again.
     Uncordon(change::Options),
-    /// Gives a node labels and takes labels away: jobs may ask for them.
+    /// Adds and removes labels of a node, which jobs can require.
     Label(label::Options),
-    /// Forgets a node that runs nothing.
+    /// Removes a node that runs no jobs.
     Remove(change::Options),
 }
 

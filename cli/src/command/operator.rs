@@ -1,4 +1,4 @@
-//! `atlasctl operator`: backups, and the files of a controller that is stopped.
+//! `atlasctl operator`: backups, and the files of a stopped controller.
 
 mod raft;
 mod snapshot;
@@ -10,10 +10,10 @@ use crate::failure::Failure;
 /// What to do for the cluster as a whole.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
-    /// Backups: the state, the history and the artifacts of a cluster in one file.
+    /// Backups: the state, history and artifacts of a cluster in one file.
     #[command(subcommand)]
     Snapshot(snapshot::Verb),
-    /// The files of a controller that is stopped; nothing here needs a cluster.
+    /// Files of a stopped controller; needs no running cluster.
     #[command(subcommand)]
     Raft(raft::Verb),
 }

@@ -26,50 +26,51 @@ const LAST_LINES: Duration = Duration::from_millis(500);
 /// What to run, on what, and how.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The agent's name, with or without @VERSION, also as -o name prints it.
+    /// Agent name, optionally with @VERSION, also as printed by -o name.
     #[arg(required_unless_present = "from", value_parser = names::agent)]
     agent: Option<String>,
-    /// The input: one JSON object, or key=value words that build it (key=@FILE takes a file's text).
+    /// Input: one JSON object, or key=value arguments (key=@FILE reads the text of a file).
     #[arg(value_name = "JSON|KEY=VALUE")]
     words: Vec<String>,
-    /// The input as JSON, as @FILE or as - for stdin.
+    /// Input as JSON, @FILE, or - for stdin.
     #[arg(short, long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     input: Option<String>,
-    /// Submits a job for each line of a file, or of stdin (-): the agent's input, or without an AGENT a whole job such as {"agent":
-    /// "hello", "input": {}}. Prints a result for each line, in their order, and waits while the queue is full.
+    /// Submit a job for each line of a file or of stdin (-). Each line is an input, or without an AGENT a whole job
+    /// such as {"agent": "hello", "input": {}}. Prints one result per line, in order, and waits while the queue is
+    /// full.
     #[arg(long, value_name = "FILE|-", conflicts_with_all = ["words", "input", "follow", "wait"], allow_hyphen_values = true)]
     from: Option<String>,
-    /// Prints only the job's id and returns at once; so does --at.
+    /// Print only the job's id and return immediately, as --at does.
     #[arg(short, long, conflicts_with_all = ["follow", "wait"])]
     detach: bool,
-    /// Waits for the end, as it does by default unless there is an --at.
+    /// Wait for the job to end; the default without --at.
     #[arg(short, long)]
     wait: bool,
-    /// Prints what the agent says to stderr, as it comes.
+    /// Stream the agent's log lines to stderr.
     #[arg(short, long)]
     follow: bool,
-    /// Not before this moment: +5m, @UNIXSECONDS or 2026-11-22T12:01:07Z.
+    /// Start no earlier than this time: +5m, @UNIXSECONDS or 2026-11-22T12:01:07Z.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     at: Option<String>,
-    /// The version to run: a number such as 1.2.0 or a requirement such as ^1.2.0; the latest by default.
+    /// Version to run, such as 1.2.0, or a requirement such as ^1.2.0; defaults to the latest.
     #[arg(long = "version", value_name = "REQUIREMENT")]
     requirement: Option<String>,
-    /// Higher runs first.
+    /// Priority; higher runs first.
     #[arg(short, long, default_value_t = 0, allow_negative_numbers = true)]
     priority: i64,
-    /// How long to wait for the end; the job goes on after that.
+    /// Maximum time to wait; the job continues after that.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
     timeout: Option<Duration>,
-    /// Ends with the first job, also if it fails and its contract has it retried.
+    /// Exit when the first job ends, even if it failed and is retried.
     #[arg(long)]
     no_retry_wait: bool,
-    /// How long the agent may execute; the contract's limit by default.
+    /// Execution time limit; defaults to the contract's.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
     execution_timeout: Option<Duration>,
-    /// A label of the job; may be repeated.
+    /// Label of the job; repeatable.
     #[arg(short, long = "label", value_name = "KEY=VALUE", value_parser = words::parse_label)]
     labels: Vec<(String, String)>,
-    /// Your own name for this request: repeating it returns the first job.
+    /// Idempotency key; a repeated request with the same key returns the first job.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
 }
@@ -95,7 +96,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         _ = tokio::signal::ctrl_c() => None,
     };
     let Some(waited) = waited else {
-        context.note(&format!("{latest} goes on"));
+        context.note(&format!("{latest} continues"));
         context.next(&format!("next: atlasctl job wait {latest}   or: atlasctl job cancel {latest}"));
         return Ok(Exit::WaitTimedOut);
     };
@@ -140,7 +141,7 @@ async fn pause(client: &Client, failed: &Job) -> String {
     seconds.map(|seconds| format!(" in {}", words::brief_seconds(seconds))).unwrap_or_default()
 }
 
-/// Waits for the end of one job, and meanwhile tells what the agent says if somebody wants to hear it.
+/// Waits for the end of one job, and meanwhile prints the agent's log lines if requested.
 async fn attend(
     context: &Context,
     client: &Client,
@@ -158,7 +159,7 @@ async fn attend(
     let follow = async {
         // What the agent says is beside the point if only its output can be had.
         if let Err(failure) = job::follow_logs(client, id, tell).await {
-            context.note(&format!("its lines cannot be followed: {}", failure.message));
+            context.note(&format!("could not follow its log lines: {}", failure.message));
         }
     };
     let wait = ending::wait(client, id, timeout, None);

@@ -1,4 +1,4 @@
-//! `atlasctl test`: the tests that lie beside agents, each run as a job.
+//! `atlasctl test`: runs the tests of agents, each as a job.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,17 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
-use crate::program::{Checker, Place};
-use crate::trial::{self, Case, Trial, Verdict};
+use crate::program::{Checker, RunsOn};
+use crate::trial::{self, Case, TestResult, Trial};
 use crate::words::{self, could_not};
 
 /// What to test.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The folder of an agent, or a folder of such folders.
+    /// Folder of an agent, or a folder of such folders.
     #[arg(default_value = ".")]
     path: PathBuf,
-    /// Also writes the results to this file, as JUnit XML.
+    /// Also write the results to this file, as JUnit XML.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 }
@@ -40,7 +40,7 @@ struct Row {
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let mut agents = Vec::new();
-    let checker = Checker::new(Place::Here);
+    let checker = Checker::new(RunsOn::Here);
     for folder in folders(&options.path)? {
         let (package, cases) = (pack(&folder)?, trial::cases(&folder)?);
         let agent = label(&package);
@@ -78,7 +78,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let passed = words::count(rows.len() as u64 - failed, "test");
     let took = words::milliseconds(took.as_secs_f64() * 1000.0);
     match failed {
-        0 if rows.is_empty() => context.note("there are no tests: put some beside agent.yaml, as tests/NAME.yaml"),
+        0 if rows.is_empty() => context.note("no tests: add tests/NAME.yaml next to agent.yaml"),
         0 => context.note(&format!("{passed} passed in {took}")),
         failed => context.note(&format!("{passed} passed, {failed} failed in {took}")),
     }
@@ -105,7 +105,7 @@ async fn all(context: &Context, trial: &Trial, agents: &[(Package, Vec<Case>)]) 
     Ok(rows)
 }
 
-fn row(package: &Package, case: &Case, verdict: Verdict) -> Row {
+fn row(package: &Package, case: &Case, verdict: TestResult) -> Row {
     Row {
         agent: label(package),
         path: shown(&case.path),
@@ -195,7 +195,7 @@ pub(crate) async fn before_deploy(
     let message =
         format!("{} of {} of {name} {version} failed", places.len(), words::count(cases.len() as u64, "test"));
     let failure = Failure::new("E1121", Exit::Invalid, message);
-    Err(Failure { places, ..failure.with_next("run them: atlasctl test DIR   or deploy all the same: --no-test") })
+    Err(Failure { places, ..failure.with_next("run them: atlasctl test DIR   or deploy without tests: --no-test") })
 }
 
 #[cfg(test)]

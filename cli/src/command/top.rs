@@ -1,4 +1,4 @@
-//! `atlasctl top`: queue and nodes at a glance, again and again on a terminal.
+//! `atlasctl top`: queue and nodes, refreshed on a terminal.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -21,21 +21,21 @@ use crate::words;
 /// How to show it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Shows it once, as off a terminal.
+    /// Print once and exit; the default without a terminal.
     #[arg(long)]
     once: bool,
-    /// Only the queue.
+    /// Show only the queue.
     #[arg(long, conflicts_with = "nodes")]
     queues: bool,
-    /// Only the nodes.
+    /// Show only the nodes.
     #[arg(long)]
     nodes: bool,
-    /// Figures of each agent as well.
+    /// Also show the figures of each agent.
     #[arg(long)]
     agents: bool,
 }
 
-/// How often it is shown anew.
+/// How often it is refreshed.
 const EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {

@@ -1,4 +1,4 @@
-//! `atlasctl wait`: until an object of any kind is as somebody needs it.
+//! `atlasctl wait`: waits until an object meets a condition.
 
 use std::time::Duration;
 
@@ -24,16 +24,16 @@ const LOOK_MAX: Duration = Duration::from_secs(1);
 /// For what to wait.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// job, agent, node or controller; KIND/NAME is one of them.
+    /// Kind: job, agent, node or controller; or KIND/NAME.
     #[arg(value_name = "KIND")]
     target: Target,
-    /// Its name; of an agent NAME or NAME@VERSION.
+    /// Name; for agents NAME or NAME@VERSION.
     name: Option<String>,
-    /// How it must be: of a job ended, running, completed, failed or cancelled; of an agent registered, deprecated or retired; of
-    /// a node ready, down, cordoned, drained or gone; of a controller reachable, leading or gone. The first of them by default.
+    /// Condition. Job: ended, running, completed, failed or cancelled; agent: registered, deprecated or retired; node:
+    /// ready, down, cordoned, drained or gone; controller: reachable, leading or gone. Defaults to the first.
     #[arg(long = "for", value_name = "CONDITION")]
     condition: Option<String>,
-    /// How long to wait; without it there is no limit.
+    /// Maximum time to wait; defaults to no limit.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
     timeout: Option<Duration>,
 }
@@ -88,7 +88,7 @@ impl Condition {
         found.copied().ok_or_else(|| {
             let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
             let text = text.unwrap_or_default();
-            Failure::usage(format!("\"{text}\" is nothing to wait for; one of {}", words.join(", ")))
+            Failure::usage(format!("\"{text}\" is not a condition; one of {}", words.join(", ")))
         })
     }
 }
@@ -145,10 +145,10 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     }
     let (exit, when) = match never {
         Some(exit) => (exit, format!("will never be {word}")),
-        None => (Exit::WaitTimedOut, format!("is not {word} after the time given")),
+        None => (Exit::WaitTimedOut, format!("is not {word} within the timeout")),
     };
     let failure = Failure::new("E0126", exit, format!("{full} {when}: it is {told}"));
-    Err(failure.with_next(format!("look at it: atlasctl describe {full}")))
+    Err(failure.with_next(format!("show it: atlasctl describe {full}")))
 }
 
 async fn look(client: &Client, kind: Kind, name: &str, condition: Condition) -> Result<Look, Failure> {
@@ -244,7 +244,7 @@ fn controller(members: &Value, name: &str, condition: Condition) -> Result<Look,
         let told = if member.reachable { member.role } else { "away".to_owned() };
         return Ok(Look::new(met, told, value.clone()));
     }
-    Ok(Look::new(condition == Gone, "no member", Value::Null))
+    Ok(Look::new(condition == Gone, "not a member", Value::Null))
 }
 
 #[cfg(test)]
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(parse(Kind::Job, None), Ok("ended"));
         assert_eq!(parse(Kind::Node, Some("drained")), Ok("drained"));
         let wrong = parse(Kind::Controller, Some("drained"));
-        assert_eq!(wrong, Err("\"drained\" is nothing to wait for; one of reachable, leading, gone".to_owned()));
+        assert_eq!(wrong, Err("\"drained\" is not a condition; one of reachable, leading, gone".to_owned()));
     }
 
     #[test]
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(told(node(laptop, Drained)), "not met: ready, draining, 1 running");
         let members = json!([{"id": 1, "name": "c1", "role": "leader", "reachable": true}]);
         assert_eq!(told(controller(&members, "1", Leading)), "met: leader");
-        assert_eq!(told(controller(&members, "c2", Gone)), "met: no member");
-        assert_eq!(told(controller(&members, "c2", Reachable)), "not met: no member");
+        assert_eq!(told(controller(&members, "c2", Gone)), "met: not a member");
+        assert_eq!(told(controller(&members, "c2", Reachable)), "not met: not a member");
     }
 }

@@ -1,4 +1,4 @@
-//! Reads expressions: words first, then operators by their precedence.
+//! Parses expressions: tokens first, then operators by precedence.
 
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ pub(super) fn expression(text: &str) -> Result<Node, String> {
     let node = parser.choice()?;
     match parser.words.get(parser.at) {
         None => Ok(node),
-        Some(word) => Err(format!("{} is one too many", shown(word))),
+        Some(word) => Err(format!("unexpected {}", shown(word))),
     }
 }
 
@@ -45,14 +45,14 @@ fn words(text: &str) -> Result<Vec<Word>, String> {
             let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(rest.len());
             let (digits, after) = rest.split_at(end);
             let value = digits.parse::<i64>().map(Value::from).or_else(|_| digits.parse::<f64>().map(Value::from));
-            (Word::Literal(value.map_err(|_| format!("\"{digits}\" is no number"))?), after)
+            (Word::Literal(value.map_err(|_| format!("\"{digits}\" is not a number"))?), after)
         } else if first.is_alphabetic() || first == '_' {
             let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
             let (name, after) = rest.split_at(end);
             (named(name), after)
         } else {
             let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign));
-            let sign = sign.ok_or_else(|| format!("\"{first}\" means nothing in a filter"))?;
+            let sign = sign.ok_or_else(|| format!("unexpected \"{first}\""))?;
             (Word::Sign(sign), rest.get(sign.len()..).unwrap_or_default())
         };
         words.push(word);
@@ -90,7 +90,7 @@ fn quoted(rest: &str, quote: char) -> Result<(Word, &str), String> {
             c => text.push(c),
         }
     }
-    Err("a text has no closing quote".to_owned())
+    Err("missing closing quote".to_owned())
 }
 
 struct Parser<'a> {
@@ -104,7 +104,7 @@ impl Parser<'_> {
     fn choice(&mut self) -> Result<Node, String> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(format!("it nests deeper than {DEPTH_MAX}"));
+            return Err(format!("nested more than {DEPTH_MAX} levels"));
         }
         let condition = self.level(0)?;
         let node = if self.takes("?") {
@@ -138,7 +138,7 @@ impl Parser<'_> {
         let wrapped =
             |node, sign: &str| if sign == "!" { Node::Not(Box::new(node)) } else { Node::Minus(Box::new(node)) };
         if signs.len() > DEPTH_MAX {
-            return Err(format!("it nests deeper than {DEPTH_MAX}"));
+            return Err(format!("nested more than {DEPTH_MAX} levels"));
         }
         Ok(signs.into_iter().rev().fold(node, wrapped))
     }
@@ -161,7 +161,7 @@ impl Parser<'_> {
                 return Ok(node);
             }
         }
-        Err(format!("it has more than {DEPTH_MAX} steps in a row"))
+        Err(format!("more than {DEPTH_MAX} operations in a row"))
     }
 
     fn primary(&mut self) -> Result<Node, String> {
@@ -173,13 +173,13 @@ impl Parser<'_> {
         if self.takes("[") {
             return Ok(Node::List(self.until("]")?));
         }
-        let word = self.words.get(self.at).ok_or("it ends where a value should be")?;
+        let word = self.words.get(self.at).ok_or("it ends where a value is expected")?;
         self.at += 1;
         match word {
             Word::Literal(value) => Ok(Node::Value(value.clone())),
             Word::Name(name) if self.takes("(") => Ok(Node::Call(None, name.clone(), self.until(")")?)),
             Word::Name(name) => Ok(Node::Name(name.clone())),
-            word => Err(format!("{} stands where a value should be", shown(word))),
+            word => Err(format!("a value is expected, not {}", shown(word))),
         }
     }
 
@@ -198,8 +198,8 @@ impl Parser<'_> {
     fn name(&mut self) -> Result<String, String> {
         let name = match self.words.get(self.at) {
             Some(Word::Name(name)) => name.clone(),
-            Some(word) => return Err(format!("{} stands where a name should be", shown(word))),
-            None => return Err("it ends where a name should be".to_owned()),
+            Some(word) => return Err(format!("a name is expected, not {}", shown(word))),
+            None => return Err("it ends where a name is expected".to_owned()),
         };
         self.at += 1;
         Ok(name)

@@ -14,25 +14,25 @@ use crate::filter::Filter;
 #[derive(Debug, Clone, Default, clap::Args)]
 #[group(skip)]
 pub(crate) struct ListOptions {
-    /// Only these columns, by their heads or as members of the object such as labels.demo.
+    /// Only these columns, by heading or by object member such as labels.demo.
     #[arg(long, value_delimiter = ',', value_name = "A,B,…", help_heading = "Lists")]
     columns: Vec<String>,
-    /// The order: a column, with a minus before it for the reverse.
+    /// Sort by this column; a leading minus reverses the order.
     #[arg(long, allow_hyphen_values = true, value_name = "[-]COLUMN", help_heading = "Lists")]
     sort: Option<String>,
-    /// Only objects for which this holds, such as 'status == "failed" && attempt > 1'.
+    /// Only objects that match this expression, such as 'status == "failed" && attempt > 1'.
     #[arg(long, value_name = "CEL", help_heading = "Lists")]
     filter: Option<Filter>,
-    /// Most objects to list.
+    /// Maximum number of objects to list.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Lists")]
     limit: Option<u32>,
-    /// No heads over the columns.
+    /// Omit the column headings.
     #[arg(long, help_heading = "Lists")]
     no_headers: bool,
 }
 
 impl ListOptions {
-    /// How many objects are wanted at most, if somebody says.
+    /// Maximum number of objects, if given.
     pub(crate) fn limit(&self) -> Option<u32> {
         self.limit
     }

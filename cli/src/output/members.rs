@@ -1,4 +1,4 @@
-//! The members of the API's objects, by which a misspelt name is told from one that an object does not happen to have.
+//! The members of the API's objects, which distinguish a misspelt name from a member that an object does not have.
 
 /// A kind of object: what people call it, and the members that it may have.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! Tables for people: a head, columns as wide as their widest cell, two blanks between.
+//! Tables for people: a heading, columns as wide as their widest cell, separated by two spaces.
 
 /// Rows under a head.
 #[derive(Debug)]

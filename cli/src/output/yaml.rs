@@ -1,4 +1,4 @@
-//! JSON values as YAML, in the subset that YAML 1.1 and 1.2 read alike: whatever could be read otherwise is quoted.
+//! JSON values as YAML, in the subset that YAML 1.1 and 1.2 read alike: ambiguous values are quoted.
 
 use serde_json::Value;
 

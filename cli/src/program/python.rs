@@ -1,4 +1,4 @@
-//! Python agents: syntax, imports and the class, found by reading.
+//! Python agents: syntax, imports and the class, by parsing.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::process::Command;
 use tokio::sync::OnceCell;
 
-use super::{Findings, Place, shown};
+use super::{Findings, RunsOn, shown};
 
 /// Reads the files and prints what it finds.
 const SCRIPT: &str = include_str!("check.py");
@@ -29,7 +29,7 @@ pub(super) struct Interpreter {
 
 /// One thing that the script found.
 #[derive(Debug, Deserialize)]
-struct Found {
+struct PythonProblem {
     kind: Kind,
     file: String,
     line: Option<u64>,
@@ -46,15 +46,15 @@ enum Kind {
 }
 
 impl Interpreter {
-    pub(super) async fn check(&self, place: Place, folder: &Path, contract: &Contract, findings: &mut Findings) {
+    pub(super) async fn check(&self, place: RunsOn, folder: &Path, contract: &Contract, findings: &mut Findings) {
         let found = match self.read(folder, contract).await {
             Ok(found) => found,
             Err(why) => {
-                findings.warnings.push(format!("its Python code was not checked: {why}"));
+                findings.warnings.push(format!("could not check its Python code: {why}"));
                 return;
             }
         };
-        for Found { kind, file, line, text } in found {
+        for PythonProblem { kind, file, line, text } in found {
             let at = match line {
                 Some(line) => format!("{}, line {line}", shown(folder, &file)),
                 None => shown(folder, &file),
@@ -65,13 +65,13 @@ impl Interpreter {
                     let what = format!("ModuleNotFoundError: No module named '{text}'");
                     let declare = "list its package in dependencies.packages of agent.yaml";
                     match place {
-                        Place::Here => findings.problem(at, format!("{what}; {declare}")),
-                        Place::Workers { tested: true } => findings.problem(
+                        RunsOn::Here => findings.problem(at, format!("{what}; {declare}")),
+                        RunsOn::Workers { tested: true } => findings.problem(
                             at,
                             format!("{what}; {declare}, or deploy with --no-test if every worker has it"),
                         ),
-                        Place::Workers { tested: false } => {
-                            findings.warnings.push(format!("{at}: {what} here; every worker needs it"));
+                        RunsOn::Workers { tested: false } => {
+                            findings.warnings.push(format!("{at}: {what} on this machine; every worker needs it"));
                         }
                     }
                 }
@@ -82,7 +82,7 @@ impl Interpreter {
         }
     }
 
-    async fn read(&self, folder: &Path, contract: &Contract) -> Result<Vec<Found>, String> {
+    async fn read(&self, folder: &Path, contract: &Contract) -> Result<Vec<PythonProblem>, String> {
         let python = self.found.get_or_init(find).await.as_ref().map_err(Clone::clone)?;
         let packages = json!(contract.packages.as_deref().unwrap_or_default()).to_string();
         let class = if contract.kind == AgentKind::Agent { "class" } else { "any" };
@@ -100,5 +100,5 @@ impl Interpreter {
 async fn find() -> Result<Python, String> {
     let looked = Env::system().spawn_blocking("find Python", || Python::find(None)).join().await;
     let found = looked.unwrap_or_else(|_| Err(String::new()));
-    found.map_err(|_| "this machine has no Python 3.11 or newer".to_owned())
+    found.map_err(|_| "this machine has no Python 3.11 or later".to_owned())
 }

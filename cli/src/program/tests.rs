@@ -16,7 +16,7 @@ fn agent(provider: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, Contract
     (dir, atlas_contract::parse(contract.as_bytes()).expect("a contract"))
 }
 
-async fn findings(place: Place, provider: &str, files: &[(&str, &str)]) -> Vec<String> {
+async fn findings(place: RunsOn, provider: &str, files: &[(&str, &str)]) -> Vec<String> {
     let (dir, contract) = agent(provider, files);
     let Findings { problems, warnings } = Checker::new(place).check(dir.path(), &contract).await;
     let problems = problems.iter().map(|(at, what)| format!("{at}: {what}"));
@@ -29,7 +29,7 @@ async fn python(text: &str) -> Vec<String> {
     findings(TESTED, "provider: python", &[("agent.py", text)]).await
 }
 
-const TESTED: Place = Place::Workers { tested: true };
+const TESTED: RunsOn = RunsOn::Workers { tested: true };
 
 const AGENT: &str = "from atlas.runtime.base import AgentBase\n";
 
@@ -46,8 +46,8 @@ async fn python_code_is_read_and_not_run() {
                    agent.yaml, or deploy with --no-test if every worker has it";
     let code = format!("{AGENT}import no_such_module.deep\nclass A(AgentBase): pass\n");
     assert_eq!(python(&code).await, [format!("agent.py, line 2: {missing}")]);
-    let warned = findings(Place::Workers { tested: false }, "provider: python", &[("agent.py", &code)]).await;
-    let here = "ModuleNotFoundError: No module named 'no_such_module' here; every worker needs it";
+    let warned = findings(RunsOn::Workers { tested: false }, "provider: python", &[("agent.py", &code)]).await;
+    let here = "ModuleNotFoundError: No module named 'no_such_module' on this machine; every worker needs it";
     assert_eq!(warned, [format!("warning: agent.py, line 2: {here}")]);
     let no_class = ["agent.py: it defines no agent class: a subclass of AgentBase"];
     assert_eq!(python("").await, no_class);
@@ -82,7 +82,7 @@ async fn declared_packages_may_provide_what_is_not_found_here() {
     }
     let code = format!("{AGENT}import no_such_module, other_module\nclass A(AgentBase): pass\n");
     let provider = "provider: python, dependencies: {packages: ['no-such-module>=1']}";
-    let found = findings(Place::Here, provider, &[("agent.py", &code)]).await;
+    let found = findings(RunsOn::Here, provider, &[("agent.py", &code)]).await;
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].starts_with("warning: agent.py, line 2: no file and no package"), "{found:?}");
 }
@@ -91,25 +91,49 @@ async fn declared_packages_may_provide_what_is_not_found_here() {
 async fn a_program_must_be_there_and_executable() {
     let exec = |command: &str| format!("provider: {{type: exec, command: {command}}}");
     let check = async |place, command: &str| findings(place, &exec(command), &[("run.sh", "#!/bin/sh\n")]).await;
-    let here = Place::Here;
+    let here = RunsOn::Here;
     assert_eq!(check(here, "[./run.sh]").await, ["run.sh: it is not executable: chmod +x run.sh"]);
     assert_eq!(check(here, "[./gone.sh]").await, ["gone.sh: the program is missing"]);
-    assert_eq!(check(here, "[../run.sh]").await, ["../run.sh: the path leads out of the package"]);
+    assert_eq!(check(here, "[../run.sh]").await, ["../run.sh: the path is outside the package"]);
     assert_eq!(check(here, "[sh, gone.sh]").await, ["gone.sh: the file is missing: \"sh\" runs it"]);
     assert_eq!(check(here, "[sh, run.sh]").await, Vec::<String>::new());
     assert_eq!(check(here, "['@atlas', x]").await, Vec::<String>::new());
     let at = "agent.yaml /agent/provider/command";
-    let missing = "missing: provider exec starts this program, such as [\"./agent.sh\"]";
+    let missing = "missing; provider exec requires a program such as [\"./agent.sh\"]";
     assert_eq!(check(here, "[]").await, [format!("{at}: {missing}")]);
     assert_eq!(findings(here, "provider: exec", &[]).await, [format!("{at}: {missing}")]);
     let absent = "[no-such-program]";
-    assert_eq!(check(here, absent).await, [format!("{at}: \"no-such-program\" is not in PATH of this machine")]);
+    assert_eq!(check(here, absent).await, [format!("{at}: \"no-such-program\" is not in PATH on this machine")]);
     let warned = check(TESTED, absent).await;
-    assert_eq!(warned, ["warning: \"no-such-program\" is not in PATH here; every worker needs it"]);
+    assert_eq!(warned, ["warning: \"no-such-program\" is not in PATH on this machine; every worker needs it"]);
+}
+
+#[tokio::test]
+async fn the_interpreter_of_a_script_must_be_there() {
+    let check = async |place, line: &str| {
+        let (dir, contract) = agent("provider: {type: exec, command: [./run]}", &[("run", &format!("{line}\nrest"))]);
+        fs::set_permissions(dir.path().join("run"), fs::Permissions::from_mode(0o755)).expect("executable");
+        let Findings { problems, warnings } = Checker::new(place).check(dir.path(), &contract).await;
+        problems
+            .into_iter()
+            .map(|(_, what)| what)
+            .chain(warnings.into_iter().map(|_| "warning".to_owned()))
+            .collect::<Vec<_>>()
+    };
+    for good in ["#!/bin/sh", "#! /bin/sh -e", "#!/usr/bin/env sh", "#!/usr/bin/env -S X=1 sh -e", "no script"] {
+        assert_eq!(check(RunsOn::Here, good).await, Vec::<String>::new(), "{good}");
+    }
+    let missing = "\"#!/no/such\": \"/no/such\" is missing on this machine";
+    assert_eq!(check(RunsOn::Here, "#!/no/such -x").await, [missing.replace("such\":", "such -x\":")]);
+    let looked_up = "\"#!/usr/bin/env no-such-program\": \"no-such-program\" is not in PATH on this machine";
+    assert_eq!(check(RunsOn::Here, "#!/usr/bin/env no-such-program").await, [looked_up]);
+    assert_eq!(check(TESTED, "#!/no/such").await, ["warning"]);
+    assert_eq!(check(TESTED, "#!/bin/sh\r").await, ["its first line ends with CR LF; save it with LF"]);
+    assert_eq!(check(RunsOn::Here, "#!").await, ["\"#!\": it names no interpreter"]);
 }
 
 #[tokio::test]
 async fn agent_py_must_be_there() {
     let found = findings(TESTED, "provider: python", &[]).await;
-    assert_eq!(found, ["agent.py: the file is missing: provider python starts it"]);
+    assert_eq!(found, ["agent.py: the file is missing; provider python requires it"]);
 }

@@ -1,7 +1,7 @@
 //! How long a placement takes: `cargo run --release -p atlas-duty --example placements [NODES] [JOBS]`.
 //!
-//! Fills a cluster of nodes with four places each from a long queue of ten classes, an entry's worth at a time, and prints the
-//! median time of a placement in the plan alone, and the time of a plan that finds no room left.
+//! Fills a cluster of nodes with four places each from a long queue of ten classes, one entry at a time, and prints the
+//! median time of a placement in the plan alone, and the time of a plan that finds no capacity.
 
 #![expect(clippy::print_stdout, reason = "a program that prints what it measured")]
 #![expect(clippy::disallowed_methods, reason = "it measures time and reads its arguments")]

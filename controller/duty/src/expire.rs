@@ -1,8 +1,9 @@
-//! What is due on the cluster's clock: back-offs that passed, waits and runs that took too long.
+//! Timers on the cluster's clock: backoffs that have passed, waits and runs that took too long, expired join tokens.
 
-use atlas_state::{State, Timer, TimerKind};
+use atlas_state::{State, Timer, TimerKey, TimerKind, job_timer};
 use atlas_types::{
-    ClusterTime, Command, FailJob, FailPending, Failure, FailureKind, Job, Micros, Request, Usage, WakeJob,
+    ClusterTime, Command, FailJob, FailPending, Failure, FailureKind, Job, JobId, Micros, Namespace, Request,
+    RevokeJoinToken, Usage, WakeJob,
 };
 
 use crate::{request, requirements};
@@ -12,8 +13,21 @@ pub fn expire(state: &State, now: ClusterTime, budget: usize) -> Vec<Request> {
     state.due(now).take(budget).filter_map(|timer| command(state, timer)).collect()
 }
 
-fn command(state: &State, Timer { job: id, kind, .. }: Timer) -> Option<Request> {
+fn command(state: &State, timer: &Timer) -> Option<Request> {
+    match &timer.key {
+        TimerKey::Job(id) => job_command(state, *id),
+        TimerKey::JoinToken(hash) => {
+            let command = Command::RevokeJoinToken(RevokeJoinToken { hash: *hash });
+            Some(request(&Namespace::default_namespace(), command))
+        }
+        // Kept for as long as the leader's options say: see `delete_retired`.
+        TimerKey::RetiredAgent(..) => None,
+    }
+}
+
+fn job_command(state: &State, id: JobId) -> Option<Request> {
     let job = state.job(id)?;
+    let (_, kind) = job_timer(job)?;
     let command = match kind {
         TimerKind::Wake => requirements::failed(state, job).unwrap_or(Command::WakeJob(WakeJob { job: id })),
         TimerKind::QueueTimeout => {
@@ -28,7 +42,7 @@ fn command(state: &State, Timer { job: id, kind, .. }: Timer) -> Option<Request>
 
 /// The end of a run whose worker should have ended it: it holds a session and yet does not keep to its own limits.
 ///
-/// The report of the lease's holder is made in its place, so the lease goes and whatever it says later is fenced.
+/// The leader reports in place of the lease's holder, so the lease ends and later reports are fenced.
 fn overdue(job: &Job) -> Option<FailJob> {
     let lease = job.lease.as_ref()?;
     let limit = job.execution_timeout.unwrap_or(job.spec.as_ref()?.timeouts.execution);
@@ -48,7 +62,7 @@ fn failure(kind: FailureKind, error: String) -> Failure {
     Failure { kind, error: error.into() }
 }
 
-/// Seconds as the source prints them: always with a fraction (`60.0s`, `0.3s`).
+/// Seconds as Atlas for Python prints them: always with a fraction (`60.0s`, `0.3s`).
 fn seconds(duration: Micros) -> String {
     format!("{:?}s", duration.0 as f64 / 1e6)
 }

@@ -1,4 +1,4 @@
-//! What follows for jobs: first what changes who waits, then who is placed.
+//! The order of the tasks on jobs: first those that change which jobs wait, then placement.
 
 use atlas_scheduler::Strategy;
 use atlas_state::State;
@@ -21,7 +21,7 @@ pub struct Follow<I> {
 impl<'a, I: IntoIterator<Item = (&'a NodeId, NodeEpoch)>> Follow<I> {
     /// What is lost and what is due; grants only when nothing is. Each task is run by `run`.
     ///
-    /// Losses and back-offs that passed let jobs wait again. A job that is placed on the state before them could pass an older one,
+    /// Losses and backoffs that passed let jobs wait again. A job that is placed on the state before them could pass an older one,
     /// so jobs are placed in the turn after, on the state in which all of them wait.
     pub fn plan(self, run: &mut impl Run, state: &State, budget: usize) -> Vec<Request> {
         let Self { ended, now, strategy } = self;

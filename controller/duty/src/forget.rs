@@ -1,4 +1,4 @@
-//! Nodes that stay away are forgotten, or names that nobody uses any more would fill the state.
+//! Removes nodes that stay down, so that unused names do not fill the state.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,7 +28,7 @@ impl DownNodes {
     }
 
     /// Commands that forget what is down for `after` at `now` in this state: nodes that hold no lease and that no operator has
-    /// cordoned, since that wish would be forgotten with them.
+    /// cordoned, since that request would be lost with them.
     pub fn forget(&self, state: &State, now: Duration, after: Duration, budget: usize) -> Vec<Request> {
         let due = self.since.iter().filter(|(_, (_, since))| now.saturating_sub(*since) >= after);
         let gone = due.filter(|(id, (epoch, _))| {

@@ -1,18 +1,17 @@
-//! What a leader has to do unasked: pure functions of the state that answer with the commands to propose.
+//! Leader tasks: pure functions of the state that return the commands to propose.
 //!
-//! * [`schedule`] grants leases to waiting jobs and fails those that can never run, or that require agents which are gone;
-//! * [`expire`] carries out what is due on the cluster's clock;
-//! * [`lose`] takes the leases of nodes whose [`Sessions`] ended;
-//! * [`follow`] is these three, in the order that keeps older jobs before younger ones;
+//! * [`schedule`] grants leases to waiting jobs and fails those that can never run, or whose required agents are gone;
+//! * [`expire`] handles timers that are due on the cluster's clock;
+//! * [`lose`] ends the leases of nodes whose [`Sessions`] ended;
+//! * [`follow`] runs these three, in the order that keeps older jobs ahead of younger ones;
 //! * [`prune`] drops ended jobs that history has;
-//! * [`DownNodes`] forgets nodes that stay away;
-//! * [`delete_retired`] forgets agent versions that were retired long ago;
+//! * [`DownNodes`] removes nodes that stay down;
+//! * [`delete_retired`] deletes agent versions that were retired long ago;
 //! * [`Tasks`] keeps them apart: one that panics does not stop the others.
 //!
 //! They are called on the leader's head, so their commands join the entry that caused them. Each stops at a budget, reads
 //! indexes only, and proposes nothing that `apply` would refuse on the state it was given; planned again on the state that
-//! its commands lead to, it proposes what is left. None of them reads a clock: the times come in.
-#![deny(missing_docs)]
+//! its commands lead to, it proposes what is left. None of them reads a clock: times are parameters.
 
 mod expire;
 mod follow;

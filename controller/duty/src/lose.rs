@@ -15,7 +15,7 @@ pub fn lose<'a>(
         state.node(id).is_some_and(|found| found.node.epoch == *epoch && found.node.health == NodeHealth::Ready)
     };
     let lost = ended.into_iter().filter(up).take(budget);
-    // Nodes belong to no name space; their commands act in the default one.
+    // Nodes belong to no namespace; their commands act in the default one.
     let namespace = Namespace::default_namespace();
     lost.map(|(node, epoch)| request(&namespace, Command::LoseNode(LoseNode { node: node.clone(), epoch }))).collect()
 }

@@ -5,7 +5,7 @@ use atlas_types::{Command, EventSeq, MemberId, Namespace, PruneJobs, Request};
 
 use crate::request;
 
-/// The state keeps up to one in so many ended jobs more than it is told to, so that not every entry prunes.
+/// The state keeps a fraction more ended jobs than configured, so that not every entry prunes.
 const SLACK: u64 = 16;
 
 /// At most one command, which drops up to `budget` of the oldest ended jobs beyond those that the configuration keeps.

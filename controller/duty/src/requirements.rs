@@ -1,4 +1,4 @@
-//! Retries whose agent requires others that are gone. A first try was checked at the door, by which retries do not pass.
+//! Fails retries whose agent requires agents that are gone. First jobs are checked at the door, which retries do not pass.
 
 use atlas_state::State;
 use atlas_types::{Command, FailPending, Failure, FailureKind, Job, RequiredAgent};

@@ -1,24 +1,23 @@
-//! Agent versions that were retired long ago are forgotten, or they would count against the limit for ever and keep their packages.
+//! Deletes agent versions that were retired long ago, so that they do not count against the limit and keep their packages.
 
-use atlas_state::State;
-use atlas_types::{ClusterTime, Command, DeleteAgent, Level, Micros, Request};
+use atlas_state::{State, TimerKey};
+use atlas_types::{ClusterTime, Command, DeleteAgent, Micros, Request, level};
 
 use crate::request;
 
-/// The level that knows the command.
-const KNOWN_SINCE: Level = Level(5);
-
-/// Commands that forget versions which were retired `keep` ago at `now` and of which no job is left that has not ended. Looks at
-/// every version: to be called now and then, not with every entry.
+/// Commands that forget versions which were retired `keep` ago at `now` and of which no job is left that has not ended. Of one that
+/// was retired below the level nobody knows since when: it stays.
 pub fn delete_retired(state: &State, now: ClusterTime, keep: Micros, budget: usize) -> Vec<Request> {
-    if state.level() < KNOWN_SINCE {
+    if state.level() < level::AGENT_DELETION {
         return Vec::new();
     }
-    let due = state.agents_everywhere().filter(|agent| {
-        // Of one that was retired below that level nobody knows since when.
-        agent.retired && agent.retired_at.is_some_and(|since| since.plus(keep) <= now)
+    let Some(since) = now.0.checked_sub(keep.0).map(ClusterTime) else { return Vec::new() };
+    let unused = state.kept_since(since).filter_map(|timer| match &timer.key {
+        TimerKey::RetiredAgent(namespace, name, version) if state.active_of(namespace, name, *version) == 0 => {
+            let command = DeleteAgent { name: name.clone(), version: *version };
+            Some(request(namespace, Command::DeleteAgent(command)))
+        }
+        _ => None,
     });
-    let unused = due.filter(|agent| state.active_of(&agent.namespace, &agent.name, agent.version) == 0);
-    let command = |name, version| Command::DeleteAgent(DeleteAgent { name, version });
-    unused.take(budget).map(|agent| request(&agent.namespace, command(agent.name.clone(), agent.version))).collect()
+    unused.take(budget).collect()
 }

@@ -1,4 +1,4 @@
-//! Grants leases to waiting jobs, and says why a job has none.
+//! Grants leases to waiting jobs, and explains why a job has none.
 
 use atlas_scheduler::{Strategy, Waiting, describe, plan};
 use atlas_state::State;

@@ -8,8 +8,8 @@
 //! * A leader that takes over, or whose loop stood still, gives every session a full TTL before it calls one ended: it
 //!   cannot know which renewals were acknowledged, or lie unread.
 //!
-//! A third rule makes it whole: exactly the nodes that are ready in the leader's state have a session. [`Sessions::applied`] sees to it,
-//! so that a node whose worker registered and was never heard of again is given up like any other.
+//! A third rule: exactly the nodes that are ready in the leader's state have a session. [`Sessions::applied`] ensures
+//! it, so that a node whose worker registered and then disappeared is lost like any other.
 //!
 //! The table owns deadlines and acknowledgements. It does not lose nodes: that is [`crate::lose`], a command.
 //!
@@ -128,7 +128,12 @@ impl Sessions {
                 },
                 // Its name may begin again with any epoch.
                 Event::NodeRemoved { node } => self.forget(node),
-                Event::Job { .. } | Event::Agent { .. } | Event::AgentDeleted { .. } | Event::Configured => {}
+                Event::Job { .. }
+                | Event::Agent { .. }
+                | Event::AgentDeleted { .. }
+                | Event::StepsRecorded { .. }
+                | Event::StepsFolded { .. }
+                | Event::Configured { .. } => {}
             }
         }
     }
@@ -146,7 +151,7 @@ impl Sessions {
         self.nodes.insert(node.clone(), Session::new(epoch, now + self.ttl));
     }
 
-    /// Whatever this node sends is refused until it says hello again.
+    /// Everything this node sends is refused until its next hello.
     fn forget(&mut self, node: &NodeId) {
         self.nodes.remove(node);
     }

@@ -1,4 +1,4 @@
-//! Leader tasks kept apart: one that panics is left out for a while, and the others run.
+//! Isolates leader tasks: one that panics is paused for a while, and the others run.
 //!
 //! A leader task is a function of the state, so one that panics does so again until the state has changed. It is tried again
 //! after a pause that doubles with each panic in a row.
@@ -80,7 +80,6 @@ struct Fault {
 /// A task has panicked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Panicked {
-    /// The task.
     pub task: Task,
     /// Panics in a row, this one included.
     pub in_a_row: u32,
@@ -89,7 +88,7 @@ pub struct Panicked {
 }
 
 impl Tasks {
-    /// Runs tasks at the monotonic time `now`, each by itself.
+    /// Runs tasks at the monotonic time `now`, each on its own.
     pub fn at(&mut self, now: Duration) -> Guarded<'_> {
         Guarded { tasks: self, now }
     }

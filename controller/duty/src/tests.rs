@@ -1,14 +1,15 @@
-//! The duties on a real state: sentences in, proposed commands out. Every proposed command must be accepted.
+//! The leader tasks on a real state: statements in, proposed commands out. Every proposed command must be accepted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_state::State;
 use atlas_types::{
-    AgentKind, AgentPin, BootId, ClusterConfig, ClusterTime, Command, CompleteJob, ConfigureCluster, Demand, Digest,
-    Effects, EventSeq, FailJob, Failure, FailureKind, FencingToken, Inventory, JobId, Level, MemberId, Micros,
-    Namespace, NodeEpoch, NodeId, Origin, Outcome, Payload, RegisterAgent, RegisterNode, Rejection, Request,
-    RequiredAgent, RetireAgent, RetryRule, RunSpec, SinkAck, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version,
+    AgentKind, AgentPin, BootId, ClusterConfig, ClusterTime, Command, CompleteJob, ConfigureCluster, CreateJoinToken,
+    Demand, Digest, Effects, EventSeq, FailJob, Failure, FailureKind, FencingToken, Inventory, JobId, JoinKind, Level,
+    MemberId, Micros, Namespace, NodeEpoch, NodeId, Origin, Outcome, Payload, RegisterAgent, RegisterNode, Rejection,
+    Request, RequiredAgent, RetireAgent, RetryRule, RunSpec, SinkAck, SubmitJob, Timeouts, Timestamp, Usage, Verdict,
+    Version,
 };
 use expect_test::{Expect, expect};
 
@@ -54,6 +55,7 @@ impl Script {
             ["schedule"] => self.duty(schedule(&self.state, Strategy::BinPack, 100)),
             ["schedule", budget] => self.duty(schedule(&self.state, Strategy::BinPack, number(budget) as usize)),
             ["follow"] => self.duty(follow(&self.state, [], self.clock, Strategy::BinPack, 100)),
+            ["token", ttl] => self.must(token(ttl)),
             ["expire"] => self.duty(expire(&self.state, self.clock, 100)),
             ["level", level] => self.state.raise(Level(number(level) as u32)),
             ["delete-retired", keep] => {
@@ -97,6 +99,7 @@ impl Script {
                 Command::FailJob(command) => format!("stop j{}: {}", command.job.0, command.failure.error),
                 Command::DeleteAgent(command) => format!("delete {} {}", command.name, command.version),
                 Command::WakeJob(_) => "wake a retry".to_owned(),
+                Command::RevokeJoinToken(command) => format!("forget the token of {} s", command.hash.0[0]),
                 Command::LoseNode(command) => format!("lose {} epoch {}", command.node, command.epoch),
                 Command::PruneJobs(command) => format!("prune to {}: {outcome:?}", command.event_seq),
                 other => panic!("not a duty's command: {other:?}"),
@@ -124,6 +127,12 @@ impl Script {
         let usage = Usage::default();
         Command::FailJob(FailJob { job, node, token, failure, output: None, usage, metadata: None, stream: None })
     }
+}
+
+/// A token that is found by how long it holds.
+fn token(ttl: &str) -> Command {
+    let (hash, ttl) = (Digest([number(ttl) as u8; 32]), Micros::from_secs(number(ttl)));
+    Command::CreateJoinToken(CreateJoinToken { hash, kind: JoinKind::Worker, ttl, uses: 1, salt: None })
 }
 
 fn number(text: &str) -> u64 {
@@ -396,5 +405,18 @@ fn versions_retired_long_ago_are_deleted_once_no_job_needs_them() {
             nothing
             delete old 1.0.0
         "#]],
+    );
+}
+
+#[test]
+fn expired_join_tokens_are_forgotten() {
+    check(
+        "level 5; token 10; token 20; after 9; expire; after 1; expire; expire; after 10; expire",
+        expect![[r#"
+        nothing
+        forget the token of 10 s
+        nothing
+        forget the token of 20 s
+    "#]],
     );
 }

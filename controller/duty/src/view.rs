@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use atlas_allocation::ConcurrencyPermits;
 use atlas_scheduler::{Cluster, NodeView, Strategy};
 use atlas_state::{Class, NodeState, State};
-use atlas_types::{AgentName, Demand, Digest, Job, Namespace, NodeId, Takers};
+use atlas_types::{AgentName, Demand, Digest, Job, Namespace, NodeId};
 
 /// A state, read as a [`Cluster`].
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +35,7 @@ impl Cluster for View<'_> {
         self.0.waiting_in(&class).take(limit).position(|other| other.id == job.id)
     }
 
-    fn running(&self, namespace: &Namespace, agent: &AgentName) -> Option<&Takers> {
+    fn running(&self, namespace: &Namespace, agent: &AgentName) -> Option<&ConcurrencyPermits> {
         self.0.running_of(namespace, agent)
     }
 

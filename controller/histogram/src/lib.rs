@@ -3,7 +3,6 @@
 //! The root manifest replaces the published `base2histogram` 0.2.3 with this package. The published one builds the tables of all its
 //! sixteen widths when the first histogram is created, of which openraft uses one: 26 MiB that every controller would hold for
 //! its whole life. Here a bucket is found without a table. Use the published one again once it builds its tables one by one.
-#![deny(missing_docs)]
 
 use std::fmt;
 use std::marker::PhantomData;

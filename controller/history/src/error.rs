@@ -17,8 +17,7 @@ pub enum HistoryError {
     },
     /// The file is damaged.
     #[error(
-        "history \"{path}\" is damaged: {detail}; move the file and its -wal and -shm companions away and start again: it is \
-         rebuilt from the log as far back as that reaches"
+        "history \"{path}\" is damaged: {detail}; move the file and its -wal and -shm files away and restart: history is rebuilt from the available log"
     )]
     Damaged {
         /// The file.
@@ -28,7 +27,7 @@ pub enum HistoryError {
     },
     /// A newer program wrote the file.
     #[error(
-        "history \"{path}\" has schema {found}, this program knows up to {known}: start the newer program, or move it away"
+        "history \"{path}\" has schema {found}, this program knows up to {known}: start the newer program, or move the file away"
     )]
     TooNew {
         /// The file.
@@ -40,8 +39,7 @@ pub enum HistoryError {
     },
     /// The file belongs to another cluster.
     #[error(
-        "history \"{path}\" is of cluster {found} and the log of cluster {cluster}: a new log beside an old history loses jobs; \
-         move the history away, or bring back the log that belongs to it"
+        "history \"{path}\" belongs to cluster {found} and the log to cluster {cluster}: a new log with an old history loses jobs; move the history away, or restore the log that belongs to it"
     )]
     OtherCluster {
         /// The file.
@@ -65,14 +63,14 @@ pub enum HistoryError {
     /// A stored record cannot be read.
     #[error("a record of history is malformed")]
     Record(#[source] atlas_format::FormatError),
-    /// A stored record lacks something or holds what is not allowed.
+    /// A stored record has missing or invalid data.
     #[error("a record of history is malformed: {0}")]
     Field(&'static str),
     /// A part of another member's history does not continue this one.
     #[error("a part of history is refused: {0}")]
     Part(&'static str),
     /// The events asked for were dropped.
-    #[error("events up to {earliest} are gone")]
+    #[error("events up to {earliest} have been dropped")]
     Gone {
         /// The first event that is still there.
         earliest: EventSeq,

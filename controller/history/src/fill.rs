@@ -29,7 +29,7 @@ impl Filling {
     /// Checks that a part continues a gap from its front, event by event, and that every job that ended is in it.
     pub(crate) fn check(gap: Gap, part: Part) -> Result<Self, HistoryError> {
         if part.reached <= gap.after || part.reached > gap.through {
-            return Err(HistoryError::Part("it does not begin where events are missing, or goes beyond them"));
+            return Err(HistoryError::Part("it does not begin at missing events, or extends beyond them"));
         }
         let floor = part.floor.max(gap.after).min(part.reached);
         let mut filling = Self { gap, reached: part.reached, floor, jobs: Vec::new(), blobs: Vec::new() };
@@ -41,7 +41,7 @@ impl Filling {
                 record.seq == last.max(floor).next()
             };
             if !dense || record.seq > part.reached {
-                return Err(HistoryError::Part("it is not dense"));
+                return Err(HistoryError::Part("it has gaps"));
             }
             last = record.seq;
             if !record.event.is_empty() {
@@ -56,7 +56,7 @@ impl Filling {
             }
         }
         if last.max(floor) != part.reached {
-            return Err(HistoryError::Part("it ends before it says"));
+            return Err(HistoryError::Part("it ends before its announced end"));
         }
         Ok(filling)
     }
@@ -65,10 +65,10 @@ impl Filling {
         let mut rest = bytes;
         let raw = split_event(&mut rest)?;
         if raw.seq != seq || !rest.is_empty() {
-            return Err(HistoryError::Part("an event is not the one that it is said to be"));
+            return Err(HistoryError::Part("an event has another number than announced"));
         }
         if raw.ended != has_job {
-            return Err(HistoryError::Part("a job that ended is not in it"));
+            return Err(HistoryError::Part("an ended job is missing"));
         }
         // Decoded now: what cannot be read is refused here and not found by a reader later.
         decode_event(&mut &*bytes, &mut |_| Ok(None))?;

@@ -55,7 +55,7 @@ impl Part {
         }
         let dense = (after.0..).skip(1).zip(&self.records).all(|(seq, record)| record.seq.0 == seq);
         if !dense {
-            return Err(HistoryError::Part("it is not dense"));
+            return Err(HistoryError::Part("it has gaps"));
         }
         let records = self.records.iter().filter(|record| !record.event.is_empty());
         let decode = |record: &Record| {

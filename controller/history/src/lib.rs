@@ -8,7 +8,6 @@
 //!
 //! Events that this member did not see, because its state came as a snapshot, form a [`Gap`]. It is stored on disk and
 //! filled from the front with [`Part`]s of another member's history.
-#![deny(missing_docs)]
 
 mod copy;
 mod error;
@@ -26,7 +25,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use atlas_types::{AgentName, Digest, EventRecord, EventSeq, Job, JobChange, JobId, JobStatus, Namespace, Timestamp};
+use atlas_types::{AgentName, Digest, Event, EventRecord, EventSeq, Job, JobId, JobStatus, Namespace, Timestamp};
 use tokio::sync::watch;
 
 pub use copy::rebind;
@@ -59,7 +58,7 @@ pub trait History: Send + Sync + 'static {
     /// Fills a gap from the front; complete when it is written. [`HistoryError::Part`] if the part does not fit or is not dense.
     fn fill(&self, gap: Gap, part: Part) -> Answer<'_, ()>;
 
-    /// Gives a gap up: nobody has its events, and they are gone.
+    /// Abandons a gap: no member has its events.
     fn give_up(&self, gap: Gap) -> Answer<'_, ()>;
 
     /// The artifacts that ended jobs refer to, each with the event that ended its job: those behind `after`, in order, about
@@ -94,20 +93,16 @@ pub trait History: Send + Sync + 'static {
 /// An ended job and the event that ended it.
 #[derive(Debug, Clone)]
 pub struct Ended {
-    /// The event.
     pub event: EventSeq,
-    /// The job as it ended.
     pub job: Arc<Job>,
 }
 
 /// Which ended jobs are wanted.
 #[derive(Debug, Clone, Default)]
 pub struct JobFilter {
-    /// Of this name space; none is all.
+    /// Of this namespace; none is all.
     pub namespace: Option<Namespace>,
-    /// With this status.
     pub status: Option<JobStatus>,
-    /// Of this agent.
     pub agent: Option<AgentName>,
     /// Submitted at or after.
     pub since: Option<Timestamp>,
@@ -135,17 +130,6 @@ pub struct StoredEvent {
     pub seq: EventSeq,
     /// When it happened.
     pub at: Timestamp,
-    /// A change of a job; none for events about agents, nodes and configuration, of which only the number is kept.
-    pub job: Option<JobEvent>,
-}
-
-/// A change of a job.
-#[derive(Debug, Clone)]
-pub struct JobEvent {
-    /// What changed.
-    pub change: JobChange,
-    /// Its status before.
-    pub old_status: JobStatus,
-    /// The job after the change.
-    pub job: Arc<Job>,
+    /// What happened; none if it was written by a program that kept only the number, or by one newer than this.
+    pub event: Option<Event>,
 }

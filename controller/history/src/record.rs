@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use atlas_format::{decode_job, encode_job};
+use atlas_format::{decode_event as decode_body, decode_job, encode_event as encode_body, encode_job};
 use atlas_types::{Event, EventRecord, EventSeq, Job, JobChange, JobId, JobStatus, Timestamp};
 
-use crate::{HistoryError, JobEvent, StoredEvent};
+use crate::{HistoryError, StoredEvent};
 
-/// Number, time, change, status before, length of the job: little-endian.
+/// Number, time, change, status before, length of the body: little-endian. The body is a job or, of another event, what happened.
 const HEAD: usize = 8 + 8 + 1 + 1 + 4;
 
 /// Stands for an event that is not a job's.
@@ -28,26 +28,22 @@ const CHANGES: [JobChange; 8] = [
 /// Appends an event. The job of one that ended it is in its row; every other event has its own, so that a stream read from here is
 /// the one that was told when it happened.
 pub(crate) fn encode_event(event: &EventRecord, blob: &mut Vec<u8>) -> Result<(), HistoryError> {
-    let (change, old_status, job) = match &event.event {
+    let (change, old_status, body) = match &event.event {
         Event::Job { change, old_status, job } => {
             let position = CHANGES.iter().position(|known| known == change).unwrap_or(CHANGES.len());
             let status = JobStatus::ALL.iter().position(|known| known == old_status).unwrap_or(0);
             let bytes = if job.status.is_terminal() { Vec::new() } else { encode_job(job) };
             (u8::try_from(position + 1).unwrap_or(u8::MAX), u8::try_from(status).unwrap_or(u8::MAX), bytes)
         }
-        Event::Agent { .. }
-        | Event::AgentDeleted { .. }
-        | Event::Node { .. }
-        | Event::NodeRemoved { .. }
-        | Event::Configured => (NOT_A_JOB, 0, Vec::new()),
+        other => (NOT_A_JOB, 0, encode_body(other).unwrap_or_default()),
     };
-    let len = u32::try_from(job.len()).map_err(|_| HistoryError::Field("a job is too large"))?;
-    blob.reserve(HEAD + job.len());
+    let len = u32::try_from(body.len()).map_err(|_| HistoryError::Field("an event is too large"))?;
+    blob.reserve(HEAD + body.len());
     blob.extend_from_slice(&event.seq.0.to_le_bytes());
     blob.extend_from_slice(&event.at.0.to_le_bytes());
     blob.extend_from_slice(&[change, old_status]);
     blob.extend_from_slice(&len.to_le_bytes());
-    blob.extend_from_slice(&job);
+    blob.extend_from_slice(&body);
     Ok(())
 }
 
@@ -63,7 +59,8 @@ pub(crate) fn decode_event(
     let (bytes, rest) = blob.split_at_checked(len).ok_or(HistoryError::Field("events are cut short"))?;
     *blob = rest;
     if change == NOT_A_JOB {
-        return Ok(StoredEvent { seq, at, job: None });
+        // None: an older program kept only the number, or a newer controller of the cluster sent what is unknown here.
+        return Ok(StoredEvent { seq, at, event: decode_body(bytes).ok() });
     }
     let change = CHANGES.get(usize::from(change) - 1).copied().ok_or(HistoryError::Field("an unknown change"))?;
     let old_status =
@@ -74,8 +71,8 @@ pub(crate) fn decode_event(
         ([], _) => ended(seq)?,
         (bytes, _) => Some(decode_job(bytes).map_err(HistoryError::Record)?),
     };
-    let job = job.map(|job| JobEvent { change, old_status, job: Arc::new(job) });
-    Ok(StoredEvent { seq, at, job })
+    let event = job.map(|job| Event::Job { change, old_status, job: Arc::new(job) });
+    Ok(StoredEvent { seq, at, event })
 }
 
 /// An event as it lies in a blob.

@@ -107,7 +107,7 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<(), HistoryError>
     let sql = HistoryError::sql("open");
     let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(sql)?;
     if mode != "wal" {
-        tracing::warn!(%mode, "history's file system allows no write-ahead file: reads wait for writes");
+        tracing::warn!(%mode, "the file system does not support a write-ahead log: reads wait for writes");
     }
     // NORMAL syncs at checkpoints only; the writer syncs the write-ahead file itself before it acknowledges anything.
     for (name, value) in

@@ -27,8 +27,8 @@ pub(crate) fn check(connection: &Connection, row: Row, key: i64, body: &[u8], su
         return Ok(());
     }
     let detail = match row {
-        Row::Job => format!("the job that event {key} ended has another checksum than when it was written"),
-        Row::Events => format!("the events up to {key} have another checksum than when they were written"),
+        Row::Job => format!("the checksum of the job that event {key} ended does not match"),
+        Row::Events => format!("the checksum of the events up to {key} does not match"),
     };
     Err(HistoryError::Damaged { path: connection.path().unwrap_or_default().into(), detail })
 }

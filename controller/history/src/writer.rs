@@ -75,7 +75,7 @@ impl Writer {
             // not know. Nothing more is acknowledged, so the state keeps what is not certain; a restart reads what is there.
             tracing::error!(error = &error as &dyn std::error::Error, path = %self.path.display(), "history has stopped, restart the controller");
         }
-        // Whoever waits for the end sees the file closed.
+        // A caller that waits for the end sees the file closed.
         let Self { connection, inputs, synced, gaps, .. } = self;
         drop(inputs);
         drop(connection);
@@ -131,7 +131,7 @@ impl Writer {
                 }
                 Err(error) if self.inputs.is_closed() || failed_to_sync(&error) => return Err(error),
                 Err(error) => {
-                    tracing::error!(error = &error as &dyn std::error::Error, path = %self.path.display(), "history was not written, trying again");
+                    tracing::error!(error = &error as &dyn std::error::Error, path = %self.path.display(), "could not write history, trying again");
                     std::thread::sleep(RETRY_INTERVAL);
                 }
             }
@@ -148,7 +148,7 @@ impl Writer {
         });
         for input in waiting.drain(..) {
             if let Input::Fill { done, .. } | Input::GiveUp { done, .. } = input {
-                // Whoever gave up waiting need not be told.
+                // A caller that gave up waiting need not be told.
                 let _ = done.send(());
             }
         }
@@ -349,7 +349,8 @@ fn insert_with(
 
 /// Writes which artifacts an ended job shows.
 pub(crate) fn refer(connection: &Connection, event: i64, job: &Job) -> Result<(), HistoryError> {
-    for payload in [Some(&job.input), job.output.as_ref(), job.stream.as_ref()].into_iter().flatten() {
+    let own = [Some(&job.input), job.output.as_ref(), job.stream.as_ref()].into_iter().flatten();
+    for payload in own.chain(job.journal.iter().flat_map(|journal| journal.payloads())) {
         if let PayloadBody::Artifact { digest, .. } = &payload.body {
             connection
                 .prepare_cached("INSERT OR IGNORE INTO artifacts VALUES (?1, ?2)")

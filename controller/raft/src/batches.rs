@@ -1,9 +1,9 @@
-//! Applied entries on their way to those who follow them on other threads.
+//! Delivers applied entries to subscribers on other threads.
 //!
-//! Most entries concern few who follow: history is in no hurry, waiters ask for ends of jobs, the workers' door for leases. To wake
-//! their threads costs more than applying the entry, on every member. So a follower says for which entries it is to be woken
-//! ([`Batches::subscribe_to`]); the others are told together, after [`HELD`] or with the next one that somebody wants at once.
-//! Order and content are the same for everybody.
+//! Most entries concern few subscribers: history can wait, waiters need the ends of jobs, the worker door needs leases.
+//! Waking their threads costs more than applying the entry, on every member. So a subscriber names the entries for
+//! which it is woken ([`Batches::subscribe_to`]); the others are delivered together, after [`HELD`] or with the next
+//! entry that a subscriber needs at once. Order and content are the same for all.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -29,7 +29,7 @@ pub struct AppliedBatch {
     pub state: State,
 }
 
-/// How long an entry is kept back that nobody wants at once.
+/// How long an entry that no subscriber needs at once is held back.
 const HELD: Duration = Duration::from_millis(4);
 /// Entries that are kept back at most.
 const HELD_MAX: usize = 64;
@@ -74,7 +74,7 @@ impl Batches {
     pub(crate) fn send(&self, batch: AppliedBatch) {
         let batch = Arc::new(batch);
         let Shared { sender, holds, from, .. } = &*self.shared;
-        // Held while sending, so that whoever takes the stored ones and subscribes misses none and sees none twice.
+        // Held while sending, so that a subscriber that reads the stored ones misses none and sees none twice.
         let mut inner = self.lock();
         if let Some(early) = inner.early.as_mut()
             && batch.events.last().is_some_and(|event| event.seq > *from)
@@ -84,7 +84,7 @@ impl Batches {
             }
             early.push_back(Arc::clone(&batch));
         }
-        // Whoever has not said what it wants at once wants everything.
+        // Subscribers without a filter get everything at once.
         let patient = sender.receiver_count() <= inner.urgent.len();
         let waits = patient && inner.held.len() < HELD_MAX && !inner.urgent.iter().any(|(_, urgent)| urgent(&batch));
         inner.held.push(batch);
@@ -121,7 +121,7 @@ impl Batches {
         self.patient(&mut self.lock(), Box::new(urgent))
     }
 
-    /// What the history lacks and what is sent from now on, without haste.
+    /// Events missing in the history and later ones, without urgency.
     pub(crate) fn subscribe_from_start(&self) -> (Vec<Arc<AppliedBatch>>, Subscription) {
         let mut inner = self.lock();
         let early = inner.early.take().unwrap_or_default().into();
@@ -145,7 +145,7 @@ impl Batches {
 impl Inner {
     fn tell(&mut self, sender: &broadcast::Sender<Arc<AppliedBatch>>) {
         for batch in self.held.drain(..) {
-            // Without subscribers there is nobody to tell.
+            // There are no subscribers.
             let _ = sender.send(batch);
         }
     }
@@ -157,7 +157,7 @@ impl fmt::Debug for Batches {
     }
 }
 
-/// What a member applies, for somebody whom only some of it concerns.
+/// Applied entries for a subscriber that needs only some of them.
 #[derive(Debug)]
 pub struct Subscription {
     receiver: broadcast::Receiver<Arc<AppliedBatch>>,

@@ -1,4 +1,4 @@
-//! Connections to peers: HTTP/2 over what the environment calls a network, with deadlines and keep-alives.
+//! Connections to peers: HTTP/2 over the environment's network, with deadlines and keep-alives.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! openraft's traits on our log, our snapshots and our transport. What is else of openraft in this crate calls it: the leader loop,
-//! membership, the peers' door.
+//! openraft's traits on our log, our snapshots and our transport. Only the leader loop, membership and the peer door
+//! use openraft besides.
 
 pub(crate) mod body;
 mod deadline;
@@ -77,7 +77,7 @@ impl fmt::Display for Proposal {
     }
 }
 
-/// What applying an entry answers to whoever proposed it.
+/// The answer to the proposer of an applied entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reply {
     /// One of Raft's own entries.

@@ -1,4 +1,4 @@
-//! The peer door: what this member offers the others of its group. Mounted by the controller's gRPC server.
+//! The peer door: what this member offers the other members. Mounted by the controller's gRPC server.
 
 mod receive;
 
@@ -83,7 +83,7 @@ impl PeerService for PeerDoor {
             let append: AppendBody = decode("an append", body).map_err(refused)?;
             AppendEntriesRequest::<Types>::try_from(append).map_err(refused)
         });
-        // A message that cannot be read ends the stream, and the peer is told why: to skip it would leave a hole in the log.
+        // A message that cannot be read ends the stream, and the peer gets the reason: skipping it would leave a gap in the log.
         let refusal = Arc::new(Mutex::new(None));
         let noted = Arc::clone(&refusal);
         let requests = requests.scan((), move |(), append| {
@@ -112,9 +112,9 @@ impl PeerService for PeerDoor {
     ) -> Result<Response<wire::SnapshotResponse>, Status> {
         let mut parts = request.into_inner();
         let first = parts.message().await?.and_then(|part| part.head);
-        let head = first.ok_or_else(|| Status::invalid_argument("a snapshot begins with its head"))?;
+        let head = first.ok_or_else(|| Status::invalid_argument("a snapshot must begin with its header"))?;
         self.meant(&head.cluster_id, head.to)?;
-        let head: SnapshotHead = decode("a snapshot's head", head.body).map_err(refused)?;
+        let head: SnapshotHead = decode("a snapshot's header", head.body).map_err(refused)?;
         let bytes = head.announced();
         let (vote, meta) = head.into_raft().map_err(refused)?;
         let snapshot = self.receiver.take(&meta, bytes, parts).await?;
@@ -165,7 +165,7 @@ impl PeerDoor {
         if to == *self.raft.node_id() {
             return Ok(());
         }
-        Err(Status::failed_precondition("another member is at this address now"))
+        Err(Status::failed_precondition("another member now has this address"))
     }
 }
 

@@ -1,10 +1,9 @@
-//! What callers of a [`crate::Handle`] can be told.
+//! Errors for callers of a [`crate::Handle`].
 
 use std::sync::Arc;
 
 use atlas_state::ImageError;
 
-use crate::log;
 use crate::member::Peer;
 
 /// Whether this member leads, as far as it knows.
@@ -27,7 +26,7 @@ pub enum Leadership {
     },
 }
 
-/// What became of a proposal that was not applied.
+/// The result of a proposal that was not applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProposeError {
     /// Nothing was written: it is safe to repeat the proposal, at the leader.
@@ -37,7 +36,7 @@ pub enum ProposeError {
         leader: Option<Peer>,
     },
     /// It may or may not be applied: repeat it with the same request id to learn which.
-    #[error("leadership changed while the proposal was under way; its outcome is unknown")]
+    #[error("leadership changed during the proposal; its outcome is unknown")]
     Unknown,
     /// Too much waits already; nothing was written.
     #[error("too many proposals are waiting")]
@@ -45,7 +44,7 @@ pub enum ProposeError {
     /// The leader's disk is nearly full; nothing was written.
     #[error("the leader's disk is nearly full")]
     NoSpace,
-    /// The member has stopped; nothing more comes of it.
+    /// The member has stopped.
     #[error("this member has stopped: {reason}")]
     Stopped {
         /// Why.
@@ -81,14 +80,13 @@ pub enum ReadError {
 pub enum StartError {
     /// The log cannot be opened.
     #[error("could not open the log")]
-    Log(#[source] log::LogError),
+    Log(#[source] atlas_log::LogError),
     /// The snapshot cannot be read.
     #[error("could not read the snapshot")]
     Snapshot(#[source] std::io::Error),
     /// The snapshot is whole and holds a state that no commands lead to.
     #[error(
-        "the snapshot breaks the invariant {name}; let this controller join again with an empty directory, or if none of them starts, \
-         go on from the last backup: atlasctl operator snapshot restore"
+        "the snapshot breaks the invariant {name}; let this controller join again with an empty directory, or if no controller starts, restore the last backup: atlasctl operator snapshot restore"
     )]
     Invariant {
         /// Which one.
@@ -120,7 +118,9 @@ impl StartError {
     /// Whether log or snapshot do not read back as they were written.
     pub fn is_damage(&self) -> bool {
         match self {
-            Self::Log(error) => matches!(error, log::LogError::Damaged { .. } | log::LogError::Short { .. }),
+            Self::Log(error) => {
+                matches!(error, atlas_log::LogError::Damaged { .. } | atlas_log::LogError::Short { .. })
+            }
             Self::Snapshot(error) => error.kind() == std::io::ErrorKind::InvalidData,
             Self::Invariant { .. } => true,
             Self::Raft { .. } | Self::Thread(_) => false,

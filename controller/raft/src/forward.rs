@@ -1,8 +1,8 @@
 //! Proposals and reads on any member: at its own leader loop if it leads, else at the leader that it follows.
 //!
-//! A change of leadership costs a caller time and nothing else: what finds no leader waits for one, woken by the watch of
-//! leadership, and is asked again. A proposal whose outcome got lost is repeated only if its requests carry names, because then
-//! the state knows them again (design §2, rule 5). Nothing is decided here.
+//! A change of leadership costs a caller only time: a request without a leader waits for one and is repeated. A
+//! proposal whose outcome is unknown is repeated only if its requests have names, because then the state recognises
+//! them (B.2, B.3). Nothing is decided here.
 
 pub(crate) mod door;
 mod leader;
@@ -24,7 +24,7 @@ use crate::handle::Answers;
 use crate::local::Local;
 use crate::member::Peer;
 
-/// How long a caller waits for a leader before it is told that there is none.
+/// How long a caller waits for a leader before it gets an error.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The pause before a leader that is still the same is asked again, of which up to the half is random.
@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// at the state of this member next; the answer itself is certain before.
 const CATCH_UP_MAX: Duration = Duration::from_secs(1);
 
-/// Brings proposals and reads to whoever leads. Cheap to clone.
+/// Brings proposals and reads to the leader. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Forward {
     pub(crate) local: Local,
@@ -45,7 +45,7 @@ pub(crate) struct Forward {
 }
 
 impl Forward {
-    /// Proposes `requests` at the leader, whoever that comes to be in time.
+    /// Proposes `requests` at the leader that is elected in time.
     pub(crate) async fn propose(&self, requests: Vec<Request>) -> Result<Answers, ProposeError> {
         let repeatable = requests.iter().all(is_repeatable);
         let mut patience = Patience::new(self);
@@ -199,11 +199,11 @@ impl<'f> Patience<'f> {
     async fn another_leader(&mut self, leader: &Peer) {
         let another = |now: &Leadership| match now {
             Leadership::Follower { leader: Some(now) } => now.member != leader.member,
-            // With nobody known, the old leader may still come through.
+            // Without a known leader, the old one may still answer.
             Leadership::Follower { leader: None } => false,
             Leadership::Leader { .. } | Leadership::Stopped { .. } => true,
         };
-        // A member that ends tells nobody.
+        // A member does not announce its end.
         if self.leadership.wait_for(another).await.is_err() {
             std::future::pending().await
         }
@@ -217,7 +217,7 @@ impl<'f> Patience<'f> {
         tokio::select! {
             biased;
             changed = self.leadership.changed() => changed.is_ok() && !left.is_zero(),
-            // Whoever leads may have been away for a moment only.
+            // The leader may have been away for a moment only.
             () = clock.sleep((PAUSE / 2 + random).min(left)) => !left.is_zero(),
         }
     }

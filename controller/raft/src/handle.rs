@@ -1,4 +1,8 @@
-//! The handle through which the rest of the controller uses the replicated state.
+//! The handle through which the rest of the controller uses the replicated state. Every method of it is in this folder.
+
+mod condition;
+mod members;
+mod sessions;
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,18 +10,18 @@ use std::time::Duration;
 
 use atlas_env::Task;
 use atlas_state::State;
-use atlas_types::{EventSeq, MemberId, NodeEpoch, NodeId, Outcome, Rejection, Request, Seq};
+use atlas_types::{EventSeq, MemberId, Outcome, Rejection, Request, Seq};
 use tokio::sync::{broadcast, watch};
 
 use crate::batches::{AppliedBatch, Batches, Subscription};
-use crate::digests::Agreement;
 use crate::door::PeerDoor;
 use crate::error::{Leadership, ProposeError, ReadError};
 use crate::forward::Forward;
 use crate::leader::panics::Panics;
 use crate::local::Input;
 use crate::membership::Group;
-use crate::space::Disk;
+use crate::monitor::digests::Agreement;
+use crate::monitor::space::Disk;
 
 /// Answers to one proposal, in the order of its requests.
 pub type Answers = Vec<Result<Outcome, Rejection>>;
@@ -55,12 +59,12 @@ impl Handle {
         MemberId(*self.door.raft.node_id())
     }
 
-    /// Whether this member is all there is of its group: nobody else can come to lead it.
+    /// Whether this member is the only one of its group: no other can lead it.
     pub fn is_alone(&self) -> bool {
         self.door.raft.voter_ids().eq([self.member().0])
     }
 
-    /// Proposes `requests` and waits until their entry is applied, or their refusal is certain. One answer a request, in order.
+    /// Proposes `requests` and waits until their entry is applied, or their refusal is certain. One answer per request, in order.
     ///
     /// They are decided in one go and in order, but may be spread over several entries when they exceed one. On a member that
     /// does not lead they go to the leader, and this member has applied what they did before it answers, if it can keep up. A
@@ -103,12 +107,12 @@ impl Handle {
         self.forward.applied.borrow().seq()
     }
 
-    /// What this member applies from now on. A receiver that lags is told so by its error; it then reads the state again.
+    /// What this member applies from now on. A receiver that lags gets an error; it then reads the state again.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<AppliedBatch>> {
         self.batches.subscribe()
     }
 
-    /// The same for somebody whom only some of it concerns: what is `urgent` comes at once, the rest some milliseconds later. It is
+    /// The same for a subscriber that needs only some entries: `urgent` ones come at once, the rest some milliseconds later. It is
     /// asked on Raft's thread, and must not hold that up.
     pub fn subscribe_to(&self, urgent: impl Fn(&AppliedBatch) -> bool + Send + Sync + 'static) -> Subscription {
         self.batches.subscribe_to(urgent)
@@ -123,20 +127,6 @@ impl Handle {
     /// Whether this member leads, and whether it has stopped.
     pub fn leadership(&self) -> watch::Receiver<Leadership> {
         self.forward.local.leadership.clone()
-    }
-
-    /// A worker said hello and its epoch is applied: its session lives from now. Only the leader keeps sessions.
-    ///
-    /// Before this is answered the worker must not be welcomed: a session whose loss is on its way into the log lives no more, though
-    /// the applied state shows the node with all its leases.
-    pub async fn session_hello(&self, node: NodeId, epoch: NodeEpoch) -> Result<(), ReadError> {
-        self.forward.local.ask_urgently(|answer| Input::Hello { node, epoch, answer }).await
-    }
-
-    /// A worker renews its session. Answers with the number that may be acknowledged, after a quorum has confirmed, in a round
-    /// that began after this call, that this member leads.
-    pub async fn session_renew(&self, node: NodeId, epoch: NodeEpoch, number: u64) -> Result<u64, ReadError> {
-        self.forward.local.ask_urgently(|answer| Input::Renew { node, epoch, number, answer }).await
     }
 
     /// This member's history has everything up to `event_seq` on disk: acknowledged to the cluster soon, and snapshots may go

@@ -1,7 +1,7 @@
-//! Who a data directory belongs to: `member.json` beside the log.
+//! The owner of a data directory: `member.json` next to the log.
 //!
-//! The log itself knows its cluster but not the member's number, and a controller that is about to join must not forget under which
-//! request it asked: asked again, it gets the same number instead of using a second token.
+//! The log itself knows its cluster but not the member's number, and a controller that is about to join must remember
+//! its request id: a repeat gets the same number instead of using a second token.
 
 use std::io;
 use std::path::Path;
@@ -41,7 +41,7 @@ impl Identity {
         let bytes = files.read(&path)?;
         let found = serde_json::from_slice(&bytes).ok().and_then(|value: Value| Self::of(&value));
         found.map(Some).ok_or_else(|| {
-            let text = format!("\"{}\" does not say whose data this is", path.display());
+            let text = format!("\"{}\" does not identify the owner of the data", path.display());
             io::Error::new(io::ErrorKind::InvalidData, text)
         })
     }
@@ -92,7 +92,7 @@ mod tests {
         for text in ["", "{}", "{\"cluster_id\":\"x\",\"member\":1,\"name\":\"\"}", "{\"joining\":1}"] {
             std::fs::write(dir.path().join(FILE), text).expect("writable");
             let error = Identity::read(&SystemFiles, dir.path()).expect_err("no identity");
-            assert!(error.to_string().contains("does not say whose data this is"), "{error}");
+            assert!(error.to_string().contains("does not identify the owner of the data"), "{error}");
         }
     }
 }

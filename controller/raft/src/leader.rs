@@ -1,9 +1,9 @@
-//! The leader loop (design §2): gather, plan at the head, propose one entry, wait until it is applied, answer.
+//! The leader loop (ADR 1): gather, plan at the head, propose one entry, wait until it is applied, answer.
 //!
-//! One entry is in flight; what arrives meanwhile is the next one's batch. The rules it keeps, by their number in the design:
-//! (2) any error of a propose drops the head; (3) a head begins on a state that is known to be complete; (4) an answer is
-//! released once what it was decided on is certain, also a refusal; (5) a propose ends as applied, not written, or unknown.
-//! It decides nothing about jobs: the head and the duties do.
+//! One entry is in flight; what arrives meanwhile is the next one's batch. Its rules: any error of a proposal drops the
+//! head; a head starts from a state that is known to be complete; an answer, also a refusal, is released once the state
+//! it was decided on is certain; a proposal ends as applied, not written, or unknown. It decides nothing about jobs:
+//! the head and the leader tasks do.
 
 mod clock;
 mod duties;
@@ -31,11 +31,11 @@ use crate::leader::lead::{End, Lead};
 use crate::leader::machine::{Slot, StateMachine};
 use crate::leader::panics::Panics;
 use crate::local::{Input, Inputs};
-use crate::log::Log;
 use crate::member::Peer;
 use crate::membership::{ChangeError, Group};
+use crate::monitor::space::Disk;
 use crate::options::Options;
-use crate::space::Disk;
+use atlas_log::Log;
 
 /// Our Raft.
 pub(crate) type Raft = openraft::Raft<Types, MachineStore<StateMachine>>;
@@ -86,7 +86,7 @@ impl LeaderLoop {
                 }
                 continue;
             };
-            // Until it has taken over nobody leads, as far as its callers are concerned: the one before does not.
+            // Until it has taken over there is no leader, as far as its callers are concerned: the one before does not.
             self.follow();
             let Some(taken) = self.wait_to_take_over(leader, &mut shutdown).await else { return };
             match taken {
@@ -124,7 +124,7 @@ impl LeaderLoop {
                 biased;
                 _ = &mut *shutdown => return None,
                 taken = &mut taking => return Some(taken),
-                // Without a quorum it takes for ever: nobody shall wait for it that long.
+                // Without a quorum it takes for ever: nobody must wait for it that long.
                 () = self.env.clock.sleep(TAKE_OVER_PATIENCE) => {
                     self.leadership.send_replace(Leadership::Follower { leader: None });
                     while let Some(input) = self.inputs.try_recv() {
@@ -148,7 +148,7 @@ impl LeaderLoop {
         Some(Peer::of(MemberId(id), metrics.membership_config.membership()))
     }
 
-    /// Who must have what is pruned: a majority of them. Nobody while the group changes: one list cannot tell two majorities.
+    /// The voters of which a majority must have the pruned jobs. Nobody while the group changes: one list cannot tell two majorities.
     fn voters(&self) -> Vec<MemberId> {
         let metrics = self.raft.server_metrics();
         let metrics = metrics.borrow_watched();
@@ -221,7 +221,7 @@ enum TakeOver {
 /// Answers an input at a member that does not lead.
 fn refuse(input: Input, leader: Option<&Peer>) {
     let leader = leader.cloned();
-    // Whoever gave up waiting needs no answer.
+    // A caller that gave up waiting needs no answer.
     match input {
         Input::Propose { answer, .. } => drop(answer.send(Err(ProposeError::NotLeader { leader }))),
         Input::Read { answer } => drop(answer.send(Err(ReadError::NotLeader { leader }))),

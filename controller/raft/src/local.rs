@@ -1,4 +1,4 @@
-//! This member's own leader loop as callers reach it: two bounded queues of questions, each answered once.
+//! The local leader loop as its callers see it: two bounded queues of requests, each answered once.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl Inputs {
         self.urgent.try_recv().or_else(|_| self.ordinary.try_recv()).ok()
     }
 
-    /// Waits for some of them, at most `max`, urgent ones first; 0 if nobody can ask any more.
+    /// Waits for some of them, at most `max`, urgent ones first; 0 if no caller is left.
     pub(crate) async fn recv_any(&mut self, into: &mut Vec<Input>, max: usize) -> usize {
         poll_fn(|context| match self.urgent.poll_recv_many(context, into, max) {
             Poll::Pending => self.ordinary.poll_recv_many(context, into, max),
@@ -87,7 +87,7 @@ impl Local {
             Err(mpsc::error::TrySendError::Full(_)) => return Err(ProposeError::Overloaded),
             Err(mpsc::error::TrySendError::Closed(_)) => return Err(ProposeError::Stopped { reason: self.reason() }),
         }
-        // A loop that ends drops the question: nobody can say what became of it.
+        // A loop that ends drops the question: nobody can say its result.
         answered.await.unwrap_or(Err(ProposeError::Unknown))
     }
 

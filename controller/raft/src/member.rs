@@ -1,4 +1,4 @@
-//! A member of the group as the group knows it: its name, and where it is reached.
+//! A member as the group knows it: its name and addresses.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use atlas_types::MemberId;
 
 use crate::consensus::RaftMembership;
 
-/// What the group knows of one of its members. Addresses are `host:port`; empty where nobody has told one.
+/// What the group knows of one of its members. Addresses are `host:port`; empty if unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Member {
     /// What people call it.

@@ -1,8 +1,8 @@
-//! Who belongs to the group, how the members are, and changes to that.
+//! The members of the group, their state, and membership changes.
 //!
-//! Raft's own membership is the only truth about who votes; what members tell each other about themselves ([`greet`]) is kept
-//! beside it and decides nothing. Changes ([`change`]) are made by the leader, one at a time. Who is to join, and when a learner
-//! is complete, is decided above this crate.
+//! Raft's own membership is the only authority on voters; information that members exchange about themselves
+//! ([`greet`]) is kept separately and decides nothing. Changes ([`change`]) are made by the leader, one at a time.
+//! Admission, and when a learner is complete, are decided outside of this crate.
 
 mod change;
 pub(crate) mod greet;
@@ -20,12 +20,11 @@ use openraft::async_runtime::WatchReceiver;
 use tokio::sync::watch;
 
 use crate::consensus::network::Addresses;
-use crate::handle::Handle;
 use crate::leader::Raft;
-use crate::log::Log;
 use crate::member::{Member, Peer};
-use crate::space::{Disk, Room};
-use crate::wall::{Believed, ClockDoubt};
+use crate::monitor::space::{Disk, Room};
+use crate::monitor::wall::{Believed, ClockDoubt};
+use atlas_log::Log;
 
 pub use change::ChangeError;
 pub(crate) use greet::Met;
@@ -33,10 +32,10 @@ pub(crate) use greet::Met;
 /// A member that answered within this time is reachable: twenty heartbeats.
 pub(crate) const REACHED: Duration = Duration::from_secs(1);
 
-/// What a member told of its disk holds for so long.
+/// How long a member's report about its disk is valid.
 const ROOMY: Duration = Duration::from_secs(5);
 
-/// The feature level that a member told counts for so long. A member that is away may come back with an older program.
+/// How long a member's reported feature level is valid. A member that is away may come back with an older program.
 const LEVEL_TOLD: Duration = Duration::from_secs(5);
 
 /// What a member of the group may do.
@@ -48,14 +47,13 @@ pub enum Role {
     Learner,
 }
 
-/// What a member told of itself.
+/// A member's report about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// The highest feature level that it knows.
     pub level: Level,
     /// The version of its program.
     pub version: String,
-    /// Its term.
     pub term: u64,
     /// The last index of its log.
     pub last_index: u64,
@@ -63,7 +61,7 @@ pub struct Status {
     pub applied_index: u64,
     /// The 99th percentile of its latest syncs.
     pub sync_p99: Option<Duration>,
-    /// Its wall clock, if it told.
+    /// Its wall clock, if reported.
     pub wall: Option<Timestamp>,
     /// Its disk is nearly full.
     pub short_of_space: bool,
@@ -82,7 +80,7 @@ pub struct MemberView {
     pub matched: Option<u64>,
     /// At the leader: the time since it last answered; nothing for one that has not.
     pub heartbeat: Option<Duration>,
-    /// What it told of itself last and how long ago; nothing for one that does not answer.
+    /// Its last report and its age; nothing if it does not answer.
     pub status: Option<(Status, Duration)>,
 }
 
@@ -144,7 +142,7 @@ pub(crate) struct Group {
     level: Level,
     env: Env,
     addresses: Addresses,
-    /// What the others told, by number.
+    /// The reports of the others, by number.
     met: Arc<Mutex<BTreeMap<MemberId, Met>>>,
     /// Why this member's wall clock is in doubt, if it is.
     doubt: Arc<watch::Sender<Option<ClockDoubt>>>,
@@ -169,6 +167,11 @@ impl Group {
         let doubt = Arc::new(watch::Sender::new(None));
         let cluster_id = log.cluster_id();
         Self { raft, log, cluster_id, own: Arc::new(own), level, env, addresses, met, doubt, believed, disk, changing }
+    }
+
+    /// Who this member is, and where it is reached.
+    pub(crate) fn own_peer(&self) -> Peer {
+        Peer::new(self.id(), (*self.own).clone())
     }
 
     fn id(&self) -> MemberId {
@@ -219,7 +222,7 @@ impl Group {
         }
     }
 
-    /// The highest feature level that all members know; nothing unless each of them has told lately.
+    /// The highest feature level that all members know; nothing unless each of them has reported recently.
     pub(crate) fn level_of_all(&self) -> Option<Level> {
         let told = |view: MemberView| view.status.filter(|(_, age)| *age < LEVEL_TOLD).map(|(status, _)| status.level);
         self.view().members.into_iter().map(told).min().flatten()
@@ -264,22 +267,5 @@ impl Group {
             .iter()
             .find(|view| view.peer.member != self.id() && roomy(view))
             .map(|view| view.peer.member)
-    }
-}
-
-impl Handle {
-    /// The group as this member sees it now. Only the leader's view says how the others keep up.
-    pub fn members(&self) -> MembersView {
-        self.group.view()
-    }
-
-    /// Who this member is, and where it is reached.
-    pub fn own(&self) -> Peer {
-        Peer::new(self.member(), (*self.group.own).clone())
-    }
-
-    /// The highest feature level that all members know; nothing unless each of them has told lately.
-    pub fn level_of_all(&self) -> Option<Level> {
-        self.group.level_of_all()
     }
 }

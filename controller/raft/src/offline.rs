@@ -1,8 +1,8 @@
-//! The files of a member that is stopped: what its log and snapshot say, and new files for a member that begins from a state.
+//! The files of a stopped member: reading its log and snapshot, and creating files for a member that starts from a state.
 //!
 //! For operators, and only while no controller runs on the directory: the log's lock is taken first. Reading changes nothing on disk,
-//! not even a torn tail. What may become of a state that is begun anew (another cluster id, tokens that were never given out) is
-//! the caller's to decide.
+//! not even a torn tail. The changes that a restarted state needs (another cluster id, tokens that were never issued)
+//! are up to the caller.
 
 mod begin;
 mod files;
@@ -26,15 +26,15 @@ use crate::consensus::machine::Machine;
 use crate::consensus::snapshot::SnapshotFile;
 use crate::consensus::{RaftMembership, RaftSnapshotMeta, body};
 use crate::leader::machine::StateMachine;
-use crate::log::index::Found;
-use crate::log::recover::{Recovered, recover};
-use crate::log::{Limits, LogError, LogId, Record, Vote};
+use atlas_log::index::EntrySource;
+use atlas_log::recover::{Recovered, recover};
+use atlas_log::{Limits, LogError, LogId, Record, Vote};
 
 /// Why the files of a member cannot be read or made.
 #[derive(Debug, thiserror::Error)]
 pub enum OfflineError {
-    /// There is no log.
-    #[error("\"{}\" holds no log of a controller", path.display())]
+    /// The log is missing.
+    #[error("\"{}\" contains no controller log", path.display())]
     NoLog {
         /// Where it should be.
         path: PathBuf,
@@ -143,7 +143,6 @@ pub struct LoggedEntry {
     pub id: LogId,
     /// Bytes of its body.
     pub bytes: usize,
-    /// What it says.
     pub says: Logged,
 }
 
@@ -168,7 +167,7 @@ pub enum Logged {
 pub enum Tail {
     /// It is refused.
     Whole,
-    /// It ends before them: what they hold is given up.
+    /// It ends before them: their data is dropped.
     DropDamaged,
 }
 
@@ -283,8 +282,8 @@ impl StoppedMember {
     fn bytes(&self, index: u64) -> Result<(LogId, Bytes), OfflineError> {
         let missing = || unreadable(index, io::Error::from(io::ErrorKind::NotFound));
         let place = match self.recovered.index.find(index).ok_or_else(missing)? {
-            Found::Cached(id, data) => return Ok((id, data)),
-            Found::OnDisk(place) => place,
+            EntrySource::Cached(id, data) => return Ok((id, data)),
+            EntrySource::OnDisk(place) => place,
         };
         let segment = self.recovered.segments.get(&u64::from(place.sequence)).ok_or_else(missing)?;
         let mut bytes = vec![0; place.len as usize];

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use atlas_types::{EventSeq, Level, MemberId};
 
-use crate::log;
 use crate::member::Member;
-use crate::space::SpaceLimits;
+use crate::monitor::space::SpaceLimits;
 
 /// What a member needs to start.
 #[derive(Debug, Clone)]
@@ -28,7 +27,7 @@ pub struct Options {
     /// The members that form a new group. Read on the very first start only; empty means this member alone.
     pub members: BTreeMap<MemberId, Member>,
     /// Sizes of the log.
-    pub log: log::Limits,
+    pub log: atlas_log::Limits,
     /// Requests that may wait for the leader loop before it answers [`crate::ProposeError::Overloaded`].
     pub queue_max: usize,
     /// Applied batches that a subscriber may lag behind.
@@ -66,7 +65,7 @@ impl Options {
             joins: false,
             level: Level::CURRENT,
             members: BTreeMap::new(),
-            log: log::Limits::default(),
+            log: atlas_log::Limits::default(),
             queue_max: 16_384,
             subscription_max: 1_024,
             session_ttl: Duration::from_secs(10),

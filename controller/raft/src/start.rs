@@ -18,7 +18,6 @@ use crate::consensus::network::{Addresses, Network};
 use crate::consensus::runtime::with_entropy;
 use crate::consensus::snapshot::Snapshots;
 use crate::consensus::unhurried::Hurry;
-use crate::digests::{Agreement, Checks, DigestKeeper};
 use crate::door::{Load, PeerDoor, Receiver};
 use crate::error::{Leadership, StartError};
 use crate::forward::{Forward, LeaderLink, READERS_MAX, ReadIndexer};
@@ -27,12 +26,13 @@ use crate::leader::machine::{Slot, StateMachine};
 use crate::leader::panics::Panics;
 use crate::leader::{LeaderLoop, Raft};
 use crate::local::Local;
-use crate::log::{Driver, FileDriver, Log};
 use crate::member::Member;
 use crate::membership::{self, Group};
+use crate::monitor::digests::{Agreement, Checks, DigestKeeper};
+use crate::monitor::snapshots::SnapshotKeeper;
+use crate::monitor::space::SpaceKeeper;
 use crate::options::Options;
-use crate::snapshots::SnapshotKeeper;
-use crate::space::SpaceKeeper;
+use atlas_log::{Driver, FileDriver, Log};
 
 const HEARTBEAT: Duration = Duration::from_millis(50);
 /// No other member leads sooner after a quorum has heard of this one.
@@ -50,7 +50,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Completes when the member stops by itself: its log or its state failed, and the process must exit with this reason.
+    /// Completes when the member stops on its own: its log or its state failed, and the process must exit with this reason.
     pub async fn failed(&mut self) -> Arc<str> {
         let stopped = self.leadership.wait_for(|leadership| matches!(leadership, Leadership::Stopped { .. })).await;
         match stopped.as_deref() {
@@ -88,7 +88,7 @@ pub(crate) async fn start_on(
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = match runtime {
             Ok(runtime) => runtime,
-            // Whoever starts us stopped waiting: nobody to tell.
+            // The caller stopped waiting.
             Err(error) => return drop(started.send(Err(StartError::Thread(error)))),
         };
         runtime.block_on(async move {
@@ -117,7 +117,7 @@ pub(crate) async fn start_on(
     let mut leadership = handle.leadership();
     let voters = handle.members().voters;
     if matches!(voters.as_slice(), [voters] if voters.iter().eq([&handle.member()])) {
-        // There is nothing to wait for but itself: whoever has the handle can propose.
+        // There is nothing else to wait for: the handle can propose.
         let follows = |leadership: &Leadership| matches!(leadership, Leadership::Follower { .. });
         let _ = leadership.wait_for(|leadership| !follows(leadership)).await;
     }
@@ -134,7 +134,7 @@ pub async fn start_here(driver: Box<dyn Driver>, options: Options, env: Env) -> 
     let service = Service { leadership: handle.leadership(), shutdown, ended: ending };
     env.spawn("raft", async move {
         member.run(asked).await;
-        // Nobody waits for the end of a member that is dropped.
+        // No caller waits for the end of a dropped member.
         let _ = ended.send(());
     });
     Ok((handle, service))
@@ -271,13 +271,13 @@ impl Running {
         indexer.abort();
         telling.abort();
         if let Err(error) = self.raft.shutdown().await {
-            tracing::error!(%error, "raft did not shut down in order");
+            tracing::error!(%error, "raft did not shut down cleanly");
         }
         self.batches.flush();
     }
 }
 
-/// Tells everybody why this member stops by itself.
+/// Reports why this member stops on its own.
 fn stop(leadership: &watch::Sender<Leadership>, reason: Arc<str>) {
     tracing::error!(%reason, "this member stops");
     leadership.send_replace(Leadership::Stopped { reason });

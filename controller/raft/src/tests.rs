@@ -21,11 +21,11 @@ use tokio::net::TcpListener;
 
 use crate::error::{Leadership, ReadError};
 use crate::handle::Handle;
-use crate::log::sim::SimDisk;
-use crate::log::{Driver, Limits, Log};
 use crate::member::Member;
 use crate::options::Options;
 use crate::start::{Service, start_on};
+use atlas_log::sim::SimDisk;
+use atlas_log::{Driver, Limits, Log};
 
 /// Longest that anything here may take on a busy machine.
 const SOON: Duration = Duration::from_secs(20);

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 pub use encode::{Encoder, WrongLength};
-pub use read::{Found, read};
+pub use read::{ArchiveContents, read};
 
 /// The format that this program writes.
 pub const FORMAT: u32 = 1;
@@ -35,7 +35,7 @@ const MANIFEST_SUM: &str = "manifest.sha256";
 /// Why an archive cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// The file cannot be read, or is no tar file.
+    /// The file cannot be read, or is not a tar file.
     #[error("could not read the archive")]
     Io(#[source] io::Error),
     /// It holds what no backup holds.
@@ -45,14 +45,11 @@ pub enum ArchiveError {
         part: String,
     },
     /// It ends before its manifest.
-    #[error("it is cut short: its manifest is missing")]
+    #[error("it is truncated: its manifest is missing")]
     Cut,
     /// A part is not what the manifest says.
-    #[error("\"{part}\" is not what the manifest says")]
-    Damaged {
-        /// The part.
-        part: String,
-    },
+    #[error("\"{part}\" does not match the manifest")]
+    Damaged { part: String },
     /// A document in it cannot be read.
     #[error("\"{part}\" could not be read")]
     Document {
@@ -130,7 +127,6 @@ pub struct Manifest {
 /// One part of an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// Its name.
     pub name: String,
     /// Its size.
     pub bytes: u64,
@@ -143,7 +139,7 @@ pub fn artifact_part(digest: &Digest) -> String {
     format!("{ARTIFACTS}{}", digest.hex())
 }
 
-/// The digest that the name of a part says; none for a part that is no artifact.
+/// The digest that the name of a part says; none for a part that is not an artifact.
 pub fn artifact_of(part: &str) -> Option<Digest> {
     part.strip_prefix(ARTIFACTS)?.parse().ok()
 }

@@ -4,7 +4,6 @@
 //! ([`generation`]): another cluster id, and fencing tokens that were never issued. [`restore`] creates a data directory from an
 //! archive, [`recover`] turns a member of a lost majority into a cluster of its own. Not here: collecting the contents of an archive
 //! (the controller), and the dialogue with an operator (`atlasctl`).
-#![deny(missing_docs)]
 
 pub mod archive;
 pub mod generation;
@@ -31,7 +30,7 @@ pub enum RecoveryError {
     #[error("could not use the files of the member")]
     Member(#[source] OfflineError),
     /// The state is not one that this program can go on from.
-    #[error("could not go on from the state")]
+    #[error("could not continue from the state")]
     State(#[source] atlas_state::ImageError),
     /// The history cannot be used.
     #[error("could not use the history")]
@@ -49,7 +48,7 @@ pub enum RecoveryError {
         path: PathBuf,
     },
     /// The member's identity cannot be read.
-    #[error("could not read who the member in \"{}\" is", path.display())]
+    #[error("could not read the member identity in \"{}\"", path.display())]
     Identity {
         /// The data directory.
         path: PathBuf,
@@ -57,7 +56,7 @@ pub enum RecoveryError {
         source: io::Error,
     },
     /// The directory does not say which member it is of.
-    #[error("\"{}\" has the log of a group and no member.json that says which member it is of", path.display())]
+    #[error("\"{}\" contains a log but no member.json that identifies the member", path.display())]
     Nameless {
         /// The data directory.
         path: PathBuf,

@@ -28,7 +28,7 @@ pub struct Plan {
     _lock: File,
 }
 
-/// A plan that somebody has confirmed; only [`Plan::confirm`] makes one.
+/// A confirmed plan; only [`Plan::confirm`] makes one.
 pub struct Confirmed(Plan);
 
 /// What was done.
@@ -93,7 +93,7 @@ impl Plan {
         last.saturating_sub(self.about.committed.map_or(0, |committed| committed.index))
     }
 
-    /// Takes the id of the cluster as the sign that somebody means this one.
+    /// Takes the id of the cluster as confirmation.
     pub fn confirm(self, typed: &str) -> Result<Confirmed, RecoveryError> {
         if typed == format!("{:032x}", self.about.cluster_id) {
             Ok(Confirmed(self))

@@ -10,7 +10,7 @@ use atlas_raft::{Identity, Member};
 use atlas_state::State;
 use atlas_types::{MemberId, StateImage};
 
-use crate::archive::{self, ArchiveError, Found, HISTORY, STATE, artifact_of};
+use crate::archive::{self, ArchiveContents, ArchiveError, HISTORY, STATE, artifact_of};
 use crate::{RecoveryError, generation, parent, remove_left_over, sync_dir, write_error};
 
 const BUFFER_BYTES: usize = 1 << 20;
@@ -21,8 +21,7 @@ const FIRST: MemberId = MemberId(1);
 #[derive(Debug, Clone)]
 pub struct Inspected {
     /// Whose backup it is, and its parts.
-    pub found: Found,
-    /// The state in it.
+    pub found: ArchiveContents,
     pub state: State,
 }
 
@@ -30,7 +29,7 @@ pub struct Inspected {
 #[derive(Debug, Clone)]
 pub struct Restored {
     /// The backup that it came from.
-    pub found: Found,
+    pub found: ArchiveContents,
     /// The new cluster.
     pub cluster_id: u128,
     /// The last token that counts as given out: the first new lease gets the next one.
@@ -99,7 +98,7 @@ pub fn restore(path: &Path, data_dir: &Path, name: &str, env: &Env) -> Result<Re
 fn unpack(
     path: &Path,
     mut take: impl FnMut(&str, &mut dyn Read) -> io::Result<()>,
-) -> Result<(Found, StateImage), RecoveryError> {
+) -> Result<(ArchiveContents, StateImage), RecoveryError> {
     let file = File::open(path).map_err(|source| RecoveryError::Archive(ArchiveError::Io(source)))?;
     let mut state = None;
     let read = archive::read(BufReader::with_capacity(BUFFER_BYTES, file), |part, input| {

@@ -183,7 +183,7 @@ async fn damage_and_cuts_are_noticed_wherever_they_are() {
         damaged[at] ^= 0x20;
         match verdict(&damaged) {
             Err(_) => noticed += 1,
-            // Between the parts there are zeros and fields that nobody reads.
+            // Between the parts there are zeros and unused fields.
             Ok(found) => assert_eq!(Ok(found), verdict(&whole).map_err(drop), "byte {at}"),
         }
     }

@@ -25,7 +25,7 @@ pub type Duties<'a> = dyn FnMut(&State, usize) -> Vec<Request> + 'a;
 #[derive(Debug, Clone)]
 pub struct Planned {
     /// The entry to propose. Empty if there is nothing to propose: then the answers only have to be released, by a read
-    /// index (design §2, rule 4).
+    /// index (ADR 1).
     pub entry_bytes: Vec<u8>,
     /// The state after the entry.
     pub state: State,
@@ -51,7 +51,7 @@ impl Planned {
     }
 }
 
-/// The state that all planned entries lead to. Dropped when a propose fails, and built anew from the applied state.
+/// The state that all planned entries lead to. Dropped when a propose fails, and rebuilt from the applied state.
 #[derive(Debug, Clone)]
 pub struct Head {
     state: State,
@@ -60,13 +60,13 @@ pub struct Head {
 }
 
 impl Head {
-    /// A head on the applied state, which the caller knows to be complete (design §2, rule 3).
+    /// A head on the applied state, which the caller knows to be complete (ADR 1).
     pub fn new(state: State) -> Self {
         let level = state.level();
         Self { state, level }
     }
 
-    /// Lets the next entry raise the feature level, once all members are known to have it (design §2).
+    /// Lets the next entry raise the feature level, once all members are known to have it (B.43).
     pub fn raise(&mut self, level: Level) {
         self.level = self.level.max(level.min(Level::CURRENT));
     }
@@ -130,7 +130,7 @@ struct Draft {
     digests: Vec<ReportDigest>,
 }
 
-/// What became of one request in a draft.
+/// The result of one request in a draft.
 enum Step {
     Answered(Result<Outcome, Rejection>),
     /// The entry has no room for it.
@@ -187,7 +187,7 @@ impl Draft {
         faults.duties || self.run_duties(duties, faults)
     }
 
-    /// Duties follow from each other (a back-off that passed makes a job that can be granted), hence the loop.
+    /// Duties follow from each other (a backoff that passed makes a job that can be granted), hence the loop.
     fn run_duties(&mut self, duties: &mut Duties<'_>, faults: &mut Faults) -> bool {
         while self.encoder.requests() < ENTRY_REQUESTS_MAX {
             let before = self.encoder.requests();

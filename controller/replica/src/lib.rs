@@ -1,9 +1,9 @@
-//! One replica's step, and the head on which a leader plans: design §2 without Raft.
+//! One replica's step, and the head on which a leader plans: ADR 1 without Raft.
 //!
-//! [`Replica`] takes committed entries as bytes and keeps the state and its chain. [`Head`] runs ahead of it: it applies
-//! what was gathered, asks the duties what follows from that, and gives one entry with the state, answers and events that
-//! every replica will find, because `apply` is deterministic. Both are pure. When to gather, how to commit and whom to
-//! answer is the business of the leader loop in `atlas-raft`.
+//! [`Replica`] takes committed entries as bytes and keeps the state and its chain. [`Head`] runs ahead of it: it
+//! applies the gathered requests, runs the leader tasks, and returns one entry with the state, answers and events that
+//! every replica will compute, because `apply` is deterministic. Both are pure. Gathering, committing and answering are
+//! the business of the leader loop in `atlas-raft`.
 //!
 //! ```
 //! # use atlas_replica::{Head, Replica};
@@ -18,7 +18,6 @@
 //! assert_eq!(applied.events, planned.events);
 //! assert_eq!(replica.state().chain(), head.state().chain());
 //! ```
-#![deny(missing_docs)]
 
 mod head;
 mod replica;

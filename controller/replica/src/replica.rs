@@ -23,7 +23,7 @@ pub enum Halt {
         source: atlas_state::Halt,
     },
     /// The head that planned an entry and this replica do not agree on what it does.
-    #[error("the head's plan of entry {seq} is not what its commands do here")]
+    #[error("the planned result of entry {seq} differs from applying it")]
     HeadDiffers {
         /// Entries applied before it.
         seq: atlas_types::Seq,
@@ -76,7 +76,7 @@ impl Replica {
         }
     }
 
-    /// Applies a committed entry that this member planned itself, by taking over the head's work (design §2, rule 6).
+    /// Applies a committed entry that this member planned itself, by taking over the head's work (ADR 1).
     ///
     /// The caller knows that the committed bytes are the planned ones. Debug builds execute the entry as well and compare.
     pub fn adopt(&mut self, planned: &Planned) -> Result<AppliedEntry, Halt> {

@@ -1,4 +1,4 @@
-//! A head and its replicas: what was planned is what is applied.
+//! A head and its replicas: applying gives the planned result.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

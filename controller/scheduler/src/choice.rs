@@ -1,13 +1,14 @@
-//! Which of the nodes with room gets the next job of a class.
+//! Chooses a node for the next job of a class.
 //!
-//! Within one plan nothing is given back, so a node that did not fit a class once does not fit it later either. Each
-//! cursor therefore moves forward only, and a plan looks at a node once a class, plus once a placement.
+//! Within one plan no resources are freed, so a node that does not fit a class never fits it later. Each cursor
+//! therefore only moves forward, and a plan checks a node once per class, plus once per placement.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::iter::Peekable;
 
-use atlas_types::{AgentName, Allocation, Demand, Digest, Free, Job, Namespace, Node, NodeId, Takers};
+use atlas_allocation::{ConcurrencyPermits, Free};
+use atlas_types::{AgentName, Allocation, Demand, Digest, Job, Namespace, Node, NodeId};
 
 use crate::cluster::{Cluster, NodeView};
 use crate::fit::allocate;
@@ -21,12 +22,12 @@ type WarmNodes<'a> = Box<dyn Iterator<Item = (NodeView<'a>, u32)> + 'a>;
 pub(crate) struct Taken<'a> {
     nodes: BTreeMap<&'a NodeId, Free>,
     warm: BTreeMap<(&'a NodeId, &'a Digest), u32>,
-    running: BTreeMap<(&'a Namespace, &'a AgentName), Takers>,
+    running: BTreeMap<(&'a Namespace, &'a AgentName), ConcurrencyPermits>,
 }
 
 impl<'a> Taken<'a> {
     /// The running jobs of an agent, with those of this plan.
-    pub(crate) fn running<C: Cluster>(&mut self, cluster: &C, job: &'a Job) -> &mut Takers {
+    pub(crate) fn running<C: Cluster>(&mut self, cluster: &C, job: &'a Job) -> &mut ConcurrencyPermits {
         let known = || cluster.running(&job.namespace, &job.agent).cloned().unwrap_or_default();
         self.running.entry((&job.namespace, &job.agent)).or_insert_with(known)
     }
@@ -69,7 +70,7 @@ impl<'a> Choice<'a> {
             Strategy::BinPack => Cold::Pack(nodes.peekable()),
             Strategy::Spread => Cold::Spread { fresh: nodes.peekable(), used: BinaryHeap::new() },
         };
-        // Nobody lends to a client's own job; the pinned node is in the cold list already.
+        // Nothing is lent to a client's own job; the pinned node is in the cold list already.
         let lending: Nodes<'a> = match &demand.node {
             None if depth > 0 => Box::new(cluster.lending()),
             _ => Box::new(std::iter::empty()),

@@ -1,6 +1,7 @@
 //! What the scheduler reads: a narrow view of the indexes of the replicated state.
 
-use atlas_types::{AgentName, Demand, Digest, Free, Job, Namespace, Node, NodeId, Takers};
+use atlas_allocation::{ConcurrencyPermits, Free};
+use atlas_types::{AgentName, Demand, Digest, Job, Namespace, Node, NodeId};
 
 use crate::{Strategy, could_ever};
 
@@ -21,7 +22,7 @@ pub trait Cluster {
     fn ahead(&self, job: &Job, limit: usize) -> Option<usize>;
 
     /// The running jobs of this agent; none if there are none.
-    fn running(&self, namespace: &Namespace, agent: &AgentName) -> Option<&Takers>;
+    fn running(&self, namespace: &Namespace, agent: &AgentName) -> Option<&ConcurrencyPermits>;
 
     /// Every node that has room for `demand`, and perhaps others, in the order of `strategy`: fewest free places first
     /// to pack, most first to spread.
@@ -55,8 +56,6 @@ pub trait Cluster {
 /// A node and what its leases leave free.
 #[derive(Debug, Clone, Copy)]
 pub struct NodeView<'a> {
-    /// The node.
     pub node: &'a Node,
-    /// What is free.
     pub free: &'a Free,
 }

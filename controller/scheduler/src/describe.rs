@@ -1,4 +1,4 @@
-//! A demand in words, as errors and the API show it (spec §8.4).
+//! Describes a demand, for errors and the API (compatibility §8.4).
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ const GB: u64 = 1 << 30;
 
 /// The description of a demand: `GPU (16GB VRAM), 32GB RAM, 4 CPU cores`, or `default`.
 ///
-/// Amounts up to the defaults of a contract (1 GB, 1 core) say nothing. What the source cannot ask for, several GPUs,
+/// Amounts up to the defaults of a contract (1 GB, 1 core) say nothing. What Atlas for Python cannot ask for, several GPUs,
 /// labels and a pinned node, follows in the same style.
 pub fn describe(demand: &Demand) -> String {
     let mut parts = Vec::new();

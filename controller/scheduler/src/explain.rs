@@ -1,4 +1,4 @@
-//! Why a job waits, decided by the code that plans and worded for people.
+//! Explains why a job waits, with the functions that plan.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,10 +30,7 @@ impl Waiting {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     /// For nothing: it runs, or has ended.
-    NotWaiting {
-        /// Its status.
-        status: JobStatus,
-    },
+    NotWaiting { status: JobStatus },
     /// For the next plan: a node has room for it.
     Turn,
     /// For the first node to register.
@@ -44,7 +41,7 @@ pub enum Why {
         nodes: usize,
         /// How many of them fall short in what.
         short: BTreeMap<Dimension, usize>,
-        /// The node that falls short in the fewest things.
+        /// The node with the fewest missing resources.
         closest: Closest,
     },
     /// For a node that is not there: none of those registered could ever run it.
@@ -59,7 +56,7 @@ pub enum Why {
         /// How many may.
         limit: u32,
     },
-    /// For its back-off to pass.
+    /// For its backoff to pass.
     Backoff {
         /// When it has, by the wall clock.
         until: Timestamp,
@@ -76,9 +73,8 @@ pub enum Why {
 /// What would have to be different on one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closest {
-    /// The node.
     pub node: NodeId,
-    /// In what it falls short.
+    /// Its missing resources.
     pub short: Vec<Shortage>,
 }
 
@@ -143,8 +139,8 @@ impl fmt::Display for Waiting {
         self.why.fmt(f)?;
         match self.position {
             None | Some(0 | 1) => Ok(()),
-            Some(2) => f.write_str("; 1 job goes before it"),
-            Some(position) => write!(f, "; {} jobs go before it", position - 1),
+            Some(2) => f.write_str("; 1 job is ahead of it"),
+            Some(position) => write!(f, "; {} jobs are ahead of it", position - 1),
         }
     }
 }
@@ -159,11 +155,11 @@ fn rfc3339(time: Timestamp) -> String {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotWaiting { status } => write!(f, "does not wait: it is {}", status.as_str()),
-            Self::Turn => f.write_str("waits for its turn: a node has room for it"),
-            Self::NoNode => f.write_str("waits for a worker: none is registered"),
+            Self::NotWaiting { status } => write!(f, "not waiting: it is {}", status.as_str()),
+            Self::Turn => f.write_str("ready to run: a node has capacity for it"),
+            Self::NoNode => f.write_str("waiting for a worker: none is registered"),
             Self::NoRoom { nodes, short, closest } => {
-                write!(f, "waits for room on {nodes} node{}: ", if *nodes == 1 { "" } else { "s" })?;
+                write!(f, "waiting for capacity on {nodes} node{}: ", if *nodes == 1 { "" } else { "s" })?;
                 for (i, (dimension, count)) in short.iter().enumerate() {
                     write!(f, "{}{count} {dimension}", if i == 0 { "" } else { ", " })?;
                 }
@@ -174,20 +170,18 @@ impl fmt::Display for Why {
                 Ok(())
             }
             Self::NeverSatisfiable { description } => {
-                write!(f, "no registered worker could ever run it: {description}")
+                write!(f, "no registered worker can run it: {description}")
             }
             Self::Concurrency { running, limit } => {
-                write!(f, "waits for another job of its agent to end: {running} of at most {limit} run")
+                write!(f, "waiting for another job of its agent to end: {running} of at most {limit} are running")
             }
             Self::Backoff { until } => {
-                write!(f, "waits until {} to be retried", rfc3339(*until))
+                write!(f, "waiting until {} to be retried", rfc3339(*until))
             }
             Self::Delayed { until } => {
-                write!(f, "waits until {}, as it was asked for", rfc3339(*until))
+                write!(f, "waiting until {}, its earliest start", rfc3339(*until))
             }
-            Self::InDoubt => f.write_str(
-                "in doubt: its lease was lost and it must not run twice; a person decides whether it runs again",
-            ),
+            Self::InDoubt => f.write_str("in doubt: its lease was lost and it must not run twice; resolve it manually"),
         }
     }
 }

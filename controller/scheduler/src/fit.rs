@@ -1,8 +1,9 @@
-//! Whether a demand fits a node: the one decision behind plans and explanations.
+//! Whether a demand fits a node: the decision behind plans and explanations.
 
 use std::fmt;
 
-use atlas_types::{Allocation, Demand, Free, Node, NodeHealth};
+use atlas_allocation::{Free, amount, has_architecture, has_devices, has_labels, suits};
+use atlas_types::{Allocation, Demand, Node, NodeHealth};
 
 use crate::cluster::NodeView;
 use crate::describe::{architecture, gigabytes};
@@ -18,11 +19,8 @@ pub enum Dimension {
     Architecture,
     /// A device file.
     Device,
-    /// A label.
     Label,
-    /// A place.
     Place,
-    /// Cores.
     Cores,
     /// Main memory.
     Memory,
@@ -33,15 +31,15 @@ pub enum Dimension {
 impl fmt::Display for Dimension {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Availability => "taking no new leases",
+            Self::Availability => "not accepting new leases",
             Self::Pin => "not the pinned node",
             Self::Architecture => "another architecture",
             Self::Device => "without the device",
             Self::Label => "without the label",
-            Self::Place => "no free place",
+            Self::Place => "no free concurrency permit",
             Self::Cores => "too few cores",
             Self::Memory => "too little memory",
-            Self::Gpu => "no GPU with room",
+            Self::Gpu => "no GPU with free capacity",
         })
     }
 }
@@ -58,7 +56,7 @@ const ALL: [Dimension; 9] = [
     Dimension::Gpu,
 ];
 
-/// The dimensions in which a node falls short, as bits: the check runs for every node that a plan passes over.
+/// The dimensions in which a node does not fit, as bits: the check runs for every node that a plan passes over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Short(u16);
 
@@ -84,38 +82,38 @@ impl Short {
 /// there now.
 pub fn allocate(demand: &Demand, depth: u32, view: NodeView<'_>) -> Option<Allocation> {
     let NodeView { node, free } = view;
-    let suits = takes_leases(node) && demand.suits(node);
+    let suits = takes_leases(node) && suits(demand, node);
     if suits { free.fit(&node.inventory, demand, depth) } else { None }
 }
 
 /// True if `node` could run `demand` with all its leases gone, its GPUs whole, up and open for new ones.
 pub fn could_ever(demand: &Demand, node: &Node) -> bool {
     let inventory = &node.inventory;
-    demand.suits(node) && Free::at_best(inventory).fit(inventory, demand, 0).is_some()
+    suits(demand, node) && Free::at_best(inventory).fit(inventory, demand, 0).is_some()
 }
 
 fn takes_leases(node: &Node) -> bool {
     node.health == NodeHealth::Ready && !node.cordoned && !node.draining
 }
 
-/// In what a node falls short of `demand`: nothing exactly where [`allocate`] finds an allocation.
+/// The dimensions in which a node does not fit `demand`: none exactly where [`allocate`] finds an allocation.
 pub(crate) fn short_now(demand: &Demand, depth: u32, view: NodeView<'_>) -> Short {
     let NodeView { node, free } = view;
     let inventory = &node.inventory;
     let mut short = Short::default();
     short.note(Dimension::Availability, !takes_leases(node));
     short.note(Dimension::Pin, demand.node.as_ref().is_some_and(|wanted| *wanted != node.id));
-    short.note(Dimension::Architecture, !demand.runs_on(inventory));
-    short.note(Dimension::Device, !demand.finds_devices(inventory));
-    short.note(Dimension::Label, !demand.finds_labels(node));
+    short.note(Dimension::Architecture, !has_architecture(demand, inventory));
+    short.note(Dimension::Device, !has_devices(demand, inventory));
+    short.note(Dimension::Label, !has_labels(demand, node));
     short.note(Dimension::Place, !free.has_place(depth));
-    short.note(Dimension::Cores, free.cores < demand.cores_on(inventory));
-    short.note(Dimension::Memory, free.memory_bytes < demand.memory_bytes_on(inventory));
-    short.note(Dimension::Gpu, free.shares(inventory, demand).count() < demand.gpus_on(inventory) as usize);
+    short.note(Dimension::Cores, free.cores < amount::cores(demand, inventory));
+    short.note(Dimension::Memory, free.memory_bytes < amount::memory_bytes(demand, inventory));
+    short.note(Dimension::Gpu, free.shares(inventory, demand).count() < amount::gpus(demand, inventory) as usize);
     short
 }
 
-/// In what one node falls short, with the amounts.
+/// The dimensions in which one node does not fit, with the amounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shortage {
     /// In what.
@@ -131,7 +129,7 @@ impl Shortage {
         let NodeView { node, free: left } = view;
         let inventory = &node.inventory;
         let (wanted, free) = match dimension {
-            Dimension::Availability => ("a node that takes leases".to_owned(), availability(node).to_owned()),
+            Dimension::Availability => ("a node that accepts leases".to_owned(), availability(node).to_owned()),
             Dimension::Pin => (demand.node.as_ref().map_or_else(String::new, ToString::to_string), node.id.to_string()),
             Dimension::Architecture => {
                 (architecture(demand.architecture).to_owned(), architecture(inventory.architecture).to_owned())
@@ -142,12 +140,13 @@ impl Shortage {
                 let found = demand.labels.keys().map(|name| node.label(name).unwrap_or("none"));
                 (pairs.join(" "), found.collect::<Vec<_>>().join(" "))
             }
-            Dimension::Place => ("1 place".to_owned(), format!("{} of {}", left.places, inventory.places)),
-            Dimension::Cores => {
-                (format!("{} cores", demand.cores_on(inventory)), format!("{} of {}", left.cores, inventory.cores))
-            }
+            Dimension::Place => ("1 concurrency permit".to_owned(), format!("{} of {}", left.places, inventory.places)),
+            Dimension::Cores => (
+                format!("{} cores", amount::cores(demand, inventory)),
+                format!("{} of {}", left.cores, inventory.cores),
+            ),
             Dimension::Memory => {
-                let wanted = format!("{} memory", gigabytes(demand.memory_bytes_on(inventory)));
+                let wanted = format!("{} memory", gigabytes(amount::memory_bytes(demand, inventory)));
                 (wanted, format!("{} of {}", gigabytes(left.memory_bytes), gigabytes(inventory.memory_bytes)))
             }
             Dimension::Gpu => {
@@ -164,7 +163,7 @@ impl Shortage {
 
 impl fmt::Display for Shortage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "wants {}, has {}", self.wanted, if self.free.is_empty() { "none" } else { &self.free })
+        write!(f, "needs {}, has {}", self.wanted, if self.free.is_empty() { "none" } else { &self.free })
     }
 }
 

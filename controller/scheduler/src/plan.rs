@@ -1,4 +1,4 @@
-//! A plan: the next placements, in the order in which jobs are entitled to room.
+//! A plan: the next placements, in the order of the jobs.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -32,7 +32,7 @@ pub struct Plan {
 /// One job on one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// The job's name space.
+    /// The job's namespace.
     pub namespace: Namespace,
     /// The command that makes it so.
     pub grant: GrantLease,
@@ -41,11 +41,9 @@ pub struct Placement {
 /// A job that no registered node, ready or down, could ever run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Never {
-    /// The job's name space.
+    /// The job's namespace.
     pub namespace: Namespace,
-    /// The job.
     pub job: JobId,
-    /// Its agent.
     pub agent: AgentName,
     /// What it asks for.
     pub demand: Demand,

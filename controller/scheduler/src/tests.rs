@@ -1,4 +1,4 @@
-//! The scheduler against a cluster written down in one line.
+//! The scheduler on a cluster that is described in one line.
 
 mod fake;
 mod property;
@@ -62,7 +62,7 @@ fn priority_goes_before_age() {
         expect![[r#"
             j2 on n1: cores=0 mem=0
             j3 on n1: cores=0 mem=0
-            j1 waits for room on 1 node: 1 no free place; closest is "n1": wants 1 place, has 0 of 2
+            j1 waiting for capacity on 1 node: 1 no free concurrency permit; closest is "n1": needs 1 concurrency permit, has 0 of 2
         "#]],
     );
 }
@@ -86,7 +86,7 @@ fn a_class_without_room_does_not_hold_the_others() {
         "node n1 places=4 cores=4; run j9 n1 cores=2; job j1 cores=4 prio=9; job j2 cores=1; plan; why j1",
         expect![[r#"
             j2 on n1: cores=1 mem=0
-            j1 waits for room on 1 node: 1 too few cores; closest is "n1": wants 4 cores, has 1 of 4
+            j1 waiting for capacity on 1 node: 1 too few cores; closest is "n1": needs 4 cores, has 1 of 4
         "#]],
     );
 }
@@ -173,7 +173,7 @@ fn small_jobs_share_a_gpu_by_bytes_and_the_lowest_index_goes_first() {
             j1 on n1: cores=0 mem=0 gpu0=16
             j2 on n1: cores=0 mem=0 gpu1=16
             j3 on n1: cores=0 mem=0 gpu0=8
-            j4 waits for room on 1 node: 1 no GPU with room; closest is "n1": wants GPU (16GB VRAM), has 0 of 2
+            j4 waiting for capacity on 1 node: 1 no GPU with free capacity; closest is "n1": needs GPU (16GB VRAM), has 0 of 2
         "#]],
     );
 }
@@ -205,7 +205,7 @@ fn several_gpus_must_be_on_one_node() {
         "node n1 places=9 gpu=24; node n2 places=9 gpu=24,24,24; job j1 gpus=2 vram=20; job j2 gpus=2; plan; why j2",
         expect![[r#"
             j1 on n2: cores=0 mem=0 gpu0=20 gpu1=20
-            j2 waits for room on 2 nodes: 2 no GPU with room; closest is "n1": wants 2 GPUs, has 1 of 1
+            j2 waiting for capacity on 2 nodes: 2 no GPU with free capacity; closest is "n1": needs 2 GPUs, has 1 of 1
         "#]],
     );
 }
@@ -216,7 +216,7 @@ fn a_broken_gpu_gets_no_jobs_and_fails_none() {
         "node n1 places=9 gpu=24 broken=0; job j1 gpus=1; plan; why j1",
         expect![[r#"
             nothing
-            j1 waits for room on 1 node: 1 no GPU with room; closest is "n1": wants GPU, has 0 of 1
+            j1 waiting for capacity on 1 node: 1 no GPU with free capacity; closest is "n1": needs GPU, has 0 of 1
         "#]],
     );
 }
@@ -227,7 +227,7 @@ fn a_node_without_checks_has_room_while_it_has_a_place() {
         "node n1 places=1 arch=x86_64 cores=1 unchecked; job j1 gpus=1 vram=80 cores=9 arch=arm64 dev=/dev/x; job j2 gpus=1; plan; why j2",
         expect![[r#"
             j1 on n1: cores=0 mem=0
-            j2 waits for room on 1 node: 1 no free place; closest is "n1": wants 1 place, has 0 of 1
+            j2 waiting for capacity on 1 node: 1 no free concurrency permit; closest is "n1": needs 1 concurrency permit, has 0 of 1
         "#]],
     );
 }
@@ -238,7 +238,7 @@ fn declared_nodes_count_the_defaults_of_a_contract() {
         "node n1 places=9 cores=2 mem=1 declared; job j1; job j2; plan; why j2",
         expect![[r#"
             j1 on n1: cores=1 mem=1
-            j2 waits for room on 1 node: 1 too little memory; closest is "n1": wants 1GB memory, has 0GB of 1GB
+            j2 waiting for capacity on 1 node: 1 too little memory; closest is "n1": needs 1GB memory, has 0GB of 1GB
         "#]],
     );
 }
@@ -261,7 +261,7 @@ fn hard_constraints_decide_where_a_job_can_run() {
         expect![[r#"
             j1 on n2: cores=0 mem=0
             j4 on n1: cores=0 mem=0
-            j2 waits for room on 2 nodes: 1 without the label, 2 no free place; closest is "n2": wants 1 place, has 0 of 1
+            j2 waiting for capacity on 2 nodes: 1 without the label, 2 no free concurrency permit; closest is "n2": needs 1 concurrency permit, has 0 of 1
         "#]],
     );
 }
@@ -272,7 +272,7 @@ fn an_operators_label_counts_in_place_of_the_workers() {
         "node n1 places=1 label=zone:eu given=zone:us; node n2 places=1 down given=zone:eu; job j1 label=zone:us; job j2 \
          label=zone:eu; why j2; plan",
         expect![[r#"
-            j2 waits for room on 2 nodes: 1 taking no new leases, 1 without the label; closest is "n1": wants zone=eu, has us
+            j2 waiting for capacity on 2 nodes: 1 not accepting new leases, 1 without the label; closest is "n1": needs zone=eu, has us
             j1 on n1: cores=0 mem=0
         "#]],
     );
@@ -284,7 +284,7 @@ fn a_demand_beyond_every_node_can_never_run() {
         "node n1 places=1 gpu=24 mem=64 cores=8; node n2 places=1 down; job j1 gpus=1 vram=80; job j2 gpus=1 vram=80; job \
          j3 pin=n9; why j1; plan; plan",
         expect![[r#"
-            j1 no registered worker could ever run it: GPU (80GB VRAM)
+            j1 no registered worker can run it: GPU (80GB VRAM)
             j1 never: GPU (80GB VRAM)
             j2 never: GPU (80GB VRAM)
             j3 never: node=n9
@@ -300,7 +300,7 @@ fn a_node_that_is_down_or_closed_may_come_back() {
          plan; why j1",
         expect![[r#"
             nothing
-            j1 waits for room on 3 nodes: 3 taking no new leases; closest is "n1": wants a node that takes leases, has one that is down
+            j1 waiting for capacity on 3 nodes: 3 not accepting new leases; closest is "n1": needs a node that accepts leases, has one that is down
         "#]],
     );
 }
@@ -311,7 +311,7 @@ fn without_nodes_jobs_wait() {
         "job j1; plan; why j1",
         expect![[r#"
             nothing
-            j1 waits for a worker: none is registered
+            j1 waiting for a worker: none is registered
         "#]],
     );
 }
@@ -324,7 +324,7 @@ fn an_agents_limit_holds_across_its_classes_and_within_a_plan() {
         expect![[r#"
             j1 on n1: cores=0 mem=0
             j3 on n1: cores=0 mem=0
-            j2 waits for another job of its agent to end: 2 of at most 2 run
+            j2 waiting for another job of its agent to end: 2 of at most 2 are running
         "#]],
     );
 }
@@ -335,13 +335,13 @@ fn what_does_not_wait_for_a_node_says_so() {
         "node n1 places=1; job j1; job j2; job j3; job j4 backoff=90; job j5 doubt; why j1; why j3; why j4; why j5; plan; \
          why j1; why j3",
         expect![[r#"
-            j1 waits for its turn: a node has room for it
-            j3 waits for its turn: a node has room for it; 2 jobs go before it
-            j4 waits until 1970-01-01T00:01:30Z to be retried
-            j5 in doubt: its lease was lost and it must not run twice; a person decides whether it runs again
+            j1 ready to run: a node has capacity for it
+            j3 ready to run: a node has capacity for it; 2 jobs are ahead of it
+            j4 waiting until 1970-01-01T00:01:30Z to be retried
+            j5 in doubt: its lease was lost and it must not run twice; resolve it manually
             j1 on n1: cores=0 mem=0
-            j1 does not wait: it is running
-            j3 waits for room on 1 node: 1 no free place; closest is "n1": wants 1 place, has 0 of 1; 1 job goes before it
+            j1 not waiting: it is running
+            j3 waiting for capacity on 1 node: 1 no free concurrency permit; closest is "n1": needs 1 concurrency permit, has 0 of 1; 1 job is ahead of it
         "#]],
     );
 }
@@ -352,9 +352,9 @@ fn a_waiting_job_lends_its_place_to_a_deeper_one_and_to_nobody_else() {
         "node a places=1; run j1 a; job j2 prio=9; job j3 depth=1; plan; lend j1; why j3; plan; why j2",
         expect![[r#"
             nothing
-            j3 waits for its turn: a node has room for it
+            j3 ready to run: a node has capacity for it
             j3 on a: cores=0 mem=0
-            j2 waits for room on 1 node: 1 no free place; closest is "a": wants 1 place, has 0 of 1
+            j2 waiting for capacity on 1 node: 1 no free concurrency permit; closest is "a": needs 1 concurrency permit, has 0 of 1
         "#]],
     );
 }
@@ -385,7 +385,7 @@ fn hardware_is_not_lent() {
         "node a places=2 gpu=80; run j1 a gpus=1; lend j1; job j2 depth=1 gpus=1; plan; why j2",
         expect![[r#"
             nothing
-            j2 waits for room on 1 node: 1 no GPU with room; closest is "a": wants GPU, has 0 of 1
+            j2 waiting for capacity on 1 node: 1 no GPU with free capacity; closest is "a": needs GPU, has 0 of 1
         "#]],
     );
 }
@@ -397,7 +397,7 @@ fn an_agents_limit_is_lent_as_well() {
         expect![[r#"
             nothing
             j2 on a: cores=0 mem=0
-            j3 waits for another job of its agent to end: 1 of at most 1 run
+            j3 waiting for another job of its agent to end: 1 of at most 1 are running
         "#]],
     );
 }

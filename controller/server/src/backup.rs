@@ -51,7 +51,7 @@ impl Backups {
         let sending = Sending { backups: self.clone(), service, sender, _permit: permit };
         self.env.spawn("backup", async move {
             if let Err(error) = sending.send(&about, artifacts.into_iter().collect()).await {
-                tracing::warn!(error = &error as &dyn std::error::Error, "a backup was not sent to its end");
+                tracing::warn!(error = &error as &dyn std::error::Error, "a backup was not sent completely");
                 let _ = sending.sender.send(Err(error)).await;
             }
             let _ = sending.backups.clear(false).await;
@@ -99,7 +99,7 @@ impl Sending {
         }
         let mut missing = Vec::new();
         for digest in artifacts {
-            // What cannot be had is told at the end: the rest is worth having.
+            // Missing artifacts are reported at the end: the rest is still useful.
             match self.service.artifact(digest).await {
                 Ok(bytes) => self.artifact(&mut encoder, digest, bytes).await?,
                 Err(_) => missing.push(digest),

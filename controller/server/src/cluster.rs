@@ -1,7 +1,7 @@
-//! The cluster itself: who belongs to it, how a controller joins, and what operators may change.
+//! The cluster itself: its members, joining, and changes by operators.
 //!
-//! Only the leader changes the group; any controller may be asked and passes the question on. A controller that joins becomes a
-//! learner at once and a voter once it has everything, which is a duty of the leader ([`duty`]) and nothing the joiner decides.
+//! Only the leader changes the group; any controller accepts such requests and forwards them. A controller that joins
+//! becomes a learner at once, and a voter once it is complete, which a leader task decides ([`duty`]).
 
 pub(crate) mod duty;
 mod join;
@@ -15,7 +15,7 @@ use std::time::Duration;
 use atlas_env::Env;
 use atlas_raft::{Handle, Leadership, Peer};
 use atlas_service::{Caller, Error, Service};
-use atlas_types::{JoinKind, Level, MemberId};
+use atlas_types::{JoinKind, MemberId, level};
 use atlas_wire::proto::peer::v1 as wire;
 use tokio::sync::Mutex;
 
@@ -23,9 +23,6 @@ use crate::options::Mode;
 
 pub(crate) use remote::join as ask_to_join;
 pub(crate) use token::Token;
-
-/// Since this level a named request for a token can be repeated.
-const SALTED_SINCE: Level = Level(3);
 
 /// How often a change is tried again while leadership moves.
 const TRIES: u32 = 3;
@@ -73,24 +70,24 @@ impl Cluster {
         kind: JoinKind,
         ttl: Duration,
     ) -> Result<(Token, Duration), Error> {
-        let named = caller.request_id.as_ref().filter(|_| self.handle().applied().level() >= SALTED_SINCE);
+        let named = caller.request_id.as_ref().filter(|_| self.handle().applied().level() >= level::REPEATED_TOKENS);
         let Some(key) = named else {
             let token = Token::draw(&*self.env.entropy);
             return self.service.create_join_token(caller, token.hash(), kind, ttl).await.map(|()| (token, ttl));
         };
-        let caller = Caller { request_id: Some(token::name_of(key)?), ..caller.clone() };
+        let caller = caller.clone().with_request_id(Some(token::name_of(key)?));
         let salt = self.env.entropy.u128();
         let new = (Token::of(salt, key).hash(), salt);
         let (salt, holds) = self.service.create_salted_join_token(&caller, new, kind, ttl).await?;
         Ok((Token::of(salt, key), Duration::from_micros(holds.0)))
     }
 
-    /// Takes a token back.
+    /// Revokes a join token.
     pub(crate) async fn revoke_token(&self, caller: &Caller, token: &Token) -> Result<(), Error> {
         self.service.revoke_join_token(caller, token.hash()).await
     }
 
-    /// The member that a number or a name stands for.
+    /// The member with this number or name.
     pub(crate) fn find(&self, text: &str) -> Result<MemberId, Error> {
         let members = self.handle().members().members;
         let found = members.iter().find(|view| view.peer.member.0.to_string() == text || view.peer.label() == text);
@@ -148,7 +145,7 @@ impl Cluster {
         }
     }
 
-    /// Whoever leads, as far as this member knows.
+    /// The leader, as far as this member knows.
     fn leader(&self) -> Option<Peer> {
         match &*self.handle().leadership().borrow() {
             Leadership::Follower { leader } => leader.clone(),

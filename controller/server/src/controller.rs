@@ -18,6 +18,7 @@ use tokio::sync::{Mutex, watch};
 use crate::backup::Backups;
 use crate::cluster::{self, Cluster};
 use crate::http::{HttpDoor, serve};
+use crate::identity;
 use crate::join::{self, JoinError};
 use crate::peer_door::store::Members;
 use crate::rules::{self, Rules};
@@ -55,7 +56,7 @@ pub enum StartError {
         source: std::io::Error,
     },
     /// Other members could not reach it.
-    #[error("a controller that listens for peers on all addresses must say where they reach it: set advertise")]
+    #[error("a controller that listens for peers on all addresses needs an address for them: set advertise")]
     NoAddress,
     /// The cluster did not take it in.
     #[error("could not join the cluster")]
@@ -254,7 +255,7 @@ impl Controller {
 
     /// The caller of a program that has the controller inside.
     pub fn local_caller(&self) -> Caller {
-        Caller::local(atlas_types::Door::Local)
+        identity::local()
     }
 
     /// Completes when the controller cannot go on: the process must exit with this reason.
@@ -283,7 +284,7 @@ impl Controller {
         self.shutdown_with_all().await;
     }
 
-    /// The same where all controllers of the cluster end at once: nobody is there to lead.
+    /// The same where all controllers of the cluster end at once: no other member can lead.
     pub async fn shutdown_with_all(self) {
         self.duty.abort();
         self.stop.send_replace(true);
@@ -295,7 +296,7 @@ impl Controller {
         }
         drop(self.followers);
         if let Err(error) = self.history.close().await {
-            tracing::error!(error = &error as &dyn std::error::Error, "history was not closed in order");
+            tracing::error!(error = &error as &dyn std::error::Error, "history was not closed cleanly");
         }
         if let Some(raft) = self.raft.into_inner() {
             raft.shutdown().await;
@@ -308,7 +309,7 @@ impl Controller {
         tracing::info!("controller stopped");
     }
 
-    /// Hands leadership over, so that nobody waits for an election.
+    /// Hands leadership over, so that no election is needed.
     async fn hand_over(&self) {
         let handle = self.service.handle();
         if !matches!(*handle.leadership().borrow(), Leadership::Leader { .. }) {
@@ -319,14 +320,14 @@ impl Controller {
             () = self.env.clock.sleep(HAND_OVER_MAX) => Err(ChangeError::Late),
         };
         match handed {
-            Ok((next, _)) => tracing::info!(%next, "another member leads"),
+            Ok((next, _)) => tracing::info!(%next, "leadership handed over"),
             Err(ChangeError::LastVoter { .. }) => {}
             Err(error) => tracing::warn!(%error, "leadership was not handed over"),
         }
     }
 }
 
-/// Where others reach a door; empty if nobody can tell.
+/// The address of a door; empty if unknown.
 fn advertised(options: &Options, address: SocketAddr) -> String {
     match &options.advertise {
         Some(host) => format!("{host}:{}", address.port()),

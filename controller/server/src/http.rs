@@ -1,13 +1,14 @@
 //! The HTTP door: JSON, event streams and metrics on one port.
 //!
-//! A door translates and decides nothing. Routing is a table over path segments, because every answer, also for a path or method
-//! that does not exist, is one of ours; requests are served without layers, because each would cost every job.
+//! A door translates and decides nothing. Routing is a table over path segments, because every answer has our format,
+//! also for an unknown path or method; there are no middleware layers, because each would cost every job.
 
 mod agents;
 mod answer;
 mod api;
 mod batch;
 mod cluster;
+mod cluster_events;
 mod events;
 mod jobs;
 mod linger;
@@ -23,12 +24,12 @@ mod socket;
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_service::{Caller, Consistency, Error, Service, catalogue};
-use atlas_types::Door;
+use atlas_service::{Consistency, Error, Service, catalogue};
 use http::{HeaderName, HeaderValue, Method};
 use tokio::sync::watch;
 
 use crate::cluster::Cluster;
+use crate::identity;
 use answer::{Answer, Problem, Response};
 use request::Request;
 use route::Route;
@@ -113,8 +114,8 @@ impl HttpDoor {
             return Err(Error::Behind.into());
         }
         let (trace, request_id) = (request.trace(), request.request_id()?);
-        let caller = Caller { trace, request_id, ..Caller::local(Door::Http) };
-        // Nobody is sent the body of an answer to HEAD.
+        let caller = identity::http().with_trace(trace).with_request_id(request_id);
+        // An answer to HEAD has no body.
         let method = if request.method() == Method::HEAD { Method::GET } else { request.method().clone() };
         match (route, &method) {
             (Route::Jobs, &Method::POST) => jobs::submit(self, &caller, request).await,
@@ -129,7 +130,8 @@ impl HttpDoor {
             (Route::JobEvents(id), &Method::GET) => events::job(self, &caller, request, &id).await,
             (Route::JobTree(id), &Method::GET) => jobs::tree(self, &caller, request, &id).await,
             (Route::JobLogs(id), &Method::GET) => logs::get(self, &caller, request, &id).await,
-            (Route::Events | Route::Socket, &Method::GET) => events::all(self, request).await,
+            (Route::ClusterEvents, &Method::GET) => cluster_events::all(self, &caller, request).await,
+            (Route::Events | Route::Socket, &Method::GET) => events::all(self, &caller, request).await,
             (Route::Agents, &Method::GET) => agents::list(self, &caller, request).await,
             (Route::Agents, &Method::POST) => agents::register(self, &caller, request).await,
             (Route::Agent(name), &Method::GET) => agents::get(self, &caller, request, &name).await,
@@ -144,8 +146,8 @@ impl HttpDoor {
             (Route::AgentDeprecate(name, version), &Method::POST) => {
                 agents::deprecate(self, &caller, request, &name, &version).await
             }
-            (Route::Nodes, &Method::GET) => nodes::list(self, request).await,
-            (Route::Node(name), &Method::GET) => nodes::get(self, request, &name).await,
+            (Route::Nodes, &Method::GET) => nodes::list(self, &caller, request).await,
+            (Route::Node(name), &Method::GET) => nodes::get(self, &caller, request, &name).await,
             (Route::Node(name), &Method::DELETE) => nodes::remove(self, &caller, &name).await,
             (Route::NodeAction(name, action), &Method::POST) => nodes::act(self, &caller, request, &name, action).await,
             (Route::NodeLabels(name), &Method::POST) => nodes::label(self, &caller, request, &name).await,
@@ -155,13 +157,13 @@ impl HttpDoor {
             (Route::JoinTokens, &Method::POST) => cluster::create_token(self, &caller, request).await,
             (Route::JoinTokenRevoke, &Method::POST) => cluster::revoke_token(self, &caller, request).await,
             (Route::TransferLeader, &Method::POST) => cluster::transfer_leader(self, request).await,
-            (Route::Health, &Method::GET) => nodes::health(self, request).await,
+            (Route::Health, &Method::GET) => nodes::health(self, &caller, request).await,
             (Route::Ready, &Method::GET) => nodes::ready(self).await,
             (Route::Snapshot, &Method::GET) => snapshot::get(self).await,
             (Route::Version, &Method::GET) => Ok(answer::json(http::StatusCode::OK, &self.about)),
-            (Route::Figures, &Method::GET) => Ok(answer::json(http::StatusCode::OK, &self.service.figures())),
+            (Route::Figures, &Method::GET) => Ok(answer::json(http::StatusCode::OK, &self.service.figures(&caller))),
             (Route::FiguresOf(agent), &Method::GET) => {
-                Ok(answer::json(http::StatusCode::OK, &self.service.figures_of(&agent)?))
+                Ok(answer::json(http::StatusCode::OK, &self.service.figures_of(&caller, &agent)?))
             }
             (Route::Skills, &Method::GET) => Err(Error::NotConfigured("Skills not configured").into()),
             (Route::SecurityPolicy, &Method::GET) => Err(Error::NotConfigured("No security policy configured").into()),

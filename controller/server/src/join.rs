@@ -1,4 +1,4 @@
-//! Who this controller is: a member already, the first of a new cluster, or one that asks an existing cluster to take it in.
+//! The identity of this controller: a member, the first member of a new cluster, or one that joins an existing cluster.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -39,30 +39,30 @@ pub enum JoinError {
         "a controller that joins needs a peer address: set peer.listen, and advertise if it listens on all addresses"
     )]
     NoAddress,
-    /// It was told to join before, and is no member yet.
+    /// It was joining before, and is not a member yet.
     #[error(
-        "this directory belongs to a controller that was to join a cluster: start it with --join and --token, or with an empty directory"
+        "this directory belongs to a controller that was joining a cluster: start it with --join and --token, or with an empty directory"
     )]
     Unfinished,
     /// The directory does not say which member it is of.
     #[error(
-        "\"{}\" has the log of a group and no member.json that says which member it is of: put that file back, or remove this member, empty the directory and let it join again",
+        "\"{}\" contains a log but no member.json that identifies the member: restore that file, or remove this member, empty the directory and let it join again",
         path.display()
     )]
     Nameless {
         /// The data directory.
         path: PathBuf,
     },
-    /// There is no token.
-    #[error("a controller that joins needs a token: make one on a member with \"atlasctl cluster join-token\"")]
+    /// The token is missing.
+    #[error("a controller that joins needs a token: create one on a member with \"atlasctl cluster join-token\"")]
     NoToken,
     /// The cluster refused.
-    #[error("the cluster did not take this controller in: {reason}")]
+    #[error("the cluster refused this controller: {reason}")]
     Refused {
         /// Its words.
         reason: String,
     },
-    /// Nobody answered.
+    /// No member answered.
     #[error("no member answered at {addresses}: {reason}")]
     Unreachable {
         /// Where they were asked.
@@ -71,11 +71,11 @@ pub enum JoinError {
         reason: String,
     },
     /// The answer makes no sense.
-    #[error("the answer of the cluster is malformed")]
+    #[error("the cluster's answer is malformed")]
     Malformed,
 }
 
-/// Finds out who this controller is, and joins if it is told to and is nobody yet. `own` is where it is reached.
+/// Determines the identity of this controller, and joins a cluster if configured. `own` is its address.
 pub(crate) async fn identify(options: &Options, own: &Member, env: &Env) -> Result<Who, StartError> {
     let failed = |source| StartError::DataDir { path: options.data_dir.clone(), source };
     let found = Identity::read(&*env.files, &options.data_dir).map_err(failed)?;
@@ -154,14 +154,14 @@ async fn ask(addresses: &[String], request: wire::JoinRequest, env: &Env) -> Res
             return Err(JoinError::Unreachable { addresses: addresses.join(", "), reason });
         }
         if !told {
-            tracing::warn!(%reason, "no member has taken this controller in yet, it goes on asking");
+            tracing::warn!(%reason, "no member has accepted this controller yet, trying again");
             told = true;
         }
         env.clock.sleep(PAUSE).await;
     }
 }
 
-/// Whether asking again would be answered alike.
+/// Whether a repeat would get the same answer.
 fn is_final(status: &Status) -> bool {
     let again = [Code::Unavailable, Code::DeadlineExceeded, Code::Cancelled, Code::Unknown, Code::Internal];
     !again.contains(&status.code())

@@ -1,13 +1,13 @@
 //! A controller: the replicated state, its history and its doors, wired together.
 //!
-//! [`Controller::start`] opens everything in order and [`Controller::shutdown`] closes it in reverse. What is decided is decided in
-//! the crates below: this one owns sockets, frames and the table of options.
-#![deny(missing_docs)]
+//! [`Controller::start`] opens everything in order and [`Controller::shutdown`] closes it in reverse. Decisions are
+//! made in other crates: this one owns sockets, frames and the table of options.
 
 mod backup;
 mod cluster;
 mod controller;
 mod http;
+mod identity;
 mod join;
 mod listen;
 mod options;

@@ -15,7 +15,7 @@ use tonic::transport::server::Connected;
 /// The pause after a connection could not be accepted, for lack of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// The connections of a listener, at most `max` at once; more wait in the system's queue. A failure to accept one is told and waited out, it does not end the listener.
+/// The connections of a listener, at most `max` at once; more wait in the system's queue. A failure to accept one is logged, followed by a pause, and does not end the listener.
 pub(crate) fn connections(
     listener: Box<dyn Listener>,
     max: usize,

@@ -32,8 +32,7 @@ fn main() -> ExitCode {
 const DAMAGED: &str = "E0120";
 
 /// What to do about them; the page of the code says more.
-const REPLACE: &str = "stop using this data directory: with other controllers, remove this member, empty the directory and let it join \
-                       again; alone, restore a backup, or go on without what is lost (atlasctl explain-error E0120)";
+const REPLACE: &str = "stop using this data directory. With other controllers: remove this member, empty the directory and let it join again. Alone: restore a backup, or continue without the lost data (atlasctl explain-error E0120)";
 
 fn is_damage(error: &anyhow::Error) -> bool {
     error.downcast_ref::<StartError>().is_some_and(StartError::is_damage)
@@ -62,7 +61,7 @@ fn run() -> anyhow::Result<()> {
         .build()
         .context("could not start the async runtime")?;
     runtime.block_on(async {
-        // Whoever reads that the controller is ready may ask it to stop at once.
+        // A reader of the ready line may stop the controller at once.
         let mut stop = std::pin::pin!(asked_to_stop());
         let controller = tokio::select! {
             controller = Controller::start(loaded.options, Env::system()) => controller?,
@@ -74,7 +73,7 @@ fn run() -> anyhow::Result<()> {
         };
         controller.shutdown().await;
         match failure {
-            Some(reason) => Err(anyhow::anyhow!("the controller cannot go on: {reason}")),
+            Some(reason) => Err(anyhow::anyhow!("the controller cannot continue: {reason}")),
             None => Ok(()),
         }
     })

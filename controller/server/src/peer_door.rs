@@ -1,9 +1,8 @@
-//! The peers' door: what controllers of one group offer each other, on a port and a server of its own, so that no client and no
-//! worker keeps Raft waiting.
+//! The peer door: services between controllers, on a separate port and server, so that no client or worker delays Raft.
 //!
-//! Raft itself is served by `atlas_raft`; here is what needs the service functions besides. The connections are served on Raft's
-//! thread, which a message between members then does not have to wake; what is not Raft's is answered on the runtime of the
-//! other doors ([`elsewhere`]), and so does not hold it up.
+//! Raft itself is served by `atlas_raft`; this module adds the services that need the service functions. Connections
+//! are served on Raft's thread, so that a message between members need not wake it; other calls are answered on the
+//! runtime of the other doors ([`elsewhere`]), and so do not delay it.
 
 mod elsewhere;
 mod lines;
@@ -75,7 +74,7 @@ async fn serve(parts: Parts, listener: Box<dyn Listener>, doors: Doors, mut stop
     tokio::select! {
         biased;
         served = serving => if let Err(error) = served {
-            tracing::error!(error = &error as &dyn std::error::Error, "the peers' door failed");
+            tracing::error!(error = &error as &dyn std::error::Error, "the peer interface failed");
         },
         // A peer's append stream lives as long as its leadership.
         () = overdue => {}

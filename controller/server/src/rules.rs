@@ -22,7 +22,7 @@ pub struct Rules {
     pub spawn_depth_max: Option<u32>,
     /// Whether failures are retried that would come again.
     pub retry_deterministic: Option<bool>,
-    /// Longest back-off before a retry.
+    /// Longest backoff before a retry.
     pub backoff_max: Option<Duration>,
 }
 

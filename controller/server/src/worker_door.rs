@@ -1,8 +1,8 @@
-//! The workers' door: one gRPC stream a worker, and the transfer of packages and large payloads beside it.
+//! The worker door: one gRPC stream per worker, and transfers of packages and large payloads.
 //!
-//! The door translates. A report becomes a request, an applied grant becomes a frame; what happens to jobs is decided by the state.
-//! It keeps no truth of its own: a stream begins with the node's whole lease set, and whenever the door may have missed something it
-//! ends its streams, so that they begin again.
+//! The door translates. A report becomes a request, an applied grant becomes a frame; the state decides what happens to
+//! jobs. The door has no state of its own: a stream begins with the node's whole lease set, and whenever the door may
+//! have missed something it ends its streams, so that they start again.
 
 mod admission;
 mod assignment;
@@ -88,9 +88,9 @@ pub(crate) async fn serve(parts: Parts, listener: Box<dyn Listener>, mut stop: w
     };
     tokio::select! {
         served = serving => if let Err(error) = served {
-            tracing::error!(error = &error as &dyn std::error::Error, "the workers' door failed");
+            tracing::error!(error = &error as &dyn std::error::Error, "the worker interface failed");
         },
-        () = overdue => tracing::warn!("some worker's connection did not end in time"),
+        () = overdue => tracing::warn!("a worker's connection did not end in time"),
     }
     following.abort();
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use atlas_env::chain;
 use atlas_package::UnpackError;
 use atlas_types::{
-    AgentKind, AgentName, AgentVersion, Command, DeleteAgent, DeprecateAgent, Digest, Level, RegisterAgent,
-    RetireAgent, Version,
+    AgentKind, AgentName, AgentVersion, Command, DeleteAgent, DeprecateAgent, Digest, RegisterAgent, RetireAgent,
+    Version, level,
 };
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -15,11 +15,8 @@ use crate::contracts::Known;
 use crate::submit::{find_version, unknown_agent};
 use crate::{Caller, Consistency, Error, Service, View};
 
-/// Most bytes of what people are told about a deprecated version.
+/// Maximum size of a deprecation message.
 const DEPRECATION_BYTES_MAX: usize = 1_024;
-
-/// The level from which a spec names the agents that it requires.
-const REQUIREMENTS_SINCE: Level = Level(5);
 
 /// Which versions a list of agents shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,13 +33,11 @@ pub enum Versions {
 /// Which agents are wanted.
 #[derive(Debug, Clone, Default)]
 pub struct AgentQuery {
-    /// Which of their versions.
     pub versions: Versions,
-    /// Of this name.
     pub name: Option<String>,
-    /// That list exactly this capability: no case folding, no part of one (spec §3.2).
+    /// That list exactly this capability: no case folding, no part of one (compatibility §3.2).
     pub capability: Option<String>,
-    /// With this text in name, description or a capability, whatever its case (spec §24.3).
+    /// With this text in name, description or a capability, whatever its case (compatibility §24.3).
     pub text: Option<String>,
     /// At most so many; none is all.
     pub limit: Option<usize>,
@@ -64,16 +59,14 @@ impl AgentQuery {
 pub struct ShownAgent {
     /// The version.
     pub agent: Arc<AgentVersion>,
-    /// Its contract.
     pub contract: Arc<Known>,
 }
 
-/// What a registration did.
+/// Result of a registration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registered {
     /// The agent's name.
     pub name: AgentName,
-    /// Its version.
     pub version: Version,
     /// Its package.
     pub digest: Digest,
@@ -162,15 +155,15 @@ impl Service {
         self.shared.check_room().map_err(|error| Error::storing("the package", error))?;
         let stored = self.shared.artifacts.store(package).await;
         let digest = stored.map_err(|error| Error::storing("the package", error))?;
-        // Not what a leader knows by itself: that a version is in force is an answer like any other.
+        // Not what a leader knows on its own: that a version is in force is an answer like any other.
         let state = self.shared.read().await?;
         let known = state.agent(&caller.namespace, &name, version);
         if known.is_some_and(|known| known.digest == digest && !known.retired) {
             return Ok(Registered { name, version, digest, changed: false });
         }
         let mut spec = contract.run_spec();
-        if state.level() < REQUIREMENTS_SINCE {
-            // Older members would not keep them; until then the worker is told what is missing.
+        if state.level() < level::REQUIRED_AGENTS {
+            // Older members would not keep them; until then the worker gets the list of missing agents.
             spec.requires.clear();
         }
         let json =
@@ -218,7 +211,7 @@ impl Service {
     }
 }
 
-/// The version that two texts name; what is no name or no version is not there.
+/// The version that two texts name; what is not a name or no version is not there.
 fn exactly(name: &str, version: &str) -> Result<(AgentName, Version), Error> {
     AgentName::new(name).ok().zip(version.parse().ok()).ok_or_else(|| Error::UnknownAgent {
         name: name.chars().take(255).collect(),
@@ -244,7 +237,7 @@ impl ShownAgent {
         words.into_iter().chain(capabilities).any(|word| word.to_lowercase().contains(text))
     }
 
-    /// The object of lists: the source system's members, and in a full view ours.
+    /// The object of lists: the members of Atlas for Python, and in a full view ours.
     pub fn summary(&self, view: View) -> Map<String, Value> {
         let agent = &self.agent;
         let plain = json!({

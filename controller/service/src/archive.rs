@@ -1,7 +1,8 @@
 //! Ended jobs that have left the state, and old events: from this controller's history, and while that has a gap from a peer's.
 //!
-//! A job leaves the state when a majority's history has it. This controller may not be of that majority: it waits until its own
-//! history is as far as the state has pruned, and what it never saw it asks a member for that did.
+//! A job leaves the state when the histories of a majority have it. This controller may not be part of that majority:
+//! it waits until its own history has caught up with the pruned state, and asks another member for events that it
+//! missed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use atlas_history::{Gap, HistoryError, JobFilter, Listed, Part, StoredEvent};
 use atlas_state::State;
 use atlas_types::{EventSeq, Job, JobId};
 
-use crate::peers::{Found, Query};
+use crate::peers::{Query, QueryResult};
 use crate::service::Shared;
 use crate::{Error, Service};
 
@@ -119,12 +120,12 @@ impl Shared {
     }
 
     /// Asks the other members, until one answers.
-    async fn ask(&self, state: &State, query: Query) -> Result<Found, Error> {
+    async fn ask(&self, state: &State, query: Query) -> Result<QueryResult, Error> {
         for member in self.peers.group().others_by_use() {
             match self.peers.query(member, state.pruned_through(), query.clone()).await {
                 Ok(found) => return Ok(found),
                 Err(error) => {
-                    tracing::debug!(error = &error as &dyn std::error::Error, "a member's history was not read")
+                    tracing::debug!(error = &error as &dyn std::error::Error, "could not read a member's history")
                 }
             }
         }
@@ -140,13 +141,13 @@ impl Service {
     }
 
     /// Answers a peer's question about ended jobs; [`Error::HistoryBehind`] if this history has a gap as well.
-    pub async fn history_query(&self, through: EventSeq, query: Query) -> Result<Found, Error> {
+    pub async fn history_query(&self, through: EventSeq, query: Query) -> Result<QueryResult, Error> {
         self.shared.known(through).await?;
         if !self.shared.is_whole() {
             return Err(Error::HistoryBehind);
         }
         let history = &self.shared.history;
-        let mut found = Found::default();
+        let mut found = QueryResult::default();
         let answered = match query {
             Query::Job(id) => history.job(id).await.map(|job| found.jobs.extend(job)),
             Query::Between { first, last, limit } => {

@@ -1,8 +1,8 @@
 //! The artifact store: packages and large payloads by digest, in a directory of each controller (docs/adr/0009-artifacts.md).
 //!
-//! What is stored is durable on a majority of the voters before a command may refer to it, and held for a while, so that it is
-//! there when the command is applied. A controller that lacks an artifact, or finds its own copy damaged, fetches it from another
-//! one; what is read is checked against its name, so that a damaged disk is noticed and never believed.
+//! An artifact is durable on a majority of the voters before a command may refer to it, and held for a while, so that
+//! it exists when the command is applied. A controller with a missing or damaged copy fetches the artifact from another
+//! one; every read is verified against the digest, so that damage is detected.
 
 mod disk;
 mod spread;
@@ -29,7 +29,7 @@ use disk::Disk;
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {
     /// It is not here, nor on any other controller.
-    #[error("there is no artifact {0}")]
+    #[error("no such artifact: {0}")]
     Missing(Digest),
     /// Its bytes are not what its name says.
     #[error("artifact {0} is damaged")]
@@ -65,11 +65,11 @@ pub enum ArtifactError {
     Away {
         /// Which artifact.
         digest: Digest,
-        /// What became of it.
+        /// The result.
         source: PeerError,
     },
     /// Too few of the voters have it: nothing may refer to it yet.
-    #[error("artifact {digest} is on {stored} of the controllers that vote, which is no majority")]
+    #[error("artifact {digest} is stored on only {stored} of the voters, which is not a majority")]
     TooFew {
         /// Which artifact.
         digest: Digest,
@@ -225,14 +225,14 @@ impl Artifacts {
         match receiver.finish().await {
             Ok(()) => Ok(()),
             Err(ArtifactError::Damaged(_)) => {
-                tracing::warn!(%member, %digest, "a member sent an artifact that is damaged");
+                tracing::warn!(%member, %digest, "a member sent a damaged artifact");
                 Err(Fetch::Lacking)
             }
             Err(error) => Err(Fetch::Here(error)),
         }
     }
 
-    /// Waits until nobody else fetches this artifact.
+    /// Waits until no other task fetches this artifact.
     async fn turn(&self, digest: Digest) -> Turn<'_> {
         loop {
             let fetched = self.inner.fetched.notified();
@@ -283,7 +283,7 @@ impl Artifacts {
     }
 
     /// Reads an artifact that is here, slowly, and replaces it by another controller's copy if it is damaged; whether it was.
-    /// [`ArtifactError::Damaged`] if nobody has a whole one.
+    /// [`ArtifactError::Damaged`] if no member has an intact one.
     pub async fn check(&self, digest: Digest) -> Result<bool, ArtifactError> {
         let mut sender = self.open(digest).await?;
         loop {
@@ -306,7 +306,7 @@ impl Artifacts {
         self.on_disk("artifact-list", Disk::loose).await
     }
 
-    /// Removes artifacts that nobody has come to hold. How many bytes that freed.
+    /// Removes artifacts without a hold. Returns the number of bytes freed.
     pub async fn remove(&self, digests: Vec<Digest>) -> Result<u64, ArtifactError> {
         self.on_disk("artifact-remove", move |disk| digests.into_iter().map(|digest| disk.remove(digest)).sum()).await
     }
@@ -424,7 +424,7 @@ impl Sender {
             match sender.next().await {
                 Ok(chunk) => chunk.map(|chunk| (chunk, sender)),
                 Err(error) => {
-                    tracing::error!(error = &error as &dyn std::error::Error, "an artifact could not be sent");
+                    tracing::error!(error = &error as &dyn std::error::Error, "could not send an artifact");
                     None
                 }
             }

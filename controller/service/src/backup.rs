@@ -1,4 +1,4 @@
-//! What belongs together in a backup: a state, the history up to its last event, and the artifacts that either of them names.
+//! The contents of a backup: a state, the history up to its last event, and the artifacts that either of them names.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ impl Service {
             return Err(Error::NoBackup("the history of this controller is behind"));
         }
         if !history.gaps().borrow().is_empty() {
-            return Err(Error::NoBackup("this controller is still fetching the history that it missed"));
+            return Err(Error::NoBackup("this controller is still fetching missed history"));
         }
         let failed = |error| Error::internal("copy the history", &error);
         history.copy(history_copy, through).await.map_err(failed)?;

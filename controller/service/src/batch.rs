@@ -1,4 +1,4 @@
-//! Many jobs in one call: proposed together, in order, as far as the queue has room.
+//! Many jobs in one call: proposed together, in order, as far as the queue has space.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const TOGETHER_BYTES_MAX: usize = 512 << 10;
 /// How often a full queue is looked at when nothing tells of room.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// What became of one job of many: an error may be that of several.
+/// The result of one job of many: an error may be that of several.
 pub type Submitted = Result<JobId, Arc<Error>>;
 
 impl Service {

@@ -10,14 +10,14 @@ use crate::service::Shared;
 /// The pause before the members are asked again that had nothing, or did not answer.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What became of one try to fill a gap.
+/// The result of one try to fill a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tried {
     /// It is smaller now.
     Filled,
-    /// Nobody could help for now.
+    /// No member could help for now.
     Waits,
-    /// Nobody has it: it was given up.
+    /// No member has it: it was abandoned.
     GivenUp,
 }
 
@@ -40,12 +40,12 @@ pub(crate) async fn catch_up(shared: Arc<Shared>) {
         match fill(&shared, gap).await {
             Ok(Tried::Filled) => {}
             Ok(Tried::GivenUp) => {
-                tracing::warn!(after = %gap.after, through = %gap.through, "events that no member has were given up");
+                tracing::warn!(after = %gap.after, through = %gap.through, "events that no member has are skipped");
             }
             Ok(Tried::Waits) => shared.env.clock.sleep(RETRY_INTERVAL).await,
             Err(HistoryError::Stopped) => return,
             Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "history was not filled, trying again");
+                tracing::warn!(error = &error as &dyn std::error::Error, "could not fill the history, trying again");
                 shared.env.clock.sleep(RETRY_INTERVAL).await;
             }
         }
@@ -60,7 +60,7 @@ async fn fill(shared: &Shared, gap: Gap) -> Result<Tried, HistoryError> {
             Ok(part) if part.reached > gap.after => match shared.history.fill(gap, part).await {
                 Ok(()) => return Ok(Tried::Filled),
                 Err(error @ (HistoryError::Part(_) | HistoryError::Record(_) | HistoryError::Field(_))) => {
-                    tracing::warn!(error = &error as &dyn std::error::Error, %member, "a part of a member's history is of no use");
+                    tracing::warn!(error = &error as &dyn std::error::Error, %member, "a part of a member's history was refused");
                     all_lack_it = false;
                 }
                 Err(error) => return Err(error),
@@ -68,7 +68,7 @@ async fn fill(shared: &Shared, gap: Gap) -> Result<Tried, HistoryError> {
             // It may only be behind.
             Ok(part) => all_lack_it &= part.known >= gap.through,
             Err(error) => {
-                tracing::debug!(error = &error as &dyn std::error::Error, "a member's history was not read");
+                tracing::debug!(error = &error as &dyn std::error::Error, "could not read a member's history");
                 all_lack_it = false;
             }
         }

@@ -42,7 +42,7 @@ impl Service {
         }
     }
 
-    /// Takes a join token back. One that is unknown is no error: it lets nobody in.
+    /// Takes a join token back. One that is unknown is not an error: it has no effect.
     pub async fn revoke_join_token(&self, caller: &Caller, hash: Digest) -> Result<(), Error> {
         self.propose(caller.request(Command::RevokeJoinToken(RevokeJoinToken { hash }))).await.map(|_| ())
     }

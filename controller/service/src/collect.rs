@@ -1,7 +1,7 @@
-//! Garbage collection: an artifact goes when neither the state nor history refers to it and nobody holds it.
+//! Garbage collection: an artifact is removed when neither the state nor history refers to it and no hold exists.
 //!
-//! The state that is asked is one that a majority has confirmed, so that a controller that was cut off removes nothing by what it
-//! believes; history is asked once it is as far as that state, and not at all while it has a gap.
+//! The check uses a state that a majority has confirmed, so that an isolated controller removes nothing; history is
+//! checked once it has reached that state, and not at all while it has a gap.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,18 +23,18 @@ pub(crate) async fn collect(shared: Arc<Shared>) {
     let pause = (shared.artifacts.hold_time() / ROUNDS_PER_HOLD).max(PAUSE_MIN);
     match shared.artifacts.sweep().await {
         Ok(0) => {}
-        Ok(files) => tracing::info!(files, "removed what an earlier process left half-written"),
-        Err(error) => tracing::warn!(error = &error as &dyn std::error::Error, "the artifacts were not tidied"),
+        Ok(files) => tracing::info!(files, "removed incomplete files of an earlier process"),
+        Err(error) => tracing::warn!(error = &error as &dyn std::error::Error, "could not clean up the artifacts"),
     }
     loop {
         shared.env.clock.sleep(pause).await;
         match shared.collect_once().await {
             Ok(0) => {}
             Ok(bytes) => {
-                tracing::info!(bytes, "removed artifacts that nothing refers to");
+                tracing::info!(bytes, "removed unreferenced artifacts");
                 shared.metrics.artifact_collected.inc_by(bytes);
             }
-            Err(error) => tracing::debug!(error = &error as &dyn std::error::Error, "no artifacts were collected"),
+            Err(error) => tracing::debug!(error = &error as &dyn std::error::Error, "could not collect artifacts"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Contracts as the doors need them, compiled once a package and kept: reading one costs more than a job may.
+//! Contracts as the doors need them, compiled once per package and cached, because compiling costs more than a job may.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -75,7 +75,7 @@ impl Known {
     }
 }
 
-/// A missing schema, `{}` and exactly `{"type": "object"}` accept anything (spec §4).
+/// A missing schema, `{}` and exactly `{"type": "object"}` accept anything (compatibility §4).
 fn accepts_anything(schema: &Value) -> bool {
     match schema {
         Value::Null => true,

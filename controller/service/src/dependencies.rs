@@ -1,8 +1,8 @@
 //! Which of the agents that an agent requires are missing.
 //!
-//! Asked at the door, like everything that needs a contract: what is found travels as the verdict of the submission. Retries do
-//! not pass by a door: a leader task asks for them by what their spec names (`requirements.rs` of atlas-duty), and their worker is told
-//! what is missing by then.
+//! Checked at the door, like everything that needs a contract; the result is part of the submission's verdict. Retries
+//! do not pass a door: a leader task checks them by their spec (`requirements.rs` of atlas-duty), and their worker is
+//! told which agents are missing.
 
 use atlas_state::State;
 use atlas_types::{AgentVersion, Namespace, PayloadBody, RequiredAgent};

@@ -1,4 +1,4 @@
-//! Errors of the service functions, and what each door needs to show them.
+//! Errors of the service functions, with the details that doors show.
 
 use std::time::Duration;
 
@@ -9,13 +9,12 @@ use atlas_types::{AgentName, ErrorKind, EventSeq, IdError, JobId, JobStatus, Lev
 use crate::artifacts::ArtifactError;
 use crate::catalogue::{self, Entry};
 
-/// Why a service function gave no answer. The text is for people; where the source system fixed one, it is that one.
+/// Why a service function gave no answer. The text is for people; where Atlas for Python has a text, it is that one.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No agent of that name, or no version that was asked for.
     #[error("no such agent: {name}{}", version.as_ref().map(|version| format!(" {version}")).unwrap_or_default())]
     UnknownAgent {
-        /// The name as given.
         name: String,
         /// The version or requirement as given.
         version: Option<String>,
@@ -34,9 +33,7 @@ pub enum Error {
     /// The input breaks the agent's contract.
     #[error("the input does not fit the contract of {agent} {version}")]
     InputRefused {
-        /// The agent.
         agent: AgentName,
-        /// Its version.
         version: Version,
         /// What is wrong, in order.
         violations: Vec<Violation>,
@@ -44,15 +41,13 @@ pub enum Error {
     /// Agents that the agent requires are not there.
     #[error("{agent} {version} requires agents that are missing: {}", missing.join(", "))]
     DependencyMissing {
-        /// The agent.
         agent: AgentName,
-        /// Its version.
         version: Version,
         /// What is missing, with the range where only another version is there.
         missing: Vec<String>,
     },
     /// An `agent.yaml` breaks the rules for contracts.
-    #[error("the contract does not hold: {text}")]
+    #[error("the contract is not valid: {text}")]
     ContractRefused {
         /// What is wrong, in one line.
         text: String,
@@ -72,7 +67,7 @@ pub enum Error {
     #[error("{0}")]
     NotConfigured(&'static str),
     /// The body did not arrive in time.
-    #[error("the body did not arrive in time")]
+    #[error("the request body was not received in time")]
     Late,
     /// An uploaded package cannot be unpacked.
     #[error("the package cannot be read: {0}")]
@@ -81,9 +76,8 @@ pub enum Error {
     #[error("Job not found")]
     UnknownJob,
     /// Several jobs' ids start so.
-    #[error("\"{prefix}\" is the beginning of several job ids: {first}, {second}")]
+    #[error("\"{prefix}\" matches several job ids: {first}, {second}")]
     AmbiguousJob {
-        /// The prefix.
         prefix: String,
         /// One of them.
         first: JobId,
@@ -93,7 +87,7 @@ pub enum Error {
     /// The queue takes no more.
     #[error("{rejection}")]
     QueueFull {
-        /// The source system's text.
+        /// The text of Atlas for Python.
         rejection: Rejection,
     },
     /// The idempotency key came with another body.
@@ -101,22 +95,14 @@ pub enum Error {
     RequestConflict,
     /// The job's status does not allow it.
     #[error("the job is {}", status.as_str())]
-    WrongStatus {
-        /// Its status.
-        status: JobStatus,
-    },
+    WrongStatus { status: JobStatus },
     /// There is nothing to resolve.
     #[error("the job is not in doubt, it is {}", status.as_str())]
-    NotInDoubt {
-        /// Its status.
-        status: JobStatus,
-    },
+    NotInDoubt { status: JobStatus },
     /// An output that a person gave breaks the agent's contract.
     #[error("the output does not fit the contract of {agent} {version}")]
     OutputRefused {
-        /// The agent.
         agent: AgentName,
-        /// Its version.
         version: Version,
         /// What is wrong, in order.
         violations: Vec<Violation>,
@@ -136,7 +122,7 @@ pub enum Error {
         limit: u64,
     },
     /// History has dropped the events asked for.
-    #[error("events before {earliest} are gone")]
+    #[error("events before {earliest} have been dropped")]
     EventsGone {
         /// The first one there is.
         earliest: EventSeq,
@@ -147,23 +133,23 @@ pub enum Error {
     /// An artifact cannot be read, or not be put on enough controllers.
     #[error("could not use an artifact")]
     Artifact(#[source] ArtifactError),
-    /// This controller's history lacks what was asked for, and none that has it answers.
-    #[error("this controller's history is behind, and no other one answers for it")]
+    /// The data is missing in this controller's history, and no controller that has it answers.
+    #[error("this controller's history is behind, and no other controller could answer")]
     HistoryBehind,
     /// This controller has not applied what the client has seen elsewhere.
-    #[error("this controller is behind what the client has seen")]
+    #[error("this controller is behind the state that the client has seen")]
     Behind,
-    /// Nobody leads.
+    /// There is no leader.
     #[error("the cluster has no leader at the moment")]
     NoLeader,
     /// It may or may not have happened.
-    #[error("the connection to the leader broke: the request may or may not have taken effect")]
+    #[error("the connection to the leader broke; the request may have taken effect")]
     OutcomeUnknown,
     /// The disk of this controller, or of the leader, is nearly full: new work is refused.
     #[error("the controller's disk is nearly full")]
     NoSpace,
     /// Too many requests wait already.
-    #[error("the controller has more requests than it can take")]
+    #[error("the controller has too many requests")]
     Overloaded,
     /// No such node.
     #[error("no such node: {0}")]
@@ -180,7 +166,7 @@ pub enum Error {
     /// The label is the worker's, and cannot be taken away here.
     #[error("{0}")]
     LabelOfWorker(Rejection),
-    /// The join token lets nobody in.
+    /// The join token is not valid.
     #[error("{0}")]
     TokenRefused(Rejection),
     /// No such member.
@@ -198,7 +184,7 @@ pub enum Error {
         known: Level,
     },
     /// Another member has the name.
-    #[error("another member is called \"{0}\"")]
+    #[error("another member has the name \"{0}\"")]
     NameTaken(String),
     /// What another controller answered.
     #[error("{message}")]
@@ -279,25 +265,25 @@ impl Error {
     pub fn hint(&self) -> String {
         match self {
             Self::UnknownAgent { suggestion: Some(name), .. } => format!("did you mean {name}?"),
-            Self::UnknownAgent { .. } => "list what there is: atlasctl agent list".to_owned(),
+            Self::UnknownAgent { .. } => "list them: atlasctl agent list".to_owned(),
             Self::InputRefused { agent, .. } | Self::OutputRefused { agent, .. } => {
                 format!("show the contract: atlasctl agent schema {agent}")
             }
             Self::DependencyMissing { .. } => "deploy them first: atlasctl deploy DIR".to_owned(),
             Self::AmbiguousJob { .. } => "give more digits of the id".to_owned(),
-            Self::NoSpace => "make room on its disk; it goes on by itself".to_owned(),
+            Self::NoSpace => "free disk space; the controller recovers by itself".to_owned(),
             Self::QueueFull { .. } | Self::Overloaded => "try again in a moment".to_owned(),
             Self::LevelTooLow(_) => "upgrade the other controllers: atlasctl cluster status".to_owned(),
             Self::AgentInUse(Rejection::AgentInUse { .. }) => "wait for its jobs to end, or cancel them".to_owned(),
             Self::AgentInUse(_) => "retire it first: atlasctl agent retire NAME@VERSION".to_owned(),
             Self::LabelOfWorker(_) => {
-                "change it where the worker starts, --label; or give the node another value".to_owned()
+                "change --label of the worker, or override the label: atlasctl node label".to_owned()
             }
-            Self::TokenRefused(_) => "make another one: atlasctl cluster join-token".to_owned(),
+            Self::TokenRefused(_) => "create a new token: atlasctl cluster join-token".to_owned(),
             Self::UnknownMember(_) => "list them: atlasctl cluster members".to_owned(),
             Self::OutcomeUnknown => "repeat it with the same Idempotency-Key".to_owned(),
-            Self::NoMethod(methods) => format!("the path has {methods}"),
-            Self::EventsGone { earliest } => format!("read on from event {earliest}"),
+            Self::NoMethod(methods) => format!("allowed methods: {methods}"),
+            Self::EventsGone { earliest } => format!("read from event {earliest} on"),
             _ => String::new(),
         }
     }
@@ -342,7 +328,7 @@ impl Error {
         Self::internal("write a backup", error)
     }
 
-    /// A fault of ours: logged here, in full, and shown to nobody.
+    /// An internal error: logged here in full, and not shown to clients.
     pub(crate) fn internal(doing: &'static str, error: &(dyn std::error::Error + 'static)) -> Self {
         tracing::error!(error, "could not {doing}");
         Self::Internal

@@ -1,17 +1,20 @@
 //! Events for readers: the latest in memory, older ones from history, without a gap between the two.
 //!
-//! A reader is a cursor, not a buffer: however slow it is it holds nobody, and it costs its own position. One that falls behind
-//! what is in memory reads from history, unless it asked to be told instead ([`Next::Behind`]).
+//! A reader is a cursor, not a buffer: a slow reader delays nobody and costs only its position. A reader behind the
+//! events in memory reads from history, unless it asked to be notified instead ([`Next::Behind`]).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use atlas_types::{Attempt, Event, EventRecord, EventSeq, Job, JobChange, JobId, JobStatus, Micros, Timestamp};
+use atlas_history::StoredEvent;
+use atlas_types::{
+    Attempt, Event, EventRecord, EventSeq, Job, JobChange, JobId, JobStatus, Micros, Namespace, Timestamp,
+};
 use tokio::sync::watch;
 
 use crate::service::Shared;
-use crate::{Caller, Consistency, Error, Service, Shown, View};
+use crate::{Caller, Consistency, Error, EventFilter, Service, Shown, View};
 
 /// A change of a job.
 #[derive(Debug, Clone)]
@@ -29,7 +32,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Whether clients of the source system see it: every change of status, and nothing else.
+    /// Whether clients of Atlas for Python see it: every change of status, and nothing else.
     pub fn is_transition(&self) -> bool {
         self.old_status != self.job.status
     }
@@ -87,8 +90,13 @@ impl EventLog {
         self.latest.send_replace(through);
     }
 
-    /// Up to `limit` job events after `after`, and the cursor behind them; none if they are not in memory any more.
-    fn after(&self, after: EventSeq, limit: usize) -> Option<(Vec<Change>, EventSeq)> {
+    /// What `pick` takes of up to `limit` events after `after`, and the cursor behind them; none if they are not in memory any more.
+    fn after<T>(
+        &self,
+        after: EventSeq,
+        limit: usize,
+        pick: impl Fn(&EventRecord) -> Option<T>,
+    ) -> Option<(Vec<T>, EventSeq)> {
         let recent = self.lock();
         if after < recent.floor {
             return None;
@@ -96,17 +104,20 @@ impl EventLog {
         let start = recent.batches.partition_point(|batch| batch.last().is_none_or(|last| last.seq <= after));
         let mut cursor = after;
         let mut found = Vec::new();
-        for event in recent.batches.range(start..).flat_map(|batch| batch.iter()).filter(|event| event.seq > after) {
-            if found.len() == limit {
-                break;
-            }
+        let events = recent.batches.range(start..).flat_map(|batch| batch.iter());
+        for event in events.filter(|event| event.seq > after).take(limit) {
             cursor = event.seq;
-            found.extend(Change::of(event));
+            found.extend(pick(event));
         }
         Some((found, cursor))
     }
 
-    /// Whether somebody follows events.
+    /// Whether what comes after an event is still in memory.
+    fn reaches(&self, after: EventSeq) -> bool {
+        after >= self.lock().floor
+    }
+
+    /// Whether there are readers of events.
     pub(crate) fn has_readers(&self) -> bool {
         self.latest.receiver_count() > 0
     }
@@ -118,9 +129,9 @@ impl EventLog {
 
 /// What a reader gets next.
 #[derive(Debug)]
-pub enum Next {
+pub enum Next<T = Change> {
     /// Changes, in order.
-    Changes(Vec<Change>),
+    Changes(Vec<T>),
     /// The reader is too slow: it has fallen behind what is in memory. Only for readers that asked for it.
     Behind,
     /// There will be no more: the controller stops, or the reader was to end here.
@@ -146,6 +157,8 @@ pub struct Reader {
     latest: watch::Receiver<EventSeq>,
     cursor: EventSeq,
     through: Option<EventSeq>,
+    /// Jobs and agents of other namespaces are not shown.
+    namespace: Namespace,
     job: Option<JobId>,
     live_only: bool,
 }
@@ -157,23 +170,24 @@ const HISTORY_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Service {
     /// Opens a reader. [`Error::EventsGone`] if the events asked for were dropped.
-    pub async fn follow(&self, follow: Follow) -> Result<Reader, Error> {
+    pub async fn follow(&self, caller: &Caller, follow: Follow) -> Result<Reader, Error> {
         let latest = self.shared.events.latest.subscribe();
-        // What is applied may not have been told here yet.
+        // Applied events may not have been delivered here yet.
         let now = self.shared.handle.applied().event_seq().max(*latest.borrow());
         // A cursor ahead of all events is of another cluster, or made up: it starts now.
         let cursor = follow.after.map_or(now, |after| after.min(now));
         let Follow { job, through, live_only, .. } = follow;
-        let reader = Reader { shared: self.shared.clone(), latest, cursor, through, job, live_only };
-        if reader.shared.events.after(cursor, 0).is_none() {
-            reader.read_history(1).await?;
+        let namespace = caller.namespace.clone();
+        let reader = Reader { shared: self.shared.clone(), latest, cursor, through, namespace, job, live_only };
+        if !reader.shared.events.reaches(cursor) {
+            reader.shared.archived_events(cursor, 1).await?;
         }
         reader.shared.metrics.subscriber_count.inc();
         Ok(reader)
     }
 }
 
-/// A job's stream: what became of it so far, and a reader for what comes.
+/// A job's stream: its result so far, and a reader for what comes.
 pub struct JobStream {
     /// The submission and the changes of status so far, told from the job as it stands: attempts that were lost are not among them.
     pub so_far: Vec<Change>,
@@ -193,7 +207,7 @@ impl Service {
         let seq = state.event_seq();
         let job = self.job_in(caller, &state, id).await?;
         let follow = Follow { job: Some(id), after: Some(seq), live_only, ..Follow::default() };
-        let reader = self.follow(follow).await?;
+        let reader = self.follow(caller, follow).await?;
         Ok(JobStream { so_far: told(&job, seq), reader })
     }
 }
@@ -224,21 +238,34 @@ fn told(job: &Arc<Job>, seq: EventSeq) -> Vec<Change> {
 }
 
 impl Reader {
-    /// The next changes; waits for them.
+    /// The next changes of jobs; waits for them.
     pub async fn next(&mut self) -> Result<Next, Error> {
+        let wanted = self.job;
+        self.advance(|event| Change::of(event).filter(|change| wanted.is_none_or(|job| change.job.id == job))).await
+    }
+
+    /// The next events that a filter admits; waits for them.
+    pub async fn next_events(&mut self, filter: &EventFilter) -> Result<Next<EventRecord>, Error> {
+        self.advance(|event| filter.admits(&event.event).then(|| event.clone())).await
+    }
+
+    async fn advance<T>(&mut self, pick: impl Fn(&EventRecord) -> Option<T>) -> Result<Next<T>, Error> {
+        let namespace = self.namespace.clone();
+        let pick = |event: &EventRecord| {
+            namespace_of(&event.event).is_none_or(|of| *of == namespace).then(|| pick(event)).flatten()
+        };
         loop {
             self.latest.borrow_and_update();
-            let (mut changes, cursor) = match self.shared.events.after(self.cursor, CHUNK) {
+            let (changes, cursor) = match self.shared.events.after(self.cursor, CHUNK, pick) {
                 Some(found) => found,
                 None if self.live_only => {
                     self.shared.metrics.subscriber_drops.inc();
                     return Ok(Next::Behind);
                 }
-                None => self.read_history(CHUNK).await?,
+                None => self.read_history(CHUNK, &pick).await?,
             };
             let moved = cursor > self.cursor;
             self.cursor = cursor;
-            changes.retain(|change| self.job.is_none_or(|job| change.job.id == job));
             if !changes.is_empty() {
                 return Ok(Next::Changes(changes));
             }
@@ -248,7 +275,7 @@ impl Reader {
             if moved {
                 continue;
             }
-            if self.shared.events.after(self.cursor, 0).is_none() {
+            if !self.shared.events.reaches(self.cursor) {
                 // What left the memory is not in history yet: its writer is a moment behind.
                 self.shared.env.clock.sleep(HISTORY_INTERVAL).await;
             } else if self.latest.changed().await.is_err() {
@@ -262,14 +289,29 @@ impl Reader {
         self.cursor
     }
 
-    async fn read_history(&self, limit: usize) -> Result<(Vec<Change>, EventSeq), Error> {
+    async fn read_history<T>(
+        &self,
+        limit: usize,
+        pick: impl Fn(&EventRecord) -> Option<T>,
+    ) -> Result<(Vec<T>, EventSeq), Error> {
         let events = self.shared.archived_events(self.cursor, limit).await?;
         let cursor = events.last().map_or(self.cursor, |event| event.seq);
-        let changes = events.into_iter().filter_map(|event| {
-            let job = event.job?;
-            Some(Change { seq: event.seq, at: event.at, change: job.change, old_status: job.old_status, job: job.job })
+        let known = events.into_iter().filter_map(|StoredEvent { seq, at, event }| {
+            let event = event?;
+            pick(&EventRecord { seq, at, event })
         });
-        Ok((changes.collect(), cursor))
+        Ok((known.collect(), cursor))
+    }
+}
+
+/// The namespace of what an event is about; none of what belongs to the whole cluster.
+fn namespace_of(event: &Event) -> Option<&Namespace> {
+    match event {
+        Event::Job { job, .. } => Some(&job.namespace),
+        Event::Agent { agent } | Event::AgentDeleted { agent } => Some(&agent.namespace),
+        // Steps name their job alone, and its id cannot be guessed.
+        Event::StepsRecorded { .. } | Event::StepsFolded { .. } => None,
+        Event::Node { .. } | Event::NodeRemoved { .. } | Event::Configured { .. } => None,
     }
 }
 

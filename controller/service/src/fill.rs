@@ -1,7 +1,7 @@
-//! Every controller comes to have every artifact that the state or its history refers to.
+//! Fetches every artifact that the state or the history refers to, on every controller.
 //!
-//! An artifact is on a majority before anything refers to it; the rest is fetched here, as soon as the reference is applied, and
-//! again in whole passes, since files can be lost with a disk.
+//! An artifact is on a majority before anything refers to it; the other controllers fetch it as soon as the reference
+//! is applied, and in periodic full passes, because files can be lost with a disk.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -28,7 +28,7 @@ const PAGE: usize = 1_024;
 /// References that wait for a look; beyond it everything is looked at.
 const WANTED_MAX: usize = 65_536;
 
-/// What this controller may lack.
+/// Artifacts that may be missing here.
 #[derive(Default)]
 pub(crate) struct Wanted {
     digests: Mutex<BTreeSet<Digest>>,
@@ -38,7 +38,7 @@ pub(crate) struct Wanted {
     history: AtomicU64,
 }
 
-/// How far a controller is with what the others have (design §6, §8).
+/// How far a controller is with what the others have (ADR 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completeness {
     /// Its history has every event that is not dropped everywhere.
@@ -58,6 +58,12 @@ impl Wanted {
                 Event::Agent { agent } => {
                     self.want(agent.digest);
                     artifact_of(&agent.contract).into_iter().for_each(|digest| self.want(digest));
+                }
+                Event::StepsRecorded { steps, .. } => {
+                    steps.iter().filter_map(|step| artifact_of(&step.outcome)).for_each(|digest| self.want(digest));
+                }
+                Event::StepsFolded { artifact, .. } => {
+                    artifact_of(artifact).into_iter().for_each(|digest| self.want(digest));
                 }
                 _ => {}
             }
@@ -85,7 +91,8 @@ impl Wanted {
 
 /// The artifacts of a job.
 fn job_artifacts(job: &Job) -> impl Iterator<Item = Digest> + '_ {
-    [Some(&job.input), job.output.as_ref(), job.stream.as_ref()].into_iter().flatten().filter_map(artifact_of)
+    let own = [Some(&job.input), job.output.as_ref(), job.stream.as_ref()].into_iter().flatten();
+    own.chain(job.journal.iter().flat_map(|journal| journal.payloads())).filter_map(artifact_of)
 }
 
 fn artifact_of(payload: &Payload) -> Option<Digest> {
@@ -123,7 +130,7 @@ pub(crate) async fn fill(shared: Arc<Shared>) {
                 }
             }
             Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "artifacts were not fetched, trying again");
+                tracing::warn!(error = &error as &dyn std::error::Error, "could not fetch artifacts, trying again");
                 pass_at = clock.monotonic() + RETRY_INTERVAL;
             }
         }
@@ -182,7 +189,7 @@ impl Shared {
             match fetched {
                 Ok(()) => {}
                 Err(ArtifactError::Missing(digest)) => {
-                    tracing::warn!(%digest, "no member has an artifact that is referred to");
+                    tracing::warn!(%digest, "no member has a referenced artifact");
                     missing.lost += 1;
                 }
                 Err(ArtifactError::Away { .. }) => missing.away += 1,

@@ -1,4 +1,4 @@
-//! The tasks that follow the log on this controller. Each works at its own pace: none holds the log or another.
+//! The tasks that follow the log on this controller. Each works independently: none delays the log or another task.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::service::Shared;
 /// How often a member that follows says how far its history is.
 const ACKNOWLEDGE_EVERY: Duration = Duration::from_secs(1);
 
-/// Releases waiters, hands events to readers and counts. The state has a job's end before anybody is told of it.
+/// Releases waiters, hands events to readers and counts. The state has a job's end before it is delivered.
 pub(crate) async fn events(shared: Arc<Shared>) {
     let following = Arc::clone(&shared);
     let mut batches = shared.handle.subscribe_to(move |batch| is_awaited(&following, batch));
@@ -26,7 +26,7 @@ pub(crate) async fn events(shared: Arc<Shared>) {
             Ok(batch) => {
                 let before = batch.events.first().map_or(batch.state.event_seq(), |event| EventSeq(event.seq.0 - 1));
                 if before > seen {
-                    // The state came as a snapshot: what happened before it was not told.
+                    // The state came as a snapshot: earlier events were not delivered.
                     missed(&shared, &batch.state);
                 }
                 seen = seen.max(batch.state.event_seq());
@@ -45,7 +45,7 @@ pub(crate) async fn events(shared: Arc<Shared>) {
     }
 }
 
-/// Whether somebody waits for what an entry tells: a reader for anything about jobs, a waiter for an end.
+/// Whether an entry matters to a reader (any event of jobs) or a waiter (an end).
 fn is_awaited(shared: &Shared, batch: &AppliedBatch) -> bool {
     let job = |event: &EventRecord| matches!(event.event, Event::Job { .. });
     let end = |event: &EventRecord| matches!(&event.event, Event::Job { job, .. } if settled(job));
@@ -66,7 +66,7 @@ fn release(shared: &Shared, batch: &AppliedBatch) {
     }
 }
 
-/// Whether nothing more happens to a job by itself: it has ended, or is in doubt until a person decides.
+/// Whether nothing more happens to a job on its own: it has ended, or is in doubt until a person decides.
 fn settled(job: &Job) -> bool {
     job.status.is_terminal() || job.reason == Reason::InDoubt
 }
@@ -179,6 +179,6 @@ async fn propose(shared: &Shared, event_seq: EventSeq) {
     let command = Command::SinkAck(SinkAck { member: shared.handle.member(), event_seq });
     let request = Request { origin: Origin::duty(Namespace::default_namespace()), command };
     if let Err(error) = shared.handle.propose(vec![request]).await {
-        tracing::debug!(error = &error as &dyn std::error::Error, "history was not acknowledged, trying again");
+        tracing::debug!(error = &error as &dyn std::error::Error, "could not acknowledge history, trying again");
     }
 }

@@ -1,5 +1,5 @@
-//! What a controller measures of itself from time to time: its disk, its clock, how long ago it agreed with the others, and what it had to
-//! forget.
+//! Periodic measurements of a controller: its disk, its clock, the time since its digest agreed with the others, and
+//! dropped keys.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
         let agreed = agreement.borrow().seq.0;
         let state = handle.applied();
         shared.metrics.digest_lag.set(whole(state.seq().0.saturating_sub(agreed)));
-        // A state that came as a snapshot counts anew.
+        // A state that came as a snapshot counts from zero.
         let before = std::mem::replace(&mut forgotten, state.requests_forgotten_early());
         shared.metrics.request_forgets.inc_by(forgotten.saturating_sub(before));
         shared.env.clock.sleep(EVERY).await;

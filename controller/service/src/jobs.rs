@@ -17,9 +17,7 @@ use crate::{Caller, Consistency, Error, Service};
 /// Which jobs are wanted.
 #[derive(Debug, Clone, Default)]
 pub struct JobQuery {
-    /// With this status.
     pub status: Option<JobStatus>,
-    /// Of this agent.
     pub agent: Option<AgentName>,
     /// Submitted at or after.
     pub since: Option<Timestamp>,
@@ -41,14 +39,14 @@ impl JobQuery {
 }
 
 /// Where a listed job is.
-enum Place {
+enum JobLocation {
     /// In the state.
     Live(Arc<Job>),
     /// In history, under the event that ended it.
     Archived(EventSeq),
 }
 
-/// Most jobs that a list skips: whoever wants to go further back gives a time.
+/// Most jobs that a list skips: to go further back, give a time.
 const OFFSET_MAX: usize = 100_000;
 /// Most jobs of the state that one list looks at.
 const LOOKED_AT_MAX: usize = 100_000;
@@ -71,7 +69,7 @@ impl Service {
         if job.namespace == caller.namespace { Ok(job) } else { Err(Error::UnknownJob) }
     }
 
-    /// The id that a text names: printed in full, or a beginning that no other job of the name space has.
+    /// The id that a text names: printed in full, or a beginning that no other job of the namespace has.
     pub async fn job_id(&self, caller: &Caller, text: &str) -> Result<JobId, Error> {
         if let Ok(id) = text.parse() {
             return Ok(id);
@@ -102,7 +100,8 @@ impl Service {
         let wanted = limit + query.offset.min(OFFSET_MAX);
         let live = state.jobs(&caller.namespace, query.status, None).take(LOOKED_AT_MAX);
         let live = live.filter(|job| query.admits(job)).take(wanted);
-        let mut places: Vec<(u64, Place)> = live.map(|job| (job.queue_seq, Place::Live(job.clone()))).collect();
+        let mut places: Vec<(u64, JobLocation)> =
+            live.map(|job| (job.queue_seq, JobLocation::Live(job.clone()))).collect();
         let filter = JobFilter {
             namespace: Some(caller.namespace.clone()),
             status: query.status,
@@ -114,22 +113,23 @@ impl Service {
         };
         let archived = self.shared.archived_list(&state, filter).await?;
         let archived = archived.into_iter().filter(|listed| state.job(listed.id).is_none());
-        places.extend(archived.map(|listed| (listed.queue_seq, Place::Archived(listed.event))));
+        places.extend(archived.map(|listed| (listed.queue_seq, JobLocation::Archived(listed.event))));
         places.sort_by_key(|(queue_seq, _)| std::cmp::Reverse(*queue_seq));
-        let page: Vec<Place> = places.into_iter().skip(query.offset).take(limit).map(|(_, place)| place).collect();
+        let page: Vec<JobLocation> =
+            places.into_iter().skip(query.offset).take(limit).map(|(_, place)| place).collect();
         let events =
-            page.iter().filter_map(|place| if let Place::Archived(event) = place { Some(*event) } else { None });
+            page.iter().filter_map(|place| if let JobLocation::Archived(event) = place { Some(*event) } else { None });
         let fetched = self.shared.archived_by(&state, events.collect()).await?;
         let mut fetched = fetched.into_iter();
         let jobs = page.into_iter().filter_map(|place| match place {
-            Place::Live(job) => Some(job),
-            Place::Archived(_) => fetched.next(),
+            JobLocation::Live(job) => Some(job),
+            JobLocation::Archived(_) => fetched.next(),
         });
         let waits = |job: &Job| if view == View::Full { self.why(&state, job) } else { None };
         Ok(jobs.map(|job| Shown { waiting: waits(&job), ..Shown::inline(job) }).collect())
     }
 
-    /// Waits until a job has ended, at most `timeout`: then the job as it stands (spec §6.3). In the full view a job in doubt
+    /// Waits until a job has ended, at most `timeout`: then the job as it stands (compatibility §6.3). In the full view a job in doubt
     /// is answered at once as well, since nothing happens to it until a person decides.
     pub async fn wait(&self, caller: &Caller, id: JobId, view: View, timeout: Duration) -> Result<Shown, Error> {
         let mut over = self.shared.env.clock.sleep(timeout);
@@ -222,7 +222,7 @@ impl Service {
             return self.submit_again(caller, job, request_id).await;
         }
         let new = JobId(self.shared.env.entropy.u64());
-        let mut request = caller.request(Command::RetryJob(RetryJob { job: id, id: new }));
+        let mut request = caller.request(Command::RetryJob(RetryJob { job: id, id: new, resume: false }));
         if request_id.is_some() {
             // Any number that tells the retries of two jobs apart.
             (request.origin.request_id, request.origin.body_hash) = (request_id.clone(), id.derive(u64::MAX).0);

@@ -1,6 +1,6 @@
-//! JSON as the API writes it (spec §0.4): ASCII only, times as Unix seconds, durations as milliseconds.
+//! JSON as the API writes it (compatibility §0.4): ASCII only, times as Unix seconds, durations as milliseconds.
 //!
-//! Written by hand, because an answer is mostly bytes that are JSON already: they are copied, not parsed.
+//! Written by hand, because answers consist mostly of existing JSON, which is copied and not parsed.
 
 use std::fmt;
 
@@ -121,11 +121,11 @@ pub enum NotJson {
     #[error("Invalid JSON")]
     Malformed,
     /// It nests deeper than [`DEPTH_MAX`].
-    #[error("the JSON nests deeper than {DEPTH_MAX}")]
+    #[error("the JSON is nested more than {DEPTH_MAX} levels")]
     TooDeep,
 }
 
-/// Checks a text that is to be handed out as it is. One that a client cannot read would spoil every list that it is in.
+/// Checks a text that will be handed out as it is. One that a client cannot read would spoil every list that it is in.
 pub fn check(text: &[u8]) -> Result<(), NotJson> {
     if too_deep(text) {
         return Err(NotJson::TooDeep);

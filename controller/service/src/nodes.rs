@@ -20,7 +20,7 @@ pub enum NodeAction {
     },
     /// No new leases.
     Cordon,
-    /// New leases again; ends a drain.
+    /// Allows new leases on a node again; ends a drain.
     Uncordon,
     /// Forget it. It must hold no lease.
     Remove,
@@ -30,19 +30,25 @@ const GB: f64 = (1_u64 << 30) as f64;
 
 impl Service {
     /// All nodes by name.
-    pub async fn nodes(&self, offset: usize, limit: usize, consistency: Consistency) -> Result<Vec<Value>, Error> {
+    pub async fn nodes(
+        &self,
+        _: &Caller,
+        offset: usize,
+        limit: usize,
+        consistency: Consistency,
+    ) -> Result<Vec<Value>, Error> {
         let state = self.state(consistency).await?;
         Ok(state.nodes().skip(offset).take(limit).map(|node| shown(node, &state)).collect())
     }
 
     /// One node.
-    pub async fn node(&self, name: &str, consistency: Consistency) -> Result<Value, Error> {
+    pub async fn node(&self, _: &Caller, name: &str, consistency: Consistency) -> Result<Value, Error> {
         let state = self.state(consistency).await?;
         let node = NodeId::new(name).ok().and_then(|id| state.node(&id).cloned());
         node.map(|node| shown(&node, &state)).ok_or_else(|| Error::UnknownNode(name.chars().take(253).collect()))
     }
 
-    /// Carries out an operator's wish.
+    /// Carries out an operator's request.
     pub async fn act_on_node(&self, caller: &Caller, name: &str, action: NodeAction) -> Result<(), Error> {
         let node = named(name)?;
         let command = match action {
@@ -66,8 +72,8 @@ impl Service {
         self.propose(caller.request(Command::LabelNode(LabelNode { node, labels }))).await.map(|_| ())
     }
 
-    /// The health object (spec §15.1). `hardware` is there when an operator declared some.
-    pub async fn health(&self, consistency: Consistency) -> Result<Value, Error> {
+    /// The health object (compatibility §15.1). `hardware` is there when an operator declared some.
+    pub async fn health(&self, _: &Caller, consistency: Consistency) -> Result<Value, Error> {
         let state = self.state(consistency).await?;
         let mut health = json!({
             "status": "ok",
@@ -96,13 +102,13 @@ impl Service {
         self.shared.read().await.is_ok()
     }
 
-    /// Figures of all agents (spec §15.5).
-    pub fn figures(&self) -> Value {
+    /// Figures of all agents (compatibility §15.5).
+    pub fn figures(&self, _: &Caller) -> Value {
         self.shared.stats.all(self.shared.env.clock.wall())
     }
 
-    /// Figures of one agent.
-    pub fn figures_of(&self, agent: &str) -> Result<Value, Error> {
+    /// Statistics of one agent.
+    pub fn figures_of(&self, _: &Caller, agent: &str) -> Result<Value, Error> {
         let found = self.shared.stats.of(agent, self.shared.env.clock.wall());
         found.ok_or_else(|| Error::NoFigures(agent.chars().take(255).collect()))
     }
@@ -114,12 +120,12 @@ impl Service {
     }
 }
 
-/// The node that a text names; what is no name is not there.
+/// The node that a text names; what is not a name is not there.
 fn named(name: &str) -> Result<NodeId, Error> {
     NodeId::new(name).map_err(|_| Error::UnknownNode(name.chars().take(253).collect()))
 }
 
-/// The status object of spec §8.3, over all nodes whose hardware was declared.
+/// The status object of compatibility §8.3, over all nodes whose hardware was declared.
 fn hardware(nodes: &[&std::sync::Arc<NodeState>], allocations: &[Value]) -> Value {
     let inventories = || nodes.iter().map(|node| &node.node.inventory);
     let gpus = || inventories().flat_map(|inventory| &inventory.gpus);
@@ -158,7 +164,7 @@ fn architecture<'a>(mut inventories: impl Iterator<Item = &'a Inventory>) -> &'s
     }
 }
 
-/// A number without a fraction as an integer, as the source system writes it.
+/// A number without a fraction as an integer, as Atlas for Python writes it.
 fn whole(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() < 9e15 { json!(number as i64) } else { json!(number) }
 }

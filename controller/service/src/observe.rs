@@ -1,4 +1,4 @@
-//! Metrics from events: what happened is counted once, from the log, whichever door or duty caused it.
+//! Metrics from events: counted once, from the log, whichever door or leader task caused them.
 
 use atlas_state::State;
 use atlas_telemetry::{ByHealth, ByOutcome, ByStatus, Metrics, NodeHealth, Outcome, Status};

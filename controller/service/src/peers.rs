@@ -1,4 +1,4 @@
-//! The other members, as the stores see them: who they are, and what may be asked of them.
+//! The other members as the stores see them.
 //!
 //! The transport is behind a trait, so that this crate opens no socket and tests put three services into one process.
 
@@ -63,7 +63,6 @@ pub enum PeerError {
         /// What the transport says.
         reason: String,
     },
-    /// It refused.
     #[error("member {member} refused: {reason}")]
     Refused {
         /// Who.
@@ -76,7 +75,7 @@ pub enum PeerError {
 }
 
 impl PeerError {
-    /// True if the member lacks what it was asked for.
+    /// True if the member does not have the requested data.
     pub fn is_lack(&self) -> bool {
         matches!(self, Self::Refused { kind: ErrorKind::NotFound | ErrorKind::Gone, .. })
     }
@@ -89,9 +88,7 @@ pub enum Query {
     Job(JobId),
     /// The jobs whose ids lie in a range.
     Between {
-        /// The first id.
         first: JobId,
-        /// The last id.
         last: JobId,
         /// At most so many.
         limit: usize,
@@ -104,14 +101,14 @@ pub enum Query {
 
 /// The answer to a [`Query`].
 #[derive(Debug, Clone, Default)]
-pub struct Found {
+pub struct QueryResult {
     /// Of [`Query::Job`] and [`Query::EndedBy`].
     pub jobs: Vec<Arc<Job>>,
     /// Of [`Query::Between`].
     pub ids: Vec<JobId>,
     /// Of [`Query::List`].
     pub listed: Vec<Listed>,
-    /// How many events of a [`Query::EndedBy`] this answers: the rest is to be asked for again.
+    /// How many events of a [`Query::EndedBy`] this answers: the rest must be requested again.
     pub answered: usize,
 }
 
@@ -127,7 +124,6 @@ pub type Arriving = Pin<Box<dyn Stream<Item = Result<Bytes, PeerError>> + Send>>
 /// Where a reader of a job's lines is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineCursor {
-    /// The job.
     pub job: JobId,
     /// The attempt of the last line that was read.
     pub attempt: Attempt,
@@ -138,7 +134,7 @@ pub struct LineCursor {
 /// Lines on their way from the leader, some at a time. Ends with the attempt.
 pub type ArrivingLines = Pin<Box<dyn Stream<Item = Result<Vec<Line>, PeerError>> + Send + Sync>>;
 
-/// Reaches the other members. Every call ends by itself: a peer that stalls is [`PeerError::Away`].
+/// Reaches the other members. Every call ends on its own: a peer that stalls is [`PeerError::Away`].
 pub trait Peers: Send + Sync + 'static {
     /// Who belongs to the group now.
     fn group(&self) -> Group;
@@ -162,7 +158,7 @@ pub trait Peers: Send + Sync + 'static {
     }
 
     /// Asks a member's history, which must have everything up to `through`.
-    fn query(&self, member: MemberId, through: EventSeq, query: Query) -> PeerAnswer<'_, Found>;
+    fn query(&self, member: MemberId, through: EventSeq, query: Query) -> PeerAnswer<'_, QueryResult>;
 }
 
 /// The peers of a member that is alone: none.
@@ -196,7 +192,7 @@ impl Peers for NoPeers {
         Self::none(member)
     }
 
-    fn query(&self, member: MemberId, _: EventSeq, _: Query) -> PeerAnswer<'_, Found> {
+    fn query(&self, member: MemberId, _: EventSeq, _: Query) -> PeerAnswer<'_, QueryResult> {
         Self::none(member)
     }
 }

@@ -1,4 +1,4 @@
-//! Jobs in doubt: what a person found out about the attempt that was lost (design §3.6).
+//! Jobs in doubt: resolved by a person who knows what the lost attempt did (B.7).
 
 use atlas_types::{AgentPin, Command, Job, JobId, JobStatus, Outcome, Resolution, ResolveJob};
 use bytes::Bytes;
@@ -6,10 +6,9 @@ use serde_json::Value;
 
 use crate::{Caller, Consistency, Error, Service, json};
 
-/// What is to become of a job in doubt.
+/// The decision on a job in doubt.
 #[derive(Debug, Clone)]
 pub enum Decision {
-    /// It runs again.
     RunAgain,
     /// It did its work: this came out, JSON.
     Completed(Bytes),
@@ -21,7 +20,7 @@ pub enum Decision {
 const REASON_BYTES_MAX: usize = 4096;
 
 impl Service {
-    /// Decides what becomes of a job in doubt, and tells its status after that.
+    /// Resolves a job in doubt, and tells its status after that.
     pub async fn resolve_job(&self, caller: &Caller, id: JobId, decision: Decision) -> Result<JobStatus, Error> {
         let state = self.state(Consistency::Linearizable).await?;
         let job = self.job_in(caller, &state, id).await?;
@@ -48,7 +47,7 @@ impl Service {
     async fn check_output(&self, job: &Job, output: &Bytes) -> Result<(), Error> {
         json::check(output).map_err(|error| Error::Malformed(error.to_string()))?;
         let Some(AgentPin { version, .. }) = job.pin else { return Ok(()) };
-        // A version that was registered anew has another contract: what the job was pinned to cannot be asked any more.
+        // A version that was registered again has another contract: what the job was pinned to cannot be asked any more.
         let state = self.shared.handle.applied();
         let agent = state.agent(&job.namespace, &job.agent, version).cloned();
         let Some(agent) = agent.filter(|agent| job.pin.as_ref().is_some_and(|pin| pin.digest == agent.digest)) else {

@@ -1,5 +1,5 @@
-//! The scrub: every artifact here is read again once a day, so that damage is found while another controller still has a whole copy,
-//! and not when the last reader wants it.
+//! The scrub: every artifact is verified once a day, so that damage is found while another controller still has an
+//! intact copy.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::artifacts::ArtifactError;
 use crate::service::Shared;
 
-/// How long one round over all artifacts takes, whatever there is.
+/// Duration of one round over all artifacts.
 const ROUND: Duration = Duration::from_secs(24 * 3_600);
 /// The longest pause between two artifacts: what comes is looked at soon, in a directory of few.
 const PAUSE_MAX: Duration = Duration::from_secs(3_600);
@@ -20,7 +20,7 @@ pub(crate) async fn scrub(shared: Arc<Shared>) {
         let here = match shared.artifacts.all().await {
             Ok(here) => here,
             Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "the artifacts were not checked");
+                tracing::warn!(error = &error as &dyn std::error::Error, "could not check the artifacts");
                 Vec::new()
             }
         };
@@ -33,11 +33,11 @@ pub(crate) async fn scrub(shared: Arc<Shared>) {
             shared.env.clock.sleep(pause).await;
             match shared.artifacts.check(digest).await {
                 Ok(false) => {}
-                Ok(true) => tracing::warn!(%digest, "a damaged artifact was replaced by another controller's copy"),
+                Ok(true) => tracing::warn!(%digest, "replaced a damaged artifact with another controller's copy"),
                 // It went meanwhile: nothing refers to it any more.
                 Err(ArtifactError::Missing(_)) => {}
                 Err(error) => {
-                    tracing::error!(error = &error as &dyn std::error::Error, "an artifact could not be checked");
+                    tracing::error!(error = &error as &dyn std::error::Error, "could not check an artifact");
                 }
             }
         }

@@ -8,10 +8,7 @@ use atlas_history::History;
 use atlas_raft::{Answers, Handle, Leadership, Room};
 use atlas_state::State;
 use atlas_telemetry::Metrics;
-use atlas_types::{
-    Command, Digest, Door, Namespace, Origin, Outcome, Payload, PayloadBody, Principal, Request, RequestId,
-    TraceContext,
-};
+use atlas_types::{Digest, Outcome, Payload, PayloadBody, Request, RequestId};
 use bytes::Bytes;
 
 use crate::artifacts::{ArtifactError, Artifacts, digest_of};
@@ -59,54 +56,6 @@ pub struct Parts {
     pub env: Env,
 }
 
-/// Who calls, through which door.
-#[derive(Debug, Clone)]
-pub struct Caller {
-    /// The name space that the call acts in.
-    pub namespace: Namespace,
-    /// Who asks.
-    pub principal: Principal,
-    /// The door.
-    pub door: Door,
-    /// The caller's trace.
-    pub trace: Option<TraceContext>,
-    /// The caller's name for the call: a repeat gets the first answer again.
-    pub request_id: Option<RequestId>,
-}
-
-impl Caller {
-    /// The caller of a door while authentication is off.
-    pub fn local(door: Door) -> Self {
-        Self {
-            namespace: Namespace::default_namespace(),
-            principal: Principal::local(),
-            door,
-            trace: None,
-            request_id: None,
-        }
-    }
-
-    pub(crate) fn origin(&self) -> Origin {
-        Origin {
-            namespace: self.namespace.clone(),
-            principal: self.principal.clone(),
-            door: self.door,
-            request_id: self.request_id.clone(),
-            body_hash: 0,
-            trace: self.trace,
-        }
-    }
-
-    /// A request that says nothing but its command: a repeat has the same bytes.
-    pub(crate) fn request(&self, command: Command) -> Request {
-        let mut request = Request { origin: Origin::duty(self.namespace.clone()), command };
-        let body_hash =
-            self.request_id.as_ref().map_or(0, |_| hash(&atlas_format::encode_requests(&[request.clone()])));
-        request.origin = Origin { body_hash, ..self.origin() };
-        request
-    }
-}
-
 /// A number that tells bodies apart.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = digest_of(bytes).0;
@@ -119,7 +68,7 @@ pub enum Consistency {
     /// It reflects every write acknowledged before the question.
     #[default]
     Linearizable,
-    /// Whatever this controller has applied.
+    /// The state as applied here.
     Stale,
 }
 
@@ -248,7 +197,7 @@ impl Service {
     }
 }
 
-/// Longest wait for a majority. Beyond it a caller is told what is known, rather than kept.
+/// Longest wait for a majority. After it, the caller gets an answer.
 const MAJORITY_MAX: Duration = Duration::from_secs(10);
 
 impl Shared {
@@ -267,7 +216,7 @@ impl Shared {
         self.read().await
     }
 
-    /// Proposes requests. Each gets a name if it has none: then it can be asked again what became of it when leadership changes.
+    /// Proposes requests. Each gets a name if it has none: then it can be repeated when leadership changes.
     pub(crate) async fn propose(&self, mut requests: Vec<Request>) -> Result<Answers, Error> {
         if !self.handle.is_alone() {
             for request in requests.iter_mut().filter(|request| request.origin.request_id.is_none()) {

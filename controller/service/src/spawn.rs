@@ -1,10 +1,8 @@
-//! Jobs that attempts spawn: submitted for the parent, waited for with what follows them (spec §10, design §3).
+//! Jobs that attempts spawn: submitted for the parent, and awaited with their retries (compatibility §10, ADR 11).
 
 use std::time::Duration;
 
-use atlas_types::{
-    AgentName, Command, Door, ForsakeChild, Job, JobId, JobStatus, NodeId, Outcome, Spawn, SpawnEnd, Spawner,
-};
+use atlas_types::{AgentName, Command, ForsakeChild, Job, JobId, JobStatus, NodeId, Outcome, Spawn, SpawnEnd, Spawner};
 use serde_json::json;
 
 use crate::submit::Family;
@@ -15,7 +13,7 @@ use crate::{Caller, Consistency, Error, Service, Submission};
 pub enum Spawning {
     /// There is a child, and its parent waits.
     Child(Child),
-    /// There is none, and this is what the parent is told.
+    /// There is no child; the answer to the parent.
     End(SpawnEnd),
 }
 
@@ -42,13 +40,7 @@ impl Service {
             let error = format!("Pool error: Agent not found or no implementation: {}", spawn.agent);
             return Ok(Spawning::End(SpawnEnd::Failed(error)));
         };
-        let caller = Caller {
-            namespace: parent.namespace.clone(),
-            principal: parent.principal.clone(),
-            door: Door::Worker,
-            trace: parent.trace,
-            request_id: None,
-        };
+        let caller = Caller::job(parent);
         let id = spawn.spawner.child(number);
         if spawn.again {
             let known = match state.job(id) {
@@ -146,7 +138,7 @@ impl Service {
     }
 }
 
-/// What the parent is told (spec §10).
+/// The answer to the parent (compatibility §10).
 fn end(job: &Job) -> Result<SpawnEnd, Error> {
     Ok(match (job.status, &job.output, &job.failure) {
         (JobStatus::Completed, Some(output), _) => SpawnEnd::Completed(output.clone()),

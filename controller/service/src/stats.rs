@@ -1,6 +1,6 @@
-//! Figures per agent, from the events of jobs (spec §13.2), as `/api/metrics` shows them.
+//! Figures per agent, from the events of jobs (compatibility §13.2), as `/api/metrics` shows them.
 //!
-//! A projection of this controller since it started: the counters of jobs that ended before are not in it.
+//! Counted by this controller since its start: jobs that ended earlier are not included.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,7 +26,6 @@ pub struct Stats {
 /// A job that changed its status, as far as it counts.
 #[derive(Debug, Clone, Copy)]
 pub struct Transition<'j> {
-    /// Its agent.
     pub agent: &'j AgentName,
     /// The status that it had.
     pub from: JobStatus,
@@ -75,7 +74,7 @@ impl Stats {
         }));
     }
 
-    /// Takes in what became of jobs.
+    /// Takes in the result of jobs.
     pub fn count<'j>(&self, transitions: impl IntoIterator<Item = Transition<'j>>) {
         let mut agents = self.lock();
         for transition in transitions {

@@ -1,8 +1,8 @@
-//! What attempts say while they run: log lines, progress, tokens. Held at the leader until the report that ends the attempt takes them
-//! along; how they are read, on any member, is in `lines`.
+//! Log lines, progress and tokens of running attempts. Kept at the leader until the report that ends the attempt
+//! commits them; `lines` reads them on any member.
 //!
-//! They are not part of the state. Until they are committed with the end of their attempt the worker keeps them too, so a controller
-//! that goes down loses none; what its successor is sent again is told from what it has by the numbers.
+//! They are not part of the state. Until they are committed with the end of their attempt the worker keeps them too, so
+//! none are lost with a controller; its successor recognises repeated lines by their numbers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -192,7 +192,10 @@ impl Live {
                 at: self.dropped_at,
                 kind: StreamKind::Log,
                 level: "warning".to_owned(),
-                text: format!("{} lines were dropped: an attempt keeps {ATTEMPT_BYTES_MAX} bytes", self.dropped),
+                text: format!(
+                    "{} lines were dropped: the limit for an attempt is {ATTEMPT_BYTES_MAX} bytes",
+                    self.dropped
+                ),
             };
             lines.push(Line { attempt: self.attempt, event });
         }

@@ -1,4 +1,4 @@
-//! Submitting: resolve the version, check the input, keep what is large, propose.
+//! Submitting: resolve the version, check the input, store large payloads, propose.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::{Caller, Consistency, Error, Service, json, labels};
 pub struct Submission {
     /// The agent asked for.
     pub agent: AgentName,
-    /// Which of its versions, in the grammar of spec §3.3; none is the highest.
+    /// Which of its versions, in the grammar of compatibility §3.3; none is the highest.
     pub version: Option<String>,
     /// The input, a JSON text.
     pub input: Bytes,
@@ -36,7 +36,7 @@ pub struct Submission {
     pub execution_timeout: Option<Micros>,
     /// The caller's idempotency key.
     pub request_id: Option<RequestId>,
-    /// Refuse what cannot run, instead of accepting it and letting it fail (design §3.1).
+    /// Refuse what cannot run, instead of accepting it and letting it fail.
     pub refuse: bool,
     /// It may not run before this time.
     pub not_before: Option<Timestamp>,
@@ -70,7 +70,7 @@ impl Submission {
         }
     }
 
-    /// Refuses what is wrong whatever the state.
+    /// Refuses requests that are wrong in any state.
     fn check(&self) -> Result<(), Error> {
         labels::check(&self.labels)?;
         json::check(&self.input).map_err(|error| Error::Malformed(error.to_string()))
@@ -91,7 +91,7 @@ impl Submission {
     }
 }
 
-/// A submission on its way, and what came of it.
+/// A submission in progress, and its result.
 pub(crate) struct Draft<'s> {
     submission: &'s Submission,
     origin: Origin,
@@ -172,7 +172,7 @@ impl Judge {
 
 /// Why an input is refused, in two wordings.
 struct Refusal {
-    /// In the words of the source system, for the job's error.
+    /// The text of Atlas for Python, for the job's error.
     told: Vec<Violation>,
     /// In our own, with places and suggestions, for refusals.
     explained: Vec<Violation>,
@@ -242,7 +242,7 @@ impl Service {
             draft.answer = draft.submission.check().err().map(Err);
         }
         if drafts.iter().any(|draft| draft.submission.request_id.is_some()) {
-            // A repeat gets the first answer, whatever has become of the agent since.
+            // A repeat gets the first answer, also if the agent has changed.
             let state = self.shared.current().await?;
             for draft in drafts.iter_mut().filter(|draft| draft.answer.is_none()) {
                 draft.answer = draft.remembered(&state);
@@ -294,7 +294,7 @@ impl Service {
         Ok((places, requests))
     }
 
-    /// Notes what became of a job, unless it is to be proposed again.
+    /// Notes the result of a job, unless it is to be proposed again.
     async fn settle(&self, caller: &Caller, draft: &mut Draft<'_>, outcome: Option<Result<Outcome, Rejection>>) {
         draft.answer = Some(match outcome {
             Some(Ok(Outcome::Submitted { job, .. })) => Ok(job),
@@ -400,7 +400,7 @@ impl Service {
     }
 }
 
-/// The failure of a job whose agent lacks others that it requires.
+/// The failure of a job whose agent requires missing agents.
 fn lacks(
     caller: &Caller,
     submission: &Submission,
@@ -421,7 +421,7 @@ fn lacks(
     Ok(Some(Failure { kind: FailureKind::Dependency, error: RequiredAgent::told_missing(&missing).into() }))
 }
 
-/// The version to run. None if there is none and the job is to be seen failing.
+/// The version to run. None if there is none and the job must be recorded as failed.
 fn resolve(caller: &Caller, submission: &Submission, state: &State) -> Result<Option<Arc<AgentVersion>>, Error> {
     let found = find_version(state, caller, &submission.agent, submission.version.as_deref())?;
     if found.is_none() && submission.refuse {

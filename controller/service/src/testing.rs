@@ -1,4 +1,4 @@
-//! Members in one process, over a transport that is cut on demand.
+//! Members in one process, over a transport that tests can cut.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use atlas_history::{Gap, Part};
 use atlas_types::{Digest, ErrorKind, EventSeq, MemberId};
 use futures::StreamExt;
 
-use crate::peers::{Arriving, Found, Group, Outgoing, PeerAnswer, PeerError, Peers, Query};
+use crate::peers::{Arriving, Group, Outgoing, PeerAnswer, PeerError, Peers, Query, QueryResult};
 use crate::{ArtifactError, ArtifactOptions, Artifacts, Service};
 
 pub(crate) fn set(members: &[u64]) -> BTreeSet<MemberId> {
@@ -26,6 +26,8 @@ pub(crate) struct Net {
     voters: Mutex<Vec<BTreeSet<MemberId>>>,
     cut: Mutex<BTreeSet<MemberId>>,
     gets: AtomicUsize,
+    /// How often each member asked one that was cut off for a part of its history.
+    vain: Mutex<BTreeMap<MemberId, usize>>,
     /// Histories give no parts, though they answer questions.
     mute: AtomicBool,
 }
@@ -52,6 +54,7 @@ impl Net {
             voters: Mutex::new(vec![set(&all)]),
             cut: Mutex::default(),
             gets: AtomicUsize::new(0),
+            vain: Mutex::default(),
             mute: AtomicBool::new(false),
         });
         for own in set(&all) {
@@ -91,6 +94,11 @@ impl Net {
     /// How often an artifact was asked for.
     pub(crate) fn gets(&self) -> usize {
         self.gets.load(Ordering::Relaxed)
+    }
+
+    /// How often a member has asked in vain for a part of a history.
+    pub(crate) fn asked_in_vain(&self, member: u64) -> usize {
+        self.vain.lock().expect("not poisoned").get(&MemberId(member)).copied().unwrap_or_default()
     }
 
     /// Who has an artifact that it believes to be whole.
@@ -184,11 +192,14 @@ impl Peers for Way {
             if self.net.mute.load(Ordering::Relaxed) {
                 return Err(PeerError::Away { member, reason: "mute".to_owned() });
             }
-            self.service(member)?.history_part(gap).await.map_err(behind(member))
+            let service = self.service(member).inspect_err(|_| {
+                *self.net.vain.lock().expect("not poisoned").entry(self.own).or_default() += 1;
+            });
+            service?.history_part(gap).await.map_err(behind(member))
         })
     }
 
-    fn query(&self, member: MemberId, through: EventSeq, query: Query) -> PeerAnswer<'_, Found> {
+    fn query(&self, member: MemberId, through: EventSeq, query: Query) -> PeerAnswer<'_, QueryResult> {
         Box::pin(async move { self.service(member)?.history_query(through, query).await.map_err(behind(member)) })
     }
 }

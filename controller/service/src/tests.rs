@@ -113,7 +113,7 @@ impl Node {
 }
 
 fn caller() -> Caller {
-    Caller::local(Door::Local)
+    Caller::anonymous(Door::Local)
 }
 
 fn inline() -> Payload {
@@ -157,9 +157,9 @@ async fn a_history_with_a_gap_lets_others_answer_until_it_is_filled() {
     let query = JobQuery { limit: 100, ..JobQuery::default() };
     let listed = two.service.jobs(&caller(), &query, View::Plain, Consistency::Linearizable).await.expect("listed");
     assert_eq!(listed.len(), 40);
-    let error = two.service.follow(Follow { after: Some(EventSeq(0)), ..Follow::default() }).await.err();
+    let error = two.service.follow(&caller(), Follow { after: Some(EventSeq(0)), ..Follow::default() }).await.err();
     assert!(error.is_none() || matches!(error, Some(Error::HistoryBehind)), "{error:?}");
-    // Without the other nobody knows, and nobody pretends to.
+    // Without the other it is unknown, and nobody pretends to.
     net.cut(&[1]);
     assert!(matches!(two.found(7).await, Err(Error::HistoryBehind)));
     assert!(two.service.jobs(&caller(), &query, View::Plain, Consistency::Linearizable).await.is_err());
@@ -180,8 +180,8 @@ async fn a_gap_that_no_member_can_fill_is_given_up() {
     net.cut(&[1]);
     two.miss(&one).await;
     three.miss(&one).await;
-    // The one that may have it does not answer: it is waited for.
-    Env::system().clock.sleep(Duration::from_millis(1_500)).await;
+    // The one that may have it does not answer: it is asked again.
+    until("it was asked more than once", async || net.asked_in_vain(2) > 1 && net.asked_in_vain(3) > 1).await;
     assert_eq!((two.gaps().len(), three.gaps().len()), (1, 1));
     one.history.resync(Vec::new(), EventSeq(50)).await.expect("queued");
     one.service.shared.known(EventSeq(50)).await.expect("written");
@@ -241,8 +241,9 @@ async fn what_nothing_refers_to_is_collected_and_nothing_else() {
     one.prune().await;
     one.job(2, artifact(of_state)).await;
     until("garbage is collected", async || net.having(garbage).await.is_empty()).await;
-    // Twice as long as a hold lasts: whatever was to go is gone.
-    Env::system().clock.sleep(Duration::from_secs(4)).await;
+    // What is stored later goes as well: by then everything that was to go before it is gone.
+    let later = store("later").await;
+    until("later garbage is collected", async || net.having(later).await.is_empty()).await;
     assert_eq!(one.service.artifact(of_state).await.expect("kept"), "one");
     assert_eq!(one.service.artifact(of_history).await.expect("kept"), "two");
     assert!(one.found(1).await.expect("answered"));
@@ -261,7 +262,7 @@ async fn a_submission_that_is_there_already_is_not_made_again() {
     // Proposed again after a change of leadership, when nobody remembers its name any more.
     assert_eq!(submit(b"{}").await, JobId(7));
     assert_eq!(one.service.handle().applied().jobs_total(), 1);
-    // Another one that drew the same number is no repeat.
+    // Another one that drew the same number is not a repeat.
     assert_ne!(submit(b"[]").await, JobId(7));
     assert_eq!(one.service.handle().applied().jobs_total(), 2);
 }
@@ -305,7 +306,7 @@ async fn a_job_that_was_never_leased_shows_no_lease() {
     let job = node.service.job(&caller(), JobId(1), View::Full, Consistency::Linearizable).await.expect("there");
     assert_eq!(lease(&job), none);
 
-    // One that ran: what became of it is told from how it ended, but its submission shows nothing of that.
+    // One that ran: its result is told from how it ended, but its submission shows nothing of that.
     let job = Job {
         id: JobId(2),
         started_at: Timestamp(1),

@@ -1,4 +1,4 @@
-//! Objects of the API in their JSON form: the source system's members exactly, ours behind [`View::Full`].
+//! Objects of the API in their JSON form: exactly the members of Atlas for Python, ours behind [`View::Full`].
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::json;
 /// Which members an object shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum View {
-    /// Those of the source system (spec §5.1).
+    /// Those of Atlas for Python (compatibility §5.1).
     #[default]
     Plain,
     /// Ours as well.
@@ -90,7 +90,7 @@ impl Shown {
         out.push(b'}');
     }
 
-    /// The members that the source system does not have.
+    /// The members that Atlas for Python does not have.
     fn ours(&self, out: &mut Vec<u8>) {
         let job = &*self.job;
         let (word, sentence) = match &self.waiting {
@@ -161,7 +161,7 @@ fn between(start: Timestamp, end: Timestamp) -> atlas_types::Micros {
     atlas_types::Micros(if end == Timestamp::NOT_YET { 0 } else { u64::try_from(end.0 - start.0).unwrap_or(0) })
 }
 
-/// Appends the frame of an event stream (spec §16); a full one tells the kind of the change and its number as well.
+/// Appends the frame of an event stream (compatibility §16); a full one tells the kind of the change and its number as well.
 pub fn write_frame(
     out: &mut Vec<u8>,
     shown: &Shown,
@@ -251,7 +251,7 @@ pub(crate) fn waiting(state: &State, job: &Job) -> Option<(&'static str, String)
     let awaited = state.children_awaited(job.id);
     if job.reason == Reason::Running && awaited > 0 {
         let plural = if awaited == 1 { "" } else { "s" };
-        return Some(("waiting", format!("waits for {awaited} job{plural} that it spawned")));
+        return Some(("waiting", format!("waiting for {awaited} spawned job{plural}")));
     }
     if job.status != JobStatus::Pending {
         return None;

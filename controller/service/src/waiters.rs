@@ -43,7 +43,7 @@ impl Waiters {
     pub(crate) fn release(&self, job: &Arc<Job>) {
         let waiting = self.lock().waiting.remove(&job.id);
         for (_, release) in waiting.into_iter().flatten() {
-            // Whoever has stopped waiting does not need the answer.
+            // A caller that stopped waiting does not need the answer.
             let _ = release.send(job.clone());
         }
     }
@@ -53,7 +53,7 @@ impl Waiters {
         self.lock().waiting.remove(&job);
     }
 
-    /// Whether nobody waits for anything, so that a batch need not be looked through.
+    /// Whether there are no waiters, so that a batch need not be searched.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().waiting.is_empty()
     }

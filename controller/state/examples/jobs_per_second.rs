@@ -1,4 +1,4 @@
-//! Prints what one job costs: submit, grant and complete, in entries of one and of 64 jobs, with a reader's clone an entry.
+//! Prints the cost of one job: submit, grant and complete, in entries of one and of 64 jobs, with a reader's clone an entry.
 //!
 //! ```sh
 //! cargo run --release -p atlas-state --example jobs_per_second

@@ -1,20 +1,18 @@
-//! How commands change the state: the few ways in which a job or node moves on, shared by all commands.
+//! Changes of the state that commands share: the transitions of jobs and nodes.
 //!
-//! Everything here happens after the checks, so nothing here refuses. Indexes and events are kept in one place each.
+//! These functions run after the checks and never refuse. Indexes and events are kept in one place each.
 
 use std::sync::Arc;
 
 use atlas_types::{
     AgentVersion, ClusterTime, Digest, Event, EventRecord, Failure, FailureKind, Job, JobChange, JobId, JobStatus,
-    Lease, Level, Micros, NodeHealth, NodeId, Origin, Outcome, Reason, Rejection, RetryRule, Timestamp, Usage,
+    JoinToken, Journal, Lease, Micros, NodeHealth, NodeId, Origin, Outcome, Reason, Rejection, RetryRule, Timestamp,
+    Usage, level,
 };
 
 use crate::index;
 use crate::node::NodeState;
 use crate::state::State;
-
-/// The level from which the number of retries and the pause before them are bounded.
-const RETRIES_BOUNDED_SINCE: Level = Level(5);
 
 /// One command at work.
 pub(crate) struct Change<'a> {
@@ -26,7 +24,7 @@ pub(crate) struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// The job of a client's command: one of another name space does not exist for it.
+    /// The job of a client's command: one of another namespace does not exist for it.
     pub(crate) fn own_job(&self, id: JobId) -> Result<&Arc<Job>, Rejection> {
         let found = self.state.jobs.get(id).filter(|job| job.namespace == self.origin.namespace);
         found.ok_or(Rejection::UnknownJob { job: id })
@@ -39,6 +37,19 @@ impl Change<'_> {
 
     pub(crate) fn node(&self, id: &NodeId) -> Result<&Arc<NodeState>, Rejection> {
         self.state.nodes.get(id).ok_or_else(|| Rejection::UnknownNode { node: id.clone() })
+    }
+
+    /// Stores the journal of a job that has not ended.
+    pub(crate) fn put_journal(&mut self, job: JobId, journal: &Arc<Journal>) {
+        let old = self.state.journals.insert(job, Arc::clone(journal));
+        self.state.index.journal(old.as_deref(), Some(journal));
+    }
+
+    /// Takes the journal of a job out of the table, for the job that ends.
+    fn take_journal(&mut self, job: JobId) -> Option<Arc<Journal>> {
+        let journal = self.state.journals.remove(&job)?;
+        self.state.index.journal(Some(&journal), None);
+        Some(journal)
     }
 
     /// Writes an event.
@@ -94,6 +105,16 @@ impl Change<'_> {
         self.emit(Event::AgentDeleted { agent });
     }
 
+    /// Stores a join token, or forgets it.
+    pub(crate) fn set_token(&mut self, hash: Digest, token: Option<JoinToken>) {
+        let tokens = &mut self.state.join_tokens;
+        let old = match token {
+            Some(token) => tokens.insert(hash, token),
+            None => tokens.remove(&hash),
+        };
+        self.state.index.join_token(old.as_ref(), token.as_ref());
+    }
+
     /// Stores a node that changed and keeps its indexes.
     pub(crate) fn put_node(&mut self, new: NodeState) {
         let new = Arc::new(new);
@@ -144,7 +165,7 @@ impl Change<'_> {
         let (depth, waits) = (job.depth(), self.state.children_awaited(job.id) > 0);
         self.change_node(&lease.node, digest, |node| {
             node.leases.remove(&lease.token);
-            node.free.change_takers(|takers| takers.remove(depth, waits));
+            node.free.change_permits(|permits| permits.remove(depth, waits));
             node.admit_owed();
             if node.over {
                 let left = node.leases.clone();
@@ -172,6 +193,7 @@ impl Change<'_> {
         job.failure = failure;
         job.completed_at = self.at;
         job.successor = retry.as_ref().map(|retry| retry.id);
+        job.journal = self.take_journal(job.id);
         let outcome = Outcome::Ended { status, retry: job.successor };
         self.state.ended.insert(self.state.event_seq.next(), job.id);
         let id = job.id;
@@ -183,7 +205,7 @@ impl Change<'_> {
         outcome
     }
 
-    /// Nobody waits for a job's children any more. They outlive a parent that completed, which may not have cared how they end,
+    /// No job waits for these children any more. They outlive a parent that completed, which may not have cared how they end,
     /// and are cancelled with one that did not.
     fn leave_children(&mut self, parent: JobId, cancel: bool) {
         if self.state.children_awaited(parent) == 0 {
@@ -201,7 +223,7 @@ impl Change<'_> {
         }
     }
 
-    /// Cancels a child for which nobody waits any more.
+    /// Cancels a child for which no job waits any more.
     pub(crate) fn forsake(&mut self, child: Job) {
         let child = left(child);
         if child.reason == Reason::Cancelling {
@@ -264,7 +286,7 @@ impl Change<'_> {
         self.end(job, JobStatus::Failed, Some(failure))
     }
 
-    /// A running job's lease is lost (design §3.6).
+    /// A running job's lease is lost (B.7).
     pub(crate) fn lose(&mut self, job: &Job) -> Outcome {
         let mut job = job.clone();
         if job.reason == Reason::Cancelling {
@@ -297,11 +319,11 @@ impl Change<'_> {
         }
     }
 
-    /// The job that follows a failed one, if its contract asks for one (spec §13.6). Admission limits do not count here: each
+    /// The job that follows a failed one, if its contract asks for one (compatibility §13.6). Admission limits do not count here: each
     /// admitted job has at most one such follower at a time.
     fn retry_of(&self, job: &Job, failure: &Failure) -> Option<Job> {
         let (rule, config) = (job.spec.as_ref()?.retry, &self.state.config);
-        let bounded = self.state.level >= RETRIES_BOUNDED_SINCE;
+        let bounded = self.state.level >= level::RETRY_BOUNDS;
         let most = if bounded { rule.max_retries.min(RetryRule::RETRIES_MAX) } else { rule.max_retries };
         if job.retry_count >= most || !config.retry_deterministic && comes_again(failure.kind) {
             return None;
@@ -328,7 +350,7 @@ fn comes_again(kind: FailureKind) -> bool {
     matches!(kind, InputInvalid | OutputInvalid | Dependency | Rejected)
 }
 
-/// A child for which nobody waits any more.
+/// A child for which no job waits any more.
 fn left(mut child: Job) -> Job {
     if let Some(spawned) = &mut child.spawned {
         spawned.awaited = false;
@@ -355,6 +377,7 @@ pub(crate) fn again(job: &Job, id: JobId) -> Job {
         original: Some(job.original.unwrap_or(job.id)),
         successor: None,
         stream: None,
+        journal: None,
         ..job.clone()
     }
 }

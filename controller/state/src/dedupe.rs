@@ -1,29 +1,24 @@
-//! Remembered requests: a repeat within the retention gets the first answer again (design §2, rule 5).
+//! Remembered requests: a repeat within the retention gets the first answer again (B.2, B.3).
 //!
-//! There are two classes. What a client named lives as long as was promised to it. What a controller named itself, to ask again
-//! when leadership changes while it waits, lives for as long as anybody can still wait: it must not push the others out.
+//! There are two classes. Keys of clients are remembered as long as promised. Keys that controllers generate to repeat
+//! a request after a change of leadership are remembered only as long as a request can wait, and must not displace the
+//! others.
 //!
-//! A class that is full forgets its oldest rather than refuse the newest, which would lock clients that name their requests out for a
-//! day. What a client loses by that is counted.
+//! A full class drops its oldest key instead of refusing the newest, which would lock out clients with keys for a day.
+//! Dropped keys of clients are counted.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use atlas_types::{
     ClusterConfig, ClusterTime, Level, Micros, Namespace, Origin, Outcome, Principal, Rejection, RequestId,
-    RequestImage,
+    RequestImage, level,
 };
 
 use crate::map::{Map, Set};
 
 /// Most expired requests that one entry forgets, so that no entry pays for a long silence.
 const FORGOTTEN_PER_ENTRY_MAX: usize = 64;
-
-/// The level from which generated names are a class of their own.
-const CLASSES_SINCE: Level = Level(3);
-
-/// The level that trims the class of generated names as it becomes active.
-const TRIMMED_SINCE: Level = Level(5);
 
 /// How long a generated name is remembered: a caller waits for a leader for seconds.
 const GENERATED_RETENTION: Micros = Micros::from_secs(60);
@@ -40,7 +35,7 @@ struct Key {
 }
 
 impl Key {
-    /// A number to find the key by. Others may have the same, so whoever finds it compares the key as well; it is never
+    /// A number to find the key by. Others may have the same, so a lookup compares the key as well; it is never
     /// written down and nothing is ordered by it that anybody sees.
     fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -121,7 +116,7 @@ impl Dedupe {
 
     /// The level rises: more generated names than their class has room for are forgotten once for all.
     pub(crate) fn raise(&mut self, from: Level, to: Level) {
-        if from < TRIMMED_SINCE && to >= TRIMMED_SINCE {
+        if from < level::TRIMMED_NAMES && to >= level::TRIMMED_NAMES {
             while self.len_of(Class::Generated) > GENERATED_MAX {
                 self.forget_oldest(Class::Generated);
             }
@@ -149,11 +144,11 @@ impl Dedupe {
         (self.named.len() + self.generated.len()) as u64
     }
 
-    /// Whether there are no more than may be.
+    /// Whether the number is within the limit.
     pub(crate) fn is_bounded(&self, config: &ClusterConfig, level: Level) -> bool {
         // What was remembered below the level of the classes was bounded as a whole: until something is remembered, or the level
         // trims, there may be more generated names than their class has room for.
-        let untrimmed = |class: Class| class == Class::Generated && level < TRIMMED_SINCE;
+        let untrimmed = |class: Class| class == Class::Generated && level < level::TRIMMED_NAMES;
         Class::all(level).iter().all(|&class| untrimmed(class) || self.len_of(class) <= class.max(config))
     }
 
@@ -243,15 +238,15 @@ enum Class {
 
 impl Class {
     fn all(level: Level) -> &'static [Self] {
-        if level < CLASSES_SINCE { &[Self::Any] } else { &[Self::Named, Self::Generated] }
+        if level < level::GENERATED_NAMES { &[Self::Any] } else { &[Self::Named, Self::Generated] }
     }
 
     fn named(level: Level) -> Self {
-        if level < CLASSES_SINCE { Self::Any } else { Self::Named }
+        if level < level::GENERATED_NAMES { Self::Any } else { Self::Named }
     }
 
     fn of(id: &RequestId, level: Level) -> Self {
-        if id.is_generated() && level >= CLASSES_SINCE { Self::Generated } else { Self::named(level) }
+        if id.is_generated() && level >= level::GENERATED_NAMES { Self::Generated } else { Self::named(level) }
     }
 
     fn max(self, config: &ClusterConfig) -> u64 {

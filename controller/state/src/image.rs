@@ -1,8 +1,8 @@
-//! The state to plain data and back. Indexes are rebuilt, and what comes back must keep every invariant.
+//! Converts the state to plain data and back. Indexes are rebuilt, and a loaded state must satisfy every invariant.
 
 use std::sync::Arc;
 
-use atlas_types::{EndedImage, JobStatus, NodeImage, SinkImage, StateImage};
+use atlas_types::{EndedImage, JobId, JobStatus, Journal, JournalImage, NodeImage, SinkImage, StateImage};
 
 use crate::dedupe::Dedupe;
 use crate::invariant::Violation;
@@ -14,7 +14,7 @@ use crate::state::State;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
     /// Something is in it twice.
-    #[error("the image has {what} twice")]
+    #[error("the image contains {what} twice")]
     Twice {
         /// What.
         what: &'static str,
@@ -51,6 +51,7 @@ impl State {
             requests: self.dedupe.to_image(),
             sinks: self.sinks.iter().map(|(member, event)| SinkImage { member: *member, event: *event }).collect(),
             join_tokens: self.join_tokens.values().copied().collect(),
+            journals: self.journals.iter().map(|(job, journal)| journal_image(*job, journal)).collect(),
         }
     }
 
@@ -91,12 +92,15 @@ impl State {
         for token in image.join_tokens {
             once("a join token", state.join_tokens.insert(token.hash, token).is_none())?;
         }
+        for JournalImage { job, journal } in image.journals {
+            once("a journal", state.journals.insert(job, journal).is_none())?;
+        }
         state.rebuild()?;
         state.check_invariants().map_err(ImageError::Violation)?;
         Ok(state)
     }
 
-    /// Rebuilds what is derived from agents, nodes and jobs.
+    /// Rebuilds what is derived from agents, nodes, jobs and join tokens.
     fn rebuild(&mut self) -> Result<(), ImageError> {
         let mut nodes: Map<_, _> = self.nodes.clone();
         for (job, lease) in self.jobs.iter().filter_map(|job| Some((job, job.lease.as_ref()?))) {
@@ -120,7 +124,7 @@ impl State {
         Ok(())
     }
 
-    /// The indexes as agents, nodes and jobs alone give them.
+    /// The indexes as agents, nodes, jobs and join tokens alone give them.
     pub(crate) fn rebuilt_index(&self) -> crate::index::Index {
         let mut index = crate::index::Index::default();
         for job in self.jobs.iter() {
@@ -137,8 +141,18 @@ impl State {
         for agent in self.agents.values().flat_map(|agents| agents.values()) {
             index.agent(None, Some(agent));
         }
+        for token in self.join_tokens.values() {
+            index.join_token(None, Some(token));
+        }
+        for journal in self.journals.values() {
+            index.journal(None, Some(journal));
+        }
         index
     }
+}
+
+fn journal_image(job: JobId, journal: &Arc<Journal>) -> JournalImage {
+    JournalImage { job, journal: Arc::clone(journal) }
 }
 
 fn once(what: &'static str, is_new: bool) -> Result<(), ImageError> {

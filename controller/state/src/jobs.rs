@@ -1,7 +1,7 @@
 //! The jobs, by their place in the queue, and found by id.
 //!
-//! Ids are drawn at random, places are given out in order. Jobs of one entry are therefore neighbours here, and the copies
-//! that a change leaves to readers of the state before are few; the map that random ids lead through holds numbers only.
+//! Ids are random, places are assigned in order. Jobs of one entry are therefore neighbours here, so that a change
+//! copies few tree nodes; the map from random ids holds only numbers.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

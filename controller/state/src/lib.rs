@@ -1,9 +1,9 @@
-//! The replicated state: a deterministic machine that takes log entries and gives outcomes and events.
+//! The replicated state: a deterministic state machine from log entries to outcomes and events.
 //!
-//! It owns agents, nodes, jobs, leases, remembered requests and limits, and keeps the indexes that readers, planner and duties
-//! need, so that nothing scans. It decides nothing that needs a clock, a random number, a schema or a scheduler: such results
-//! arrive in commands, and [`State::apply`] checks that they still hold. Everything is persistent, so a clone costs nothing and
-//! never changes under its reader.
+//! It owns agents, nodes, jobs, leases, remembered requests and limits, and keeps the indexes that readers, planner and
+//! leader tasks need, so that nothing scans. It decides nothing that needs a clock, a random number, a schema or a
+//! scheduler: such results arrive in commands, and [`State::apply`] checks that they are still valid. All collections
+//! are persistent, so a clone is cheap and never changes under its reader.
 //!
 //! ```
 //! use atlas_state::State;
@@ -19,7 +19,6 @@
 //! assert_eq!(outcome, Ok(Outcome::Done));
 //! assert_eq!(events.len(), 1);
 //! ```
-#![deny(missing_docs)]
 
 mod change;
 mod command;
@@ -36,7 +35,7 @@ mod state;
 mod tests;
 
 pub use image::ImageError;
-pub use index::{Class, EXECUTION_GRACE, PREPARATION_MAX, Timer, TimerKind};
+pub use index::{Class, EXECUTION_GRACE, PREPARATION_MAX, Timer, TimerKey, TimerKind, job_timer};
 pub use invariant::Violation;
 pub use node::NodeState;
 pub use state::{Applied, Halt, State};

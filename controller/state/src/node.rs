@@ -1,15 +1,15 @@
-//! A node as the state holds it: what it said of itself, what its leases hold and what is left.
+//! A node in the state: its registration, the resources of its leases and its free resources.
 
 use std::sync::Arc;
 
-use atlas_types::{Demand, FencingToken, Free, JobId, Lease, Node, NodeHealth};
+use atlas_allocation::{Free, suits};
+use atlas_types::{Demand, FencingToken, JobId, Lease, Node, NodeHealth};
 
 use crate::map::Map;
 
 /// A node with its leases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeState {
-    /// The node.
     pub node: Arc<Node>,
     /// What its leases leave free. That says nothing of its health.
     pub free: Free,
@@ -28,14 +28,14 @@ impl NodeState {
         Self { node, free, leases: Map::new(), inventory_since, over: false, owed: 0 }
     }
 
-    /// Whether it may be given leases: its session lives and nobody keeps it from work.
+    /// Whether it accepts leases: its session is alive and it is not cordoned or draining.
     pub fn takes_leases(&self) -> bool {
         self.node.health == NodeHealth::Ready && !self.node.cordoned && !self.node.draining
     }
 
     /// Whether `demand` of a job of this depth fits now.
     pub fn has_room(&self, demand: &Demand, depth: u32) -> bool {
-        demand.suits(&self.node) && self.free.fit(&self.node.inventory, demand, depth).is_some()
+        suits(demand, &self.node) && self.free.fit(&self.node.inventory, demand, depth).is_some()
     }
 
     /// Its leases by token, oldest first.
@@ -50,9 +50,9 @@ impl NodeState {
 
     /// What is free after `leases`, all that it holds.
     pub(crate) fn recount<'a>(&mut self, leases: impl Iterator<Item = &'a Lease>) {
-        let takers = std::mem::take(&mut self.free.takers);
+        let permits = std::mem::take(&mut self.free.permits);
         self.free = Free::of(&self.node.inventory);
-        self.free.change_takers(|none| *none = takers);
+        self.free.change_permits(|none| *none = permits);
         self.over = false;
         for lease in leases {
             self.over |= !self.free.hold(&lease.allocation);
@@ -61,7 +61,7 @@ impl NodeState {
 
     /// A job of this depth begins to wait for its children, or waits no longer.
     pub(crate) fn lend(&mut self, depth: u32, waits: bool) {
-        self.free.change_takers(|takers| if waits { takers.wait(depth) } else { takers.resume(depth) });
+        self.free.change_permits(|permits| if waits { permits.wait(depth) } else { permits.resume(depth) });
         self.admit_owed();
     }
 

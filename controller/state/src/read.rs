@@ -1,15 +1,15 @@
-//! What may be asked of the state. Each answer is a look-up or a walk along an index.
+//! Queries on the state. Each is a lookup or a walk along an index.
 
 use std::sync::Arc;
 
+use atlas_allocation::{ConcurrencyPermits, Free};
 use atlas_types::{
-    AgentName, AgentVersion, ClusterConfig, ClusterTime, Demand, Digest, EventSeq, FencingToken, Free, Job, JobId,
-    JobStatus, Lease, Level, MemberId, Namespace, NodeId, Origin, Outcome, Rejection, RequiredAgent, Seq, Takers,
-    Timestamp, Version, requirement::Requirement,
+    AgentName, AgentVersion, ClusterConfig, ClusterTime, Demand, Digest, EventSeq, FencingToken, Job, JobId, JobStatus,
+    Journal, Lease, Level, MemberId, Namespace, NodeId, Origin, Outcome, Rejection, RequiredAgent, Seq, Timestamp,
+    Version, level, requirement::Requirement,
 };
 
-use crate::command::TEXTS_COUNT_SINCE;
-use crate::index::{self, Class, Timer};
+use crate::index::{Class, Timer};
 use crate::node::NodeState;
 use crate::state::State;
 
@@ -66,7 +66,7 @@ impl State {
         &self.config
     }
 
-    /// Jobs that wait, for whatever.
+    /// Waiting jobs, for any reason.
     pub fn pending(&self) -> u64 {
         self.index.pending
     }
@@ -83,11 +83,16 @@ impl State {
 
     /// Payload bytes in the state; from level 5 on with those of labels and of other texts that clients give.
     pub fn inline_bytes(&self) -> u64 {
-        let texts = if self.level >= TEXTS_COUNT_SINCE { self.index.text_bytes } else { 0 };
+        let texts = if self.level >= level::COUNTED_TEXTS { self.index.text_bytes } else { 0 };
         self.index.job_bytes + self.index.agent_bytes + texts
     }
 
-    /// Registered agent versions of all name spaces.
+    /// Bytes of the journals of jobs that have not ended.
+    pub fn journal_bytes(&self) -> u64 {
+        self.index.journal_bytes
+    }
+
+    /// Registered agent versions of all namespaces.
     pub fn agents_total(&self) -> u64 {
         self.index.agents
     }
@@ -127,7 +132,7 @@ impl State {
         self.index.artifacts.contains(digest)
     }
 
-    /// Jobs that ended up to this event may have left the state: whoever looks for one must ask a history that is as far.
+    /// Jobs that ended up to this event may have left the state: a reader must use a history that has reached it.
     pub fn pruned_through(&self) -> EventSeq {
         let before = self.ended.get_min().map_or(self.event_seq, |(event, _)| EventSeq(event.0 - 1));
         // Nothing leaves that no history has confirmed.
@@ -147,7 +152,7 @@ impl State {
         self.jobs.len()
     }
 
-    /// Jobs of a name space, the newest first, those of one status if one is given. To go on after a page, give the last
+    /// Jobs of a namespace, the newest first, those of one status if one is given. To go on after a page, give the last
     /// job's `queue_seq` as `before`.
     pub fn jobs<'a>(
         &'a self,
@@ -163,7 +168,7 @@ impl State {
         }
     }
 
-    /// Jobs of a name space whose printed id starts with `prefix` (`job-4f3a`, or the digits alone).
+    /// Jobs of a namespace whose printed id starts with `prefix` (`job-4f3a`, or the digits alone).
     pub fn jobs_by_prefix<'a>(
         &'a self,
         namespace: &'a Namespace,
@@ -189,6 +194,11 @@ impl State {
         self.index.spawns.awaited(parent)
     }
 
+    /// The journal of a job that has not ended, or the one with which it ended; none if it recorded nothing.
+    pub fn journal(&self, job: JobId) -> Option<&Arc<Journal>> {
+        self.journals.get(&job).or_else(|| self.jobs.get(job)?.journal.as_ref())
+    }
+
     /// The live lease of a job.
     pub fn lease(&self, job: JobId) -> Option<&Arc<Lease>> {
         self.jobs.get(job)?.lease.as_ref()
@@ -208,7 +218,7 @@ impl State {
         self.agents.get(namespace)?.get(&(name.clone(), version))
     }
 
-    /// The agent versions of a name space, by name and version.
+    /// The agent versions of a namespace, by name and version.
     pub fn agents<'a>(&'a self, namespace: &Namespace) -> impl Iterator<Item = &'a Arc<AgentVersion>> + 'a {
         self.agents.get(namespace).into_iter().flat_map(|agents| agents.iter().map(|(_, agent)| agent))
     }
@@ -257,13 +267,13 @@ impl State {
     }
 
     /// The running jobs of an agent; none if there are none.
-    pub fn running_of(&self, namespace: &Namespace, name: &AgentName) -> Option<&Takers> {
+    pub fn running_of(&self, namespace: &Namespace, name: &AgentName) -> Option<&ConcurrencyPermits> {
         self.index.running_of.get(namespace)?.get(name)
     }
 
     /// Whether one more job of an agent may run that is limited to so many.
     pub fn may_run(&self, namespace: &Namespace, name: &AgentName, limit: u32, depth: u32) -> bool {
-        let may = |running: &Takers| running.taken() < limit || running.lends_to(depth);
+        let may = |running: &ConcurrencyPermits| running.taken() < limit || running.lends_to(depth);
         self.running_of(namespace, name).map_or(limit > 0, may)
     }
 }
@@ -314,6 +324,11 @@ impl State {
 
 /// The queue and the timers.
 impl State {
+    /// Join tokens that have expired or are used up at `now`.
+    pub(crate) fn expired_tokens(&self, now: ClusterTime) -> impl Iterator<Item = Digest> + '_ {
+        self.join_tokens.values().filter(move |token| token.expires <= now).map(|token| token.hash)
+    }
+
     /// Each class of waiting jobs with its first job, in the order of the queue.
     pub fn class_heads(&self) -> impl Iterator<Item = (&Arc<Class>, &Arc<Job>)> {
         self.index.waiting.heads().filter_map(|(class, job)| Some((class, self.jobs.get(job)?)))
@@ -330,8 +345,13 @@ impl State {
     }
 
     /// What is due at or before `now`, the first due first.
-    pub fn due(&self, now: ClusterTime) -> impl Iterator<Item = Timer> + '_ {
-        self.index.timers.due(now).filter_map(|job| index::timer_of(self.jobs.get(job)?))
+    pub fn due(&self, now: ClusterTime) -> impl Iterator<Item = &Timer> {
+        self.index.timers.due(now)
+    }
+
+    /// What is kept since `time` or longer, the oldest first: things that go after a time which the leader's options say.
+    pub fn kept_since(&self, time: ClusterTime) -> impl Iterator<Item = &Timer> {
+        self.index.timers.kept_since(time)
     }
 
     /// When something is due next.

@@ -1,10 +1,11 @@
-//! The state itself and the rules of an entry's header (design §2).
+//! The state itself and the rules of an entry's header (ADR 1).
 
 use std::sync::Arc;
 
 use atlas_types::{
     AgentName, AgentVersion, ClusterConfig, ClusterTime, Digest, Entry, EventRecord, EventSeq, FencingToken, JobId,
-    JoinToken, Level, MemberId, Namespace, NodeId, Outcome, Rejection, Request, Seq, Timestamp, Version,
+    JoinToken, Journal, Level, MemberId, Namespace, NodeId, Outcome, Rejection, Request, Seq, Timestamp, Version,
+    level,
 };
 
 use crate::change::Change;
@@ -30,26 +31,28 @@ pub struct State {
     pub(crate) config: Arc<ClusterConfig>,
     pub(crate) agents: Map<Namespace, Map<(AgentName, Version), Arc<AgentVersion>>>,
     pub(crate) nodes: Map<NodeId, Arc<NodeState>>,
-    /// Ids are unique in the cluster; the name space comes first in every index.
+    /// Ids are unique in the cluster; the namespace comes first in every index.
     pub(crate) jobs: Jobs,
     /// Ended jobs by the event that ended them, for pruning.
     pub(crate) ended: Map<EventSeq, JobId>,
     pub(crate) dedupe: Dedupe,
     pub(crate) sinks: Map<MemberId, EventSeq>,
     pub(crate) join_tokens: Map<Digest, JoinToken>,
+    /// The journals of jobs that have not ended.
+    pub(crate) journals: Map<JobId, Arc<Journal>>,
     /// The last number given to a member that joined: none is given twice.
     pub(crate) member_last: MemberId,
     pub(crate) index: Index,
 }
 
-/// What became of an entry.
+/// The result of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Applied {
-    /// It was planned on another state and changed nothing, here and on every replica alike.
+    /// It was planned on another state and changed nothing, here and on every replica.
     Stale,
     /// It was applied.
     Done {
-        /// One answer a request, in order.
+        /// One answer per request, in order.
         outcomes: Vec<Result<Outcome, Rejection>>,
         /// What happened, in order.
         events: Vec<EventRecord>,
@@ -104,7 +107,7 @@ impl State {
     pub fn new(cluster_id: u128) -> Self {
         Self {
             cluster_id,
-            level: Level(1),
+            level: level::FIRST,
             seq: Seq::default(),
             chain: [0; 32],
             at: Timestamp::default(),
@@ -120,6 +123,7 @@ impl State {
             dedupe: Dedupe::default(),
             sinks: Map::new(),
             join_tokens: Map::new(),
+            journals: Map::new(),
             member_last: MemberId(0),
             index: Index::default(),
         }
@@ -135,7 +139,7 @@ impl State {
         if entry.min_reader_level > Level::CURRENT {
             return Err(Halt::LevelUnknown { needed: entry.min_reader_level, known: Level::CURRENT });
         }
-        // Whoever planned it had applied no more than what stands before it in the log, and so has this replica.
+        // The planner had applied only the entries before it in the log, and so has this replica.
         if entry.parent.seq > self.seq {
             return Err(Halt::Behind { expected: entry.parent.seq, seq: self.seq });
         }

@@ -4,10 +4,10 @@ use rand::Rng;
 
 /// Draws random numbers.
 pub trait Entropy: Send + Sync + 'static {
-    /// A number that nobody can guess.
+    /// An unpredictable number.
     fn u64(&self) -> u64;
 
-    /// A number that nobody can guess and that never comes twice.
+    /// An unpredictable and unique number.
     fn u128(&self) -> u128 {
         (u128::from(self.u64()) << 64) | u128::from(self.u64())
     }

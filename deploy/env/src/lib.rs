@@ -5,7 +5,6 @@
 //! none of this: pure crates get times and ids as arguments.
 //!
 //! Not here: the log, whose own driver makes promises about single syncs, and child processes, which only the worker has.
-#![deny(missing_docs)]
 
 mod clock;
 mod entropy;

@@ -11,7 +11,7 @@ use tracing::Instrument;
 
 use crate::{Env, Vitals};
 
-/// Pause before a task that panicked begins anew; it doubles with each panic in a row.
+/// Pause before a task that panicked starts again; it doubles with each panic in a row.
 const RESTART_MIN: Duration = Duration::from_secs(1);
 /// The longest pause. A task that ran for longer than this before it panicked begins with the shortest one again.
 const RESTART_MAX: Duration = Duration::from_secs(60);
@@ -19,7 +19,6 @@ const RESTART_MAX: Duration = Duration::from_secs(60);
 /// Where work runs that blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threads {
-    /// On threads of the machine.
     Machine,
     /// There are none: blocking work runs on the task that waits for it, and no time passes meanwhile. For a simulation, where
     /// threads would make each run another one.
@@ -86,7 +85,7 @@ impl Env {
         })
     }
 
-    /// Spawns a task that begins anew, after a pause, when it panics: for work that others can do without for a while. `begin` makes
+    /// Spawns a task that starts again, after a pause, when it panics: for work that others can do without for a while. `begin` makes
     /// it each time; it ends when it returns.
     pub fn spawn_restarting<F>(&self, name: &'static str, begin: impl Fn() -> F + Send + 'static) -> Task<()>
     where
@@ -103,7 +102,7 @@ impl Env {
                 if clock.monotonic().saturating_sub(begun) > RESTART_MAX {
                     pause = RESTART_MIN;
                 }
-                tracing::error!(task = name, ?pause, "task panicked and begins anew after a pause");
+                tracing::error!(task = name, ?pause, "task panicked, restarting it after a pause");
                 clock.sleep(pause).await;
                 pause = (2 * pause).min(RESTART_MAX);
             }

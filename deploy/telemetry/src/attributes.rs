@@ -40,7 +40,7 @@ pub enum NodeHealth {
     down,
 }
 
-/// What became of a worker's report.
+/// The result of a worker's report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[expect(non_camel_case_types, reason = "the variant's name is the attribute's value")]
 pub enum ReportResult {
@@ -74,7 +74,7 @@ pub struct ByHealth {
 /// Attribute of report counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ByReportResult {
-    /// What became of the report.
+    /// The result of the report.
     pub atlas_report_result: ReportResult,
 }
 

@@ -2,7 +2,6 @@
 //!
 //! [`Metrics`] owns all instruments and their text form. Programs record facts in them, never decisions; identities (job, node,
 //! agent) belong on log lines and events and never on a metric, whose attributes come from small closed sets.
-#![deny(missing_docs)]
 
 mod attributes;
 mod instrument;

@@ -15,13 +15,12 @@ pub enum LogError {
     /// The filter is malformed.
     #[error("\"{filter}\" is not a log filter")]
     Filter {
-        /// The filter as given.
         filter: String,
         /// What the parser says.
         source: ParseError,
     },
     /// Another subscriber is set already.
-    #[error("logging was set up before")]
+    #[error("logging was already set up")]
     AlreadySet,
 }
 

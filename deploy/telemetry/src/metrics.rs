@@ -53,59 +53,59 @@ macro_rules! instruments {
 instruments! {
     /// Jobs that were accepted.
     job_submissions: Counter = "atlas.job.submissions" "{job}";
-    /// Jobs that ended, by how.
+    /// Jobs that ended, by outcome.
     job_ends: CounterBy<ByOutcome> = "atlas.job.ends" "{job}";
     /// Leases granted: each is one attempt at a job.
     job_attempts: Counter = "atlas.job.attempts" "{attempt}";
     /// Leases lost with their node or process.
     lease_losses: Counter = "atlas.lease.losses" "{lease}";
-    /// Jobs that followed a failed one of their family.
+    /// Retries of failed jobs.
     job_retries: Counter = "atlas.job.retries" "{job}";
     /// Time from a job's submission to its first lease.
     job_queue_wait: Histogram = "atlas.job.queue.wait" "s";
-    /// Time an agent worked on a job.
+    /// Execution time of jobs.
     job_execution_duration: Histogram = "atlas.job.execution.duration" "s";
-    /// Time a slot took to become warm, for jobs that did not find a warm one.
+    /// Start time of slots, for jobs that did not find a warm slot.
     slot_warmup_duration: Histogram = "atlas.slot.warmup.duration" "s";
     /// Jobs that have not ended, by status.
     job_count: GaugeBy<ByStatus> = "atlas.job.count" "{job}";
     /// Registered nodes, by health.
     node_count: GaugeBy<ByHealth> = "atlas.node.count" "{node}";
-    /// Worker streams that are open here.
+    /// Open worker streams of this controller.
     session_count: Gauge = "atlas.session.count" "{session}";
-    /// Reports of workers, by what became of them.
+    /// Reports of workers, by result.
     reports: CounterBy<ByReportResult> = "atlas.report.answers" "{report}";
-    /// Leader tasks that panicked; a task that does is left out for a while, and the others go on.
+    /// Leader tasks that panicked; such a task is paused for a while, and the others continue.
     leader_task_panics: Counter = "atlas.leader.task.panics" "{panic}";
     /// Entries applied.
     raft_entries: Counter = "atlas.raft.entries" "{entry}";
-    /// Events that history has not written to its file yet.
+    /// Events not yet written to the history file.
     history_lag: Gauge = "atlas.history.lag" "{event}";
-    /// Time of one transaction of history.
+    /// Duration of a history transaction.
     history_commit_duration: Histogram = "atlas.history.commit.duration" "s";
-    /// Time of one sync of history to disk.
+    /// Duration of a sync of the history to disk.
     history_sync_duration: Histogram = "atlas.history.sync.duration" "s";
-    /// Entries since this controller was last found to share its state with a majority.
+    /// Entries since this controller's state digest last agreed with a majority.
     digest_lag: Gauge = "atlas.digest.lag" "{entry}";
-    /// 1 while this controller's wall clock is in doubt, and entries are stamped by its monotonic clock.
+    /// 1 while this controller's wall clock is not trusted and entries are stamped by its monotonic clock.
     clock_doubt_count: Gauge = "atlas.clock.doubt.count" "{clock}";
-    /// Room on the disk of the data directory.
+    /// Free space on the disk of the data directory.
     disk_free: Gauge = "atlas.disk.free" "By";
     /// Open event streams of clients.
     subscriber_count: Gauge = "atlas.event.subscriber.count" "{subscriber}";
-    /// Event streams that were closed because their reader was too slow.
+    /// Event streams closed because their reader was too slow.
     subscriber_drops: Counter = "atlas.event.subscriber.drops" "{subscriber}";
-    /// Idempotency keys that were forgotten before their time, because more came than are remembered.
+    /// Idempotency keys dropped early because of the limit on remembered keys.
     request_forgets: Counter = "atlas.request.forgets" "{request}";
     /// Time to answer an HTTP request, by status; streams count until their headers are sent.
     http_request_duration: HistogramBy<ByStatusCode> = "http.server.request.duration" "s";
     /// Bytes of packages and payloads stored as artifacts since the start.
     artifact_bytes: Counter = "atlas.artifact.stored" "By";
-    /// Bytes of artifacts removed because nothing referred to them any more.
+    /// Bytes of unreferenced artifacts removed.
     artifact_collected: Counter = "atlas.artifact.collected" "By";
-    /// Artifacts that are referred to and could not be fetched from any other controller at the last look.
+    /// Referenced artifacts that no other controller could provide at the last check.
     artifact_missing: Gauge = "atlas.artifact.missing.count" "{artifact}";
-    /// Events that this controller did not see and has yet to fetch from another one's history.
+    /// Missed events that this controller has yet to fetch from another controller's history.
     history_gap: Gauge = "atlas.history.missing.count" "{event}";
 }
 

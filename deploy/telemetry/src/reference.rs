@@ -10,9 +10,9 @@ const INTRODUCTION: &str = "\
 # Metrics
 
 Generated from the program's declarations by `cargo xtask fix`. `GET /metrics` of a controller gives them in the OpenMetrics text
-form, under the names of the second column; the suffixes of histograms are `_bucket`, `_sum` and `_count`.
+form, with the names of the second column; the suffixes of histograms are `_bucket`, `_sum` and `_count`.
 
-| instrument | in a scrape | kind | unit | attributes | meaning |
+| instrument | name in /metrics | kind | unit | attributes | meaning |
 |---|---|---|---|---|---|
 ";
 

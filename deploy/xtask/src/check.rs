@@ -28,7 +28,7 @@ pub(crate) fn run_all() -> Result<()> {
     Ok(())
 }
 
-/// Runs each step, also after one failed, so that one run shows everything to mend.
+/// Runs each step, also after one failed, so that one run shows everything to fix.
 fn run_steps(steps: Vec<(&str, Command)>) -> Result<()> {
     let mut failed = Vec::new();
     if let Err(error) = subjects::check() {

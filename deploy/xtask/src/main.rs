@@ -12,6 +12,7 @@ mod check;
 mod command;
 mod fix;
 mod notices;
+mod slow;
 mod soak;
 mod subjects;
 mod test;

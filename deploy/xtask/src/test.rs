@@ -1,4 +1,4 @@
-//! `cargo xtask test`: the doc tests, then every other test of the workspace; after the runner's closing line, the skipped tests.
+//! `cargo xtask test`: the doc tests, then every other test of the workspace; after the runner's closing line, the skipped tests and the slow ones without a reason.
 //!
 //! The tests that start programs find them in the folder named by `ATLAS_TEST_BIN_DIR`, which is built here first, so that
 //! they never run an old one. No test needs a database, a browser or the network. What some use is installed first, where that is possible:
@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 
 use crate::command::{cargo, has_cargo, run, target_dir};
 use crate::notices::Notices;
+use crate::slow;
 use crate::tools;
 
 /// Which tests.
@@ -39,10 +40,12 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
         tests.env("ATLAS_TEST_SCHEMATHESIS", program);
     }
     let notices = Notices::begin()?;
+    slow::begin();
     notices.pass_to(&mut tests);
     let outcome = run(tests.args(&options.filter).env("ATLAS_TEST_BIN_DIR", target_dir().join("debug")));
     // Also after a failure, which may well be explained by one of them.
     notices.print()?;
+    slow::print()?;
     outcome
 }
 

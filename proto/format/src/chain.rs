@@ -1,4 +1,4 @@
-//! The chain: what every replica has applied, in 32 bytes.
+//! The chain: a 32-byte hash over everything that a replica has applied.
 
 /// The chain after an entry, from the chain before it, the entry's bytes and the bytes of its outcomes.
 ///

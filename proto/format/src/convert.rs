@@ -1,4 +1,4 @@
-//! Between messages and shared types. Outward (`From`) never fails; inward (`TryFrom`) says which field is missing or wrong.
+//! Conversions between messages and shared types. Outward (`From`) never fails; inward (`TryFrom`) says which field is missing or wrong.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +11,7 @@ mod command;
 mod config;
 mod hardware;
 mod job;
+mod journal;
 mod member;
 mod node;
 mod origin;
@@ -51,7 +52,7 @@ fn labels_in(field: &'static str, labels: Vec<proto::Label>) -> Result<BTreeMap<
 
 /// An enum on both sides, value by value.
 trait EnumField: Sized {
-    /// The value that a number stands for.
+    /// The value of a number.
     fn read(field: &'static str, found: i32) -> Result<Self, FormatError>;
 }
 

@@ -76,7 +76,7 @@ impl EntryEncoder {
     }
 
     /// Drops all requests after the first `requests`, whose bytes end at `bytes` (both as told when the last of them had
-    /// been pushed): the way back from a plan that was given up.
+    /// been pushed): used when a plan is abandoned.
     pub fn truncate(&mut self, requests: usize, bytes: usize) {
         self.requests = self.requests.min(requests);
         self.bytes.truncate(bytes);

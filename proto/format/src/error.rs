@@ -23,13 +23,13 @@ pub enum FormatError {
         understood: usize,
     },
     /// The writer asks for a reader of a higher level.
-    #[error("this was written for readers of level {} and above, this program has {}", wanted.0, Level::CURRENT.0)]
+    #[error("this data needs level {} or above, this program has {}", wanted.0, Level::CURRENT.0)]
     Level {
         /// The lowest level that may read it.
         wanted: Level,
     },
     /// A request holds a command that this program does not know.
-    #[error("request {index} holds a command that this program does not know")]
+    #[error("request {index} has a command that this program does not know")]
     UnknownCommand {
         /// Its place in the entry, from 0.
         index: usize,
@@ -40,16 +40,16 @@ pub enum FormatError {
         /// Its name in the message.
         field: &'static str,
     },
-    /// A field holds a number that is no value of its kind.
-    #[error("field \"{field}\" holds {found}, which is not one of its values")]
+    /// A field holds a number that is not a value of its kind.
+    #[error("field \"{field}\" has the unknown value {found}")]
     Value {
         /// Its name in the message.
         field: &'static str,
         /// What was found.
         found: i64,
     },
-    /// A field holds a text that is no value of its kind.
-    #[error("field \"{field}\" holds a text that this program does not know")]
+    /// A field holds a text that is not a value of its kind.
+    #[error("field \"{field}\" has a text that this program does not know")]
     Text {
         /// Its name in the message.
         field: &'static str,
@@ -101,11 +101,11 @@ pub enum SnapshotError {
         /// Why.
         source: io::Error,
     },
-    /// It is no snapshot.
+    /// It is not a snapshot.
     #[error("this is not a snapshot")]
     NotASnapshot,
     /// It ends before its end.
-    #[error("the snapshot is cut short after {records} records")]
+    #[error("the snapshot is truncated after {records} records")]
     Truncated {
         /// Whole records before.
         records: u64,

@@ -1,4 +1,4 @@
-//! Single jobs, for a history that keeps each job as it was when it ended.
+//! Single jobs, for a history that keeps ended jobs.
 
 use atlas_types::Job;
 use prost::Message as _;

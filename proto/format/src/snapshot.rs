@@ -1,15 +1,15 @@
-//! Snapshots: a state image as a stream of small records, so that neither end ever holds the bytes of the whole.
+//! Snapshots: a state image as a stream of small records, so that neither end ever holds all bytes.
 //!
-//! Magic, then records (four bytes of length, one message), then BLAKE3 of everything before. A reader understands every
-//! record or gives up; it never takes more memory for a record than bytes have arrived.
+//! Magic, then records (four bytes of length, one message), then BLAKE3 of everything before. A reader fails on a
+//! record it does not understand, and never allocates more memory for a record than bytes have arrived.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 
 use atlas_types::{
-    ClusterTime, EndedImage, EventSeq, FencingToken, Job, JobId, Level, MemberId, Namespace, NodeImage, Principal,
-    RequestId, RequestImage, RunSpec, Seq, SinkImage, StateImage, Timestamp,
+    ClusterTime, EndedImage, EventSeq, FencingToken, Job, JobId, JournalImage, Level, MemberId, Namespace, NodeImage,
+    Principal, RequestId, RequestImage, RunSpec, Seq, SinkImage, StateImage, Timestamp,
 };
 use prost::Message as _;
 
@@ -60,6 +60,10 @@ fn write_records(image: &StateImage, out: &mut impl Write) -> io::Result<[u8; 32
     }
     for token in &image.join_tokens {
         records.record(Kind::JoinToken(token.into()))?;
+    }
+    for JournalImage { job, journal } in &image.journals {
+        let message = proto::JournalRecord { job_id: job.0, journal: Some((&**journal).into()) };
+        records.record(Kind::Journal(message))?;
     }
     let end = proto::SnapshotEnd { records: records.records };
     records.record(Kind::End(end))?;
@@ -138,7 +142,8 @@ fn rank_of(kind: &Kind) -> u8 {
         Kind::Request(_) => 6,
         Kind::Sink(_) => 7,
         Kind::JoinToken(_) => 8,
-        Kind::End(_) => 9,
+        Kind::Journal(_) => 9,
+        Kind::End(_) => 10,
     }
 }
 
@@ -170,6 +175,10 @@ fn add(image: &mut StateImage, specs: &mut Specs, kind: Kind) -> Result<(), Form
             image.sinks.push(SinkImage { member: MemberId(message.member_id), event: EventSeq(message.event_seq) });
         }
         Kind::JoinToken(message) => image.join_tokens.push(message.try_into()?),
+        Kind::Journal(message) => image.journals.push(JournalImage {
+            job: JobId(message.job_id),
+            journal: Arc::new(required("journal_record.journal", message.journal)?.try_into()?),
+        }),
     }
     Ok(())
 }
@@ -296,6 +305,7 @@ fn head_in(head: &proto::SnapshotHead) -> Result<StateImage, FormatError> {
         requests: Vec::new(),
         sinks: Vec::new(),
         join_tokens: Vec::new(),
+        journals: Vec::new(),
     })
 }
 

@@ -27,7 +27,7 @@ pub enum Effects {
     Once,
 }
 
-/// `retry` of a contract (spec §13.6): a failed job is followed by a new, linked job.
+/// `retry` of a contract (compatibility §13.6): a failed job is followed by a new, linked job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RetryRule {
     /// Most retries of one family; 0 is none. [`Self::RETRIES_MAX`] bounds it.
@@ -85,14 +85,14 @@ pub struct RequiredAgent {
 }
 
 impl RequiredAgent {
-    /// The error of a job whose agent lacks others, in the words of the source system.
+    /// The error of a job whose agent lacks others, with the text of Atlas for Python.
     pub fn told_missing(missing: &[String]) -> String {
         format!("Missing agent dependencies: {}. Install with: atlas registry pull <name>", missing.join(", "))
     }
 }
 
 impl RunSpec {
-    /// Most required agents that a spec names. Of a contract with more it names none, and the worker is told what is missing.
+    /// Most required agents that a spec names. For a contract with more it lists none, and the worker gets the list of missing agents.
     pub const REQUIRES_MAX: usize = 64;
 
     /// True if an attempt may run only after its start is committed: what must not run twice must be known to have begun.
@@ -106,9 +106,7 @@ impl RunSpec {
 pub struct AgentVersion {
     /// Whose it is.
     pub namespace: Namespace,
-    /// Its name.
     pub name: AgentName,
-    /// Its version.
     pub version: Version,
     /// Names its package in the artifact store; jobs pin it.
     pub digest: Digest,
@@ -132,14 +130,13 @@ pub struct AgentVersion {
     pub retired: bool,
     /// Since when it is retired, on the clock of timeouts; none if it is not, or was retired below feature level 5.
     pub retired_at: Option<ClusterTime>,
-    /// Why new jobs had better use another version. It goes on taking them.
+    /// Why the version is deprecated. It goes on taking them.
     pub deprecated: Option<Arc<str>>,
 }
 
 /// The agent version that a job runs: resolved once, at the door, and never again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentPin {
-    /// Its version.
     pub version: Version,
     /// Its package.
     pub digest: Digest,

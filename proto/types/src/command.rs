@@ -1,10 +1,11 @@
-//! Commands: what may be asked of the state. One struct a command; `atlas-state` has one file a command with its `apply`.
+//! Commands: changes of the state. One struct per command; `atlas-state` has one file per command with its `apply`.
 //!
 //! A command carries results, never questions: versions are resolved, inputs validated and placements chosen before.
 
 mod agent;
 mod cluster;
 mod job;
+mod journal;
 mod node;
 
 pub use agent::{DeleteAgent, DeprecateAgent, RegisterAgent, RetireAgent};
@@ -13,9 +14,10 @@ pub use job::{
     CancelJob, CompleteJob, FailJob, FailPending, ForsakeChild, GrantLease, LoseLease, Resolution, ResolveJob,
     RetryJob, Spawner, StartJob, SubmitJob, Usage, Verdict, WakeJob,
 };
+pub use journal::{FoldSteps, RecordSteps};
 pub use node::{Cordon, DrainNode, LabelNode, LoseNode, RegisterNode, RemoveNode, WarmChanged};
 
-use crate::{AgentName, Level, Origin};
+use crate::{AgentName, Level, Origin, level};
 
 /// A command and who asked for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +47,6 @@ pub enum Command {
     LoseNode(LoseNode),
     /// A node's idle warm slots changed outside of a job's end.
     WarmChanged(WarmChanged),
-    /// Submits a job.
     SubmitJob(SubmitJob),
     /// Gives one node the right to run one attempt.
     GrantLease(GrantLease),
@@ -57,11 +58,10 @@ pub enum Command {
     FailJob(FailJob),
     /// A job that waits can never run, or waited too long.
     FailPending(FailPending),
-    /// Cancels a job.
     CancelJob(CancelJob),
     /// One lease is lost, its node lives.
     LoseLease(LoseLease),
-    /// A back-off has passed.
+    /// A backoff has passed.
     WakeJob(WakeJob),
     /// A person asks for an ended job to be run again, as a new job.
     RetryJob(RetryJob),
@@ -71,17 +71,16 @@ pub enum Command {
     PruneJobs(PruneJobs),
     /// Changes limits.
     ConfigureCluster(ConfigureCluster),
-    /// Decides what becomes of a job in doubt.
+    /// Resolves a job in doubt.
     ResolveJob(ResolveJob),
     /// A member tells the digest of its state.
     ReportDigest(ReportDigest),
     /// Makes a join token known.
     CreateJoinToken(CreateJoinToken),
-    /// Takes a join token back.
     RevokeJoinToken(RevokeJoinToken),
     /// A controller joins with a token.
     JoinMember(JoinMember),
-    /// Says that new jobs had better not use an agent version, or takes that back.
+    /// Marks an agent version as deprecated, or removes the mark.
     DeprecateAgent(DeprecateAgent),
     /// A parent waits no longer for a child, which is cancelled.
     ForsakeChild(ForsakeChild),
@@ -89,6 +88,10 @@ pub enum Command {
     LabelNode(LabelNode),
     /// Forgets a retired agent version.
     DeleteAgent(DeleteAgent),
+    /// Appends steps to a job's journal.
+    RecordSteps(RecordSteps),
+    /// Replaces the oldest steps of a journal by an artifact.
+    FoldSteps(FoldSteps),
 }
 
 impl Command {
@@ -103,22 +106,24 @@ impl Command {
         }
     }
 
-    /// The feature level that knows the command: the head proposes it only once that is active (design §2).
+    /// The feature level that knows the command: the head proposes it only once that is active.
     pub fn level(&self) -> Level {
         // An older program cannot read such a name.
         if self.agent().is_some_and(|name| !name.is_plain()) {
-            return Level(5);
+            return level::AGENT_NAMES;
         }
         match self {
             // An older program would go on checking.
-            Self::RegisterNode(command) if command.inventory.unchecked => Level(2),
+            Self::RegisterNode(command) if command.inventory.unchecked => level::UNCHECKED_NODES,
             // It would not keep what these say beyond what it knows.
-            Self::RegisterAgent(command) if !command.spec.requires.is_empty() => Level(5),
-            Self::RegisterAgent(command) if command.spec.spawns => Level(3),
-            Self::SubmitJob(command) if command.spawner.is_some() || command.not_before.is_some() => Level(3),
-            Self::ConfigureCluster(command) if command.config.needs_level_3() => Level(3),
-            Self::CreateJoinToken(command) if command.salt.is_some() => Level(3),
-            Self::DrainNode(command) if command.deadline.is_some() => Level(4),
+            Self::RegisterAgent(command) if !command.spec.requires.is_empty() => level::REQUIRED_AGENTS,
+            Self::RegisterAgent(command) if command.spec.spawns => level::SPAWN,
+            Self::SubmitJob(command) if command.spawner.is_some() => level::SPAWN,
+            Self::SubmitJob(command) if command.not_before.is_some() => level::NOT_BEFORE,
+            Self::ConfigureCluster(command) => command.config.level(),
+            Self::CreateJoinToken(command) if command.salt.is_some() => level::REPEATED_TOKENS,
+            Self::DrainNode(command) if command.deadline.is_some() => level::DRAIN_DEADLINE,
+            Self::RetryJob(command) if command.resume => level::JOURNAL,
             Self::RegisterAgent(_)
             | Self::RetireAgent(_)
             | Self::RegisterNode(_)
@@ -138,16 +143,15 @@ impl Command {
             | Self::WakeJob(_)
             | Self::RetryJob(_)
             | Self::SinkAck(_)
-            | Self::PruneJobs(_)
-            | Self::ConfigureCluster(_) => Level(1),
-            Self::ResolveJob(_)
-            | Self::ReportDigest(_)
-            | Self::CreateJoinToken(_)
-            | Self::RevokeJoinToken(_)
-            | Self::JoinMember(_) => Level(2),
-            Self::DeprecateAgent(_) | Self::ForsakeChild(_) => Level(3),
-            Self::LabelNode(_) => Level(4),
-            Self::DeleteAgent(_) => Level(5),
+            | Self::PruneJobs(_) => level::FIRST,
+            Self::ResolveJob(_) => level::DOUBT,
+            Self::ReportDigest(_) => level::DIGESTS,
+            Self::CreateJoinToken(_) | Self::RevokeJoinToken(_) | Self::JoinMember(_) => level::MEMBERSHIP,
+            Self::DeprecateAgent(_) => level::DEPRECATION,
+            Self::ForsakeChild(_) => level::SPAWN,
+            Self::LabelNode(_) => level::NODE_LABELS,
+            Self::DeleteAgent(_) => level::AGENT_DELETION,
+            Self::RecordSteps(_) | Self::FoldSteps(_) => level::JOURNAL,
         }
     }
 }

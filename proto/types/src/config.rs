@@ -1,11 +1,11 @@
 //! Limits and rules that the whole cluster shares, changed by a command.
 
-use crate::Micros;
+use crate::{JOURNAL_INLINE_BYTES_MAX, Level, Micros, level};
 
-/// Replicated configuration. Admission limits bound the state (design §2).
+/// Replicated configuration. Admission limits bound the state (ADR 3).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterConfig {
-    /// Most jobs that have not ended; more are refused (spec §6.1, `max_size`).
+    /// Most jobs that have not ended; more are refused (compatibility §6.1, `max_size`).
     pub jobs_active_max: u64,
     /// Most jobs in the state, ended ones that history has not confirmed included.
     pub jobs_total_max: u64,
@@ -21,22 +21,31 @@ pub struct ClusterConfig {
     pub agents_max: u64,
     /// Most registered nodes.
     pub nodes_max: u64,
-    /// How deep jobs may spawn others: a job of this depth may not (spec §10).
+    /// How deep jobs may spawn others: a job of this depth may not (compatibility §10).
     pub spawn_depth_max: u32,
-    /// Whether a failure is retried that the same input brings again: a breach of the schemas, a missing dependency, a reject (spec
-    /// §13.6).
+    /// Whether a failure is retried that the same input brings again: a breach of the schemas, a missing dependency, a
+    /// reject (compatibility §13.6).
     pub retry_deterministic: bool,
-    /// Longest back-off before a retry; none is what the contract says.
+    /// Maximum backoff before a retry; none is what the contract says.
     pub backoff_max: Option<Micros>,
+    /// Most bytes of the journals of all jobs that have not ended.
+    pub journal_bytes_max: u64,
 }
 
 impl ClusterConfig {
-    /// The spawn depth of a cluster that nobody has configured otherwise.
+    /// The default spawn depth.
     pub const SPAWN_DEPTH_MAX: u32 = 3;
 
-    /// Whether it says what programs before feature level 3 do not know.
-    pub fn needs_level_3(&self) -> bool {
-        self.spawn_depth_max != Self::SPAWN_DEPTH_MAX || !self.retry_deterministic || self.backoff_max.is_some()
+    /// The bytes of journals of a cluster that nobody has configured otherwise: of 10,000 jobs at worst.
+    pub const JOURNAL_BYTES_MAX: u64 = 10_000 * JOURNAL_INLINE_BYTES_MAX;
+
+    /// The feature level that knows these limits.
+    pub fn level(&self) -> Level {
+        if self.journal_bytes_max != Self::JOURNAL_BYTES_MAX {
+            return level::JOURNAL;
+        }
+        let limits_retries = !self.retry_deterministic || self.backoff_max.is_some();
+        if limits_retries || self.spawn_depth_max != Self::SPAWN_DEPTH_MAX { level::RETRY_LIMITS } else { level::FIRST }
     }
 }
 
@@ -54,6 +63,7 @@ impl Default for ClusterConfig {
             spawn_depth_max: Self::SPAWN_DEPTH_MAX,
             retry_deterministic: true,
             backoff_max: None,
+            journal_bytes_max: Self::JOURNAL_BYTES_MAX,
         }
     }
 }

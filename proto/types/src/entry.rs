@@ -1,20 +1,11 @@
 //! One entry of the log: all that `apply` may depend on besides the state.
 
-use crate::{ClusterTime, Request, Seq, Timestamp};
-
-/// A feature level: what a member must know to read and to write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Level(pub u32);
-
-impl Level {
-    /// The level that this program writes.
-    pub const CURRENT: Self = Self(5);
-}
+use crate::{ClusterTime, Level, Request, Seq, Timestamp};
 
 /// The state that an entry was planned on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parent {
-    /// Its `seq`: another one makes the whole entry a no-op, on all replicas alike.
+    /// Its `seq`: another one makes the whole entry a no-op, on all replicas.
     pub seq: Seq,
     /// Its chain: the same `seq` with another chain stops the replica.
     pub chain: [u8; 32],

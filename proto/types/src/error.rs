@@ -5,7 +5,7 @@
 pub enum ErrorKind {
     /// The request is malformed or breaks a contract: change it.
     Invalid,
-    /// Nothing of that name.
+    /// No object has that name.
     NotFound,
     /// It exists with other content, or was changed meanwhile.
     Conflict,
@@ -21,7 +21,7 @@ pub enum ErrorKind {
     Timeout,
     /// The disk is nearly full: try again when there is room.
     NoSpace,
-    /// It was there once and has been dropped.
+    /// It existed and has been dropped.
     Gone,
     /// A fault of ours.
     Internal,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{AgentVersion, EventSeq, Job, JobStatus, Node, NodeId, Timestamp};
+use crate::{AgentVersion, ClusterConfig, EventSeq, Job, JobId, JobStatus, Node, NodeId, Payload, Step, Timestamp};
 
 /// An event with its number and time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct EventRecord {
 /// What made a job's event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JobChange {
-    /// It was submitted. Not a change of status (spec §5.2).
+    /// It was submitted. Not a change of status (compatibility §5.2).
     Submitted,
     /// A lease was granted: pending → running. Also the first half of a failure without a run.
     Granted,
@@ -26,7 +26,7 @@ pub enum JobChange {
     Started,
     /// Its lease was lost: running → pending, or in doubt.
     Lost,
-    /// Its back-off passed.
+    /// Its backoff passed.
     Woken,
     /// It was in doubt, and a person let it run again: it waits for its next attempt.
     Resolved,
@@ -68,6 +68,27 @@ pub enum Event {
         /// Its name.
         node: NodeId,
     },
+    /// An attempt recorded steps.
+    StepsRecorded {
+        /// The job.
+        job: JobId,
+        /// The number of the first of these steps.
+        from: u64,
+        /// What was added.
+        steps: Arc<[Arc<Step>]>,
+    },
+    /// The oldest steps of a journal were replaced by an artifact.
+    StepsFolded {
+        /// The job.
+        job: JobId,
+        /// The first step that is not in it.
+        upto: u64,
+        /// The steps before it.
+        artifact: Payload,
+    },
     /// The replicated configuration changed.
-    Configured,
+    Configured {
+        /// All of it, as it holds from here on.
+        config: Arc<ClusterConfig>,
+    },
 }

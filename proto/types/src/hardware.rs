@@ -1,4 +1,4 @@
-//! What a node has and what a job asks of it. Amounts are integers with a unit; hardware is data, never an enum of models.
+//! Hardware of a node and demands of a job. Amounts are integers with a unit; hardware is data, never an enum of models.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ pub struct Gpu {
     pub vendor: String,
     /// The vendor's model name.
     pub model: String,
-    /// Its memory; 0 means that the amount is not known and no check is made (spec §8.2).
+    /// Its memory; 0 means that the amount is not known and no check is made (compatibility §8.2).
     pub memory_bytes: u64,
     /// Set for a MIG slice: the profile, such as `1g.10gb`.
     pub mig_profile: Option<String>,
@@ -45,7 +45,7 @@ pub struct Gpu {
 /// All hardware of a node, as it advertises it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Inventory {
-    /// Processor cores; 0 means untracked (spec §8.2).
+    /// Processor cores; 0 means untracked (compatibility §8.2).
     pub cores: u32,
     /// Main memory; 0 means untracked.
     pub memory_bytes: u64,
@@ -59,15 +59,15 @@ pub struct Inventory {
     pub labels: BTreeMap<String, String>,
     /// How many jobs may run at once.
     pub places: u32,
-    /// True when an operator gave the amounts by flags: then the contract's defaults (1 core, 1 GB) count as well (design §4).
+    /// True when an operator gave the amounts by flags: then the contract's defaults (1 core, 1 GB) count as well (compatibility §8).
     pub declared: bool,
     /// True when an operator switched hardware checks off: any demand fits while there is a place, and takes nothing but it
-    /// (spec §8.1). Labels and the pinned node are no hardware and count still.
+    /// (compatibility §8.1). Labels and the pinned node are no hardware and count still.
     pub unchecked: bool,
 }
 
 impl Inventory {
-    /// The index of a GPU that is listed more than once, if there is one: nobody could say what its memory is, or whether it works.
+    /// The index of a GPU that is listed more than once, if there is one: its memory and health would be ambiguous.
     pub fn gpu_listed_twice(&self) -> Option<u32> {
         let mut seen = BTreeSet::new();
         self.gpus.iter().map(|gpu| gpu.index).find(|index| !seen.insert(*index))
@@ -102,34 +102,6 @@ pub struct Demand {
     pub labels: BTreeMap<String, String>,
     /// The only node that may run it.
     pub node: Option<NodeId>,
-}
-
-impl Demand {
-    /// Bytes of the 1 GB that counts as every job's default on a node with a declared inventory (spec §8.3).
-    pub const DECLARED_MEMORY_BYTES_MIN: u64 = 1 << 30;
-
-    /// Cores this demand takes on a node with `inventory`.
-    pub fn cores_on(&self, inventory: &Inventory) -> u32 {
-        match inventory {
-            Inventory { unchecked: true, .. } => 0,
-            Inventory { declared: true, .. } => self.cores.max(1),
-            _ => self.cores,
-        }
-    }
-
-    /// Memory this demand takes on a node with `inventory`.
-    pub fn memory_bytes_on(&self, inventory: &Inventory) -> u64 {
-        match inventory {
-            Inventory { unchecked: true, .. } => 0,
-            Inventory { declared: true, .. } => self.memory_bytes.max(Self::DECLARED_MEMORY_BYTES_MIN),
-            _ => self.memory_bytes,
-        }
-    }
-
-    /// GPUs this demand takes on a node with `inventory`.
-    pub fn gpus_on(&self, inventory: &Inventory) -> u32 {
-        if inventory.unchecked { 0 } else { self.gpus }
-    }
 }
 
 /// The part of one GPU that a lease holds.

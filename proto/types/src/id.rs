@@ -30,7 +30,6 @@ pub enum IdError {
     Form {
         /// Which kind of id was read.
         kind: &'static str,
-        /// The text as given.
         text: String,
     },
 }
@@ -102,7 +101,7 @@ macro_rules! name_id {
 }
 
 name_id!(
-    /// A tenant's name space; first in every key and index. `default` when nobody names one.
+    /// A tenant's namespace; first in every key and index. `default` when nobody names one.
     Namespace, "namespace", 63, leads_elsewhere
 );
 name_id!(
@@ -130,7 +129,7 @@ impl AgentName {
 }
 
 impl Namespace {
-    /// The name space of callers that name none.
+    /// The namespace of callers that name none.
     pub fn default_namespace() -> Self {
         Self("default".into())
     }
@@ -140,12 +139,12 @@ impl Namespace {
 const GENERATED: char = '~';
 
 impl RequestId {
-    /// A name that a controller gives a request which came without one, so that it can ask again what became of it.
+    /// A name that a controller gives a request which came without one, so that it can be repeated.
     pub fn generated(random: u128) -> Self {
         Self(format!("{GENERATED}{random:032x}").into())
     }
 
-    /// Whether it has the form of [`Self::generated`]: remembered for as long as somebody may ask again, not for a client's sake.
+    /// Whether it has the form of [`Self::generated`]: remembered only as long as the controller may repeat the request.
     pub fn is_generated(&self) -> bool {
         self.0.starts_with(GENERATED)
     }

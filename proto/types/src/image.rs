@@ -1,9 +1,9 @@
-//! The replicated state as plain data: everything that cannot be derived, in one order, for snapshots and digests.
+//! The replicated state as plain data: everything that cannot be derived, in a fixed order, for snapshots and digests.
 
 use std::sync::Arc;
 
 use crate::{
-    AgentVersion, ClusterConfig, ClusterTime, EventSeq, FencingToken, Job, JobId, JoinToken, Level, MemberId,
+    AgentVersion, ClusterConfig, ClusterTime, EventSeq, FencingToken, Job, JobId, JoinToken, Journal, Level, MemberId,
     Namespace, Node, Outcome, Principal, RequestId, Seq, Timestamp,
 };
 
@@ -32,7 +32,7 @@ pub struct StateImage {
     pub member_last: MemberId,
     /// Limits.
     pub config: ClusterConfig,
-    /// Agent versions by (name space, name, version).
+    /// Agent versions by (namespace, name, version).
     pub agents: Vec<Arc<AgentVersion>>,
     /// Nodes by name.
     pub nodes: Vec<NodeImage>,
@@ -46,12 +46,22 @@ pub struct StateImage {
     pub sinks: Vec<SinkImage>,
     /// Join tokens by their hash.
     pub join_tokens: Vec<JoinToken>,
+    /// The journals of jobs that have not ended, by job.
+    pub journals: Vec<JournalImage>,
+}
+
+/// The journal of a job that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalImage {
+    /// The job.
+    pub job: JobId,
+    /// Its steps.
+    pub journal: Arc<Journal>,
 }
 
 /// A node and what the state notes beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeImage {
-    /// The node.
     pub node: Arc<Node>,
     /// The last token given out when it advertised its present inventory; older leases may hold more than that has.
     pub inventory_since: FencingToken,
@@ -60,9 +70,7 @@ pub struct NodeImage {
 /// An ended job and the event that says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndedImage {
-    /// The event.
     pub event: EventSeq,
-    /// The job.
     pub job: JobId,
 }
 
@@ -75,7 +83,6 @@ pub struct RequestImage {
     pub principal: Principal,
     /// The caller's name for it.
     pub request_id: RequestId,
-    /// Hash of its body.
     pub body_hash: u64,
     /// When it was accepted.
     pub at: ClusterTime,
@@ -86,7 +93,6 @@ pub struct RequestImage {
 /// What one member's history has confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SinkImage {
-    /// The member.
     pub member: MemberId,
     /// The last event it has.
     pub event: EventSeq,

@@ -1,14 +1,14 @@
-//! Jobs: one of five statuses, and beside it the reason for everything else.
+//! Jobs: one of five statuses, with a reason beside it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
-    AgentName, AgentPin, Attempt, ClusterTime, Door, JobId, Lease, Micros, Namespace, NodeId, Payload, Principal,
-    RequestId, RunSpec, Seq, Timestamp, TraceContext,
+    AgentName, AgentPin, Attempt, ClusterTime, Door, JobId, Journal, Lease, Micros, Namespace, NodeId, Payload,
+    Principal, RequestId, RunSpec, Seq, Timestamp, TraceContext,
 };
 
-/// The status that people and clients see (spec §5.2).
+/// The status that people and clients see (compatibility §5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobStatus {
     /// Waits; the reason says for what.
@@ -71,11 +71,11 @@ pub enum Reason {
     },
     /// Its lease was lost; it waits for the next attempt.
     Lost,
-    /// Its lease was lost and its effects forbid to run it again unasked.
+    /// Its lease was lost, and its effects do not allow an automatic second attempt.
     InDoubt,
     /// Runs.
     Running,
-    /// Runs, and a cancel was accepted: whatever its worker reports now, it ends cancelled.
+    /// Runs, and a cancel was accepted: it ends as cancelled, whatever its worker reports.
     Cancelling,
 }
 
@@ -145,7 +145,6 @@ pub struct Job {
     pub pin: Option<AgentPin>,
     /// How it runs; none if the agent was unknown.
     pub spec: Option<Arc<RunSpec>>,
-    /// Its status.
     pub status: JobStatus,
     /// Why it is not further, while it has not ended.
     pub reason: Reason,
@@ -197,7 +196,6 @@ pub struct Job {
     pub execution_timeout: Option<Micros>,
     /// Who asked.
     pub principal: Principal,
-    /// By which door.
     pub door: Door,
     /// The caller's idempotency key.
     pub request_id: Option<RequestId>,
@@ -205,6 +203,8 @@ pub struct Job {
     pub trace: Option<TraceContext>,
     /// The artifact with its log lines and progress, once it ended.
     pub stream: Option<Payload>,
+    /// The steps it recorded, once it ended; until then the state keeps them beside the job.
+    pub journal: Option<Arc<Journal>>,
 }
 
 impl Job {

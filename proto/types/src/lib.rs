@@ -1,8 +1,7 @@
 //! Ids and plain data that the parts of Atlas share.
 //!
 //! Everything here is data with public fields: no async, no I/O, no clock. A type is defined here when it crosses a
-//! crate boundary; what is written down (log, snapshot, wire) has a format of its own and converts to these types.
-#![deny(missing_docs)]
+//! crate boundary; stored and sent data (log, snapshot, wire) has formats of its own, which convert to these types.
 
 mod agent;
 mod command;
@@ -10,12 +9,13 @@ mod config;
 mod entry;
 mod error;
 mod event;
-mod free;
 mod hardware;
 mod id;
 mod image;
 mod job;
+mod journal;
 mod label;
+pub mod level;
 mod member;
 mod node;
 mod origin;
@@ -23,30 +23,32 @@ mod outcome;
 mod payload;
 pub mod requirement;
 mod session;
-mod takers;
 mod time;
 mod version;
 
 pub use agent::{AgentKind, AgentPin, AgentVersion, Effects, RequiredAgent, RetryRule, RunSpec, Timeouts};
 pub use command::{
     CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeprecateAgent, DrainNode,
-    FailJob, FailPending, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, PruneJobs,
-    RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob,
-    RevokeJoinToken, SinkAck, Spawner, StartJob, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
+    FailJob, FailPending, FoldSteps, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, PruneJobs,
+    RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent,
+    RetryJob, RevokeJoinToken, SinkAck, Spawner, StartJob, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
 };
 pub use config::ClusterConfig;
-pub use entry::{Entry, Level, Parent};
+pub use entry::{Entry, Parent};
 pub use error::ErrorKind;
 pub use event::{Event, EventRecord, JobChange};
-pub use free::{Free, GpuFree};
 pub use hardware::{Allocation, Architecture, Demand, Gpu, GpuShare, Inventory};
 pub use id::{
     AgentName, Attempt, BootId, Digest, EventSeq, FencingToken, IdError, JobId, MemberId, Namespace, NodeEpoch, NodeId,
     Principal, RequestId, Seq,
 };
-pub use image::{EndedImage, NodeImage, RequestImage, SinkImage, StateImage};
+pub use image::{EndedImage, JournalImage, NodeImage, RequestImage, SinkImage, StateImage};
 pub use job::{Failure, FailureKind, Job, JobStatus, METADATA_OURS, Reason, Spawned};
+pub use journal::{
+    FOLDS_MAX, Fold, JOURNAL_INLINE_BYTES_MAX, Journal, STEP_BYTES, STEPS_BYTES_MAX, Step, StepKey, StepKind, StepUsage,
+};
 pub use label::{LABEL_BYTES_MAX, LABELS_MAX, label_bytes};
+pub use level::Level;
 pub use member::{JoinKind, JoinToken};
 pub use node::{Lease, Node, NodeHealth};
 pub use origin::{Door, Origin, TraceContext};
@@ -56,6 +58,5 @@ pub use session::{
     Assignment, HandBack, HeldLease, Report, ReportKind, ReportResult, Spawn, SpawnEnd, SpawnRule, StreamEvent,
     StreamKind,
 };
-pub use takers::Takers;
 pub use time::{ClusterTime, Micros, Timestamp};
 pub use version::{Version, VersionError};

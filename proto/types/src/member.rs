@@ -1,13 +1,12 @@
-//! Join tokens: what lets a controller or a worker into a cluster.
+//! Join tokens, with which controllers and workers join a cluster.
 
 use crate::{ClusterTime, Digest};
 
-/// Whom a join token lets in.
+/// Who can join with a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JoinKind {
     /// A controller, which becomes a member.
     Controller,
-    /// A worker.
     Worker,
 }
 

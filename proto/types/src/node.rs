@@ -7,7 +7,7 @@ use crate::{
     Timestamp,
 };
 
-/// Whether a node's session lives. Kept apart from `cordoned`, which is an operator's wish.
+/// Whether a node's session lives. Kept apart from `cordoned`, which is an operator's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NodeHealth {
     /// Its session lives.
@@ -44,7 +44,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node in its first epoch, about which nobody has said anything but its worker.
+    /// A node in its first epoch, without changes by operators.
     pub fn new(id: NodeId, boot_id: BootId, inventory: Inventory, registered_at: Timestamp) -> Self {
         Self {
             id,
@@ -77,9 +77,8 @@ impl Node {
 /// The right of one node to run one attempt of a job while the node's session lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
-    /// The job's name space.
+    /// The job's namespace.
     pub namespace: Namespace,
-    /// The job.
     pub job: JobId,
     /// Who may run it.
     pub node: NodeId,
@@ -87,7 +86,7 @@ pub struct Lease {
     pub epoch: NodeEpoch,
     /// Outdates all older leases.
     pub token: FencingToken,
-    /// Which try this is.
+    /// Number of the attempt.
     pub attempt: Attempt,
     /// What it holds.
     pub allocation: Allocation,

@@ -1,15 +1,15 @@
-//! Where a command came from: the same six facts on every client command, from the first log entry on.
+//! Where a command came from: the same six facts on every client command.
 
 use crate::{Namespace, Principal, RequestId};
 
-/// Which face of the controller a command came in by.
+/// The interface through which a command came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Door {
     /// HTTP/JSON.
     Http,
     /// The workers' gRPC stream.
     Worker,
-    /// The leader's own duties.
+    /// A leader task.
     Duty,
     /// A peer controller.
     Peer,
@@ -30,10 +30,10 @@ pub struct TraceContext {
     pub flags: u8,
 }
 
-/// Who asked for a command, for which name space, through which door.
+/// Who asked for a command, for which namespace, through which door.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// The name space that the command acts in.
+    /// The namespace that the command acts in.
     pub namespace: Namespace,
     /// Who asked.
     pub principal: Principal,

@@ -1,11 +1,13 @@
-//! The answer to a command: what was established, or why it was refused. Outcomes are part of the replicas' chain.
+//! The answer to a command: its result, or why it was refused. Outcomes are part of the replicas' chain.
 
-use crate::{Attempt, ClusterTime, FencingToken, JobId, JobStatus, Level, MemberId, NodeEpoch, NodeId};
+use crate::{
+    Attempt, ClusterTime, FencingToken, JobId, JobStatus, Level, MemberId, NodeEpoch, NodeId, StepKey, StepKind,
+};
 
 /// What an accepted command established.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing to tell beyond "done".
+    /// Done, without further results.
     Done,
     /// The job is recorded.
     Submitted {
@@ -16,24 +18,21 @@ pub enum Outcome {
     },
     /// The lease is granted.
     Granted {
-        /// Its token.
         token: FencingToken,
-        /// Which try it is.
+        /// Number of the attempt.
         attempt: Attempt,
     },
     /// The job ended, or went back to the queue.
     Ended {
-        /// Its status now.
         status: JobStatus,
         /// The retry that follows it.
         retry: Option<JobId>,
     },
     /// The cancel was accepted. A running job ends when its worker has stopped it.
     Cancelled {
-        /// False when there was nothing to cancel; nothing changed then (spec §6.2).
+        /// False when there was nothing to cancel; nothing changed then (compatibility §6.2).
         accepted: bool,
     },
-    /// The node is registered.
     NodeRegistered {
         /// Its incarnation.
         epoch: NodeEpoch,
@@ -57,10 +56,10 @@ pub enum Outcome {
     },
 }
 
-/// Why a command was refused. A refusal is an answer: the state is as it was, on every replica alike.
+/// Why a command was refused. A refusal is an answer: the state is as it was, on every replica.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
-    /// The queue is at its limit (text: spec §6.1).
+    /// The queue is at its limit (text: compatibility §6.1).
     #[error("Queue is full ({active} jobs). Wait for jobs to complete or increase max_size.")]
     QueueFull {
         /// Jobs that have not ended.
@@ -84,13 +83,13 @@ pub enum Rejection {
     #[error("this request id was used before with another body")]
     RequestConflict,
     /// The drawn job id is taken.
-    #[error("the job id {job} is taken")]
+    #[error("the job id {job} is already used")]
     DuplicateJob {
         /// The id.
         job: JobId,
     },
     /// The agent version is not registered, is retired, or has another package by now.
-    #[error("the agent version is not registered with this package any more")]
+    #[error("the agent version is no longer registered with this package")]
     StaleAgent,
     /// No such agent version.
     #[error("no such agent version")]
@@ -99,7 +98,7 @@ pub enum Rejection {
     #[error("the agent version is not retired")]
     AgentInService,
     /// Jobs that have not ended refer to the agent version.
-    #[error("jobs of the agent version that have not ended: {jobs}")]
+    #[error("the agent version has jobs that have not ended: {jobs}")]
     AgentInUse {
         /// How many.
         jobs: u64,
@@ -112,16 +111,10 @@ pub enum Rejection {
     },
     /// The job's status does not allow it.
     #[error("the job is {status:?}")]
-    WrongStatus {
-        /// Its status.
-        status: JobStatus,
-    },
+    WrongStatus { status: JobStatus },
     /// The job is not in doubt: there is nothing to resolve.
     #[error("the job is not in doubt, it is {status:?}")]
-    NotInDoubt {
-        /// Its status.
-        status: JobStatus,
-    },
+    NotInDoubt { status: JobStatus },
     /// The command needs a feature level that is not active: a member of the cluster runs an older program.
     #[error("this needs feature level {}, which not all members have", needed.0)]
     LevelTooLow {
@@ -138,7 +131,7 @@ pub enum Rejection {
         node: NodeId,
     },
     /// The node was restarted since, or is not ready, or takes no new leases.
-    #[error("the node cannot take this")]
+    #[error("the node cannot accept this")]
     NodeUnavailable,
     /// The node still holds leases.
     #[error("the node still holds {leases} leases")]
@@ -146,12 +139,9 @@ pub enum Rejection {
         /// How many.
         leases: u64,
     },
-    /// The label is to be taken away, and it is no operator's: the worker would tell it again.
-    #[error("the label \"{key}\" is told by the node's worker, no operator gave it")]
-    LabelOfWorker {
-        /// Its key.
-        key: String,
-    },
+    /// The label is to be taken away, and it is not an operator's: the worker would tell it again.
+    #[error("the label \"{key}\" is set by the node's worker, not by an operator")]
+    LabelOfWorker { key: String },
     /// An inventory lists one GPU more than once.
     #[error("the inventory lists GPU {index} twice")]
     GpuTwice {
@@ -161,13 +151,13 @@ pub enum Rejection {
     /// The placement does not fit: taken meanwhile, or not what the demand asks.
     #[error("the placement does not fit")]
     DoesNotFit,
-    /// Not yet: the back-off has not passed.
-    #[error("the job's time has not come")]
+    /// Not yet: the backoff has not passed.
+    #[error("the job is not due yet")]
     NotDue,
     /// History has not confirmed this far, or the acknowledgement goes beyond the last event.
-    #[error("history has not confirmed this far")]
+    #[error("history has not confirmed these events")]
     NotConfirmed,
-    /// The join token is none, was used, has expired, or is for something else. Which of them is not told.
+    /// The join token is none, was used, has expired, or is for something else. The text does not tell which.
     #[error("the join token is unknown, used or expired")]
     TokenRefused,
     /// The parent's contract does not ask for the permission to spawn.
@@ -182,8 +172,38 @@ pub enum Rejection {
         max: u32,
     },
     /// The child would need hardware that its waiting ancestors hold, and that no other node has: it would wait for ever.
-    #[error("the child could only run on hardware that its waiting parents hold")]
+    #[error("the child needs hardware that its waiting parents hold")]
     HardwareHeld,
+    /// Steps do not follow the last one of the journal.
+    #[error("step {from} does not follow the journal, whose next step is {next}")]
+    StepGap {
+        /// The first step that was sent.
+        from: u64,
+        /// The next step of the journal.
+        next: u64,
+    },
+    /// A step was recorded before, and differently.
+    #[error("step {step} is recorded as {} {recorded} and was sent as {} {sent}, or with another outcome", recorded_kind.as_str(), sent_kind.as_str())]
+    StepDiffers {
+        /// Its number.
+        step: u64,
+        /// The kind in the journal.
+        recorded_kind: StepKind,
+        /// The key in the journal.
+        recorded: StepKey,
+        /// The kind that was sent.
+        sent_kind: StepKind,
+        /// The key that was sent.
+        sent: StepKey,
+    },
+    /// The steps are in an artifact already.
+    #[error("the steps before {first} are folded, a fold up to step {upto} does not follow")]
+    StepsFolded {
+        /// How far the new fold goes.
+        upto: u64,
+        /// The first step that is not folded.
+        first: u64,
+    },
     /// The command panicked while it was planned; it was never proposed.
     #[error("internal error: this command could not be planned")]
     Internal,
@@ -191,7 +211,7 @@ pub enum Rejection {
 
 impl Rejection {
     /// Every `what` of [`Self::LimitReached`]. A format reads a text back only if it is one of these.
-    pub const LIMITS: [&'static str; 11] = [
+    pub const LIMITS: [&'static str; 14] = [
         "jobs",
         "payload bytes",
         "nodes",
@@ -203,5 +223,8 @@ impl Rejection {
         "labels of a node",
         "numbers of members",
         "labels",
+        "journal bytes",
+        "journal bytes of a job",
+        "folds of a journal",
     ];
 }

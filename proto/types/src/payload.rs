@@ -1,4 +1,4 @@
-//! Inputs, outputs and contracts: small ones travel inline, large ones are artifacts named by digest (design §2, §8).
+//! Inputs, outputs and contracts: small ones are inline, large ones are artifacts named by digest (ADR 9).
 
 use std::fmt;
 use std::sync::Arc;

@@ -16,7 +16,6 @@ use crate::Version;
 /// Which versions will do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requirement {
-    /// Any.
     Any,
     /// This one.
     Exact(Version),
@@ -30,7 +29,7 @@ pub enum Requirement {
     Patches(Version),
 }
 
-/// A text that is no requirement.
+/// A text that is not a requirement.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not a version requirement; use 1.2.3, ^1.2.3, ~1.2.3, >=1.2.3, >1.2.3 or *")]
 pub struct RequirementError(pub String);
@@ -119,7 +118,7 @@ fn compatible(least: Version, version: Version) -> bool {
     [version.major, version.minor, version.patch] < next_breaking(least)
 }
 
-/// The version before which nothing breaks that works with `least`: the number behind the first that is not zero starts anew.
+/// The version before which nothing breaks that works with `least`: the number behind the first that is not zero starts again.
 fn next_breaking(least: Version) -> [u64; 3] {
     match (least.major, least.minor) {
         (0, 0) => [0, 0, least.patch.saturating_add(1)],

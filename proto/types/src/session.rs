@@ -1,4 +1,4 @@
-//! What the leader and a worker tell each other over the worker's session.
+//! Messages between the leader and a worker over the worker's session.
 
 use std::sync::Arc;
 
@@ -10,17 +10,14 @@ use crate::{
 /// A granted lease with all that a worker needs to run the attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
-    /// The job's name space.
+    /// The job's namespace.
     pub namespace: Namespace,
-    /// The job.
     pub job: JobId,
     /// The lease's token; every report carries it.
     pub token: FencingToken,
-    /// Which try this is.
+    /// Number of the attempt.
     pub attempt: Attempt,
-    /// The agent.
     pub agent: AgentName,
-    /// Its version.
     pub version: Version,
     /// Its package.
     pub digest: Digest,
@@ -48,7 +45,7 @@ pub struct Assignment {
     pub lacks: Option<Arc<str>>,
 }
 
-/// By when the worker of a drained node gives back what it still runs.
+/// By when the worker of a drained node returns its running jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HandBack {
     /// The deadline by the cluster's clock, which a worker does not have: it tells one deadline from another.
@@ -57,7 +54,7 @@ pub struct HandBack {
     pub within: Micros,
 }
 
-/// What an attempt's contract and place in its family let it spawn.
+/// What an attempt may spawn, by its contract and its depth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpawnRule {
     /// How many jobs above it spawned one another; 0 for a client's own.
@@ -85,7 +82,7 @@ pub struct Spawn {
     pub again: bool,
 }
 
-/// What the parent is told of a job that it spawned.
+/// The answer to the parent of a spawned job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpawnEnd {
     /// It ended well: its output, JSON.
@@ -96,21 +93,19 @@ pub enum SpawnEnd {
     Refused(String),
 }
 
-/// A lease that a worker believes to hold, as told on hello.
+/// A lease that a worker holds, as reported in its hello.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HeldLease {
-    /// The job.
     pub job: JobId,
     /// The lease's token.
     pub token: FencingToken,
-    /// Which try it is.
+    /// Number of the attempt.
     pub attempt: Attempt,
 }
 
 /// What a worker says of one lease. Numbered by the session, kept until acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// The job.
     pub job: JobId,
     /// The lease's token.
     pub token: FencingToken,
@@ -149,7 +144,7 @@ pub enum ReportKind {
     NotHeld,
 }
 
-/// What became of a report.
+/// The result of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReportResult {
     /// It is committed.

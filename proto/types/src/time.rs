@@ -1,4 +1,4 @@
-//! Times and durations as integers with a unit. There are two clocks, and a value says by its type which one it is of.
+//! Times and durations as integers with a unit. There are two clocks, and the type of a value tells which one it belongs to.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// "Not yet", which clients see as `0.0` (spec §0.4).
+    /// "Not yet", which clients see as `0.0` (compatibility §0.4).
     pub const NOT_YET: Self = Self(0);
 
     /// Unix seconds with a fraction, the form of the HTTP API.
@@ -19,7 +19,7 @@ impl Timestamp {
 /// Time for which the cluster has had a leader, in microseconds: all timeouts and due times are on this clock.
 ///
 /// Every log entry carries it: the leader adds its own monotonic clock to the last value in the log, so it never jumps with a
-/// wall clock and stands still while nobody leads. A new leader therefore gives everything its full remaining time.
+/// wall clock and stands still while there is no leader. A new leader therefore gives everything its full remaining time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ClusterTime(pub u64);
 

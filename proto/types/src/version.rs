@@ -1,4 +1,4 @@
-//! Agent versions: three numbers, nothing else (spec §2.1).
+//! Agent versions: three numbers, nothing else (compatibility §2.1).
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Between frames and plain data. Outward (`From`) never fails; inward (`TryFrom`) checks every bound, because a frame comes
+//! Conversions between frames and plain data. Outward (`From`) never fails; inward (`TryFrom`) checks every bound, because a frame comes
 //! from a peer, and names the field that is missing or wrong.
 
 use std::sync::Arc;
@@ -30,8 +30,8 @@ pub enum ConvertError {
         /// Its name in the message.
         field: &'static str,
     },
-    /// A field holds what is no value of its kind.
-    #[error("field \"{field}\" holds {found}, which is not one of its values")]
+    /// A field holds what is not a value of its kind.
+    #[error("field \"{field}\" has the unknown value {found}")]
     Value {
         /// Its name in the message.
         field: &'static str,

@@ -1,7 +1,7 @@
 //! Errors between programs: one table maps an [`ErrorKind`] to a gRPC code, an HTTP status and an exit code.
 //!
-//! What a peer or a person may see is in [`Error`]; what only our own log may see is never put into one. The kind, code and
-//! hint travel in the details of the gRPC status, so that nothing is lost on the way through a controller that forwards.
+//! [`Error`] contains only information that a peer or a person may see; details for our own log are never put into one. The kind, code and
+//! hint travel in the details of the gRPC status, so that a controller that forwards an error loses nothing.
 
 use atlas_types::ErrorKind;
 use prost::Message as _;
@@ -64,7 +64,7 @@ pub fn http_status(kind: ErrorKind) -> u16 {
     }
 }
 
-/// The exit code of a kind. What became of a job has codes of its own, from 10.
+/// The exit code of a kind. The result of a job has codes of its own, from 10.
 pub fn exit_code(kind: ErrorKind) -> u8 {
     match kind {
         // A fault of the system leaves the caller where an unreachable cluster does: try again, or look at its log.

@@ -1,6 +1,6 @@
 //! gRPC between controller, worker and peers.
 //!
-//! Owns the generated code ([`proto`]), what the session stream says as plain data ([`session`]), the conversions between
+//! Owns the generated code ([`proto`]), the messages of the session stream as plain data ([`session`]), the conversions between
 //! the two ([`convert`]) and the one table that maps an error kind to gRPC, HTTP and exit codes ([`error`]). It opens no
 //! connection and decides nothing: clients and servers do.
 

@@ -1,4 +1,4 @@
-//! Bounds on what a peer may send; beyond them a frame is refused, whatever else it says.
+//! Bounds on what a peer may send; a frame beyond them is refused.
 
 /// Largest frame that a controller reads from a worker: the largest report (input, output and metadata inline) with room.
 pub const WORKER_FRAME_BYTES_MAX: usize = 4 << 20;

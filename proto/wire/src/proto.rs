@@ -1,4 +1,4 @@
-//! The generated messages, clients and servers, a module a package. Only this crate's conversions look inside messages.
+//! The generated messages, clients and servers, one module per package. Only this crate's conversions read the messages.
 
 /// The stream between a worker and the leader.
 #[expect(

@@ -20,8 +20,8 @@ const PARTS: i32 = 2;
 const INTRODUCTION: &str = "\
 # Wire contracts
 
-Generated from the contracts in `proto/atlas` by `cargo xtask fix`. `atlas.worker.v1` and `atlas.peer.v1` are spoken between \
-programs, `atlas.error.v1` travels in the details of a gRPC status, `atlas.state.v1` is what controllers write down.
+Generated from the contracts in `proto/atlas` by `cargo xtask fix`. `atlas.worker.v1` and `atlas.peer.v1` are used between \
+programs, `atlas.error.v1` is sent in the details of a gRPC status, `atlas.state.v1` is the format of stored data.
 ";
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the two ends of a worker's session say, as plain data: a frame of the stream is one of these.
+//! The messages of a worker's session, as plain data: each frame of the stream is one of these.
 
 use atlas_types::{
     Assignment, Attempt, BootId, Digest, FencingToken, HandBack, HeldLease, Inventory, JobId, Level, Micros, NodeEpoch,
@@ -31,14 +31,13 @@ pub enum ToLeader {
     },
     /// Log lines and progress of an attempt, by rising number.
     StreamEvents {
-        /// The job.
         job: JobId,
         /// Which try.
         attempt: Attempt,
         /// The lines.
         events: Vec<StreamEvent>,
     },
-    /// The worker takes no new leases and goes when it holds none.
+    /// The worker takes no new leases and exits when it holds none.
     Draining,
     /// An attempt spawns a job. The same number again, without any time left, says that it waits no longer.
     Spawn {
@@ -78,7 +77,6 @@ pub enum ToWorker {
     Grant(Box<Assignment>),
     /// Stop an attempt and report how it ended.
     Cancel {
-        /// The job.
         job: JobId,
         /// Its lease.
         token: FencingToken,
@@ -87,7 +85,6 @@ pub enum ToWorker {
     },
     /// Stop an attempt and report nothing: its lease is gone.
     Revoke {
-        /// The job.
         job: JobId,
         /// Its lease.
         token: FencingToken,
@@ -96,7 +93,6 @@ pub enum ToWorker {
     ReportAck {
         /// The report's number.
         number: u64,
-        /// What became of it.
         result: ReportResult,
     },
     /// A quorum confirmed the leader after this renewal arrived.
@@ -106,7 +102,6 @@ pub enum ToWorker {
     },
     /// Stream events are stored up to a number.
     StreamAck {
-        /// The job.
         job: JobId,
         /// Which try.
         attempt: Attempt,

@@ -249,7 +249,7 @@ struct Member(Child);
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended on its own.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -78,7 +78,7 @@ impl Row {
 }
 
 /// The head over [`Row::cells`].
-pub(crate) const HEAD: [&str; 7] = ["name", "concurrency", "value", "p50 µs", "p99 µs", "held against", "ratio"];
+pub(crate) const HEAD: [&str; 7] = ["name", "concurrency", "value", "p50 µs", "p99 µs", "baseline", "ratio"];
 
 /// The median of a row among `rows`, in microseconds.
 pub(crate) fn median(rows: &[Row], name: &str, concurrency: usize) -> Option<f64> {

@@ -4,7 +4,7 @@ use std::sync::mpsc;
 
 use anyhow::{Context, Result};
 use atlas_env::Env;
-use atlas_raft::log::{FileDriver, Limits, Log, LogId};
+use atlas_log::{FileDriver, Limits, Log, LogId};
 use bytes::Bytes;
 
 use crate::figures::{Row, median};

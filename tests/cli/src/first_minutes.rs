@@ -1,4 +1,4 @@
-//! The first minutes of a newcomer: start, run, get it wrong once.
+//! The first minutes of a new user: start, run, make a mistake.
 
 use std::fs;
 use std::net::TcpListener;
@@ -56,7 +56,7 @@ fn dev_takes_the_options_of_controllers_and_workers() {
     let large = session.quiet(&format!("atlasctl run tells x={} 2>&1", "x".repeat(8_000)));
     assert!(large.contains("E3006"), "{large}");
     let wrong = session.quiet("atlasctl dev --port 0 --ephemeral --http-body-max much 2>&1; echo $?");
-    assert!(wrong.contains("\"much\" is no value for http.body-max"), "{wrong}");
+    assert!(wrong.contains("\"much\" is not a valid http.body-max"), "{wrong}");
     assert!(wrong.ends_with("2\n"), "{wrong}");
     assert_eq!(dev.interrupt(), Some(0));
 }

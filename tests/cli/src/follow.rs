@@ -1,5 +1,6 @@
-//! What goes on: events, lines and changes as they come.
+//! Following: streams of events, log lines and changes.
 
+use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -22,6 +23,10 @@ fn events_of_a_type() {
         session.run("atlasctl event tail --type granted --limit 1");
         session.run("atlasctl event tail --type accepted --limit 1 -o 'template={change}: {new_status}'");
     });
+    session.run("atlasctl event tail --kind agent --name hello --after 0 --limit 1");
+    session.run("atlasctl event tail --kind node --after 0 --limit 1 -o name");
+    session.run("atlasctl event tail --kind node,cluster --after 0 --limit 1 -o 'template={kind} {name}: {change}'");
+    session.run("atlasctl event tail --kind nodes");
     session.run("atlasctl event tail --type finished");
     expect_file!["../transcripts/events.txt"].assert_eq(&session.page());
 }
@@ -42,19 +47,28 @@ fn logs_of_an_agent_and_of_a_node() {
     session.run("atlasctl logs talks -o jsonpath='$[*].text'");
     session.run("atlasctl logs nobody");
     session.run("atlasctl logs controller/c1");
-    session.quiet("(sleep 2; atlasctl run talks text=three) > three.txt 2>&1 &");
-    session.run("atlasctl logs talks --follow & sleep 6; kill -INT $!; wait $!");
+    let mut followed = session.follow("atlasctl logs talks --follow");
+    followed.prints("it says two");
+    session.quiet("atlasctl run talks text=three");
+    followed.prints("it says three");
+    session.interrupt(followed);
     expect_file!["../transcripts/logs.txt"].assert_eq(&session.page());
 }
 
 #[test]
 fn lists_that_go_on() {
-    let waits = Agent { name: "waits", version: "1.0.0", contract: "", script: "sleep 2; echo '{}'" };
+    let gates = tempfile::tempdir().expect("a folder");
+    let gate = gates.path().join("open");
+    let script = format!("until [ -e {} ]; do sleep 0.05; done; echo '{{}}'", gate.display());
+    let waits = Agent { name: "waits", version: "1.0.0", contract: "", script: &script };
     let laptop = Laptop::with(&[&HELLO, &waits]);
     let mut session = laptop.session("Lists that go on");
     let id = session.quiet("atlasctl run waits --detach");
     session.quiet(&format!("atlasctl wait job {} --for running", id.trim()));
-    session.run(&format!("atlasctl get job {} --watch --columns agent,status", id.trim()));
+    let mut followed = session.follow(&format!("atlasctl get job {} --watch --columns agent,status", id.trim()));
+    followed.prints("running");
+    fs::write(&gate, "").expect("the gate opens");
+    session.ends(followed);
     session.run(&format!("atlasctl get job {} -w -o jsonl | cut -c 1-11", id.trim()));
     while_jobs_run(&laptop, || {
         session.run("atlasctl job list --agent hello --limit 1 -w --columns agent | head -n 5");
@@ -62,12 +76,18 @@ fn lists_that_go_on() {
             "atlasctl job list --filter 'status == \"completed\"' --limit 1 -w -o jsonpath='$[*].status' | head -n 3",
         );
     });
-    session.quiet("(sleep 2; atlasctl node cordon laptop; sleep 2; atlasctl node uncordon laptop) > cordon.txt 2>&1 &");
-    session.run("atlasctl node list --watch --columns node,state & sleep 8; kill -INT $!; wait $!");
-    session.quiet("(sleep 2; atlasctl agent deprecate hello 0.1.0) > deprecate.txt 2>&1 &");
-    session.run(
-        "atlasctl agent list -w --filter 'name == \"hello\"' --columns agent,version & sleep 6; kill -INT $!; wait $!",
-    );
+    let mut followed = session.follow("atlasctl node list --watch --columns node,state");
+    followed.prints("laptop  ready");
+    session.quiet("atlasctl node cordon laptop");
+    followed.prints("cordoned");
+    session.quiet("atlasctl node uncordon laptop");
+    followed.prints("laptop  ready");
+    session.interrupt(followed);
+    let mut followed = session.follow("atlasctl agent list -w --filter 'name == \"hello\"' --columns agent,version");
+    followed.prints("hello");
+    session.quiet("atlasctl agent deprecate hello 0.1.0");
+    followed.prints("deprecated");
+    session.interrupt(followed);
     session.run("atlasctl node list --watch -o json");
     session.run("atlasctl get controller -w");
     session.run("atlasctl get node/nowhere -w");

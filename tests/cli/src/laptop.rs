@@ -1,4 +1,4 @@
-//! A development cluster on a laptop: where most pages are played.
+//! A development cluster on a laptop, used by most pages.
 
 use std::path::Path;
 

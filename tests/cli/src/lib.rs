@@ -7,6 +7,8 @@ mod first_minutes;
 #[cfg(test)]
 mod follow;
 #[cfg(test)]
+mod followed;
+#[cfg(test)]
 mod forms;
 #[cfg(test)]
 mod laptop;

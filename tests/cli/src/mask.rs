@@ -1,4 +1,4 @@
-//! Replaces what differs between runs by a word for it.
+//! Replaces text that differs between runs by a placeholder.
 
 use regex::Regex;
 

@@ -1,4 +1,4 @@
-//! Versions, wishes, contexts, and what is wrong.
+//! Versions, documents, contexts, and diagnosis.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -218,7 +218,7 @@ fn a_drain_with_a_deadline() {
     let id = session.quiet("atlasctl run waits --detach");
     session.quiet(&format!("atlasctl wait job {} --for running", id.trim()));
     session.run("atlasctl node drain laptop --deadline 10m");
-    session.run("atlasctl node show laptop | grep -o 'what still runs in [0-9]*' | wc -l");
+    session.run("atlasctl node show laptop | grep -o 'still running in [0-9]*' | wc -l");
     session.run("atlasctl node drain laptop --deadline 1s");
     session.run("atlasctl wait node laptop --for drained --timeout 1m -o name");
     session.run("atlasctl job list --columns agent,status,attempt");
@@ -336,7 +336,7 @@ fn a_folder_is_deployed_whenever_it_changes() {
     deployed("0.3.0");
     session.quiet(&format!("kill -INT {}", watch.id()));
     assert_eq!(watch.wait().expect("it ends").code(), Some(0), "{}", told());
-    assert_eq!(told().matches("watching; Ctrl-C ends it").count(), 4, "{}", told());
+    assert_eq!(told().matches("watching; press Ctrl-C to stop").count(), 4, "{}", told());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Minute eight: three controllers on a laptop, and the death of the one that leads.
+//! Three controllers on a laptop, and the death of the leader.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn three_controllers_and_the_death_of_one() {
         dev.text().split_once("ATLAS_SERVER=").map(|(_, list)| list.trim().to_owned()).expect("the next command");
     assert_eq!(list.split(',').count(), 3, "{list}");
     let first = crate::mask::mask(&dev.text());
-    // What the cluster logged before is no part of it.
+    // What the cluster logged before is not a part of it.
     let first = first.find("Atlas 0").and_then(|at| first.get(at..)).unwrap_or_default();
     let mut session = Session::new("Three controllers, still on the laptop", folder.path(), Some(&list));
     session.told("atlasctl dev --controllers 3 --workers 2", first);

@@ -1,4 +1,4 @@
-//! Folders of documents, and what is pruned.
+//! Folders of documents, and pruning.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What `atlasctl` says when it is used wrongly or nothing answers.
+//! Errors of `atlasctl` for wrong use, and without a server.
 
 use atlas_cluster_tests::write_agent;
 use expect_test::expect_file;

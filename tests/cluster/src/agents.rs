@@ -9,7 +9,6 @@ use std::path::Path;
 pub struct Agent<'a> {
     /// Its name and folder.
     pub name: &'a str,
-    /// Its version.
     pub version: &'a str,
     /// More lines of the contract, each indented by two blanks.
     pub contract: &'a str,

@@ -1,4 +1,4 @@
-//! Clients that talk to any controller, and workers that know one: what they see while leaders die.
+//! Clients that use any controller, and workers that know one, while leaders die.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! The HTTP API as these tests use it; whatever is no success fails the test.
+//! The HTTP API as these tests use it; any error fails the test.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! A backup that is made while clients submit, restored beside the cluster it came from.
+//! A backup made while clients submit, restored next to its original cluster.
 
 use std::path::Path;
 use std::process::Command;

@@ -11,11 +11,11 @@ mod fault;
 mod history;
 mod journal;
 mod needs;
+mod report;
 mod rig;
 mod run;
 mod scenario;
 mod survey;
-mod verdict;
 mod words;
 mod workload;
 
@@ -24,7 +24,7 @@ mod tests;
 
 pub use effects::child;
 pub use needs::{Needs, missing, skipped_aloud};
+pub use report::{Faults, Ledger, RunReport};
 pub use rig::{Layout, Rig};
 pub use run::{Options, run};
 pub use scenario::Scenario;
-pub use verdict::{Faults, Ledger, Verdict};

@@ -1,5 +1,5 @@
-//! `kill -9` of all members in the midst of a change of the group (B.42): whatever had come to pass, afterwards all of them have one
-//! and the same membership, whoever asked asks again, and nothing that was acknowledged is lost.
+//! `kill -9` of all members in the middle of a change of the group (B.42): afterwards all of them have the same
+//! membership, callers can repeat their requests, and no acknowledged data is lost.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! A controller on a disk that fills up and is freed again (B.38).
 //!
-//! Needs a file system of a fixed size, so the right to mount one; without it the test says so and leaves it to its twin on a
-//! simulated disk (`atlas-raft`, `tests::faults`).
+//! Needs a file system of a fixed size, so the right to mount one; without it the test is skipped, and its twin on a
+//! simulated disk covers the case (`atlas-raft`, `tests::faults`).
 
 use std::fs;
 use std::path::Path;

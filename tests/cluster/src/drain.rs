@@ -1,4 +1,4 @@
-//! A drain with a deadline: the leader that was told of it dies, and still the node is empty by then, its job running elsewhere.
+//! A drain with a deadline: its leader dies, and the node is still empty in time, with its job running elsewhere.
 
 use std::fs;
 

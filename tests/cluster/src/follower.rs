@@ -1,4 +1,4 @@
-//! Controllers that do not lead: they forward what is written, read what any of them acknowledged, and mark what may be old.
+//! Followers: they forward writes, read every acknowledged write, and mark stale reads.
 
 use std::time::Duration;
 

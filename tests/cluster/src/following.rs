@@ -1,5 +1,5 @@
-//! Clients that follow jobs while the leader dies: over server-sent events, WebSockets and logs, no event is lost and none comes
-//! twice (B.32). Whoever follows at another controller does not even notice.
+//! Clients that follow jobs while the leader dies: over server-sent events, WebSockets and logs, no event is lost and
+//! none is repeated (B.32). Clients at other controllers do not notice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +12,7 @@ use crate::Agent;
 use crate::api::Api;
 use crate::members::{Member, get};
 use crate::patience::eventually_async;
-use crate::stream::{Frame, Told, Whole, follow, hear, is_end, open};
+use crate::stream::{Frame, Received, Whole, follow, hear, is_end, open};
 use crate::trio::{leader, trio, worker};
 
 /// Says a line now and then until its gate is open, and how many lines that were.
@@ -33,7 +33,7 @@ const ROUNDS: usize = 2;
 const SOME: usize = 10;
 
 /// Followers of one stream: at a controller that lives, and from the one that dies on.
-struct Pair([Task<Told>; 2]);
+struct Pair([Task<Received>; 2]);
 
 impl Pair {
     fn start(path: &str, [lives, dies, other]: [SocketAddr; 3], whole: Whole) -> Self {

@@ -1,5 +1,5 @@
-//! One of three controllers whose disk is full (B.38): the cluster serves, the member refuses what it would have to keep, leaves the
-//! lead to another one, and goes on by itself when there is room, also when it was killed meanwhile.
+//! One of three controllers whose disk is full (B.38): the cluster serves, the member refuses writes, hands over
+//! leadership, and recovers by itself when there is space, also if it was killed meanwhile.
 //!
 //! Its twin with one controller is in [`crate::disk_full`].
 

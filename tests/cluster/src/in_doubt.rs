@@ -1,5 +1,5 @@
-//! A job that must not run twice: its worker dies after the start, and only a person lets it run again. The file to which each
-//! attempt adds a line is the truth about what ran (B.7).
+//! A job that must not run twice: its worker dies after the start, and only a person lets it run again. The file to
+//! which each attempt adds a line shows what ran (B.7).
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Tests with real processes on free loopback ports, or in namespaces of their own: what no simulation shows, because it needs a
-//! kernel that kills.
+//! Tests with real processes on free loopback ports, or in namespaces of their own: for behaviour that depends on the
+//! kernel, such as kills.
 //!
 //! The helpers are public: the transcripts of the command line start their clusters with them.
 

@@ -1,4 +1,4 @@
-//! A machine of a test cluster: a host, a disk, and the one program of ours that runs on it through all its lives.
+//! A machine of a test cluster: a host, a disk, and one program that is restarted on it.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -24,7 +24,6 @@ pub(crate) const ENDED: &str = "--- ended by itself: ";
 /// What runs on a machine.
 #[derive(Debug, Clone)]
 pub enum Role {
-    /// A controller.
     Controller {
         /// How long a worker's session lives.
         session_ttl: Duration,
@@ -33,7 +32,6 @@ pub enum Role {
         /// How it joins: from then on arguments for every start, since one that has joined does not look at them.
         join: Vec<String>,
     },
-    /// A worker.
     Worker {
         /// The hosts of the controllers that it knows.
         controllers: Vec<String>,
@@ -185,7 +183,7 @@ impl Machine {
         self.process.as_mut().is_some_and(|process| process.ended().is_none())
     }
 
-    /// If its program has ended by itself: its exit code. It can be started again then.
+    /// If its program has ended on its own: its exit code. It can be started again then.
     pub fn ended(&mut self) -> Option<Option<i32>> {
         let code = self.process.as_mut()?.ended()?;
         if let Some(process) = self.process.take() {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use atlas_cluster_tests::chaos::{Ledger, Needs, Options, Scenario, Verdict, child, missing, run};
+use atlas_cluster_tests::chaos::{Ledger, Needs, Options, RunReport, Scenario, child, missing, run};
 use atlas_env::Env;
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
@@ -132,7 +132,7 @@ fn run_all(options: &Run) -> Result<bool> {
             Err(error) if failed + 1 == FAILURES_MAX => bail!("{} seed {seed} did not run: {error}", scenario.name),
             Err(error) => {
                 failed += 1;
-                Verdict::void(format!("it did not run: {error}"))
+                RunReport::void(format!("it did not run: {error}"))
             }
         };
         println!("  {verdict}");

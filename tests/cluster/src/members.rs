@@ -88,7 +88,7 @@ impl Member {
     /// Starts a controller that nobody takes in, and waits until it says so.
     pub(crate) fn asking_in_vain(folder: &Path, name: &'static str, more: &[&str]) -> Self {
         let mut member = Self::begins(folder, name, more);
-        let waits = "no member has taken this controller in yet";
+        let waits = "no member has accepted this controller yet";
         member.process_mut().says("nobody takes it in", |text| text.contains(waits).then_some(()));
         member
     }
@@ -147,12 +147,12 @@ impl Member {
         self.process.take().expect("it runs").end(Signal::SIGTERM)
     }
 
-    /// Whether it ended by itself.
+    /// Whether it ended on its own.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.process_mut().ended().is_some()
     }
 
-    /// Waits until it ends by itself, with a reason; returns what it said.
+    /// Waits until it ends on its own, with a reason; returns what it said.
     pub(crate) fn ends_by_itself(&mut self) -> String {
         let process = self.process_mut();
         let code = crate::eventually("it ends by itself", crate::LONG, || process.ended());
@@ -180,7 +180,7 @@ impl Member {
         self.has_started();
     }
 
-    /// Starts it again on its data, with which it cannot go on: it ends by itself. Returns what it said.
+    /// Starts it again on its data, with which it cannot go on: it ends on its own. Returns what it said.
     pub(crate) fn restart_to_its_end(&mut self) -> String {
         self.restart_to_its_end_with(&[])
     }

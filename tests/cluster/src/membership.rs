@@ -109,7 +109,7 @@ async fn a_controller_that_lost_its_disk_is_taken_in_once_the_one_it_was_is_remo
     third.wipe();
     let token = token(&first).await;
     let text = third.restart_to_its_end_with(&["--join", &second.peers.to_string(), "--token", &token]);
-    assert!(text.contains("another member is called \"c3\""), "{text}");
+    assert!(text.contains("another member has the name \"c3\""), "{text}");
     let removed = ask(&first, Method::DELETE, "/api/cluster/members/c3", json!({})).await;
     assert_eq!(removed.expect("two of three can do it"), json!({ "removed": true }));
     third.restart_with(&["--join", &second.peers.to_string(), "--token", &token]);
@@ -125,7 +125,7 @@ fn a_controller_that_was_to_join_does_not_begin_on_its_own() {
     let mut joining = Member::asking_in_vain(folder.path(), "c2", &["--join", NOBODY, "--token", &token]);
     joining.kill();
     let text = joining.restart_to_its_end();
-    assert!(text.contains("this directory belongs to a controller that was to join a cluster"), "{text}");
+    assert!(text.contains("this directory belongs to a controller that was joining a cluster"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -28,7 +28,7 @@ const SEEDS: [&str; 4] = ["1", "2", "3", "4"];
 const OWN_ERRORS: [&str; 2] = ["Runtime Error", "Internal Error"];
 
 #[derive(Debug, PartialEq, Eq)]
-enum Verdict {
+enum ToolResult {
     Passed,
     Finding,
     /// The tool failed, the interface did not.
@@ -47,19 +47,19 @@ fn nothing_is_answered_that_is_not_declared() {
     let mut crashes = Vec::new();
     let passed = SEEDS.iter().any(|seed| {
         let (verdict, text) = examine(&program, folder.path(), &dev, seed);
-        assert_ne!(verdict, Verdict::Finding, "{text}");
-        if verdict == Verdict::Crashed {
+        assert_ne!(verdict, ToolResult::Finding, "{text}");
+        if verdict == ToolResult::Crashed {
             atlas_notice::warn(format_args!("schemathesis crashed with seed {seed}: repeated with another"));
             crashes.push(text);
         }
-        verdict == Verdict::Passed
+        verdict == ToolResult::Passed
     });
     assert!(passed, "schemathesis crashed with every seed: {}", crashes.join("\n"));
     assert_eq!(dev.interrupt(), Some(0), "the cluster lives and stops in order");
 }
 
 /// One run with one seed: its verdict and what it printed.
-fn examine(program: &Path, folder: &Path, dev: &Dev, seed: &str) -> (Verdict, String) {
+fn examine(program: &Path, folder: &Path, dev: &Dev, seed: &str) -> (ToolResult, String) {
     let report = folder.join(format!("report-{seed}.json"));
     let mut command = Command::new(program);
     command.args(["run", &format!("{}/api/openapi.json", dev.server()), "--checks", CHECKS]);
@@ -78,30 +78,30 @@ fn examine(program: &Path, folder: &Path, dev: &Dev, seed: &str) -> (Verdict, St
 }
 
 /// What a run means. One that ended in the middle of its work wrote no report, or one that says that it is not complete.
-fn verdict(success: bool, report: Option<&Value>) -> Verdict {
+fn verdict(success: bool, report: Option<&Value>) -> ToolResult {
     if success {
-        return Verdict::Passed;
+        return ToolResult::Passed;
     }
     let list = |name: &str| report.and_then(|report| report[name].as_array()).map_or(&[][..], Vec::as_slice);
     let own = |error: &Value| error["title"].as_str().is_some_and(|title| OWN_ERRORS.contains(&title));
     let complete = report.is_some_and(|report| report["complete"] == true);
     let nothing_found = list("failures").is_empty() && list("errors").iter().all(own);
     // A complete run without errors failed for another reason, such as an unknown option: nothing to repeat.
-    if nothing_found && (!complete || !list("errors").is_empty()) { Verdict::Crashed } else { Verdict::Finding }
+    if nothing_found && (!complete || !list("errors").is_empty()) { ToolResult::Crashed } else { ToolResult::Finding }
 }
 
 #[test]
 fn a_crash_of_the_tool_is_told_from_a_finding() {
     use serde_json::json;
     let errors = |title: &str| json!({"complete": true, "failures": [], "errors": [{"title": title, "count": 1}]});
-    assert_eq!(verdict(true, None), Verdict::Passed);
-    assert_eq!(verdict(false, None), Verdict::Crashed, "it died without a report");
-    assert_eq!(verdict(false, Some(&errors("Runtime Error"))), Verdict::Crashed);
-    assert_eq!(verdict(false, Some(&errors("Network Error"))), Verdict::Finding);
+    assert_eq!(verdict(true, None), ToolResult::Passed);
+    assert_eq!(verdict(false, None), ToolResult::Crashed, "it died without a report");
+    assert_eq!(verdict(false, Some(&errors("Runtime Error"))), ToolResult::Crashed);
+    assert_eq!(verdict(false, Some(&errors("Network Error"))), ToolResult::Finding);
     let mut both = errors("Runtime Error");
     both["failures"] = json!([{"type": "status_code_conformance"}]);
-    assert_eq!(verdict(false, Some(&both)), Verdict::Finding);
+    assert_eq!(verdict(false, Some(&both)), ToolResult::Finding);
     let ended = |complete: bool| json!({"complete": complete, "failures": [], "errors": []});
-    assert_eq!(verdict(false, Some(&ended(false))), Verdict::Crashed, "an exception ended it");
-    assert_eq!(verdict(false, Some(&ended(true))), Verdict::Finding);
+    assert_eq!(verdict(false, Some(&ended(false))), ToolResult::Crashed, "an exception ended it");
+    assert_eq!(verdict(false, Some(&ended(true))), ToolResult::Finding);
 }

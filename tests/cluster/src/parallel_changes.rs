@@ -1,4 +1,4 @@
-//! Two requests at once to change the group: one wins, or both come to pass one after the other; the group is never undefined.
+//! Two concurrent membership changes: one wins, or both succeed in turn; the membership is never undefined.
 
 use std::path::Path;
 
@@ -71,7 +71,7 @@ async fn controllers_that_join_at_once_are_taken_in_once_each() {
     // One name for two, through two members.
     let (one, other) = (token(&first).await, token(&second).await);
     let twins = [joins(&folder.join("a"), "c4", &second, &one), joins(&folder.join("b"), "c4", &third, &other)];
-    let (fourth, _) = one_of(twins, "another member is called \"c4\"");
+    let (fourth, _) = one_of(twins, "another member has the name \"c4\"");
     let all = [NAMES[0], NAMES[1], NAMES[2], "c4"];
     agreed(&[&first, &second, &third, &fourth], &all).await;
 

@@ -33,7 +33,7 @@ async fn a_changed_agent_is_registered_again_and_running_jobs_keep_the_old_one()
     assert_eq!(api.wait(&early).await["output_data"], json!({"word": "one"}));
     assert_eq!(api.wait(&late).await["output_data"], json!({"word": "two"}));
     fs::write(agents.join("word/agent.yaml"), "agent: { name: word }").expect("written");
-    eventually("a broken contract is told", LONG, || dev.text().contains("does not hold").then_some(()));
+    eventually("a broken contract is told", LONG, || dev.text().contains("is not valid").then_some(()));
     let again = api.submit("word", gate).await;
     assert_eq!(api.wait(&again).await["output_data"], json!({"word": "two"}));
 }
@@ -49,7 +49,7 @@ async fn dev_checks_as_deploy_does_and_retires_what_was_deleted() {
     tells("registered word 0.1.0   ./agents/word");
     write_agent(&agents, &Agent { name: "word", version: "0.2.0", contract: "  provder: exec", script });
     tells("registered word 0.2.0   ./agents/word");
-    tells("/agent/provder is not a known key and is ignored; did you mean \"provider\"?");
+    tells("unknown key /agent/provder is ignored; did you mean \"provider\"?");
     let wrong = "agent:\n  name: word\n  version: 0.3\n  execution_timeout: 5\n  capabilities: 7\n";
     fs::write(agents.join("word/agent.yaml"), wrong).expect("written");
     tells("at /agent/version");
@@ -60,7 +60,7 @@ async fn dev_checks_as_deploy_does_and_retires_what_was_deleted() {
     tells("at /agent/retry/max_retries");
     let missing = "agent:\n  name: word\n  version: 0.3.0\n  provider: {type: exec, command: [./gone.sh]}\n";
     fs::write(agents.join("word/agent.yaml"), missing).expect("written");
-    tells("error[E1123]: the program of word 0.3.0 cannot start");
+    tells("error[E1123]: the program of word 0.3.0 cannot be started");
     fs::remove_dir_all(agents.join("word")).expect("removed");
     tells("retired word 0.1.0: ./agents/word was deleted");
     tells("retired word 0.2.0: ./agents/word was deleted");

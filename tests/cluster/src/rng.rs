@@ -1,4 +1,4 @@
-//! The chances of a run: splitmix64, so that a seed says all of them.
+//! The random numbers of a run: splitmix64, determined by the seed.
 
 /// A seeded source of chance.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! An upgrade as the operating pages tell it: programs of two versions in one cluster, replaced one after the other under load (B.43).
+//! An upgrade as described on the operating pages: programs of two versions in one cluster, replaced one after the other under load (B.43).
 //!
 //! The older program is this one, held at the level before by `--level-max`; where `ATLAS_TEST_OLDER_BIN_DIR` names a folder with
 //! programs of an older release, it is those.

@@ -1,7 +1,7 @@
-//! Real programs under a mixed load that goes on for a while: every job ends as it should, and what the programs hold in memory
-//! and keep open stops growing.
+//! Real programs under a mixed load that goes on for a while: every job ends as expected, and memory and open files
+//! stop growing.
 //!
-//! The load is the bundled agents with the tests that stand beside them, and what surrounds jobs: cancels, delays, followed
+//! The load consists of the bundled agents with their tests, and of cancels, delays, followed
 //! events, large payloads, requests that are refused.
 
 mod growth;
@@ -55,9 +55,7 @@ pub struct Report {
     pub jobs: u64,
     /// What ended otherwise, a line each.
     pub wrong: Vec<String>,
-    /// Of the controller.
     pub controller: Growth,
-    /// Of the worker.
     pub worker: Growth,
 }
 

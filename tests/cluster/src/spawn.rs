@@ -88,7 +88,7 @@ async fn families_share_one_place_one_after_the_other() {
     // A place that is lent is no place for another family.
     assert_eq!(rig.chain(&second).await, ["pending"]);
     let top = rig.api.get(&format!("/api/jobs/{first}?view=full")).await;
-    assert_eq!(top["waiting_for"], "waits for 1 job that it spawned");
+    assert_eq!(top["waiting_for"], "waiting for 1 spawned job");
     fs::write(&gate, "").expect("written");
     let ended = rig.api.wait(&first).await;
     assert_eq!(ended["output_data"]["child"]["child"]["child"], json!({"depth": 3}), "{ended}");

@@ -1,4 +1,4 @@
-//! What is too large for the log, and what has left the state: on every controller, whoever dies.
+//! Large payloads, and jobs that have left the state: on every controller, while others die.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Clients of streams: server-sent events, taken up again at another controller where one breaks, and WebSockets.
+//! Clients of streams: server-sent events, resumed at another controller when one breaks, and WebSockets.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
@@ -22,7 +22,7 @@ pub(crate) struct Frame {
 
 /// All that a client of server-sent events was told.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct Received {
     pub(crate) frames: Vec<Frame>,
     /// How often the stream broke before it was whole.
     pub(crate) breaks: usize,
@@ -30,13 +30,13 @@ pub(crate) struct Told {
 
 /// Follows a stream from its beginning: at the first of these controllers, and at the next one whenever it breaks, from the last id
 /// on. It is over when it is `whole`; one that ends before broke.
-pub(crate) fn follow(controllers: Vec<SocketAddr>, path: String, whole: Whole) -> Task<Told> {
+pub(crate) fn follow(controllers: Vec<SocketAddr>, path: String, whole: Whole) -> Task<Received> {
     Env::system().spawn("stream", async move {
         let clock = Env::system().clock;
         // A connection to a controller that was killed must not be used again.
         let http = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().expect("a client");
         let deadline = clock.monotonic() + 2 * LONG;
-        let mut told = Told::default();
+        let mut told = Received::default();
         for controller in controllers.iter().cycle() {
             let request = http.get(format!("http://{controller}{path}")).header("Accept", "text/event-stream");
             let request = match told.frames.last() {

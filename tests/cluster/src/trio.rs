@@ -1,4 +1,4 @@
-//! Three controllers that vote and know their agents: what most tests of a cluster begin with.
+//! Three voters with registered agents: the start of most cluster tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

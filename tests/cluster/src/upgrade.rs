@@ -1,4 +1,4 @@
-//! A data directory of an older program opens in this one, and goes on (B.43).
+//! A data directory of an older program opens in this one and works (B.43).
 
 use std::fs::{self, File};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Agents of a row: our own, and those that it brings along.
+//! Agents of a row: our own, and its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use atlas_package::Package;
 use serde_json::Value;
 
+use crate::result::{Judged, Stop};
 use crate::row::{items, members, text, unknown};
-use crate::verdict::{Judged, Stop};
 
-/// The source's examples; a row that needs one that we do not bundle is not covered.
+/// The examples of Atlas for Python; a row that needs one that we do not bundle is not covered.
 const EXAMPLES: [&str; 19] = [
     "batch-processor",
     "claude-tools",
@@ -68,7 +68,7 @@ pub(crate) fn found_in(folder: &Path) -> Result<Vec<Prepared>, Stop> {
     packed.collect::<Result<_, _>>().map_err(|error| Stop::system("pack an agent of the row", error))
 }
 
-/// Refuses an agent of the source's examples that is not among ours.
+/// Refuses an agent of the examples of Atlas for Python that is not among ours.
 pub(crate) fn known_example(name: &str, ours: &[Prepared]) -> Judged {
     let missing = EXAMPLES.contains(&name) && !ours.iter().any(|agent| agent.name == name);
     if missing { Err(Stop::skip(format!("the example \"{name}\", which is not bundled"))) } else { Ok(()) }

@@ -1,11 +1,11 @@
-//! What all rows share: the mock agents, the programs, our own agents.
+//! Shared by all rows: the mock agents, the programs, our own agents.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::agents::{self, Prepared};
 use crate::program::{Programs, build};
-use crate::verdict::Stop;
+use crate::result::Stop;
 use crate::workplace::Workplace;
 
 /// What all rows share.

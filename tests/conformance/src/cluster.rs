@@ -12,8 +12,8 @@ use nix::unistd::Pid;
 use crate::agents::Prepared;
 use crate::http::Http;
 use crate::program::Programs;
+use crate::result::{Judged, Stop};
 use crate::setup::Setup;
-use crate::verdict::{Judged, Stop};
 
 /// Longer than a start takes on a loaded machine.
 const START_MAX: Duration = Duration::from_secs(60);

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::verdict::Stop;
+use crate::result::Stop;
 
 /// Longest time for one request; a wait for a job is one.
 const REQUEST_MAX: Duration = Duration::from_secs(90);

@@ -1,4 +1,4 @@
-//! One file a kind of row, or a family of kinds that one rule answers.
+//! One file per kind of row, or a family of kinds that one rule answers.
 
 mod cli;
 mod contract;
@@ -13,8 +13,8 @@ mod versions;
 mod websocket;
 
 use crate::bench::Bench;
+use crate::result::{Judged, RowResult};
 use crate::row::Row;
-use crate::verdict::{Judged, Verdict};
 
 type Judge = fn(&Row, &Bench) -> Judged;
 
@@ -49,12 +49,12 @@ pub(crate) fn in_order(row: &Row) -> bool {
 }
 
 /// Judges one row.
-pub(crate) fn judge(row: &Row, bench: &Bench) -> Verdict {
+pub(crate) fn judge(row: &Row, bench: &Bench) -> RowResult {
     let fits = |(kind, members, _): &&(&str, &[&str], Judge)| {
         row.kind == *kind && members.iter().all(|member| row.input.get(member).is_some())
     };
     match KINDS.iter().find(fits) {
         Some((_, _, judge)) => judge(row, bench).into(),
-        None => Verdict::Skip(format!("rows of kind \"{}\" with {}", row.kind, row.members())),
+        None => RowResult::Skip(format!("rows of kind \"{}\" with {}", row.kind, row.members())),
     }
 }

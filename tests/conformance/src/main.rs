@@ -1,4 +1,4 @@
-//! `atlas-conformance FILE.jsonl …`: one line a row, then the count.
+//! `atlas-conformance FILE.jsonl …`: one line per row, then the count.
 #![expect(clippy::print_stdout, reason = "the verdicts are the result")]
 
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use clap::Parser;
 #[derive(Debug, Parser)]
 #[command(name = "atlas-conformance", version)]
 struct Arguments {
-    /// Files with one row a line.
+    /// Files with one row per line.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Prints JSON lines.

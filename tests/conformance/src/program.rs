@@ -39,7 +39,7 @@ fn built() -> Result<PathBuf, String> {
         "--package",
         "atlas-worker",
         "--package",
-        "atlas-cli",
+        "atlas-compat",
         "--bins",
     ]);
     command.args(["--profile", if profile == "debug" { "dev" } else { profile }]);

@@ -1,4 +1,4 @@
-//! Rows: one JSON object a line.
+//! Rows: one JSON object per line.
 
 use serde_json::{Map, Value, json};
 

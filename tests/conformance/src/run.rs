@@ -1,17 +1,17 @@
-//! Runs rows, several at once, and tells their verdicts in order.
+//! Runs rows, several at once, and prints their results in order.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::bench::Bench;
 use crate::kind;
+use crate::result::{RowResult, Tally};
 use crate::row::Row;
-use crate::verdict::{Tally, Verdict};
 
 /// Runs `rows`, `at_once` at the same time, and tells each verdict as soon as those before it are told.
-pub fn run(bench: &Bench, rows: &[Row], at_once: usize, tell: &(dyn Fn(&Row, &Verdict) + Sync)) -> Tally {
+pub fn run(bench: &Bench, rows: &[Row], at_once: usize, tell: &(dyn Fn(&Row, &RowResult) + Sync)) -> Tally {
     let (next, lane) = (Mutex::new(0), Mutex::new(()));
-    let told = Mutex::new(Told { verdicts: vec![None; rows.len()], count: 0, tally: Tally::default() });
+    let told = Mutex::new(Printed { verdicts: vec![None; rows.len()], count: 0, tally: Tally::default() });
     let work = || {
         while let Some((index, row, turn)) = take(&next, &lane, rows) {
             let verdict = kind::judge(row, bench);
@@ -44,14 +44,14 @@ fn take<'a>(
     Some((index, row, turn))
 }
 
-struct Told {
-    verdicts: Vec<Option<Verdict>>,
+struct Printed {
+    verdicts: Vec<Option<RowResult>>,
     count: usize,
     tally: Tally,
 }
 
-impl Told {
-    fn tell(&mut self, rows: &[Row], tell: &(dyn Fn(&Row, &Verdict) + Sync)) {
+impl Printed {
+    fn tell(&mut self, rows: &[Row], tell: &(dyn Fn(&Row, &RowResult) + Sync)) {
         while let (Some(row), Some(Some(verdict))) = (rows.get(self.count), self.verdicts.get(self.count)) {
             tell(row, verdict);
             self.tally.add(verdict);

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::result::{Judged, Stop};
 use crate::row::{members, unknown};
-use crate::verdict::{Judged, Stop};
 
 /// How a cluster is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// The defaults of the source (spec §26): four places and two warm slots whatever the machine; a queue of 1000 is ours as well.
+    /// The defaults of Atlas for Python (compatibility §26): four places and two warm slots whatever the machine; a queue of 1000 is ours as well.
     pub(crate) fn new() -> Self {
         let mut setup = Self { controller: Vec::new(), worker: Vec::new(), agents: None, checked: false };
         setup.set("--places", "4");
@@ -43,7 +43,7 @@ impl Setup {
         Ok(self)
     }
 
-    /// Takes the flags of the source's `serve` (spec §17.2); `dir` is the row's folder.
+    /// Takes the flags of `serve` of Atlas for Python (compatibility §17.2); `dir` is the row's folder.
     pub(crate) fn with_flags(mut self, flags: &Value, dir: &str) -> Result<Self, Stop> {
         let mut flags = flags.as_array().into_iter().flatten().filter_map(Value::as_str);
         while let Some(flag) = flags.next() {
@@ -65,7 +65,7 @@ impl Setup {
         Ok(self)
     }
 
-    /// What the worker is started with: without a hardware flag nothing is checked, as in the source.
+    /// What the worker is started with: without a hardware flag nothing is checked, as in Atlas for Python.
     pub(crate) fn worker_flags(&self) -> Vec<String> {
         let mut flags = self.worker.clone();
         if !self.checked {

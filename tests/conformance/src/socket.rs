@@ -8,7 +8,7 @@ use atlas_env::Env;
 use serde_json::Value;
 use tungstenite::{HandshakeError, Message, WebSocket};
 
-use crate::verdict::Stop;
+use crate::result::Stop;
 
 /// How often a wait looks at its condition.
 const LOOK: Duration = Duration::from_millis(20);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-use atlas_conformance::{Bench, Row, Tally, Verdict, run};
+use atlas_conformance::{Bench, Row, RowResult, Tally, run};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
@@ -24,7 +24,7 @@ fn check(rows: &[Row], at_once: usize) -> Tally {
     let failed = Mutex::new(Vec::new());
     let bench = Bench::new(folder().join("mocks"));
     let tally = run(&bench, rows, at_once, &|row, verdict| {
-        if matches!(verdict, Verdict::Fail(_)) {
+        if matches!(verdict, RowResult::Fail(_)) {
             failed.lock().expect("no panic").push(verdict.line(&row.id));
         }
     });

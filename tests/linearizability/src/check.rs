@@ -8,9 +8,9 @@ use crate::history::{Model, Operation};
 /// Possibilities looked at for one answer. Beyond it too much is open at once to tell.
 const STEPS_MAX: usize = 200_000;
 
-/// What became of a check.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CheckResult {
     /// There is such an order.
     Linearizable,
     /// There is none.
@@ -19,7 +19,7 @@ pub enum Verdict {
     TooHard,
 }
 
-impl Verdict {
+impl CheckResult {
     /// The violation, if it is one.
     pub fn violation(&self) -> Option<&Violation> {
         match self {
@@ -76,7 +76,7 @@ impl<S: Clone + Ord> Possible<S> {
 }
 
 /// Checks the operations on one object.
-pub fn check<M: Model>(model: &M, history: &[Operation<M::Input, M::Output>]) -> Verdict {
+pub fn check<M: Model>(model: &M, history: &[Operation<M::Input, M::Output>]) -> CheckResult {
     let mut open = BTreeSet::new();
     let mut possible = Possible(BTreeMap::from([(model.initial(), vec![Effective::new()])]));
     for Moment { operation, answer, .. } in moments(history) {
@@ -84,14 +84,14 @@ pub fn check<M: Model>(model: &M, history: &[Operation<M::Input, M::Output>]) ->
             open.insert(operation);
             continue;
         }
-        let Some(next) = explain(model, history, &open, &possible, operation) else { return Verdict::TooHard };
+        let Some(next) = explain(model, history, &open, &possible, operation) else { return CheckResult::TooHard };
         if next.0.is_empty() {
-            return Verdict::Violation(violation(history, operation, &possible));
+            return CheckResult::Violation(violation(history, operation, &possible));
         }
         open.remove(&operation);
         possible = next;
     }
-    Verdict::Linearizable
+    CheckResult::Linearizable
 }
 
 /// All that the object can be once `answered` has taken effect; none if that is too much.

@@ -28,7 +28,7 @@ pub struct Operation<I, O> {
     pub called: u64,
     /// What was asked.
     pub input: I,
-    /// When it was answered, and what; none if nobody knows whether it took effect.
+    /// When it was answered, and what; none if it is unknown whether it took effect.
     pub answered: Option<(u64, O)>,
 }
 

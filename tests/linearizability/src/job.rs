@@ -154,7 +154,7 @@ mod tests {
     use super::JobInput::{Cancel, Read, Submit};
     use super::JobOutput::{Absent, Cancelled, Found, Submitted};
     use super::*;
-    use crate::{Operation, Verdict, check};
+    use crate::{CheckResult, Operation, check};
 
     type Op = Operation<JobInput, JobOutput>;
 
@@ -165,7 +165,7 @@ mod tests {
     }
 
     fn holds(history: &[Op]) {
-        assert_eq!(check(&Job { retention: true }, history), Verdict::Linearizable);
+        assert_eq!(check(&Job { retention: true }, history), CheckResult::Linearizable);
     }
 
     fn breaks(history: &[Op]) -> usize {

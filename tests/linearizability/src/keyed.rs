@@ -1,9 +1,9 @@
-//! Histories of many keys, each checked by itself.
+//! Histories of many keys, each checked on its own.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use crate::check::{Verdict, check};
+use crate::check::{CheckResult, check};
 use crate::history::{History, Model, Operation};
 
 /// Operations gathered by key.
@@ -37,9 +37,9 @@ pub fn check_keys<K: Ord + Debug, M: Model>(model: &M, keyed: &Keyed<K, M>) -> R
     let mut too_hard = 0;
     for (key, history) in keyed.iter() {
         match check(model, history) {
-            Verdict::Linearizable => {}
-            Verdict::TooHard => too_hard += 1,
-            Verdict::Violation(violation) => return Err(format!("{key:?} is not linearizable: {violation}")),
+            CheckResult::Linearizable => {}
+            CheckResult::TooHard => too_hard += 1,
+            CheckResult::Violation(violation) => return Err(format!("{key:?} is not linearizable: {violation}")),
         }
     }
     Ok(too_hard)

@@ -70,7 +70,7 @@ mod tests {
     use super::RegisterInput::{Exchange, Read, Write};
     use super::RegisterOutput::{Exchanged, Value, Written};
     use super::*;
-    use crate::{Operation, Verdict, check};
+    use crate::{CheckResult, Operation, check};
 
     type Op = Operation<RegisterInput<u8>, RegisterOutput<u8>>;
 
@@ -78,12 +78,12 @@ mod tests {
         Op::answered(client, called, input, at, output)
     }
 
-    fn verdict(history: &[Op]) -> Verdict {
+    fn verdict(history: &[Op]) -> CheckResult {
         check(&Register::new(), history)
     }
 
     fn holds(history: &[Op]) {
-        assert_eq!(verdict(history), Verdict::Linearizable);
+        assert_eq!(verdict(history), CheckResult::Linearizable);
     }
 
     /// The place of the operation that nothing explains.

@@ -1,4 +1,4 @@
-//! What a passing test has to say to the person who runs it: that it was skipped and why, or what else it noticed.
+//! Notices of passing tests: that a test was skipped and why, or other observations.
 //!
 //! A runner hides the output of passing tests, so each notice is printed and, if [`FILE`] names a file, appended to it as one
 //! line. `cargo xtask test` sets the variable and prints the lines after the last test.

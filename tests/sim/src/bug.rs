@@ -1,4 +1,4 @@
-//! Mistakes that the simulation makes on purpose, to see whether it notices.
+//! Deliberate bugs of the simulation, which its checks must catch.
 
 /// One mistake of a shell, or of a machine as a shell would see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,4 +1,4 @@
-//! Clients: they submit with a request id, ask again while the answer is unknown, read, wait and cancel.
+//! Clients: they submit with a request id, repeat while the answer is unknown, read, wait and cancel.
 
 use atlas_types::{CancelJob, Command, JobId, Outcome, Rejection};
 

@@ -1,4 +1,4 @@
-//! What a run has exercised: one that did too little proves nothing.
+//! Coverage of a run: one that did too little proves nothing.
 
 use std::collections::BTreeMap;
 

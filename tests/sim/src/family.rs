@@ -1,7 +1,7 @@
-//! Jobs that attempts spawn: the worker's side, the leader's side and what they say.
+//! Jobs that attempts spawn: the worker's side, the leader's side and their messages.
 //!
-//! A worker says a spawn until it is answered, on one connection after the other; a parent that waits no longer says it once more,
-//! with that word. A parent ends only when nothing is left that it waits for.
+//! A worker repeats a spawn until it is answered, across connections; a parent that no longer waits sends it once more
+//! and says so. A parent ends only when it waits for no child.
 
 use atlas_types::{Command, ForsakeChild, Job, JobId, NodeId, Outcome, Rejection, Spawner};
 

@@ -1,7 +1,7 @@
-//! What goes wrong besides the network.
+//! Faults other than those of the network.
 
 use atlas_slots::Input;
-use atlas_types::{Command, Cordon, DrainNode, Level, LoseNode, Micros};
+use atlas_types::{Command, Cordon, DrainNode, LoseNode, Micros, level};
 
 use crate::Bug;
 use crate::leader::Reply;
@@ -117,8 +117,8 @@ impl World {
                 self.coverage.count("nodes labelled");
                 workload::relabel(id, &mut self.rng)
             }
-            // Below level 5 it would be taken for a node, which never has a session.
-            6 if self.members[member].replica.state().level() >= Level(5) => {
+            // Below that level it would be taken for a node, which never has a session.
+            6 if self.members[member].replica.state().level() >= level::CHECKED_INVENTORIES => {
                 self.coverage.count("inventories refused");
                 workload::register_twins(id)
             }

@@ -1,4 +1,4 @@
-//! The leader loop: gather, plan at the head, commit, and only then answer (design §2).
+//! The leader loop: gather, plan at the head, commit, and only then answer (ADR 1).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,16 +1,14 @@
 //! Atlas as one seeded program: three controllers, their workers and their clients, in virtual time and without threads.
 //!
-//! What is real: the replicated state, the formats, the head, the duties, the sessions and the workers' slot machine. What
-//! is modelled: Raft is "a majority has it", the leader loop and the workers' shell follow the rules of the design in the
-//! plainest way, agents are children that end after a while. A seed decides everything: the options,
-//! each delay, each fault.
+//! Real: the replicated state, the formats, the head, the leader tasks, the sessions and the workers' slot machine.
+//! Modelled: Raft is "a majority has it", the leader loop and the workers' shell follow their rules in the simplest
+//! way, agents are children that end after a while. A seed decides everything: the options, each delay, each fault.
 //!
 //! A run has two phases. With faults, an oracle looks at every committed entry, answer and execution, and stops at the first
 //! violation. Then the faults end, and all jobs have to. A run that did too little is void, which is a failure as well.
 //!
-//! A checker that has never failed is not trusted: [`Bug`] lists mistakes that the simulation makes on purpose, each where a
-//! shell could make it, and a test shows that each is caught. The programs under test have no such switches.
-#![deny(missing_docs)]
+//! Checkers must be able to fail: [`Bug`] lists deliberate bugs of the simulation, each where a shell could have it,
+//! and a test shows that each is caught. The programs under test have no such switches.
 
 mod bug;
 mod client;

@@ -1,4 +1,4 @@
-//! The soak: fresh seeds until the time is over, or until one fails.
+//! The soak: new seeds until the time is over, or until one fails.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! One controller: its replica, its snapshot on disk, and how it comes back after a crash.
+//! One controller: its replica, its snapshot on disk, and its recovery after a crash.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What travels, and what is due: the closed set of things that can happen next.
+//! Messages and timers: the closed set of events that can happen next.
 
 use std::sync::Arc;
 use std::time::Duration;

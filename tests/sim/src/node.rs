@@ -1,7 +1,7 @@
 //! A worker's machine: the slot machine with a plain shell around it, and children that end after a while.
 //!
-//! A stream keeps its order and breaks as a whole, as TCP does; a message may arrive twice. A paused machine stands still
-//! with its children, and finds everything that was sent to it when it goes on.
+//! A stream keeps its order and breaks as a whole, as TCP does; a message may arrive twice. A paused machine stops with
+//! its children, and receives everything that was sent to it when it continues.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a seed chooses before the first step.
+//! The options that a seed chooses before the first step.
 
 use std::fmt;
 
@@ -22,7 +22,6 @@ pub struct Options {
     pub members: usize,
     /// Workers.
     pub nodes: usize,
-    /// Clients.
     pub clients: usize,
     /// Jobs that each client submits.
     pub jobs_per_client: u64,

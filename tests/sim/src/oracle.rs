@@ -1,4 +1,4 @@
-//! What must hold, checked from outside: the oracle sees every committed entry, every answer and every execution.
+//! Properties checked from outside: the oracle sees every committed entry, every answer and every execution.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -265,7 +265,7 @@ impl Oracle {
         }
     }
 
-    /// A client was told what became of its cancel.
+    /// A client was told the result of its cancel.
     pub(crate) fn cancelled(&mut self, job: JobId, accepted: bool) {
         let status = self.ended(job).map(|job| job.status);
         if accepted {

@@ -1,7 +1,7 @@
 //! Raft, as far as the machines above it can tell: one log that a majority has, terms, and leaders that come and go.
 //!
-//! An entry in flight is either committed or lost when its leader goes; which of the two nobody is told. A deposed leader may
-//! not hear of it for a while, and goes on in good faith until it does.
+//! An entry in flight is either committed or lost when its leader stops, and its outcome is unknown. A deposed leader
+//! may not know that for a while, and continues until it does.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The only source of chance: xoshiro256**, seeded by splitmix64.
+//! The only source of randomness: xoshiro256**, seeded by splitmix64.
 
 /// A stream of numbers that a seed decides.
 #[derive(Debug, Clone)]

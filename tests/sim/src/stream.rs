@@ -1,4 +1,4 @@
-//! The leader's side of the workers' streams: what they say becomes requests, what is applied is told to them.
+//! The leader's side of the workers' streams: their reports become requests, applied entries are sent to them.
 
 use std::time::Duration;
 

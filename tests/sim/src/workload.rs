@@ -1,5 +1,4 @@
-//! What is asked of the cluster: a few agents that differ in what may go wrong with them, and jobs whose input says whose
-//! they are.
+//! The workload: a few agents with different failure rules, and jobs whose input identifies their client.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

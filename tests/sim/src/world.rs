@@ -1,4 +1,4 @@
-//! The world: everything there is, what is due next, and the loop that lets it happen.
+//! The world: all machines, the next events, and the loop that executes them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

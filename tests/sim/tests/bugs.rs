@@ -1,4 +1,4 @@
-//! A checker that has never failed is not trusted: each mistake made on purpose must be caught.
+//! Checkers must be able to fail: each deliberate bug must be caught.
 
 use atlas_sim::{Bug, Options, run};
 

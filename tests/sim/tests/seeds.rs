@@ -1,4 +1,4 @@
-//! Many seeds, each a cluster's life with faults; all that must hold is checked on the way.
+//! Many seeds, each a cluster's life with faults; all properties are checked throughout.
 
 use atlas_sim::{Coverage, Options, run_checked};
 

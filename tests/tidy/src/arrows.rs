@@ -1,6 +1,6 @@
-//! Which crate of ours may use which: one table, compared with the manifests and with the code.
+//! The allowed dependencies between our crates: one table, compared with the manifests and with the code.
 //!
-//! A new arrow is a design change: a commit of its own that says why. Arrows of tests (`dev-dependencies`) are free.
+//! A new dependency is a design change: a separate commit that explains it. Dependencies of tests (`dev-dependencies`) are free.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,20 +10,22 @@ use crate::{manifests, tree};
 /// A crate, and the crates of ours that it uses, without the prefix `atlas-`.
 const ARROWS: &[(&str, &str)] = &[
     ("atlas-types", ""),
+    ("atlas-allocation", "types"),
     ("atlas-format", "types"),
     ("atlas-wire", "types"),
-    ("atlas-duty", "scheduler state types"),
+    ("atlas-duty", "allocation scheduler state types"),
     ("atlas-history", "env format types"),
-    ("atlas-raft", "duty env format replica state types wire"),
+    ("atlas-log", "env"),
+    ("atlas-raft", "duty env format log replica state types wire"),
     ("atlas-recovery", "env format history raft state types"),
     ("atlas-replica", "format state types"),
-    ("atlas-scheduler", "types"),
+    ("atlas-scheduler", "allocation types"),
     ("atlas-controller", "contract env format history raft recovery service state telemetry types wire"),
     ("atlas-service", "contract duty env format history package raft state telemetry types"),
-    ("atlas-state", "types"),
+    ("atlas-state", "allocation types"),
     ("atlas-inventory", "types"),
     ("atlas-worker", "bundled contract env inventory package slots telemetry types wire"),
-    ("atlas-slots", "types"),
+    ("atlas-slots", "allocation types"),
     ("atlas-bundled", "package"),
     ("atlas-contract", "types"),
     ("atlas-package", "contract types"),
@@ -31,18 +33,19 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-telemetry", ""),
     ("xtask", "notice"),
     ("atlas-cli", "bundled contract dev env operator package types"),
+    ("atlas-compat", "bundled cli contract dev env package types"),
     ("atlas-dev", "controller env telemetry types worker"),
     ("atlas-operator", "format raft recovery types"),
-    ("atlas-bench", "cluster-tests dev env format package raft types wire"),
+    ("atlas-bench", "cluster-tests dev env format log package raft types wire"),
     ("atlas-cli-tests", ""),
     ("atlas-cluster-tests", "bundled contract env linearizability notice package"),
-    ("atlas-conformance", "bundled contract env inventory package scheduler service state types"),
+    ("atlas-conformance", "allocation bundled contract env inventory package scheduler service state types"),
     ("atlas-golden", ""),
     ("atlas-linearizability", ""),
     ("atlas-notice", ""),
     ("atlas-sim", "duty format replica slots state types"),
     ("atlas-tidy", ""),
-    ("atlas-turmoil", "duty env format linearizability raft replica sim slots state types"),
+    ("atlas-turmoil", "duty env format linearizability log raft replica sim slots state types"),
 ];
 
 #[test]

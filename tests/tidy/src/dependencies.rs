@@ -1,4 +1,4 @@
-//! What stands in `Cargo.lock`: bans, a bound, and the crates of which there must be one version.
+//! Rules for `Cargo.lock`: bans, a bound, and crates that must have a single version.
 
 use std::collections::BTreeMap;
 

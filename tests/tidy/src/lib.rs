@@ -1,13 +1,17 @@
-//! What no lint says: purity of the pure crates, banned and single dependencies, manifests, sources, documents.
+//! Rules that no lint checks: purity of the pure crates, banned and single dependencies, manifests, sources, documents, citations.
 //!
-//! Each rule is a test whose message says what to mend. Rules about code that the compiler can hold are lints instead.
+//! Each rule is a test whose message says what to fix. Rules about code that the compiler can hold are lints instead.
 
 #[cfg(test)]
 mod arrows;
 #[cfg(test)]
+mod citations;
+#[cfg(test)]
 mod dependencies;
 #[cfg(test)]
 mod documents;
+#[cfg(test)]
+mod item_docs;
 #[cfg(test)]
 mod manifests;
 #[cfg(test)]

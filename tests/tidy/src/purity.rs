@@ -4,8 +4,9 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 8] = [
+const PURE: [&str; 9] = [
     "atlas-types",
+    "atlas-allocation",
     "atlas-format",
     "atlas-state",
     "atlas-scheduler",

@@ -1,6 +1,6 @@
-//! Sources: sizes, words that must not stay, and traces of the machine they were written on.
+//! Sources: sizes, forbidden words, and traces of the machine they were written on.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::tree;
 
@@ -58,6 +58,23 @@ fn no_file_names_the_machine_it_was_written_on() {
     let words = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/home", "/"), concat!("/tmp/", "brief")];
     let endings = [".rs", ".py", ".toml", ".md", ".yaml", ".yml", ".sh", ".proto", ".json", ".jsonl", ".lock"];
     report_words("paths of a machine do not belong in the tree", &endings, &words);
+}
+
+#[test]
+fn code_names_features_and_not_their_levels() {
+    let table = Path::new("proto/types/src/level.rs");
+    let is_code =
+        |path: &&PathBuf| !path.starts_with("tests") && !path.ends_with("tests.rs") && path.as_path() != table;
+    let mut findings = Vec::new();
+    for path in tree::files(&[".rs"]).iter().filter(is_code).filter(|path| path.iter().all(|part| part != "tests")) {
+        let text = tree::read(path);
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let bare = |line: &&str| {
+            line.split("Level(").skip(1).any(|after| after.starts_with(|next: char| next.is_ascii_digit()))
+        };
+        findings.extend(code.lines().filter(bare).map(|line| format!("{}: {}", path.display(), line.trim())));
+    }
+    tree::report("name the feature: `level::DRAIN_DEADLINE` (proto/types/src/level.rs)", &findings);
 }
 
 fn report_words(rule: &str, endings: &[&str], words: &[&str]) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use atlas_env::Env;
 use atlas_sim::Rng;
 use atlas_sim::workload::{self, Agent};
-use atlas_types::{CancelJob, Command, JobId, Level, Outcome, Rejection, Request, Seq};
+use atlas_types::{CancelJob, Command, JobId, Outcome, Rejection, Request, Seq, level};
 
 use crate::cluster::Cluster;
 use crate::machine;
@@ -55,7 +55,7 @@ impl Client {
     async fn set_up(&mut self, jobs_ended_kept: u64) {
         if self.index == 0 {
             // Families are the other simulation's: the workers here know of no spawning.
-            let known = |request: &Request| request.command.level() < Level(3);
+            let known = |request: &Request| request.command.level() < level::SPAWN;
             for request in workload::setup(jobs_ended_kept).into_iter().filter(known) {
                 let _ = self.change(request).await;
             }

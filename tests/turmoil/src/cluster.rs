@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use atlas_env::Env;
-use atlas_raft::log::recover::{Recovered, recover};
-use atlas_raft::log::sim::SimDisk;
-use atlas_raft::log::{Driver, Limits};
+use atlas_log::recover::{Recovered, recover};
+use atlas_log::sim::SimDisk;
+use atlas_log::{Driver, Limits};
 use atlas_raft::{AppliedBatch, Handle, Leadership, Member};
 use atlas_sim::{Coverage, Rng, workload};
 use atlas_state::State;
@@ -300,7 +300,7 @@ impl Cluster {
         self.shared().replacement = None;
     }
 
-    /// Asks whoever leads to propose something for an operator.
+    /// Asks the leader to propose something for an operator.
     pub(crate) fn command(&self, command: Command) {
         self.shared().commands.push_back(command);
     }

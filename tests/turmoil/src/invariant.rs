@@ -1,4 +1,4 @@
-//! Invariants, one file a promise; the numbers are the ids in docs/internals/promises.md.
+//! Invariants, one file per promise; the numbers are the ids in docs/internals/promises.md.
 
 mod b01;
 mod b02;
@@ -107,5 +107,5 @@ fn image(state: &State) -> Result<Vec<u8>, String> {
 /// The caller of a real member's log waits for room then; here no time would pass while it waits, so that the log calls it an error, and
 /// the member is started again until there is room. Entries wait here as well.
 pub(crate) fn had_no_room_at_once(reason: &str) -> bool {
-    reason.contains("has no room for the log")
+    reason.contains("no disk space for the log")
 }

@@ -14,7 +14,7 @@ use crate::seen::Seen;
 use crate::{wire, worker_door};
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How often it is looked whether a new member keeps up, before all begins anew.
+/// How often it is looked whether a new member keeps up, before all starts again.
 const LOOKS_MAX: usize = 100;
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
 

@@ -22,7 +22,6 @@ pub struct Options {
     pub members: usize,
     /// Workers.
     pub nodes: usize,
-    /// Clients.
     pub clients: usize,
     /// Jobs that each client submits.
     pub jobs_per_client: u64,

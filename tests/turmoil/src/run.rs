@@ -6,8 +6,8 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use atlas_log::index::EntrySource;
 use atlas_raft::Leadership;
-use atlas_raft::log::index::Found;
 use atlas_sim::{Coverage, Rng};
 use turmoil::{Builder, Sim};
 
@@ -143,7 +143,7 @@ pub fn first_caught(
 /// Runs one seed to its end.
 pub fn run(options: &Options) -> Result<Report, Failure> {
     let mut world = World::new(options.clone());
-    // A panic in a simulated program is a finding, and shall say of which seed.
+    // A panic in a simulated program is a finding, and must say of which seed.
     let ended = catch_unwind(AssertUnwindSafe(|| world.run()));
     match ended {
         Ok(Ok(())) => {}
@@ -326,8 +326,8 @@ impl World {
         let logs = (0..self.options.members).filter_map(|member| Some((member, self.cluster.synced_log(member)?)));
         let Some((member, log)) = logs.min_by_key(|(_, log)| log.index.first()) else { return };
         let bodies = (log.index.first()..log.index.next()).filter_map(|index| match log.index.find(index) {
-            Some(Found::Cached(_, body)) => Some((index, body)),
-            Some(Found::OnDisk(_)) | None => None,
+            Some(EntrySource::Cached(_, body)) => Some((index, body)),
+            Some(EntrySource::OnDisk(_)) | None => None,
         });
         let entries = bodies.collect();
         self.oracle.see(self.now, &Seen::Logged { member, entries });

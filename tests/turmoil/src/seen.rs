@@ -41,7 +41,7 @@ pub(crate) enum Seen {
     Voters { member: usize, voters: Vec<MemberId>, right: Vec<MemberId> },
     /// A client has its answer.
     Answered { client: usize, ask: Ask, called: Duration, answer: Answer },
-    /// A client gave up waiting, or was told that nobody knows.
+    /// A client gave up waiting, or was told that it is unknown.
     Unanswered { client: usize, ask: Ask, called: Duration },
     /// A worker's process was welcomed with these leases, from the state after so many entries.
     Welcomed { node: NodeId, epoch: NodeEpoch, seq: Seq, leases: Vec<FencingToken> },

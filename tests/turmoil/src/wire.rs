@@ -38,13 +38,15 @@ pub(crate) enum Ask {
 /// What it is answered.
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
-    /// What became of the change.
+    /// The result of the change.
     Outcome(Result<Outcome, Rejection>),
     /// The job in the state after so many entries.
-    Job { job: Option<Arc<Job>>, seq: Seq },
+    Job {
+        job: Option<Arc<Job>>,
+        seq: Seq,
+    },
     /// Nothing was written.
     NotLeader,
-    /// Nobody knows.
     Unknown,
 }
 

@@ -139,7 +139,7 @@ impl Session {
                 self.tell_of_job(before, &batch.state, *change, job, node);
             }
         }
-        // A batch without events is a snapshot: nobody knows what changed.
+        // A batch without events is a snapshot: it is unknown what changed.
         !batch.events.is_empty() && is_current(&batch.state, node, epoch)
     }
 

@@ -1,11 +1,10 @@
-//! Hardware that an operator declares instead of having it probed (spec §17.2).
+//! Hardware declared by an operator instead of probed (compatibility §17.2).
 
 use atlas_types::{Architecture, Gpu, Inventory};
 
 /// What the flags say; amounts in GB as the flags have them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Declared {
-    /// `--gpus`.
     pub gpus: Option<u32>,
     /// `--gpu-vram`, a number a GPU; a GPU beyond the list has an unknown amount. The list alone declares nothing.
     pub gpu_vram_gb: Vec<u64>,

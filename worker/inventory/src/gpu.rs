@@ -1,4 +1,4 @@
-//! GPUs, asked through NVML. A machine without its library has none.
+//! GPUs, queried through NVML. A machine without its library has no GPUs.
 
 use std::ffi::OsString;
 
@@ -113,7 +113,7 @@ impl GpuProbe for NvmlProbe {
     }
 }
 
-/// A GPU that fell off its bus is told as broken, not left out: somebody must see it.
+/// A GPU that fell off its bus is reported as broken, not omitted, so that an operator sees it.
 fn ask(nvml: &Nvml, index: u32) -> Result<GpuFacts, NvmlError> {
     let lost = || GpuFacts {
         index,
@@ -131,7 +131,7 @@ fn ask(nvml: &Nvml, index: u32) -> Result<GpuFacts, NvmlError> {
     match device.name() {
         Ok(name) => Ok(GpuFacts {
             index,
-            // Older drivers and virtual machines leave some of this out; it is missed by nobody then.
+            // Older drivers and virtual machines leave some of this out; missing values are accepted.
             uuid: device.uuid().unwrap_or_default(),
             name,
             memory_bytes: device.memory_info().map_or(0, |memory| memory.total),

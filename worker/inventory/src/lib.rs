@@ -1,8 +1,7 @@
-//! What hardware a node has: cores, memory, architecture, GPUs.
+//! The hardware of a node: cores, memory, architecture, GPUs.
 //!
-//! Asking the machine ([`HostProbe`], [`GpuProbe`]) is apart from making sense of the answers ([`inventory_of`]), so that machines
-//! which nobody has at hand are tested from recorded answers. How many jobs fit on a node is not decided here.
-#![deny(missing_docs)]
+//! Probing the machine ([`HostProbe`], [`GpuProbe`]) is separate from interpreting the results ([`inventory_of`]), so
+//! that other machines can be tested from recorded data. How many jobs fit on a node is not decided here.
 
 mod cgroup;
 mod declared;
@@ -22,10 +21,10 @@ pub use line::line;
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// The operating system does not tell.
-    #[error("could not ask the operating system")]
+    #[error("could not query the operating system")]
     Host(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The GPU driver is there and does not answer.
-    #[error("could not ask the GPU driver")]
+    #[error("could not query the GPU driver")]
     Gpu(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 

@@ -1,4 +1,4 @@
-//! An agent's package, unpacked and read: what a slot needs to know of it.
+//! An agent's package, unpacked and read, as a slot needs it.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -27,7 +27,7 @@ pub(crate) struct Agent {
     pub(crate) noop: bool,
     /// Its environment, if it needs one and once that is made.
     pub(crate) python: OnceCell<Environment>,
-    /// Somebody makes that, or has made it.
+    /// It is being created, or exists.
     pub(crate) is_furnished: AtomicBool,
 }
 
@@ -150,15 +150,15 @@ impl Agent {
     /// Checks an output.
     pub(crate) fn check_output(&self, output: &RawValue) -> Result<(), OutputFault> {
         if too_deep(output.get()) {
-            return Err(OutputFault::Unusable(format!("the output nests deeper than {DEPTH_MAX} levels")));
+            return Err(OutputFault::Unusable(format!("the output is nested more than {DEPTH_MAX} levels")));
         }
         // Read whole even if there is nothing to check: half of a surrogate pair is JSON, and no text that could be passed on.
         let value: Value = serde_json::from_str(output.get())
-            .map_err(|error| OutputFault::Unusable(format!("the output cannot be passed on: {error}")))?;
+            .map_err(|error| OutputFault::Unusable(format!("could not pass on the output: {error}")))?;
         if let Some(validator) = &self.output {
             validator.validate(&value).map_err(OutputFault::Violations)?;
         }
-        // Any program prints something; only an object is an answer, whatever the schema says (spec §20.2).
+        // Any program prints something; only an object is an answer, whatever the schema says (compatibility §20.2).
         if self.contract.provider.kind == ProviderKind::Exec && !value.is_object() {
             let message = format!("{} is not of type 'object'", python::repr(&value));
             let (pointer, rule) = ("/".to_owned(), "type".to_owned());

@@ -1,6 +1,6 @@
 //! Which controller to try next. Pure.
 
-/// The controllers that a worker knows: those it was given, and those that a leader told of. The one that worked last comes first.
+/// The controllers that a worker knows: the configured ones, and those that a leader reported. The one that worked last comes first.
 #[derive(Debug)]
 pub(crate) struct Controllers {
     configured: Vec<String>,
@@ -19,7 +19,7 @@ impl Controllers {
         Self { configured, told: Vec::new(), first: None, next: 0, last: None }
     }
 
-    /// A leader named the members of its cluster: these take the place of what was told before. What was configured stays, because
+    /// A leader named the members of its cluster: these replace earlier reports. What was configured stays, because
     /// a worker that slept through a change of all members has nothing else.
     pub(crate) fn tell(&mut self, members: Vec<String>) {
         self.told = members;

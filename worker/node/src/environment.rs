@@ -1,10 +1,10 @@
-//! Isolated Python environments: for an agent whose contract lists packages, an interpreter that sees these, the standard library,
-//! and no package of the machine.
+//! Isolated Python environments: for an agent whose contract lists packages, an interpreter that sees these packages
+//! and the standard library, but no packages of the machine.
 //!
-//! An environment is named by its interpreter and what is installed in it, so that all agents and all processes with the same needs
-//! share it, and an agent that changes otherwise installs nothing. It is made once, under a lock, by the machine's own `venv` and
-//! `pip`; where pip looks is the operator's affair, in the `PIP_…` variables that the worker has. What pip runs is held like an
-//! agent, since packages may build themselves.
+//! An environment is identified by its interpreter and its packages, so that all agents with the same needs share it,
+//! and a new agent version with the same packages installs nothing. It is created once, under a lock, with the
+//! machine's `venv` and `pip`; operators configure pip with the worker's `PIP_…` variables. Processes of pip are
+//! contained like agents, because packages may run build scripts.
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
@@ -20,7 +20,7 @@ use nix::sys::time::TimeSpec;
 use sha2::{Digest as _, Sha256};
 use tracing::{debug, info, warn};
 
-use crate::process::{Change, Keeper, Spawn};
+use crate::process::{Change, Spawn, Supervisor};
 use crate::provider::{Lines, Settings};
 use crate::pump::Preparing;
 use crate::python::Python;
@@ -47,7 +47,7 @@ pub(crate) enum EnvironmentError {
     #[error("{0}")]
     NoPython(String),
     /// It would be an option of pip's.
-    #[error("\"{0}\" is no requirement: it starts with a dash")]
+    #[error("\"{0}\" is not a requirement: it starts with a dash")]
     Dash(String),
     #[error("could not write a Python environment")]
     Write(#[source] io::Error),
@@ -55,7 +55,7 @@ pub(crate) enum EnvironmentError {
     Step { doing: &'static str, why: String },
     #[error("preparation timed out after {}s while {doing}", .limit.as_secs_f64())]
     TimedOut { doing: String, limit: Duration },
-    #[error("the work was cut short")]
+    #[error("the work was interrupted")]
     CutShort,
 }
 
@@ -71,7 +71,7 @@ pub fn shared_environments() -> Option<PathBuf> {
 pub(crate) struct Environments {
     pub(crate) env: Env,
     pub(crate) settings: Arc<Settings>,
-    pub(crate) keeper: Arc<Keeper>,
+    pub(crate) supervisor: Arc<Supervisor>,
     /// Where they lie.
     pub(crate) directory: PathBuf,
     pub(crate) bytes_max: u64,
@@ -86,7 +86,7 @@ pub(crate) struct Environment {
     _lock: File,
 }
 
-/// Where an environment is, or is to be.
+/// The path of an environment.
 struct Site {
     base: Python,
     directory: PathBuf,
@@ -128,7 +128,7 @@ impl Environments {
         .await
     }
 
-    /// Waits until nobody else makes or uses this environment; none if that takes too long.
+    /// Waits for exclusive use of this environment; none if that takes too long.
     async fn take(&self, site: Site, preparing: &Preparing) -> Result<Option<Site>, EnvironmentError> {
         loop {
             match site.lock.try_lock() {
@@ -184,12 +184,12 @@ impl Environments {
         (directory, preparing): (&Path, &Preparing),
     ) -> Result<(), EnvironmentError> {
         let failed = |why: String| EnvironmentError::Step { doing, why };
-        let (keeper, program, environment) =
-            (Arc::clone(&self.keeper), base.program.clone(), self.settings.pip_environment.clone());
+        let (supervisor, program, environment) =
+            (Arc::clone(&self.supervisor), base.program.clone(), self.settings.pip_environment.clone());
         let at = directory.to_owned();
         let started = self.env.spawn_blocking("start pip", move || {
             let log = File::options().create(true).append(true).open(at.join(LOG))?;
-            keeper.spawn(Spawn {
+            supervisor.spawn(Spawn {
                 program: program.into(),
                 arguments,
                 directory: &at,
@@ -245,7 +245,7 @@ impl Site {
         self.directory.join("bin").join("python")
     }
 
-    /// Whether it is there and nobody changes it; it is held then.
+    /// Whether it exists and is not being changed; it is locked then.
     fn probe(self) -> Result<(Self, bool), EnvironmentError> {
         match self.lock.try_lock_shared() {
             Ok(()) => {}
@@ -335,7 +335,7 @@ fn clear(directory: &Path) -> Result<(), EnvironmentError> {
     }
 }
 
-/// Removes environments that nobody uses, those used longest ago first, until the rest fits.
+/// Removes unused environments, least recently used first, until the rest fits.
 fn remove_old(root: &Path, bytes_max: u64) {
     let mut found: Vec<(SystemTime, PathBuf, u64)> = fs::read_dir(root)
         .into_iter()
@@ -365,11 +365,11 @@ fn remove_old(root: &Path, bytes_max: u64) {
         }
     }
     if bytes > bytes_max {
-        warn!(bytes, bytes_max, "the Python environments in use are larger than the cache may be");
+        warn!(bytes, bytes_max, "the Python environments in use exceed the cache limit");
     }
 }
 
-/// What is printed into a log, told line by line.
+/// Output that is logged line by line.
 struct Printed {
     log: Option<File>,
     lines: Lines,
@@ -394,14 +394,14 @@ impl Printed {
     }
 }
 
-/// Pip's last error, or whatever was printed last.
+/// Pip's last error, or its last line.
 fn last_words(log: &Path) -> String {
     // Without a log there is nothing to tell.
     let bytes = fs::read(log).unwrap_or_default();
     let tail = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(LOG_TAIL_BYTES)..]);
     let lines = || tail.lines().map(str::trim).filter(|line| !line.is_empty());
     let error = lines().rev().find_map(|line| line.strip_prefix("ERROR: "));
-    error.or_else(|| lines().next_back()).unwrap_or("it ended without a word").to_owned()
+    error.or_else(|| lines().next_back()).unwrap_or("no error output").to_owned()
 }
 
 #[cfg(test)]
@@ -412,7 +412,7 @@ mod tests {
     fn the_last_error_is_told() {
         let dir = tempfile::tempdir().expect("temporary directory");
         let log = dir.path().join(LOG);
-        assert_eq!(last_words(&log), "it ended without a word");
+        assert_eq!(last_words(&log), "no error output");
         fs::write(&log, "Looking\nERROR: first\nERROR: second\nnotice\n").expect("writable");
         assert_eq!(last_words(&log), "second");
         fs::write(&log, "No module named venv\n\n").expect("writable");

@@ -1,17 +1,18 @@
-//! The worker: keeps a session with the leader, runs agents in slots, streams what they say.
+//! The worker: keeps a session with the leader, runs agents in slots, streams their log lines.
 //!
-//! What to do is decided by `atlas-slots`; this crate carries it out. The pump is one task that takes every input in turn;
-//! each slot is a task that waits for its agent's pipes; the link is a task that keeps one stream open to whoever leads. They share
-//! one reactor, so that a warm agent's answer wakes one thread, which passes it on itself; what blocks is done elsewhere. Agents never run in this process: see [`run_if_asked`].
+//! `atlas-slots` decides; this crate carries the decisions out. The pump is one task that processes every input in
+//! turn; each slot is a task that waits for its agent's pipes; the link is a task that keeps one stream open to the
+//! leader. They share one reactor, so that a warm agent's answer wakes only one thread; blocking work runs on other
+//! threads. Agents never run in this process: see [`run_if_asked`].
 
 mod agent;
+mod backoff;
 mod controllers;
 mod environment;
 mod link;
 mod mailbox;
 mod metadata;
 mod options;
-mod pace;
 mod packages;
 mod payloads;
 mod process;

@@ -1,4 +1,4 @@
-//! The link: one stream to the leader, opened again whenever it ends, with jitter and a growing pause.
+//! The link: one stream to the leader, reopened whenever it ends, with jitter and backoff.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 use tracing::{debug, info, warn};
 
+use crate::backoff::Backoff;
 use crate::controllers::Controllers;
-use crate::pace::Pace;
 
 /// A client of the controller that the link is connected to.
 pub(crate) type Client = WorkerServiceClient<Channel>;
@@ -92,31 +92,31 @@ impl Link {
     /// Runs until the pump is gone.
     pub(crate) async fn run(self) {
         let mut known = Controllers::new(self.controllers.clone());
-        let mut pace = Pace::default();
+        let mut backoff = Backoff::default();
         while let Some((address, begins_round)) = known.take() {
-            let patience = pace.begin(begins_round);
+            let patience = backoff.begin(begins_round);
             match self.attend(&address, patience, &mut known).await {
                 End::Over => return,
                 End::Redirected(leader) => {
                     debug!(%address, %leader, "another controller leads");
                     known.prefer(leader);
-                    pace.redirected();
+                    backoff.redirected();
                 }
                 End::Lost => {
-                    info!(%address, "session ended, connecting again");
+                    info!(%address, "session ended, reconnecting");
                     known.prefer(address);
-                    pace.lost();
+                    backoff.lost();
                 }
                 End::Left => {
-                    info!(%address, "left, looking for another leader");
-                    pace.left(known.len());
+                    info!(%address, "session closed, looking for another leader");
+                    backoff.left(known.len());
                 }
                 End::Refused => {
                     debug!(%address, "no session");
-                    pace.refused();
+                    backoff.refused();
                 }
             }
-            self.env.clock.sleep(pace.pause(self.env.entropy.u64())).await;
+            self.env.clock.sleep(backoff.pause(self.env.entropy.u64())).await;
             if self.events.is_closed() {
                 return;
             }
@@ -181,7 +181,7 @@ impl Link {
             let frame = match frame {
                 Some(Ok(frame)) => frame,
                 Some(Err(status)) => {
-                    debug!(%status, "the session's stream broke");
+                    debug!(%status, "the session's stream failed");
                     break;
                 }
                 None => break,

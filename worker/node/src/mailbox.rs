@@ -1,4 +1,4 @@
-//! How the pump talks to a slot: orders in a queue, a stop beside it, and what wakes the slot's task.
+//! Communication from the pump to a slot: a queue of orders, a separate stop, and the wake-up of the slot's task.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use atlas_types::FencingToken;
 
 use crate::slot::Work;
 
-/// What a slot shall do next.
+/// What a slot must do next.
 #[derive(Debug)]
 pub(crate) enum Order {
     /// Run one attempt.
@@ -19,7 +19,7 @@ pub(crate) enum Order {
     Shutdown,
 }
 
-/// What an attempt is told of a job that it spawned.
+/// The answer to an attempt about a job that it spawned.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// Its output, JSON.
@@ -41,7 +41,7 @@ pub(crate) struct Mailbox {
 #[derive(Debug, Default)]
 struct Letters {
     orders: VecDeque<Order>,
-    /// Stops the attempt that was posted last; time between the polite and the hard signal.
+    /// Stops the attempt that was posted last; time between SIGTERM and SIGKILL.
     stop: Option<Duration>,
     /// Of the attempt that was posted last.
     answers: VecDeque<(FencingToken, u64, Answer)>,

@@ -54,9 +54,9 @@ async fn serve(options: atlas_worker::Options) -> anyhow::Result<()> {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
         // What still runs dies with this process.
-        reason = worker.failed() => anyhow::bail!("the worker cannot go on: {reason}"),
+        reason = worker.failed() => anyhow::bail!("the worker cannot continue: {reason}"),
     }
-    tracing::info!("stopping: running attempts may end");
+    tracing::info!("stopping: waiting for running attempts");
     tokio::select! {
         () = worker.shutdown() => {}
         // Asked twice: what still runs dies with this process.

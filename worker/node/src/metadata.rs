@@ -1,5 +1,5 @@
-//! What an attempt adds to its job's metadata: token counts, the model's name (spec §7.1, step 14), and the hardware that it held
-//! (step 10).
+//! Metadata that an attempt adds to its job: token counts, the model's name, and the hardware that it held
+//! (compatibility §7.1).
 
 use std::sync::Arc;
 

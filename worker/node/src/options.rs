@@ -1,4 +1,4 @@
-//! What an operator may choose: [`Options`] for programs that embed a worker, [`Configuration`] for the command line and files.
+//! Options of the worker: [`Options`] for programs that embed a worker, [`Configuration`] for the command line and files.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -39,7 +39,7 @@ pub struct Options {
     pub prepare_timeout: Duration,
     /// How long running attempts may go on when the worker stops.
     pub drain_timeout: Duration,
-    /// Time between the polite and the hard signal when the worker gives up an attempt.
+    /// Time between SIGTERM and SIGKILL when the worker gives up an attempt.
     pub stop_grace: Duration,
     /// How long an agent's `on_shutdown` may take.
     pub shutdown_timeout: Duration,
@@ -67,11 +67,11 @@ pub struct Options {
     pub hardware_checks: bool,
     /// The Python interpreter; none looks for one.
     pub python: Option<PathBuf>,
-    /// What `@atlas` in a command stands for; none is this program.
+    /// The program for `@atlas` in a command; defaults to this program.
     pub atlas_program: Option<PathBuf>,
     /// The program that keeps agents' process trees; none is this program, which then must call [`crate::run_if_asked`].
-    pub keeper: Option<PathBuf>,
-    /// How agents' process trees are held; none takes the firmest way that the machine permits.
+    pub supervisor: Option<PathBuf>,
+    /// How agents' process trees are contained; none takes the firmest way that the machine permits.
     pub confinement: Option<Confinement>,
     /// Serves the command `@noop` in this process (benchmarks).
     pub noop: bool,
@@ -104,7 +104,7 @@ impl Options {
             hardware_checks: true,
             python: None,
             atlas_program: None,
-            keeper: None,
+            supervisor: None,
             confinement: None,
             noop: false,
         }
@@ -139,18 +139,18 @@ pub enum ConfigurationError {
         what: &'static str,
     },
     /// The node's name cannot be used.
-    #[error("\"{name}\" cannot be a node's name")]
+    #[error("\"{name}\" is not a valid node name")]
     Node {
         /// The name.
         name: String,
         /// What is wrong with it.
         source: IdError,
     },
-    /// Hardware is declared for nobody to look at.
-    #[error("hardware is declared and its checks are off; leave out one of the two")]
+    /// Hardware is declared but its checks are off.
+    #[error("hardware is declared but its checks are off; use only one of the two")]
     DeclaredUnchecked,
     /// No controller is named.
-    #[error("no controller is named; use --controller HOST:PORT")]
+    #[error("no controller given; use --controller HOST:PORT")]
     NoController,
 }
 
@@ -159,11 +159,11 @@ pub enum ConfigurationError {
 #[command(name = "atlas-worker", version)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Configuration {
-    /// The TOML file with the options that are not given here.
+    /// TOML file for options that are not given here.
     #[arg(long, env = "ATLAS_WORKER_CONFIG", value_name = "FILE")]
     #[serde(skip)]
     pub config: Option<PathBuf>,
-    /// Print the configuration as it results, and exit.
+    /// Print the resulting configuration, and exit.
     #[arg(long)]
     #[serde(skip)]
     pub print_config: bool,
@@ -171,61 +171,61 @@ pub struct Configuration {
     #[arg(long)]
     #[serde(skip)]
     pub check_config: bool,
-    /// The node's name; the host's name if not given.
+    /// Name of the node; defaults to the host name.
     #[arg(long, env = "ATLAS_NODE", value_name = "NAME")]
     pub node: Option<String>,
-    /// A controller's worker door; repeatable.
+    /// Worker address of a controller; repeatable.
     #[arg(long = "controller", env = "ATLAS_CONTROLLERS", value_delimiter = ',', value_name = "HOST:PORT")]
     pub controllers: Option<Vec<String>>,
-    /// Where packages are kept; ./.atlas-worker if not given.
+    /// Data directory; defaults to ./.atlas-worker.
     #[arg(long, env = "ATLAS_WORKER_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Most jobs at once; the larger of 4 and the number of cores if not given.
+    /// Maximum number of concurrent jobs; defaults to the larger of 4 and the number of cores.
     #[arg(long, env = "ATLAS_PLACES", value_name = "N")]
     pub places: Option<u32>,
-    /// Idle slots kept for each agent version; 2 if not given.
+    /// Idle slots to keep for each agent version; defaults to 2.
     #[arg(long, env = "ATLAS_WARM_POOL_SIZE", value_name = "N")]
     pub warm_pool_size: Option<u32>,
-    /// How long a slot may be idle; 300s if not given.
+    /// Time after which an idle slot is stopped; defaults to 300s.
     #[arg(long, env = "ATLAS_IDLE_TIMEOUT", value_name = "TIME")]
     pub idle_timeout: Option<String>,
-    /// Longest start of an agent whose contract sets no startup_timeout, at most 30s, which it is if not given.
+    /// Start timeout for agents whose contract has no startup_timeout; at most 30s, the default.
     #[arg(long, env = "ATLAS_WARMUP_TIMEOUT", value_name = "TIME")]
     pub warmup_timeout: Option<String>,
-    /// Longest preparation of an attempt, in which its package is fetched and Python packages are installed; 10m if not given, the most.
+    /// Timeout for preparing an attempt (fetching its package, installing Python packages); at most 10m, the default.
     #[arg(long, env = "ATLAS_PREPARE_TIMEOUT", value_name = "TIME")]
     pub prepare_timeout: Option<String>,
-    /// How long running attempts may go on when the worker stops; 10s if not given.
+    /// Time for running attempts to finish when the worker stops; defaults to 10s.
     #[arg(long, env = "ATLAS_DRAIN_TIMEOUT", value_name = "TIME")]
     pub drain_timeout: Option<String>,
-    /// Time between the polite and the hard signal when the worker gives up an attempt; 2s if not given.
+    /// Time between SIGTERM and SIGKILL when the worker ends an attempt; defaults to 2s.
     #[arg(long, env = "ATLAS_STOP_GRACE", value_name = "TIME")]
     pub stop_grace: Option<String>,
-    /// Longest output of one job; 8MiB if not given.
+    /// Maximum size of a job's output; defaults to 8MiB.
     #[arg(long, env = "ATLAS_OUTPUT_MAX", value_name = "SIZE")]
     pub output_max: Option<String>,
-    /// Most bytes of log lines of one attempt; 1MiB if not given.
+    /// Maximum size of an attempt's log lines; defaults to 1MiB.
     #[arg(long, env = "ATLAS_LOG_MAX", value_name = "SIZE")]
     pub log_max: Option<String>,
-    /// Most bytes of unpacked packages and of the environments made for them; 4GiB if not given.
+    /// Maximum size of unpacked packages and their environments; defaults to 4GiB.
     #[arg(long, env = "ATLAS_PACKAGE_CACHE_MAX", value_name = "SIZE")]
     pub package_cache_max: Option<String>,
-    /// An environment variable that agents get; repeatable.
+    /// Environment variable to pass to agents; repeatable.
     #[arg(long = "agent-env", env = "ATLAS_AGENT_ENV", value_delimiter = ',', value_name = "NAME")]
     pub agent_env: Option<Vec<String>>,
-    /// A label of the node, KEY=VALUE; repeatable.
+    /// Label of the node, KEY=VALUE; repeatable.
     #[arg(long = "label", env = "ATLAS_LABELS", value_delimiter = ',', value_name = "KEY=VALUE")]
     pub labels: Option<Vec<String>>,
-    /// Declare so many GPUs instead of probing.
+    /// Declare the number of GPUs instead of probing.
     #[arg(long, env = "ATLAS_GPUS", value_name = "N")]
     pub gpus: Option<u32>,
-    /// Their memory in GB, one number a GPU.
+    /// Declare the memory of each GPU, in GB.
     #[arg(long, env = "ATLAS_GPU_VRAM", value_delimiter = ',', value_name = "GB,GB")]
     pub gpu_vram: Option<Vec<u64>>,
-    /// Declare so much memory, in GB.
+    /// Declare the memory, in GB.
     #[arg(long, env = "ATLAS_POOL_MEMORY", value_name = "GB")]
     pub pool_memory: Option<u64>,
-    /// Declare so many cores.
+    /// Declare the number of cores.
     #[arg(long, env = "ATLAS_POOL_CPUS", value_name = "N")]
     pub pool_cpus: Option<u32>,
     /// Declare the processor family: x86_64, arm64 or any.
@@ -234,19 +234,19 @@ pub struct Configuration {
     /// Declare a device file that jobs may share; repeatable.
     #[arg(long = "pool-device", env = "ATLAS_POOL_DEVICES", value_delimiter = ',', value_name = "PATH")]
     pub pool_devices: Option<Vec<String>>,
-    /// Whether jobs' demands are checked against the hardware, on (if not given) or off; off, any job fits while there is a place.
+    /// Whether to check jobs' requirements against the hardware, on (the default) or off; with off, only the number of jobs counts.
     #[arg(long, env = "ATLAS_HARDWARE_CHECKS", value_name = "on|off")]
     pub hardware_checks: Option<String>,
-    /// The Python interpreter; the newest of python3.13 to python3 on the path if not given.
+    /// Python interpreter; defaults to the newest of python3.13 to python3 in PATH.
     #[arg(long, env = "ATLAS_PYTHON", value_name = "PROGRAM")]
     pub python: Option<PathBuf>,
-    /// How agents' process trees are held: pid-namespace, user-pid-namespace or subreaper; the firmest possible if not given.
+    /// How agents' process trees are contained: pid-namespace, user-pid-namespace or subreaper; defaults to the strictest available.
     #[arg(long, env = "ATLAS_CONFINEMENT", value_name = "WAY")]
     pub confinement: Option<String>,
     /// Serve the command @noop in this process, for benchmarks.
     #[arg(long, env = "ATLAS_NOOP", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub noop: Option<bool>,
-    /// What to log, such as warn,atlas_worker=debug; info if not given.
+    /// Log filter, such as warn,atlas_worker=debug; defaults to info.
     #[arg(long, env = "ATLAS_LOG", value_name = "FILTER")]
     pub log: Option<String>,
 }

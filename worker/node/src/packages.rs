@@ -1,4 +1,4 @@
-//! The package cache: unpacked by digest under the data directory, bounded, each fetched once however many jobs wait for it.
+//! The package cache: unpacked by digest under the data directory, bounded, each fetched once for all jobs that wait for it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,9 +25,9 @@ pub(crate) enum PackageError {
     Agent(#[from] AgentError),
     #[error(transparent)]
     Environment(#[from] EnvironmentError),
-    #[error("the package on this node was changed and could not be removed")]
+    #[error("the package on this node was modified and could not be removed")]
     Changed(#[source] std::io::Error),
-    #[error("the work was cut short")]
+    #[error("the work was interrupted")]
     CutShort,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Packages {
     turns: Turns,
 }
 
-/// One turn a folder: two jobs of one agent must not fetch it twice, and nobody removes what another one fetches.
+/// One turn a folder: two jobs of one agent must not fetch it twice, and a package that is being fetched must not be removed.
 #[derive(Clone, Default)]
 struct Turns(Arc<Mutex<BTreeMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>>);
 
@@ -131,7 +131,7 @@ impl Packages {
         if let Some(agent) = self.here(digest) {
             return Ok(agent);
         }
-        // From here on it is ours, and nobody makes room with it.
+        // From here on it is in use and cannot be evicted.
         self.loaded().unloaded.remove(&directory);
         let left = directory.clone();
         if !self.blocking(move || whole(&left, digest)).await? {
@@ -162,7 +162,7 @@ impl Packages {
         };
         for directory in dropped {
             let turn = self.turns.of(&directory);
-            // Whoever has its turn is about to use it, and counts it again.
+            // The holder of its lock is about to use it, and counts it again.
             let Ok(_turn) = turn.try_lock() else { continue };
             debug!(package = %directory.display(), "package dropped from the cache");
             let removed = self.blocking(move || Ok(remove(&directory))).await?;
@@ -187,7 +187,7 @@ impl Packages {
 }
 
 impl Loaded {
-    /// Takes out what was not used yet, then what was used longest ago and nobody uses now, until the rest fits.
+    /// Evicts packages that were never used, then the least recently used ones, until the rest fits.
     fn make_room(&mut self, bytes_max: u64) -> Vec<PathBuf> {
         let mut dropped = Vec::new();
         while self.bytes() > bytes_max {
@@ -217,7 +217,7 @@ fn unpacked(directory: &Path) -> BTreeMap<PathBuf, u64> {
         .partition(|path| path.extension().is_some_and(|end| end == atlas_package::PARTIAL || end == "env"));
     for path in partial.into_iter().filter(|path| !is_worked_on(path)) {
         if let Err(error) = std::fs::remove_dir_all(&path) {
-            warn!(%error, package = %path.display(), "could not remove what is no whole package");
+            warn!(%error, package = %path.display(), "could not remove an incomplete package");
         }
     }
     whole.into_iter().map(|path| (path.clone(), size_of(&path))).collect()
@@ -231,10 +231,10 @@ fn whole(directory: &Path, digest: Digest) -> Result<bool, PackageError> {
     match atlas_package::pack(directory) {
         // What Python compiled there was not packed, and Python would take it for the source.
         Ok(package) if package.digest == digest && remove_compiled(directory).is_ok() => return Ok(true),
-        Ok(_) => warn!(package = %directory.display(), "a package was changed on this node, it is fetched again"),
+        Ok(_) => warn!(package = %directory.display(), "a package on this node was modified, fetching it again"),
         Err(error) => {
             let error: &dyn std::error::Error = &error;
-            warn!(error, package = %directory.display(), "a package on this node cannot be read, it is fetched again");
+            warn!(error, package = %directory.display(), "a package on this node cannot be read, fetching it again");
         }
     }
     remove(directory).map_err(PackageError::Changed)?;

@@ -31,7 +31,7 @@ pub(crate) enum TransferError {
     Broken(String),
     #[error("the controller sent more than {0} bytes")]
     TooLarge(u64),
-    #[error("the controller sent other bytes than {0}")]
+    #[error("the controller sent bytes that do not match {0}")]
     WrongBytes(Digest),
     #[error("the transfer took too long")]
     TooSlow,
@@ -44,7 +44,7 @@ impl TransferError {
     }
 }
 
-/// Carries bytes over whatever connection there is.
+/// Transfers bytes over the current connection.
 #[derive(Clone)]
 pub(crate) struct Transfers {
     pub(crate) env: Env,
@@ -111,7 +111,7 @@ impl Transfers {
         connected.clone().ok_or(TransferError::Unreachable)
     }
 
-    /// Tries again over whatever connection there is by then, as long as the transfer may take.
+    /// Retries over the current connection until the transfer's timeout.
     async fn persist<T, F>(&self, transfer: impl Fn() -> F) -> Result<T, TransferError>
     where
         F: Future<Output = Result<T, TransferError>>,

@@ -1,19 +1,19 @@
-//! Process trees that die whole, and with their worker.
+//! Process trees that are killed completely, and with their worker.
 //!
-//! Every agent process is started through a *keeper*: this program again, with a hidden first argument. The keeper puts the
-//! agent into a PID namespace of its own where it may, else it makes itself the subreaper of all that the agent leaves
-//! behind. It listens on a socket to the worker: when that closes, by an order or because the worker is gone (`kill -9`
-//! included), the whole tree is killed, double forks and new sessions included. A parent-death signal alone would miss those.
-//! It also knows when the lease ends ([`Leash`]), for a worker that is stopped closes no socket.
+//! Every agent process is started through a *supervisor*: this program again, with a hidden first argument. The
+//! supervisor puts the agent into its own PID namespace where permitted, otherwise it makes itself the subreaper of the
+//! agent's descendants. It listens on a socket to the worker: when that closes, on request or because the worker is
+//! gone (`kill -9` included), the whole tree is killed, including double forks and new sessions, which a parent-death
+//! signal alone would miss. It also knows when the lease ends ([`LeaseWatchdog`]), because a stopped worker closes no socket.
 
 mod confinement;
-mod keeper;
-mod leash;
 mod left;
 mod pre_exec;
+mod supervisor;
 mod tree;
+mod watchdog;
 
 pub use confinement::Confinement;
-pub use keeper::run_if_asked;
-pub(crate) use leash::Leash;
-pub(crate) use tree::{Change, Keeper, KeeperError, Spawn, Tree};
+pub use supervisor::run_if_asked;
+pub(crate) use tree::{Change, Spawn, Supervisor, SupervisorError, Tree};
+pub(crate) use watchdog::LeaseWatchdog;

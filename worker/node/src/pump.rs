@@ -1,4 +1,4 @@
-//! The pump: takes every input in turn, asks the slot machine, performs its effects. Decides nothing itself.
+//! The pump: takes every input in turn, passes it to the slot machine and performs its effects. Decides nothing itself.
 
 mod preparation;
 mod saving;
@@ -24,7 +24,7 @@ use crate::mailbox::{Answer, Mailbox, Order};
 use crate::packages::Packages;
 use crate::payloads::Transfers;
 use crate::results::Results;
-use crate::slot::{self, Ended, Shared, Told, Work};
+use crate::slot::{self, Ended, Shared, SlotEvent, Work};
 
 /// Stream events in one frame.
 const EVENTS_PER_FRAME: usize = 256;
@@ -72,7 +72,7 @@ pub(crate) struct Identity {
 /// The pump's inputs.
 pub(crate) struct Inbox {
     pub(crate) link: mpsc::Receiver<LinkEvent>,
-    pub(crate) told: mpsc::Receiver<Told>,
+    pub(crate) told: mpsc::Receiver<SlotEvent>,
     pub(crate) news: mpsc::Receiver<News>,
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct Pump {
     /// Hello was answered on this stream.
     welcomed: bool,
     /// Where each attempt that was started is; a slot without a task is still being prepared.
-    attempts: BTreeMap<FencingToken, Place>,
+    attempts: BTreeMap<FencingToken, RunningAttempt>,
     /// Attempts that are prepared before their start is committed, with what they need once it is here.
     prepared: BTreeMap<FencingToken, Option<Arc<Work>>>,
     mailboxes: BTreeMap<SlotId, Arc<Mailbox>>,
@@ -106,14 +106,14 @@ pub(crate) struct Pump {
     caused: VecDeque<Input>,
     /// Stream events wait for the stream to keep up.
     held_back: bool,
-    /// The leases' end that the keepers were told.
+    /// The leases' end that the supervisors were told.
     lease_end: Option<Duration>,
     drained: bool,
 }
 
 /// Where an attempt is.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct RunningAttempt {
     job: JobId,
     slot: SlotId,
     /// The slot was there before.
@@ -273,14 +273,14 @@ impl Pump {
         }
     }
 
-    fn on_told(&mut self, told: Told) {
+    fn on_told(&mut self, told: SlotEvent) {
         match told {
-            Told::Event { token, event } => self.spool.push(token, event),
-            Told::Spawn { token, call } => self.on_spawn(token, call),
-            Told::Leave { token, call } => self.on_leave(token, call),
-            Told::Ended { token, end } => self.ended(token, end),
-            Told::Died { slot } => self.on_died(slot),
-            Told::Gone { slot } => self.on_gone(slot),
+            SlotEvent::Event { token, event } => self.spool.push(token, event),
+            SlotEvent::Spawn { token, call } => self.on_spawn(token, call),
+            SlotEvent::Leave { token, call } => self.on_leave(token, call),
+            SlotEvent::Ended { token, end } => self.ended(token, end),
+            SlotEvent::Died { slot } => self.on_died(slot),
+            SlotEvent::Gone { slot } => self.on_gone(slot),
         }
     }
 
@@ -288,7 +288,7 @@ impl Pump {
     fn on_died(&mut self, slot: SlotId) {
         let Some(mailbox) = self.mailboxes.remove(&slot) else { return };
         let Some(Order::Run(work)) = mailbox.take() else { return self.step(Input::SlotDied { slot }) };
-        self.begin(Place { job: work.assignment.job, slot, warm: false }, work);
+        self.begin(RunningAttempt { job: work.assignment.job, slot, warm: false }, work);
         if let (Some(grace), Some(next)) = (mailbox.stop_asked(), self.mailboxes.get(&slot)) {
             next.stop(grace);
         }
@@ -309,7 +309,7 @@ impl Pump {
     fn ended(&mut self, token: FencingToken, mut end: Ended) {
         self.spool.close(token);
         self.forget_spawns(token);
-        let Some(Place { slot, .. }) = self.attempts.remove(&token) else { return };
+        let Some(RunningAttempt { slot, .. }) = self.attempts.remove(&token) else { return };
         if !end.slot_usable {
             self.mailboxes.remove(&slot);
         }
@@ -327,7 +327,7 @@ impl Pump {
             let end = match transfers.store(bytes.into_vec()).await {
                 Ok(payload) => end.into_end(Some(payload)),
                 Err(error) => {
-                    let text = format!("the output could not be stored: {error}");
+                    let text = format!("could not store the output: {error}");
                     let failure = Failure { kind: FailureKind::Internal, error: text.into() };
                     Ended { failure: Some(failure), ..end }.into_end(None)
                 }
@@ -361,21 +361,21 @@ impl Pump {
             let now = self.env.clock.monotonic();
             let effects = self.slots.step(input, now);
             // Before anything is started under it.
-            self.tell_keepers();
+            self.tell_supervisors();
             for effect in effects {
                 self.perform(effect);
             }
         }
     }
 
-    fn tell_keepers(&mut self) {
+    fn tell_supervisors(&mut self) {
         let end = self.slots.lease_end();
         if std::mem::replace(&mut self.lease_end, end) == end {
             return;
         }
         match end {
-            Some(end) => self.shared.keeper.leash().extend(end, &*self.env.clock),
-            None => self.shared.keeper.leash().lift(),
+            Some(end) => self.shared.supervisor.watchdog().extend(end, &*self.env.clock),
+            None => self.shared.supervisor.watchdog().lift(),
         }
     }
 
@@ -403,8 +403,8 @@ impl Pump {
             Effect::SendDraining => self.send(ToLeader::Draining),
             Effect::Disconnect { why } => {
                 match why {
-                    Leave::TimeUsedUp => warn!("the session's time is used up, all attempts are stopped"),
-                    Leave::Unanswered => warn!("the leader leaves renewals unanswered, trying another controller"),
+                    Leave::TimeUsedUp => warn!("the session expired, stopping all attempts"),
+                    Leave::Unanswered => warn!("the leader does not answer renewals, trying another controller"),
                     Leave::NoWelcome => warn!("the controller does not answer, trying another one"),
                 }
                 self.stream = None;
@@ -417,7 +417,7 @@ impl Pump {
             }
             Effect::StartAttempt { assignment, slot, warm } => {
                 let job = assignment.job;
-                self.start(assignment, Place { job, slot, warm });
+                self.start(assignment, RunningAttempt { job, slot, warm });
             }
             Effect::StopAttempt { token, why, grace } => self.stop(token, why, grace),
             Effect::EvictSlot { slot } => {
@@ -432,8 +432,8 @@ impl Pump {
 
     fn send(&mut self, frame: ToLeader) {
         if self.stream.as_ref().is_some_and(|stream| !stream.send(frame)) {
-            // Whatever was lost is sent again after the next welcome.
-            debug!("the leader does not read, closing the stream");
+            // Lost frames are sent again after the next welcome.
+            debug!("the leader does not read its stream, closing it");
             self.stream = None;
             self.welcomed = false;
             self.caused.push_back(Input::Disconnected);
@@ -464,7 +464,7 @@ impl Pump {
         some
     }
 
-    fn begin(&mut self, place: Place, work: Arc<Work>) {
+    fn begin(&mut self, place: RunningAttempt, work: Arc<Work>) {
         let assignment = &work.assignment;
         let token = assignment.token;
         if work.agent.noop {
@@ -492,14 +492,14 @@ impl Pump {
             self.spool.discard(token);
         }
         // One that ended is not there: its output is on the way, and its end is told then.
-        let Some(Place { slot, .. }) = self.attempts.get(&token).copied() else { return };
+        let Some(RunningAttempt { slot, .. }) = self.attempts.get(&token).copied() else { return };
         match self.mailboxes.get(&slot) {
             Some(mailbox) => mailbox.stop(grace),
             // Still being prepared, so nothing runs.
             None => {
                 self.attempts.remove(&token);
                 self.spool.close(token);
-                let failure = Failure { kind: FailureKind::Internal, error: "stopped before it began".into() };
+                let failure = Failure { kind: FailureKind::Internal, error: "stopped before it started".into() };
                 self.end_later(token, slot, Ended::failed(failure).into_end(None));
             }
         }
@@ -537,12 +537,12 @@ impl Pump {
         while left > 0 {
             tokio::select! {
                 Some(told) = inbox.told.recv() => {
-                    if matches!(told, Told::Gone { .. }) {
+                    if matches!(told, SlotEvent::Gone { .. }) {
                         left -= 1;
                     }
                 }
                 () = &mut patience => {
-                    warn!(slots = left, "slots did not end in time");
+                    warn!(slots = left, "slots did not stop in time");
                     return;
                 }
             }

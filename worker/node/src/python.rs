@@ -1,4 +1,4 @@
-//! Python on this node: which interpreter, and where our `atlas` package is.
+//! Python on this node: the interpreter, and the location of our `atlas` package.
 
 use std::io::{self, Read};
 use std::os::fd::AsFd;
@@ -25,7 +25,6 @@ const PROBE_PATIENCE: u16 = 5_000;
 /// An interpreter that is new enough.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Python {
-    /// The program.
     pub program: PathBuf,
     /// Its version, major and minor.
     pub version: (u32, u32),
@@ -52,7 +51,7 @@ impl Python {
         }
         first.ok_or_else(|| {
             let names: Vec<_> = names.iter().map(|name| name.display().to_string()).collect();
-            format!("this node has no Python {}.{} or newer (tried {})", OLDEST.0, OLDEST.1, names.join(", "))
+            format!("this node has no Python {}.{} or later (tried {})", OLDEST.0, OLDEST.1, names.join(", "))
         })
     }
 }
@@ -75,7 +74,7 @@ fn answer(probe: &mut Child) -> Option<Python> {
         let mut bytes = [0; 512];
         match stdout.read(&mut bytes) {
             Ok(0) => return read(&printed),
-            // A path is not that long: this is no interpreter.
+            // A path is not that long: this is not an interpreter.
             Ok(_) if printed.len() > 8 << 10 => return None,
             Ok(n) => printed.extend_from_slice(&bytes[..n]),
             Err(_) => return None,
@@ -92,7 +91,7 @@ fn read(printed: &[u8]) -> Option<Python> {
     program.is_absolute().then_some(Python { program, version, patch })
 }
 
-/// Finds the interpreter once; whoever asks first waits, and so does everybody who asks meanwhile.
+/// Finds the interpreter once; concurrent callers wait for the first.
 #[derive(Debug)]
 pub(crate) struct Finder {
     chosen: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! Descriptors that the runtime's reactor watches, and that are read and written at once.
+//! Descriptors that the runtime's reactor watches, read and written without blocking.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, AsRawFd};
@@ -24,7 +24,7 @@ pub(crate) fn watch<T: OwnsOne>(inner: T, interest: Interest) -> io::Result<Asyn
     Ok(unsafe { AsyncFd::register_with_interest(inner, interest) }?)
 }
 
-/// Reads or writes now, whatever the reactor knows: what lies in the pipe counts, not what was heard of it yet.
+/// Reads or writes immediately, without waiting for the reactor.
 pub(crate) fn at_once<P: AsRawFd, T>(
     pipe: &AsyncFd<P>,
     interest: Interest,

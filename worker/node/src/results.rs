@@ -1,8 +1,9 @@
-//! Results of attempts that must not run twice, on disk until the leader has answered them.
+//! Results of attempts that must not run twice, kept on disk until the leader has acknowledged them.
 //!
 //! A worker that is killed after such an attempt has ended leaves its result here. The next process of the node delivers it
-//! under the boot id of the one that was killed, for only that one holds the lease. A result that the leader takes no more, because
-//! the lease is over, is laid aside in a form that people can read: the job may be in doubt, and this is what its attempt did.
+//! under the boot id of the one that was killed, because only that one holds the lease. A result that the leader no
+//! longer accepts, because the lease is over, is set aside in a readable form: the job may be in doubt, and the file
+//! shows what its attempt did.
 
 mod record;
 
@@ -35,7 +36,6 @@ pub(crate) struct Results {
 
 /// What an earlier process of the node left.
 pub(crate) struct Earlier {
-    /// Its boot id.
     pub(crate) boot: BootId,
     /// Its results with their numbers.
     pub(crate) reports: Vec<(u64, Report)>,
@@ -44,7 +44,7 @@ pub(crate) struct Earlier {
 /// Why a result was not saved.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SaveError {
-    #[error("{} results wait for an answer already", Results::RECORDS_MAX)]
+    #[error("{} results are already waiting for an answer", Results::RECORDS_MAX)]
     TooMany,
     #[error("could not write \"{}\"", .path.display())]
     Write { path: PathBuf, source: io::Error },
@@ -70,7 +70,7 @@ impl Results {
         };
         let results = Self { files, directory, kept: Arc::default(), _lock: lock };
         if results._lock.is_none() {
-            warn!(directory = %results.directory.display(), "another process of this node runs here, its results are left to it");
+            warn!(directory = %results.directory.display(), "another process of this node is running and delivers its own results");
             return Ok((results, None));
         }
         let earlier = results.earlier()?;
@@ -101,7 +101,7 @@ impl Results {
         match self.read(&path) {
             Ok((_, report)) => self.lay_aside(&path, &report),
             // It could not be written.
-            Err(why) => warn!(why, "no result to lay aside"),
+            Err(why) => warn!(why, "no result to set aside"),
         }
     }
 
@@ -114,7 +114,7 @@ impl Results {
             Ok(()) => _ = self.kept.fetch_sub(1, Ordering::Relaxed),
             // It could not be written.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => warn!(%error, record = %path.display(), "could not remove a result that was taken"),
+            Err(error) => warn!(%error, record = %path.display(), "could not remove an acknowledged result"),
         }
     }
 
@@ -137,7 +137,7 @@ impl Results {
                     self.kept.fetch_add(1, Ordering::Relaxed);
                     found.push((written(&path), name, path, report));
                 }
-                Ok((number, _)) => self.refuse(&path, &format!("it holds report {number}")),
+                Ok((number, _)) => self.refuse(&path, &format!("it contains report {number}")),
                 Err(why) => self.refuse(&path, &why),
             }
         }
@@ -159,7 +159,7 @@ impl Results {
         let moved = self.make_room().and_then(|()| self.files.rename(path, &to));
         error!(record = %path.display(), why, "a saved result cannot be read and is not reported; its job will be in doubt");
         if let Err(error) = moved {
-            warn!(%error, record = %path.display(), "could not move it away");
+            warn!(%error, record = %path.display(), "could not move the file away");
         }
     }
 
@@ -171,11 +171,11 @@ impl Results {
             Ok(()) => {
                 warn!(
                     job = %report.job, file = %file.display(),
-                    "the leader does not take this result any more; if the job is in doubt, the file tells what its attempt did"
+                    "the leader no longer accepts this result; if the job is in doubt, the file shows what its attempt did"
                 );
                 self.remove(path);
             }
-            Err(error) => warn!(%error, file = %file.display(), "could not lay a result aside"),
+            Err(error) => warn!(%error, file = %file.display(), "could not set a result aside"),
         }
     }
 
@@ -190,7 +190,7 @@ impl Results {
     }
 }
 
-/// When a file was written last; what cannot be told is oldest.
+/// When a file was written last; unknown times are oldest.
 fn written(path: &Path) -> SystemTime {
     std::fs::metadata(path).and_then(|metadata| metadata.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
 }

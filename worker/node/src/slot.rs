@@ -1,4 +1,4 @@
-//! One slot: a task of its own that runs one attempt after the other in one agent's program.
+//! One slot: a task that runs attempts in one agent's program, one after the other.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use crate::agent::{Agent, OutputFault};
 use crate::mailbox::{Answer, Mailbox, Order};
 use crate::metadata;
-use crate::process::Keeper;
+use crate::process::Supervisor;
 use crate::provider::{self, Execution, Program, StartError};
 
 /// One attempt with everything that it needs.
@@ -28,7 +28,7 @@ pub(crate) struct Work {
 
 /// What a slot's task tells the pump.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum SlotEvent {
     /// The attempt said something.
     Event { token: FencingToken, event: StreamEvent },
     /// The attempt spawns a job.
@@ -37,7 +37,7 @@ pub(crate) enum Told {
     Leave { token: FencingToken, call: u64 },
     /// The attempt ended; the output is still text of any length.
     Ended { token: FencingToken, end: Ended },
-    /// The idle program ended by itself.
+    /// The idle program ended on its own.
     Died { slot: SlotId },
     /// A slot's task is over, its program is gone.
     Gone { slot: SlotId },
@@ -92,15 +92,15 @@ impl Ended {
 pub(crate) struct Shared {
     pub(crate) env: Env,
     pub(crate) settings: Arc<provider::Settings>,
-    pub(crate) keeper: Arc<Keeper>,
-    pub(crate) told: mpsc::Sender<Told>,
+    pub(crate) supervisor: Arc<Supervisor>,
+    pub(crate) told: mpsc::Sender<SlotEvent>,
 }
 
 /// The attempt's side of a slot: clock, orders, and the way for what it says.
 pub(crate) struct Control<'a> {
     pub(crate) env: &'a Env,
     pub(crate) mailbox: &'a Mailbox,
-    told: &'a mpsc::Sender<Told>,
+    told: &'a mpsc::Sender<SlotEvent>,
     token: FencingToken,
     log_bytes_left: usize,
 }
@@ -113,12 +113,12 @@ impl Control<'_> {
 
     /// Has a job spawned. The answer comes by the mailbox.
     pub(crate) async fn spawn(&self, call: SpawnCall) {
-        let _ = self.told.send(Told::Spawn { token: self.token, call }).await;
+        let _ = self.told.send(SlotEvent::Spawn { token: self.token, call }).await;
     }
 
     /// Gives up waiting for a job that was spawned.
     pub(crate) async fn leave(&self, call: u64) {
-        let _ = self.told.send(Told::Leave { token: self.token, call }).await;
+        let _ = self.told.send(SlotEvent::Leave { token: self.token, call }).await;
     }
 
     /// The answers that have come to calls of the attempt.
@@ -138,14 +138,14 @@ impl Control<'_> {
         }
         let (level, text) = if text.len() >= self.log_bytes_left {
             self.log_bytes_left = 0;
-            ("warning", "the attempt's allowance of log bytes is used up; further lines are dropped".to_owned())
+            ("warning", "the attempt reached its limit of log bytes; further lines are dropped".to_owned())
         } else {
             self.log_bytes_left -= text.len();
             (level, provider::bounded(text))
         };
         let event = StreamEvent { number: 0, at: self.env.clock.wall(), kind, level: level.to_owned(), text };
         // A pump that is gone listens to nothing any more.
-        let _ = self.told.send(Told::Event { token: self.token, event }).await;
+        let _ = self.told.send(SlotEvent::Event { token: self.token, event }).await;
     }
 }
 
@@ -160,7 +160,7 @@ pub(crate) async fn serve(slot: SlotId, mailbox: Arc<Mailbox>, shared: Shared) {
                 if idle(&mailbox, program.as_ref()).await {
                     continue;
                 }
-                let _ = shared.told.send(Told::Died { slot }).await;
+                let _ = shared.told.send(SlotEvent::Died { slot }).await;
                 break;
             }
         };
@@ -178,14 +178,14 @@ pub(crate) async fn serve(slot: SlotId, mailbox: Arc<Mailbox>, shared: Shared) {
         // A slot without a process is not kept: it would count as warm and occupy memory.
         end.slot_usable &= program.as_ref().is_some_and(Program::outlives_job);
         let usable = end.slot_usable;
-        if shared.told.send(Told::Ended { token, end }).await.is_err() || !usable {
+        if shared.told.send(SlotEvent::Ended { token, end }).await.is_err() || !usable {
             break;
         }
     }
     if let Some(program) = program.take() {
         program.stop(&shared.env).await;
     }
-    let _ = shared.told.send(Told::Gone { slot }).await;
+    let _ = shared.told.send(SlotEvent::Gone { slot }).await;
 }
 
 /// Waits for an order; false if the idle program ended meanwhile.
@@ -230,7 +230,7 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
     let began = control.now();
     let execution = program.execute(work, control).await;
     usage.execution = Micros::from(control.now().saturating_sub(began));
-    // What shall not serve again is about to be killed, and stays on the leash until it is.
+    // What must not serve again is about to be killed, and stays under the watchdog until it is.
     if execution.usable() {
         program.end_others(control).await;
         program.set_busy(false);
@@ -243,12 +243,12 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
     let work = Arc::clone(work);
     let end = provider::elsewhere(control.env, bytes, move || conclude(execution, &work, usage, declared)).await;
     end.unwrap_or_else(|| {
-        let error = "the check of the output was cut short".into();
+        let error = "checking the output was interrupted".into();
         Ended { usage, ..Ended::failed(Failure { kind: FailureKind::Internal, error }) }
     })
 }
 
-/// Validates the input of a retry (spec §7.1, step 12). That of a first try was validated at the door, by which retries do not pass.
+/// Validates the input of a retry (compatibility §7.1). That of a first try was validated at the door, by which retries do not pass.
 async fn check_input(work: &Arc<Work>, control: &Control<'_>) -> Option<Failure> {
     if work.assignment.retry_count == 0 {
         return None;
@@ -258,12 +258,12 @@ async fn check_input(work: &Arc<Work>, control: &Control<'_>) -> Option<Failure>
     let (kind, why) = match found {
         Some(Ok(())) => return None,
         Some(Err(why)) => (FailureKind::InputInvalid, why),
-        None => (FailureKind::Internal, "the check was cut short".to_owned()),
+        None => (FailureKind::Internal, "the check was interrupted".to_owned()),
     };
     Some(Failure { kind, error: provider::bounded(format!("Input validation: {why}")).into() })
 }
 
-/// Validates the output (spec §7.1, step 15): a wrong one is kept, and so is the slot.
+/// Validates the output (compatibility §7.1): a wrong one is kept, and so is the slot.
 fn conclude(execution: Execution, work: &Work, usage: Usage, declared: bool) -> Ended {
     let held = declared.then_some(&work.assignment.allocation);
     let limits = work.agent.limits();

@@ -16,7 +16,7 @@ use crate::environment::Environments;
 use crate::link::Link;
 use crate::packages::Packages;
 use crate::payloads::Transfers;
-use crate::process::{Keeper, KeeperError};
+use crate::process::{Supervisor, SupervisorError};
 use crate::provider::Settings;
 use crate::pump::{Identity, Inbox, News, Parts, Pump};
 use crate::python::{Finder, unpack_sdk};
@@ -29,7 +29,7 @@ pub const PASSED: [&str; 6] = ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ"]
 /// Stream events of one attempt that wait for an acknowledgement.
 const SPOOLED_EVENTS_MAX: usize = 4_096;
 
-/// Inputs that wait for the pump; whoever sends more waits.
+/// Bound on inputs that wait for the pump; senders wait beyond it.
 const INPUTS_WAITING_MAX: usize = 1_024;
 
 /// Why a worker did not start.
@@ -44,10 +44,10 @@ pub enum StartError {
         source: std::io::Error,
     },
     /// Agents' processes could not be held.
-    #[error("agents cannot be run here")]
-    Keeper(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("agents cannot run on this machine")]
+    Supervisor(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// What this machine has could not be found out.
-    #[error("could not find out what this machine has")]
+    #[error("could not probe the hardware")]
     Inventory(#[source] atlas_inventory::ProbeError),
 }
 
@@ -71,9 +71,9 @@ impl Worker {
         let sdk = sdk.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()));
         let path = || options.data_dir.clone();
         let sdk = sdk.map_err(|source| StartError::DataDir { path: path(), source })?;
-        let keeper = Keeper::probe(env.clone(), options.keeper.as_deref(), options.confinement)
-            .map_err(|error: KeeperError| StartError::Keeper(Box::new(error)))?;
-        info!(confinement = %keeper.confinement(), "agents' process trees are held");
+        let supervisor = Supervisor::probe(env.clone(), options.supervisor.as_deref(), options.confinement)
+            .map_err(|error: SupervisorError| StartError::Supervisor(Box::new(error)))?;
+        info!(confinement = %supervisor.confinement(), "agents' process trees are contained");
         let (files, node, at) = (Arc::clone(&env.files), options.node.clone(), options.data_dir.clone());
         let opened = env.spawn_blocking("results", move || Results::open(files, &at, &node)).join().await;
         let opened = opened.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()));
@@ -86,11 +86,11 @@ impl Worker {
         let link = Link { env: env.clone(), controllers: options.controllers.clone(), events, client };
         env.spawn_vital("link", link.run());
         let transfers = Transfers { env: env.clone(), client: clients };
-        let keeper = Arc::new(keeper);
+        let supervisor = Arc::new(supervisor);
         let environments = Environments {
             env: env.clone(),
             settings: Arc::clone(&settings),
-            keeper: Arc::clone(&keeper),
+            supervisor: Arc::clone(&supervisor),
             directory: options.environments.clone().unwrap_or_else(|| options.data_dir.join("environments")),
             bytes_max: options.package_cache_bytes_max,
         };
@@ -109,13 +109,13 @@ impl Worker {
         };
         let slots = match earlier {
             Some(earlier) => {
-                info!(results = earlier.reports.len(), "an earlier process of this node left results, delivering them");
+                info!(results = earlier.reports.len(), "delivering results of an earlier process of this node");
                 identity.boot_id = earlier.boot;
                 Slots::deliver(slots_options, earlier.reports)
             }
             None => Slots::new(slots_options),
         };
-        let shared = Shared { env: env.clone(), settings, keeper, told };
+        let shared = Shared { env: env.clone(), settings, supervisor, told };
         let inventory = identity.inventory.clone();
         let pump = Pump::new(Parts {
             env: env.clone(),
@@ -182,7 +182,7 @@ fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>,
     let finding = Arc::clone(&settings);
     env.spawn_blocking("find python", move || {
         if let Err(why) = finding.python.get() {
-            warn!("{why}: Python agents will fail here");
+            warn!("{why}: Python agents will fail on this node");
         }
     });
     inventory.unchecked = !options.hardware_checks;

@@ -1,4 +1,4 @@
-//! The leases that this node holds, and the memory of those it held.
+//! The leases that this node holds, and a record of past ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 

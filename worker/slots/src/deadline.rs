@@ -1,15 +1,15 @@
-//! By when a node that is drained gives back what it runs, counted on this process's own clock.
+//! The deadline by which a drained node returns its jobs, on this process's own clock.
 
 use std::time::Duration;
 
 use atlas_types::{ClusterTime, HandBack};
 
-/// The deadline that the leader told, if there is one.
+/// The deadline set by the leader, if there is one.
 #[derive(Debug, Default)]
-pub(crate) struct Deadline(Option<Told>);
+pub(crate) struct Deadline(Option<LeaderDeadline>);
 
 #[derive(Debug)]
-struct Told {
+struct LeaderDeadline {
     until: ClusterTime,
     at: Duration,
     passed: bool,
@@ -24,8 +24,8 @@ impl Deadline {
         self.0 = by.map(|HandBack { until, within }| {
             let at = now.saturating_add(within.as_duration());
             match known.filter(|known| known.until == until) {
-                Some(known) => Told { at: at.min(known.at), ..known },
-                None => Told { until, at, passed: false },
+                Some(known) => LeaderDeadline { at: at.min(known.at), ..known },
+                None => LeaderDeadline { until, at, passed: false },
             }
         });
     }

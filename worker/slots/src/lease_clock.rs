@@ -1,4 +1,4 @@
-//! How long this node may believe in its leases, by its own clock.
+//! How long this node's leases are valid, by its own clock.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,15 +1,16 @@
 //! One node's session, leases and slots as a pure machine: `slots.step(input, now) -> effects`.
 //!
-//! It decides what a worker does with each message of the leader and each end of an attempt: which slot runs what, what is
-//! reported and again reported, when a lease is over by the worker's own clock. It reads no clock and does no I/O;
+//! It decides what a worker does with each message of the leader and each end of an attempt: which slot runs which
+//! attempt, what is reported and repeated, and when a lease is over by the worker's own clock. It reads no clock and
+//! does no I/O;
 //! `now` is the shell's monotonic time and must not go back.
 //!
-//! What holds whatever comes in:
-//! - no attempt runs once the session's time to live, counted from the *sending* of the last acknowledged renewal, is used up;
-//! - where a start must be committed, it is reported when nothing else is missing: until then it is certain that nothing ran;
+//! Invariants:
+//! - no attempt runs after the session's time to live, counted from the *sending* of the last acknowledged renewal;
+//! - a start that must be committed is reported only when nothing else is missing: until then nothing has run;
 //! - a token runs at most once in a process's life, however often its grant arrives;
 //! - a report stays until the leader has answered it, and is sent again in order after each reconnect;
-//! - an idle slot serves only the name space, package and devices it was made for;
+//! - an idle slot serves only the namespace, package and devices it was made for;
 //! - all slots, busy, idle or shutting down, hold no more memory and GPU memory than the node has.
 //!
 //! ```
@@ -20,7 +21,6 @@
 //! let effects = slots.step(Input::Connected, Duration::ZERO);
 //! assert!(matches!(effects[..], [Effect::SendHello { .. }]));
 //! ```
-#![deny(missing_docs)]
 
 mod attempts;
 mod deadline;

@@ -1,4 +1,4 @@
-//! What comes into the machine and what it asks of its shell.
+//! The inputs and effects of the machine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,11 +25,11 @@ pub enum Input {
     },
     /// A new lease.
     Granted(Assignment),
-    /// The attempt shall stop and be reported as cancelled.
+    /// The attempt must stop and be reported as cancelled.
     Cancelled {
         /// Its lease.
         token: FencingToken,
-        /// Time between the polite and the hard signal.
+        /// Time between SIGTERM and SIGKILL.
         grace: Duration,
     },
     /// The lease is over: stop, report nothing.
@@ -46,7 +46,6 @@ pub enum Input {
     ReportAcked {
         /// The report's number.
         number: u64,
-        /// What became of it.
         result: ReportResult,
     },
     /// A report is on disk, as [`Effect::SaveReport`] asked, or could not be written.
@@ -63,7 +62,6 @@ pub enum Input {
     Unprepared {
         /// The attempt's lease.
         token: FencingToken,
-        /// What to report.
         report: ReportKind,
     },
     /// An attempt ended, by itself or because it was stopped.
@@ -73,16 +71,10 @@ pub enum Input {
         /// How.
         end: AttemptEnd,
     },
-    /// An idle slot's process ended by itself.
-    SlotDied {
-        /// The slot.
-        slot: SlotId,
-    },
+    /// An idle slot's process ended on its own.
+    SlotDied { slot: SlotId },
     /// Nothing is left of a slot that was evicted, died or was not usable any more: what it held is free.
-    SlotGone {
-        /// The slot.
-        slot: SlotId,
-    },
+    SlotGone { slot: SlotId },
     /// The stream is closed.
     Disconnected,
     /// By when the node gives back what it runs: it is drained, and goes on. None if it need not.
@@ -128,7 +120,7 @@ pub enum Leave {
     NoWelcome,
 }
 
-/// What the shell shall do, in order.
+/// What the shell must do, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Say hello on the new stream.
@@ -141,7 +133,6 @@ pub enum Effect {
         /// The renewal's number.
         number: u64,
     },
-    /// Send a report.
     SendReport {
         /// Its number.
         number: u64,
@@ -159,7 +150,7 @@ pub enum Effect {
     SavedAnswered {
         /// Its number.
         number: u64,
-        /// What became of it; none if the leader gave no answer in time.
+        /// The result; none if the leader gave no answer in time.
         result: Option<ReportResult>,
     },
     /// What the process before this one saved is delivered: close the stream and say hello under a new boot id.
@@ -201,16 +192,12 @@ pub enum Effect {
     StopAttempt {
         /// Its lease.
         token: FencingToken,
-        /// Why.
         why: StopReason,
-        /// Time between the polite and the hard signal; zero kills at once.
+        /// Time between SIGTERM and SIGKILL; zero kills at once.
         grace: Duration,
     },
     /// Shut an idle slot down; [`Input::SlotGone`] follows when its process is gone.
-    EvictSlot {
-        /// The slot.
-        slot: SlotId,
-    },
+    EvictSlot { slot: SlotId },
     /// Nothing runs and nothing waits for an answer: the process may end.
     Drained,
 }

@@ -185,7 +185,7 @@ impl Pool {
         self.idle().map(|(.., since)| since).min().map(|since| since + self.idle_timeout)
     }
 
-    /// Idle slots of one package, over all name spaces and devices.
+    /// Idle slots of one package, over all namespaces and devices.
     pub(crate) fn idle_of_digest(&self, digest: Digest) -> u32 {
         self.count_idle(|slot| slot.key.digest == digest)
     }

@@ -1,6 +1,7 @@
 //! The memory and GPU memory that slots may occupy together.
 
-use atlas_types::{Allocation, Free, Inventory};
+use atlas_allocation::Free;
+use atlas_types::{Allocation, Inventory};
 
 /// What a node has for its slots. Cores and concurrency permits are the controller's to count: an idle slot uses none.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! The machine itself: one arm an input, helpers below.
+//! The machine itself: one arm per input, helpers below.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,11 +27,11 @@ const GREETING_MAX: Duration = Duration::from_secs(10);
 /// What an operator may choose, and what the node has.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Idle slots kept for each package (spec §7: 2).
+    /// Idle slots kept for each package (compatibility §7: 2).
     pub warm_pool_size: u32,
-    /// How long a slot may be idle (spec §7: 300 s).
+    /// How long a slot may be idle (compatibility §7: 300 s).
     pub idle_timeout: Duration,
-    /// Time between the polite and the hard signal when the worker itself gives up an attempt.
+    /// Time between SIGTERM and SIGKILL when the worker itself gives up an attempt.
     pub stop_grace: Duration,
     /// What the node has: its slots, busy and idle, occupy no more memory and GPU memory.
     pub inventory: Inventory,
@@ -112,7 +112,7 @@ impl Slots {
     /// Takes one input and returns what to do, in order. `now` never goes back.
     pub fn step(&mut self, input: Input, now: Duration) -> Vec<Effect> {
         let mut effects = Vec::new();
-        // First of all: whatever came in, it must not keep an attempt alive that our own clock has ended.
+        // First of all: no input may keep an attempt alive that our own clock has ended.
         self.expire(now, &mut effects);
         self.give_up_greeting(now, &mut effects);
         match input {
@@ -205,7 +205,7 @@ impl Slots {
             effects.push(Effect::SendReport { number, report: Arc::clone(report) });
         }
         if let Some(delivery) = &mut self.delivery {
-            // Whatever else the earlier process held, the new epoch takes back.
+            // The new epoch revokes all other leases of the earlier process.
             delivery.until.get_or_insert(now + DELIVERY_MAX);
             return;
         }
@@ -521,7 +521,7 @@ impl Slots {
         }
     }
 
-    /// Numbers and keeps a report, and sends it if somebody listens.
+    /// Numbers and keeps a report, and sends it if there is a session.
     fn report(&mut self, job: JobId, token: FencingToken, kind: ReportKind, effects: &mut Vec<Effect>) -> u64 {
         let (number, report) = self.reports.push(Report { job, token, kind }, false);
         if self.session == Session::Live {

@@ -1,4 +1,4 @@
-//! What an attempt says while it runs, kept until the leader has it.
+//! Log lines and progress of running attempts, kept until the leader has them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,7 +7,6 @@ use atlas_types::{Attempt, FencingToken, JobId, StreamEvent};
 /// Events to send, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
-    /// The job.
     pub job: JobId,
     /// Which try.
     pub attempt: Attempt,
@@ -94,7 +93,7 @@ impl Spool {
         self.forget_done();
     }
 
-    /// The attempt's lease is over: nobody will ask for what it said.
+    /// The attempt's lease is over: its lines are no longer needed.
     pub fn discard(&mut self, token: FencingToken) {
         self.attempts.remove(&token);
     }

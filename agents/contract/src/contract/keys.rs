@@ -1,4 +1,4 @@
-//! The keys that a contract may have, read off the rules, and warnings for all others.
+//! The keys that a contract may have, taken from the rules, and warnings for all others.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ fn walk(rules: &Value, value: &Value, pointer: &str, warnings: &mut Vec<Warning>
     match value {
         Value::Object(members) => {
             let known = known(rules);
-            // A rule without names is about the whole value, as for a schema; hardware refuses by itself.
+            // A rule without names is about the whole value, as for a schema; hardware refuses on its own.
             if known.is_empty() || rules.get("additionalProperties").is_some_and(|rule| rule != &Value::Bool(false)) {
                 return;
             }
@@ -27,7 +27,7 @@ fn walk(rules: &Value, value: &Value, pointer: &str, warnings: &mut Vec<Warning>
                 match known.iter().find(|(key, _)| *key == name) {
                     Some((_, rules)) => walk(rules, value, &member(pointer, name), warnings),
                     None => {
-                        // Nobody misspells so many: the rest are not worth a comparison each.
+                        // Only the first unknown keys are compared, to bound the cost.
                         let compared = warnings.len() < SUGGESTIONS_MAX;
                         let meant = compared.then(|| nearest(name, known.iter().map(|(key, _)| key.as_str())));
                         let suggestion = meant.flatten().map(str::to_owned);

@@ -1,4 +1,4 @@
-//! Numbers that Atlas for Python accepts and that mean nothing: refused when an agent is offered, accepted of one that is registered.
+//! Numbers that Atlas for Python accepts although they make no sense: refused when an agent is registered, accepted in agents that already are.
 
 use super::{Contract, ContractError};
 use crate::violation::Violation;

@@ -1,4 +1,4 @@
-//! Numbers where the schema leaves the type open: Python's `int()` and `float()` of a YAML value (spec §2.1).
+//! Numbers where the schema leaves the type open: Python's `int()` and `float()` of a YAML value (compatibility §2.1).
 
 use serde_json::Value;
 

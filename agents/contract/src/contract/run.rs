@@ -7,7 +7,7 @@ use super::{Contract, Dependency, Hardware};
 /// Most leases one job may lose, unless the contract says less.
 const ATTEMPTS_DEFAULT: u32 = 3;
 
-/// Longest start-up of a slot, unless the contract says otherwise (spec §26).
+/// Longest start-up of a slot, unless the contract says otherwise (compatibility §26).
 const STARTUP_DEFAULT: Micros = Micros::from_secs(30);
 
 impl Contract {
@@ -53,7 +53,7 @@ impl Hardware {
         };
         let vram_bytes = match self.gpu_vram_bytes {
             Some(bytes) => bytes,
-            // Memory without a GPU is ignored (spec §8.2).
+            // Memory without a GPU is ignored (compatibility §8.2).
             None if self.gpu || self.gpu_count.is_some() => gigabytes(self.gpu_vram_gb),
             None => 0,
         };
@@ -69,7 +69,7 @@ impl Hardware {
             },
             devices: self.device_access.clone(),
             labels: self.node_labels.clone().unwrap_or_default(),
-            // Reading the contract checked the name; an empty one is no node.
+            // Reading the contract checked the name; an empty one is not a node.
             node: NodeId::new(&self.node_affinity).ok(),
         }
     }

@@ -239,12 +239,12 @@ fn unknown_keys_are_warnings_with_the_nearest_known_one() {
     ));
     let warnings: Vec<String> = contract.warnings.iter().map(|warning| format!("{warning}\n")).collect();
     expect![[r#"
-        /agent/capabilites is not a known key and is ignored; did you mean "capabilities"?
-        /agent/lifecycle is not a known key and is ignored
-        /agent/model/preferences is not a known key and is ignored; did you mean "preference"?
-        /agent/provider/comand is not a known key and is ignored; did you mean "command"?
-        /agent/requires/agents/0/versoin is not a known key and is ignored; did you mean "version"?
-        /extra is not a known key and is ignored
+        unknown key /agent/capabilites is ignored; did you mean "capabilities"?
+        unknown key /agent/lifecycle is ignored
+        unknown key /agent/model/preferences is ignored; did you mean "preference"?
+        unknown key /agent/provider/comand is ignored; did you mean "command"?
+        unknown key /agent/requires/agents/0/versoin is ignored; did you mean "version"?
+        unknown key /extra is ignored
     "#]]
     .assert_eq(&warnings.concat());
 }
@@ -325,7 +325,7 @@ fn schemas_are_checked_when_asked() {
         error.violations().iter().map(|v| format!("{} {}: {}\n", v.pointer, v.rule, v.message)).collect();
     expect![[r#"
         /agent/input/schema/type schema: "text" is not valid under any of the schemas listed in the 'anyOf' keyword
-        /agent/output/schema/$ref schema: only references within the schema are followed
+        /agent/output/schema/$ref schema: only references within the schema are supported
     "#]]
     .assert_eq(&lines.concat());
     let (input, _) = accepted(BASE).check_schemas().expect("no schema is a schema");

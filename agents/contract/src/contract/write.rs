@@ -1,4 +1,4 @@
-//! The normalised contract: every member with its value, extensions only where they were set (spec §2.1).
+//! The normalised contract: every member with its value, extensions only where they were set (compatibility §2.1).
 
 use atlas_types::{AgentKind, Effects};
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! Faults of JSON texts in the words of Python's `json` module, which agents' authors and users of the source system know.
+//! JSON errors with the texts of Python's `json` module, which users of Atlas for Python know.
 
 /// Deepest nesting that is looked at.
 const DEPTH_MAX: usize = 512;
@@ -129,7 +129,7 @@ impl Scan<'_> {
             return self.fault("Expecting value");
         }
         let mut end = sign + whole;
-        // What does not belong to the number is left for whoever comes next.
+        // Characters after the number are left to the caller.
         if rest.get(end) == Some(&b'.') && digits(end + 1) > 0 {
             end += 1 + digits(end + 1);
         }

@@ -1,9 +1,9 @@
-//! How much checking a value can cost, known before it is checked.
+//! Bounds the cost of checking a value before the check.
 //!
-//! The engine below has no step counter, and a small schema can ask for a lot: references that double at each step,
+//! The engine has no step counter, and a small schema can be expensive: references that double at each step,
 //! recursion that goes two ways, `unevaluatedProperties` in `unevaluatedProperties`. So the visits, a pair of a subschema
 //! and a value each, are counted first: at compile time for a schema that does not recurse, and with each distinct pair
-//! looked at once for the rest. A text is a visit for so many of its bytes and of the places of a pattern that looks at it.
+//! looked at once for the rest. A text counts as several visits, by its length and the weight of the pattern that matches it.
 
 use std::collections::HashMap;
 

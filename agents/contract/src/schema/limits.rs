@@ -1,6 +1,6 @@
-//! Bounds on a schema, so that neither compiling it nor checking with it can cost more than a value is worth.
+//! Bounds on a schema, so that neither compiling it nor checking with it can cost too much.
 //!
-//! Also refused is what would lead out of the schema: a reference that is not local, and an identifier inside it, which
+//! Also refused: a reference that is not local, and an identifier inside it, which
 //! would change what its local references mean.
 
 use serde_json::Value;
@@ -42,7 +42,7 @@ fn local(root: &Value, schema: &Value, pointer: &str) -> Result<(), SchemaError>
         }
         Value::Object(members) => members.iter().try_for_each(|(keyword, value)| match (keyword.as_str(), value) {
             ("$ref" | "$dynamicRef", Value::String(to)) if !to.starts_with('#') => {
-                refused(keyword, "only references within the schema are followed")
+                refused(keyword, "only references within the schema are supported")
             }
             ("$id", Value::String(_)) if !std::ptr::eq(root, schema) => {
                 refused(keyword, "an identifier inside a schema is not supported")

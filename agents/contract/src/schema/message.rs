@@ -1,4 +1,4 @@
-//! The words of a violation: Python's for clients (spec §4, `words`), our own for people at a terminal.
+//! The texts of a violation: Python's for clients (compatibility §4, `words`), our own for people at a terminal.
 
 mod words;
 
@@ -72,7 +72,7 @@ pub(super) fn explained(root: Root<'_>, value: &Value, errors: &[ValidationError
 /// What the compiler says of a schema that is none, with the place in the schema.
 pub(super) fn invalid_schema(schema: &Value, path: &str, error: &ValidationError<'_>) -> String {
     match (error.kind(), schema.pointer(path)) {
-        (Kind::Format { .. }, Some(found)) => format!("{} is not a pattern that we can run", python::repr(found)),
+        (Kind::Format { .. }, Some(found)) => format!("{} is not a supported pattern", python::repr(found)),
         _ => error.to_string(),
     }
 }

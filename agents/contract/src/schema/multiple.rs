@@ -1,4 +1,4 @@
-//! `multipleOf` with Python's arithmetic: 0.3 is no multiple of 0.1 there, and existing agents rely on what it says.
+//! `multipleOf` with Python's arithmetic: 0.3 is not a multiple of 0.1 there, and existing agents rely on it.
 
 use jsonschema::paths::Location;
 use jsonschema::{Keyword, ValidationError};

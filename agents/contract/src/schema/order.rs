@@ -1,6 +1,6 @@
-//! The order in which Python's library reports violations: as the schema's keywords stand, depth first.
+//! The order in which Python's library reports violations: in the order of the schema's keywords, depth first.
 //!
-//! The engine below evaluates in an order of its own. Each error says by which path of keywords it was found; walking
+//! The engine evaluates in another order. Each error says by which path of keywords it was found; walking
 //! that path through the schema as written gives every step a rank, and the ranks give the order.
 
 use jsonschema::ValidationError;

@@ -1,7 +1,7 @@
 //! Patterns of a schema, from Python's syntax to that of the engine below `jsonschema`.
 //!
-//! Contracts carry Python patterns (spec §4): classes are Unicode, `$` also matches before a last line break, a brace
-//! that is no repetition is itself. Only what differs is rewritten, in a copy that the engine alone sees.
+//! Contracts carry Python patterns (compatibility §4): classes are Unicode, `$` also matches before a last line break,
+//! a brace that is not a repetition is literal. Only the differences are rewritten, in a copy for the engine.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ fn translate_member((keyword, value): (&String, &Value)) -> Option<(String, Valu
     let value = match (keyword.as_str(), value) {
         // The draft is always 2020-12, whatever a schema says of itself; keywords of older ones mean nothing in it.
         ("$schema", Value::String(_)) | ("dependencies" | "additionalItems", _) => return None,
-        // A "pattern" in plain data is no pattern.
+        // A "pattern" in plain data is not a pattern.
         (keyword, data) if DATA.contains(&keyword) => data.clone(),
         ("pattern", Value::String(text)) => Value::String(translate(text)),
         ("patternProperties", Value::Object(members)) => {
@@ -158,7 +158,7 @@ fn escape(escaped: Option<char>, in_class: bool) -> String {
 /// The name in `(?P<name>` or `(?P=name)` and the length of all of it.
 fn named(chars: &[char], kind: [char; 2], end: char) -> Option<(String, usize)> {
     let rest = chars.strip_prefix(&['(', '?', kind[0], kind[1]])?;
-    // Not to the end of the pattern: one of unfinished names alone would be read anew for each.
+    // Not to the end of the pattern: one of unfinished names alone would be read again for each.
     let len = rest.iter().take(NAME_CHARS_MAX).position(|&c| c == end)?;
     Some((rest[..len].iter().collect(), len + 5))
 }

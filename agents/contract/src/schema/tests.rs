@@ -139,11 +139,11 @@ fn references_and_formats_stay_inside() {
     );
     refused(
         &json!({"$ref": "https://example.com/schema.json"}),
-        &expect!["at /$ref: only references within the schema are followed"],
+        &expect!["at /$ref: only references within the schema are supported"],
     );
     refused(
         &json!({"properties": {"a": {"$ref": "file:///etc/passwd"}}}),
-        &expect!["at /properties/a/$ref: only references within the schema are followed"],
+        &expect!["at /properties/a/$ref: only references within the schema are supported"],
     );
     refused(&json!({"$ref": "#/$defs/missing"}), &expect!["at /: Pointer '/$defs/missing' does not exist"]);
     refused(
@@ -165,11 +165,11 @@ fn a_wrong_schema_says_where() {
     );
     refused(
         &json!({"properties": {"a": {"pattern": "("}}}),
-        &expect!["at /properties/a/pattern: '(' is not a pattern that we can run"],
+        &expect!["at /properties/a/pattern: '(' is not a supported pattern"],
     );
     refused(
         &json!({"pattern": "((a{1000}){1000}){1000}"}),
-        &expect!["at /pattern: '((a{1000}){1000}){1000}' is not a pattern that we can run"],
+        &expect!["at /pattern: '((a{1000}){1000}){1000}' is not a supported pattern"],
     );
     refused(&json!({"enum": vec![1; 30_000]}), &expect!["the schema has more than 20000 values"]);
     refused(&(0..70).fold(json!({}), |below, _| json!({"not": below})), &expect!["the schema has more than 64 levels"]);

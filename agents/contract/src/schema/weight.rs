@@ -1,7 +1,8 @@
-//! How heavy a pattern is: what one byte of a text can cost at most.
+//! The weight of a pattern: the maximum cost per byte of text.
 //!
-//! Patterns run in linear time, but linear in the text times the pattern written out: `(a|b)*a(a|b){5000}` keeps five thousand
-//! places of the pattern alive at every byte. Counted are the places that a match can stand at; what a class holds does not matter.
+//! Patterns run in linear time, but linear in the text times the pattern written out: `(a|b)*a(a|b){5000}` keeps five
+//! thousand positions of the pattern active at every byte. The weight is the number of positions of a match; the
+//! contents of classes do not matter.
 
 /// Longest text between braces that can be a count.
 const COUNT_CHARS_MAX: usize = 64;
@@ -27,7 +28,7 @@ pub(super) fn of(pattern: &str) -> u64 {
                 group.place(1);
             }
             '{' => {
-                // Not to the end of the pattern: one of braces alone would be read anew for each.
+                // Not to the end of the pattern: one of braces alone would be read again for each.
                 let text: String = chars.clone().take(COUNT_CHARS_MAX).take_while(|&c| c != '}').collect();
                 match most(&text) {
                     Some(times) => {

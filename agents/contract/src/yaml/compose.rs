@@ -1,7 +1,7 @@
 //! From parser events to a tree with shared aliases.
 //!
-//! The tree keeps an alias as a second reference, so that a bomb costs nothing until it is written out ([`super::expand`]), where
-//! values and bytes are counted once more.
+//! The tree keeps an alias as a second reference, so that an alias bomb costs nothing until it is expanded
+//! ([`super::expand`]), where values and bytes are counted again.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,12 +12,12 @@ use serde_json::Value;
 
 use super::scalar::{self, Scalar, Type};
 use super::shift::Shifted;
-use super::{Budget, Place, YamlError, tab};
+use super::{Budget, Position, YamlError, tab};
 
 /// A value and where it begins.
 pub(super) struct Node {
     pub(super) kind: Kind,
-    pub(super) place: Place,
+    pub(super) place: Position,
 }
 
 /// What a value is.
@@ -37,7 +37,7 @@ struct Open {
     anchor: usize,
     /// Written with brackets or braces.
     flow: bool,
-    place: Place,
+    place: Position,
     tag: CollectionTag,
     children: Vec<Rc<Node>>,
 }
@@ -104,11 +104,11 @@ impl<'t> Composer<'t> {
             self.event(event, span)?;
         }
         if let Some(at) = tab::stray(self.text.text(), &self.texts) {
-            let problem = "a tab stands where only a space may".to_owned();
+            let problem = "a tab where only a space is allowed".to_owned();
             return Err(YamlError::Syntax { place: self.text.place_of_byte(at), problem }.into());
         }
         Ok(self.root.unwrap_or_else(|| {
-            let place = Place { line: 1, column: 1 };
+            let place = Position { line: 1, column: 1 };
             Rc::new(Node { kind: Kind::Scalar(Scalar::Json(Value::Null)), place })
         }))
     }
@@ -159,7 +159,7 @@ impl<'t> Composer<'t> {
             Event::SequenceEnd | Event::MappingEnd => self.end(),
             Event::Alias(anchor) => {
                 let node = self.anchors.get(&anchor).cloned();
-                let node = node.ok_or_else(|| meaning(place, "an alias inside the value that it names"))?;
+                let node = node.ok_or_else(|| meaning(place, "an alias inside its own value"))?;
                 self.count(1)?;
                 self.place(node);
                 Ok(())
@@ -172,13 +172,13 @@ impl<'t> Composer<'t> {
         &mut self,
         anchor: usize,
         style: StructureStyle,
-        place: Place,
+        place: Position,
         kind: Option<CollectionTag>,
         tag: Option<&Tag>,
     ) -> Result<(), YamlError> {
         let Some(kind) = kind else {
             let name = tag.map(Tag::original).unwrap_or_default();
-            return Err(meaning(place, format!("the tag {name} has no meaning here")));
+            return Err(meaning(place, format!("unsupported tag {name}")));
         };
         if self.open.len() >= self.budget.depth_max {
             return Err(YamlError::Budget { what: "levels", max: self.budget.depth_max });
@@ -219,7 +219,7 @@ impl<'t> Composer<'t> {
                 own.push((key, value));
                 continue;
             }
-            let wrong = || meaning(value.place, "a merge takes a mapping or a list of mappings");
+            let wrong = || meaning(value.place, "a merge needs a mapping or a list of mappings");
             let mut take = |source: &Node| match &source.kind {
                 Kind::Mapping(pairs) => {
                     all.extend(pairs.iter().cloned());
@@ -263,7 +263,7 @@ impl<'t> Composer<'t> {
 }
 
 /// An error about a value that no JSON document has.
-pub(super) fn meaning(place: Place, problem: impl Into<String>) -> YamlError {
+pub(super) fn meaning(place: Position, problem: impl Into<String>) -> YamlError {
     YamlError::Meaning { place, problem: problem.into() }
 }
 
@@ -274,7 +274,7 @@ fn pair(node: &Rc<Node>) -> Result<Rc<Node>, YamlError> {
             let items = pairs.iter().flat_map(|(key, value)| [Rc::clone(key), Rc::clone(value)]).collect();
             Ok(Rc::new(Node { kind: Kind::Sequence(items), place: node.place }))
         }
-        _ => Err(meaning(node.place, "a list of pairs takes mappings of one member")),
+        _ => Err(meaning(node.place, "a list of pairs needs mappings with one member")),
     }
 }
 
@@ -318,7 +318,7 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, S
         Some("timestamp") => Type::Timestamp,
         Some("str") => Type::Str,
         Some("binary") => Type::Binary,
-        _ => return Err(format!("the tag {} has no meaning here", tag.original())),
+        _ => return Err(format!("unsupported tag {}", tag.original())),
     };
     scalar::typed(kind, text)
 }

@@ -1,4 +1,4 @@
-//! From a tree with shared aliases to JSON with everything written out, and what that costs.
+//! From a tree with shared aliases to JSON with all aliases expanded, within a budget.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::compose::{Kind, Node, meaning};
 use super::scalar::Scalar;
-use super::{Budget, Document, Foreign, Place, YamlError};
+use super::{Budget, Document, Foreign, Position, YamlError};
 use crate::python;
 use crate::violation::escaped;
 
@@ -78,15 +78,15 @@ impl Expand {
         value
     }
 
-    fn scalar(&mut self, scalar: &Scalar, place: Place) -> Result<Value, YamlError> {
+    fn scalar(&mut self, scalar: &Scalar, place: Position) -> Result<Value, YamlError> {
         match scalar {
             Scalar::Json(value) => {
                 self.text(value.as_str().map_or(0, str::len))?;
                 Ok(value.clone())
             }
             Scalar::Foreign(foreign) => self.foreign(foreign.clone()),
-            Scalar::Merge => Err(meaning(place, "a plain << stands only for a key; quote it")),
-            Scalar::Default => Err(meaning(place, "a plain = stands only for a key; quote it")),
+            Scalar::Merge => Err(meaning(place, "a plain << is allowed only as a key; quote it")),
+            Scalar::Default => Err(meaning(place, "a plain = is allowed only as a key; quote it")),
         }
     }
 

@@ -105,7 +105,7 @@ pub(super) fn typed(kind: Type, text: &str) -> Result<Scalar, String> {
             "no" | "false" | "off" => Value::Bool(false),
             _ => return Err(wrong("a boolean")),
         },
-        Type::Int => int(text).ok_or_else(|| wrong("an integer that we can hold"))?,
+        Type::Int => int(text).ok_or_else(|| wrong("an integer in the supported range"))?,
         Type::Float => {
             let number = float(text).ok_or_else(|| wrong("a number"))?;
             match Number::from_f64(number) {

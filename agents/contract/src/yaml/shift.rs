@@ -1,20 +1,19 @@
-//! Lines that stand too far to the left.
+//! Lines with too little indentation.
 //!
-//! The Python loader lets the lines of a quoted text, and those of `[…]` and `{…}`, begin anywhere. YAML 1.2, and with it the
-//! parser below, wants them deeper than what holds them. Such a line is moved to the right, where it means the same, and the
-//! text is read again.
+//! PyYAML accepts any indentation inside quoted text, `[…]` and `{…}`. YAML 1.2, and with it our parser, requires more
+//! than that of the parent. Such a line is indented, which does not change its meaning, and the text is read again.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use granit_parser::Marker;
 
-use super::{Place, place_after};
+use super::{Position, place_after};
 
 /// How far a line is moved: deeper than anything that people indent.
 const COLUMNS: usize = 200;
 
-/// Bytes that are read again at most: a text with many such lines is no contract.
+/// Bytes that are read again at most: a text with many such lines is not a contract.
 const READ_AGAIN_MAX: usize = 256 << 10;
 
 /// A text with the lines that were moved.
@@ -34,18 +33,18 @@ impl<'t> Shifted<'t> {
     }
 
     /// Where something is in the text as it was given.
-    pub(super) fn place(&self, at: &Marker) -> Place {
-        self.moved_back(Place { line: at.line(), column: at.col() + 1 })
+    pub(super) fn place(&self, at: &Marker) -> Position {
+        self.moved_back(Position { line: at.line(), column: at.col() + 1 })
     }
 
     /// Where a byte of [`Self::text`] is in the text as it was given.
-    pub(super) fn place_of_byte(&self, at: usize) -> Place {
+    pub(super) fn place_of_byte(&self, at: usize) -> Position {
         self.moved_back(place_after(self.text.get(..at).unwrap_or_default()))
     }
 
-    fn moved_back(&self, Place { line, column }: Place) -> Place {
+    fn moved_back(&self, Position { line, column }: Position) -> Position {
         let moved = if self.lines.contains(&line) { COLUMNS } else { 0 };
-        Place { line, column: column.saturating_sub(moved).max(1) }
+        Position { line, column: column.saturating_sub(moved).max(1) }
     }
 
     /// Moves the line of `at`; false if that cannot help.

@@ -1,7 +1,7 @@
-//! Tabs that the Python loader does not take.
+//! Tabs that PyYAML refuses.
 //!
-//! To it a tab is no white space between values: one that stands outside of quoted text, block text and comments begins a value
-//! that cannot be. The parser below takes most of them.
+//! For PyYAML a tab is not white space between values: outside of quoted text, block text and comments it begins an
+//! invalid value. Our parser accepts most of them.
 
 use std::ops::Range;
 

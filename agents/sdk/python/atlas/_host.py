@@ -25,7 +25,7 @@ _decode = json.JSONDecoder().decode
 
 
 class Channel:
-    """Frames in and out. Writing blocks: frames are small, and the worker always reads."""
+    """Frames in and out. Writes block, because frames are small and the worker always reads."""
 
     def __init__(self, read_fd, write_fd):
         for fd in (read_fd, write_fd):
@@ -38,7 +38,7 @@ class Channel:
         self._lock = threading.RLock()
 
     def receive(self):
-        """The frames that are there; none at the end of the stream."""
+        """The received frames; none at the end of the stream."""
         chunk = os.read(self.read_fd, _READ_BYTES)
         if not chunk:
             return None
@@ -55,7 +55,7 @@ class Channel:
         return frames
 
     def send(self, frame):
-        """Writes one frame whole. What JSON cannot hold raises before a byte is written."""
+        """Writes one complete frame. Values that JSON does not have raise before a byte is written."""
         if os.getpid() != self._pid:
             os._exit(70)  # a child that the agent forked: the frames are its parent's
         body = _encode(frame).encode()
@@ -145,7 +145,7 @@ class Host:
             bare = _type_if_bare(error)
         self._forget_children()
         _flush()
-        # Whatever goes wrong from here on: a job must have an answer.
+        # A job must get an answer, also after an error.
         try:
             self._channel.send({**answer, "execution_metadata": {**_plain(context.execution_metadata), **bare}})
         except BaseException as error:
@@ -171,7 +171,7 @@ class Host:
             future.set_result(frame)
 
     def _forget_children(self):
-        # Of tasks that outlived their job: nobody will answer them.
+        # Calls of tasks that outlived their job get no answer.
         spawned, self._spawned = self._spawned, {}
         for future in spawned.values():
             future.cancel()
@@ -195,19 +195,19 @@ def _start(coroutine, loop):
 
 
 def _plain(values):
-    """The part of a mapping that JSON holds."""
+    """The members of a mapping that JSON can represent."""
     if not values or not isinstance(values, dict):
         return {}
     return {_sound(str(k)): _sound(v) for k, v in values.items() if v is None or isinstance(v, (str, int, float, bool))}
 
 
 def _sound(value):
-    """Text without halves of surrogate pairs, which JSON can write and few can read."""
+    """Text without lone surrogates, which many JSON readers refuse."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _text(error):
-    """What an exception says of itself, also if it cannot."""
+    """The text of an exception, also if it raises."""
     try:
         return _sound(str(error))
     except BaseException:
@@ -215,14 +215,14 @@ def _text(error):
 
 
 def _described(error):
-    """The same, after its type where that is needed to understand it."""
+    """The same, after its type where the text alone is unclear."""
     from atlas.runtime.loader import described
 
     return _sound(described(error))
 
 
 def _type_if_bare(error):
-    """The exception's type beside a text that means nothing without it; clients of Atlas for Python know the text alone."""
+    """The exception's type next to an unclear text; clients of Atlas for Python get only the text."""
     from atlas.runtime.loader import is_bare
 
     return {"_error_type": type(error).__name__} if is_bare(_text(error), error) else {}
@@ -247,7 +247,7 @@ def _print_exception(error):
 
 
 class _LogHandler:
-    """Made lazily, because `logging` is imported by agents that log and by asyncio anyway."""
+    """Created lazily, because `logging` is imported by agents that log and by asyncio anyway."""
 
     @staticmethod
     def install(channel):

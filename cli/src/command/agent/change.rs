@@ -1,4 +1,4 @@
-//! `atlasctl agent deprecate` and `atlasctl agent retire`: what becomes of versions.
+//! `atlasctl agent deprecate` and `atlasctl agent retire`.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::output::Shown;
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Options {
-    /// NAME@VERSION, also as -o name prints it, any number of them; or one as NAME VERSION.
+    /// NAME@VERSION, one or more, also as printed by -o name; or a single NAME VERSION.
     #[arg(required = true, value_name = "NAME@VERSION", value_parser = names::agent)]
     names: Vec<String>,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Options {
 pub(crate) struct DeprecateOptions {
     #[command(flatten)]
     which: Options,
-    /// What to use instead, for whoever still uses it.
+    /// Message for users of the version, such as what to use instead.
     #[arg(short, long, value_name = "TEXT", default_value = "")]
     message: String,
 }
@@ -37,7 +37,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 /// Takes a version out of service.
 pub(crate) async fn retire(context: &Context, name: &str, version: &str) -> Result<Exit, Failure> {
     let value = context.client()?.delete(&["api", "agents", name, "versions", version]).await?;
-    context.note(&format!("{name} {version} takes no new jobs; those it has finish"));
+    context.note(&format!("{name} {version} accepts no new jobs; its existing jobs finish"));
     context.show(&Shown { value, text: String::new(), names: vec![format!("agent/{name}@{version}")] })?;
     Ok(Exit::Done)
 }
@@ -52,7 +52,7 @@ pub(super) async fn deprecate(context: &Context, options: &DeprecateOptions) -> 
 async fn deprecate_one(context: &Context, name: &str, version: &str, message: &str) -> Result<Exit, Failure> {
     let path = ["api", "agents", name, "versions", version, "deprecate"];
     let value = context.client()?.post(&path, &[], &json!({"message": message})).await?;
-    context.note(&format!("{name} {version} is deprecated; it still takes jobs"));
+    context.note(&format!("{name} {version} is deprecated; it still accepts jobs"));
     context.show(&Shown { value, text: String::new(), names: vec![format!("agent/{name}@{version}")] })?;
     Ok(Exit::Done)
 }

@@ -1,4 +1,4 @@
-//! `atlasctl agent delete`: forgets retired versions.
+//! `atlasctl agent delete`: deletes retired versions.
 
 use serde_json::json;
 
@@ -12,10 +12,10 @@ use crate::output::Shown;
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Options {
-    /// The agent and its version: NAME@VERSION; with --all-retired the name alone.
+    /// Agent and version: NAME@VERSION; with --all-retired only the name.
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     name: String,
-    /// All retired versions of the agent.
+    /// Delete all retired versions of the agent.
     #[arg(long)]
     all_retired: bool,
 }
@@ -25,7 +25,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let versions = match (version, options.all_retired) {
         (Some(version), false) => vec![version.to_owned()],
         (None, true) => retired(context, name).await?,
-        (Some(_), true) => return Err(Failure::usage("--all-retired takes the name alone".to_owned())),
+        (Some(_), true) => return Err(Failure::usage("--all-retired requires a name without a version".to_owned())),
         (None, false) => {
             return Err(Failure::usage(format!("which version of \"{name}\"?")).with_next(format!(
                 "write: atlasctl agent delete {name}@VERSION   or: atlasctl agent delete {name} --all-retired"

@@ -21,7 +21,7 @@ pub(crate) struct Options {
     /// NAME, NAME@VERSION, or the folder of an agent.
     #[arg(value_name = "A", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     old: String,
-    /// The same, for what is compared with it.
+    /// Second agent to compare, in the same form.
     #[arg(value_name = "B", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     new: String,
 }

@@ -15,7 +15,7 @@ use crate::words;
 /// Which agents.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
-    /// Every version, also retired ones, not only the latest of each.
+    /// List every version, including retired ones.
     #[arg(long)]
     pub(crate) all: bool,
     #[command(flatten)]

@@ -13,16 +13,16 @@ use crate::output::Shown;
 /// Which agent, and which side of it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The agent's name, with or without @VERSION.
+    /// Agent name, optionally with @VERSION.
     #[arg(value_parser = names::agent)]
     name: String,
-    /// A version or a requirement; the latest by default.
+    /// Version or requirement; defaults to the latest.
     #[arg(long = "version", value_name = "REQUIREMENT")]
     requirement: Option<String>,
-    /// The input's schema alone.
+    /// Print only the input schema.
     #[arg(long, conflicts_with = "only_output")]
     only_input: bool,
-    /// The output's schema alone.
+    /// Print only the output schema.
     #[arg(long)]
     only_output: bool,
 }

@@ -9,10 +9,10 @@ use crate::output::ListOptions;
 /// For what to look.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// A text in names, descriptions or capabilities.
+    /// Text to find in names, descriptions or capabilities.
     #[arg(value_name = "TEXT", required_unless_present = "capability")]
     text: Option<String>,
-    /// A capability that agents must have.
+    /// Capability that agents must have.
     #[arg(short, long, value_name = "CAPABILITY")]
     capability: Option<String>,
     #[command(flatten)]
@@ -25,7 +25,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     query.extend(options.capability.as_deref().map(|capability| ("capability", capability)));
     let value = context.client()?.get(&["api", "agents"], &query).await?;
     if shown(context, value, &options.list)? == 0 {
-        context.note("no agent is found");
+        context.note("no agents found");
         context.next("next: atlasctl agent list -o wide");
     }
     Ok(Exit::Done)

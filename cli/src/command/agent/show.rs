@@ -12,10 +12,10 @@ use crate::words;
 /// Which agent.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The names of agents, each with or without @VERSION, also as -o name prints them.
+    /// Agent names, each optionally with @VERSION, also as printed by -o name.
     #[arg(required = true, value_name = "NAME", value_parser = names::agent)]
     names: Vec<String>,
-    /// A version or a requirement; the latest by default.
+    /// Version or requirement; defaults to the latest.
     #[arg(long = "version", value_name = "REQUIREMENT")]
     requirement: Option<String>,
 }
@@ -48,7 +48,7 @@ fn text(agent: &Agent) -> String {
         text += &format!("  capabilities   {}\n", agent.capabilities.join(", "));
     }
     if agent.retired {
-        text += "  retired        takes no new jobs\n";
+        text += "  retired        accepts no new jobs\n";
     } else if let Some(why) = &agent.deprecated {
         text += format!("  deprecated     {why}").trim_end();
         text += "\n";

@@ -1,4 +1,4 @@
-//! What is wanted, from folders, files and stdin: all of it is read before anything is done, and every mistake is told.
+//! Reads folders, files and stdin completely before anything is changed, and reports every error.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,10 +27,10 @@ const BYTES_MAX: usize = 64 << 20;
 const DEPTH_MAX: usize = 16;
 const FOLDERS_MAX: usize = 20_000;
 
-/// Most mistakes that are told.
+/// Maximum number of reported errors.
 const PROBLEMS_MAX: usize = 100;
 
-/// What somebody wants, and where they wrote it.
+/// A wanted object and its location.
 pub(in crate::command) struct Sourced {
     pub(in crate::command) wanted: Wanted,
     /// `"wishes/nodes.yaml", document 2`
@@ -107,7 +107,7 @@ struct Reading {
     files: usize,
     folders: usize,
     bytes: usize,
-    /// There was more than is read; this was told, and nothing more is read.
+    /// The limit was exceeded and reported; nothing more is read.
     full: bool,
 }
 
@@ -135,7 +135,7 @@ impl Reading {
         self.find(path, 0, &mut documents);
         documents.iter().for_each(|document| self.file(document));
         if documents.is_empty() && self.wanted.len() + self.problems.len() == before {
-            let problem = Problem::document(quoted(path), "there is neither an agent nor a document in it".to_owned());
+            let problem = Problem::document(quoted(path), "it contains neither an agent nor a document".to_owned());
             self.problems
                 .push(Problem { alone: problem.alone.with_next("make an agent: atlasctl init NAME"), ..problem });
         }
@@ -157,7 +157,7 @@ impl Reading {
             self.too_much(&quoted(folder), format!("there are more than {FOLDERS_MAX} folders"));
         }
         if depth > DEPTH_MAX {
-            let why = format!("folders are nested deeper than {DEPTH_MAX}");
+            let why = format!("folders are nested more than {DEPTH_MAX}");
             return self.problems.push(Problem::document(quoted(folder), why));
         }
         let children = match children(folder) {
@@ -228,7 +228,7 @@ impl Reading {
             empty = false;
         }
         if empty {
-            self.problems.push(Problem::document(what.to_owned(), "there is no document in it".to_owned()));
+            self.problems.push(Problem::document(what.to_owned(), "it contains no document".to_owned()));
         }
     }
 
@@ -288,15 +288,15 @@ pub(in crate::command) fn object_of(object: &Value) -> Result<Wanted, String> {
     if has(&["id", "health", "cordoned"]) {
         let labels = object.get("operator_labels").and_then(Value::as_object).into_iter().flatten();
         if let Some((key, value)) = labels.clone().find(|(_, value)| !value.is_string()) {
-            return Err(format!("/operator_labels/{key} is to be text: write '{value}'"));
+            return Err(format!("/operator_labels/{key} must be text: write '{value}'"));
         }
         return api::read(object).map(Wanted::Node).map_err(wrong);
     }
     if has(&["agent_name", "input_data"]) {
-        return Err("a job is not a wish but an event: run it with atlasctl run".to_owned());
+        return Err("jobs cannot be applied: run them with atlasctl run".to_owned());
     }
     if has(&["agent"]) {
-        return Err("a contract alone has no program: apply the folder that it is in".to_owned());
+        return Err("a contract without its program cannot be applied: apply its folder".to_owned());
     }
     Err("it is neither an agent nor a node".to_owned())
 }

@@ -1,15 +1,15 @@
-//! `atlasctl apply --prune`: agent versions of the same labels that are wanted no more.
+//! `atlasctl apply --prune`: agent versions with the same labels that are not in the files.
 
 use std::collections::BTreeSet;
 
 use super::documents::{Problem, Sourced, refusal};
-use super::{Standing, Wanted};
+use super::{Comparison, Wanted};
 use crate::api::{self, Agent};
 use crate::client::Client;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// An agent version that is to be retired.
+/// An agent version that will be retired.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Pruned {
     name: String,
@@ -40,7 +40,7 @@ pub(super) fn check(wanted: &[Sourced], labels: &[(String, String)]) -> Result<(
         if let Some((key, value)) = labels.iter().find(|(key, value)| has.get(key) != Some(value)) {
             let message = format!("{} has no label {key}={value} in its contract", wanted.name());
             let failure = Failure::new("E0125", Exit::Invalid, message);
-            let next = "write it under agent: labels: in its agent.yaml, or leave --prune away";
+            let next = "add it under agent: labels: in agent.yaml, or omit --prune";
             problems.push(Problem::about(place.clone(), failure.with_next(next)));
         }
     }
@@ -51,9 +51,9 @@ pub(super) fn check(wanted: &[Sourced], labels: &[(String, String)]) -> Result<(
         let failure = Failure::new(
             "E0125",
             Exit::Invalid,
-            "nothing was changed: the files hold no agent, and --prune would retire all",
+            "nothing was changed: the files contain no agent, and --prune would retire all agents",
         );
-        return Err(failure.with_next("retire one yourself: atlasctl delete agent NAME@VERSION"));
+        return Err(failure.with_next("retire a version: atlasctl delete agent NAME@VERSION"));
     }
     Ok(())
 }
@@ -61,7 +61,7 @@ pub(super) fn check(wanted: &[Sourced], labels: &[(String, String)]) -> Result<(
 /// The versions that have the labels, take jobs and are not wanted.
 pub(super) async fn find(
     client: &Client,
-    wanted: &[(Wanted, Standing)],
+    wanted: &[(Wanted, Comparison)],
     labels: &[(String, String)],
 ) -> Result<Vec<Pruned>, Failure> {
     let agents: Vec<Agent> = api::read(&client.get(&["api", "agents"], &[("all", "true"), ("view", "full")]).await?)?;

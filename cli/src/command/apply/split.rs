@@ -1,4 +1,4 @@
-//! A text of several YAML documents as its parts.
+//! Splits a text into its YAML documents.
 
 use atlas_contract::yaml::{self, Budget, YamlError};
 use serde_json::Value;

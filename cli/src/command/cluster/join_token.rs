@@ -17,10 +17,10 @@ use crate::words;
 /// How long it holds, and where it goes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// How long it can be used, an hour at most.
+    /// Lifetime of the token, at most an hour.
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = words::parse_duration)]
     expires: Duration,
-    /// Writes the token to a new file that only you can read, instead of printing it.
+    /// Write the token to a new file that only you can read, instead of printing it.
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
 }
@@ -37,15 +37,14 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         value["token"] = json!(null);
         text = format!("{}\n", path.display());
     }
-    context
-        .note(&format!("lets one controller in within {}", words::milliseconds(options.expires.as_secs_f64() * 1e3)));
+    context.note(&format!("admits one controller within {}", words::milliseconds(options.expires.as_secs_f64() * 1e3)));
     context.show(&Shown { value, text, names: Vec::new() })?;
     let file = options.to.as_deref().map_or_else(|| "FILE".into(), Path::to_string_lossy);
     context.next(&format!("next, on the new machine: atlas-controller --join HOST:7402 --token-file {file}"));
     Ok(Exit::Done)
 }
 
-/// Writes a secret that nobody else reads.
+/// Writes a secret that only the owner can read.
 fn keep(path: &Path, text: &str) -> std::io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())?;

@@ -11,10 +11,10 @@ use crate::output::Shown;
 /// Which controller.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Its name or number.
+    /// Name or number of the controller.
     #[arg(value_name = "CONTROLLER", value_parser = names::controller)]
     name: String,
-    /// Does not ask.
+    /// Skip the confirmation.
     #[arg(short, long)]
     yes: bool,
 }
@@ -28,8 +28,8 @@ pub(crate) async fn remove(context: &Context, name: &str, yes: bool) -> Result<E
     let client = context.client()?;
     let cluster: Cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
     let left = cluster.members.iter().filter(|member| member.role != "learner" && member.name != name).count();
-    context.note(&format!("{name} leaves for good; {left} of {} voters stay", cluster.quorum.voters));
-    if !yes && confirm::answer(&format!("type {name} to go on: "))?.as_deref() != Some(name) {
+    context.note(&format!("{name} is removed permanently; {left} of {} voters remain", cluster.quorum.voters));
+    if !yes && confirm::answer(&format!("type {name} to continue: "))?.as_deref() != Some(name) {
         return Err(Failure::new("E0113", Exit::Usage, "nothing was changed: this needs a confirmation")
             .with_next(format!("atlasctl cluster remove {name} --yes")));
     }

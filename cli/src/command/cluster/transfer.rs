@@ -11,7 +11,7 @@ use crate::output::Shown;
 /// To whom.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The controller that is to lead, by name or number; the one that is furthest by default.
+    /// New leader, by name or number; defaults to the most up-to-date controller.
     #[arg(value_name = "CONTROLLER", value_parser = names::controller)]
     to: Option<String>,
 }

@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::stillness::{LOOK_INTERVAL, Stillness, fingerprint};
 
-/// The pause after nobody answered.
+/// The pause after no answer.
 const AWAY: Duration = Duration::from_secs(5);
 
 pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
@@ -50,7 +50,7 @@ async fn watch(context: &Context, options: &Options) -> Failure {
                     context.report(&failure);
                 }
                 stillness.read(print);
-                context.next("watching; Ctrl-C ends it");
+                context.next("watching; press Ctrl-C to stop");
                 LOOK_INTERVAL
             }
         };

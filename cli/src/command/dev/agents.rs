@@ -1,5 +1,5 @@
-//! The agents of `atlasctl dev`: the bundled ones, and a folder that follows its changes: what is new is registered, what changed is
-//! registered again, and what was deleted is retired.
+//! The agents of `atlasctl dev`: the bundled ones, and those of a watched folder: new agents are registered, changed
+//! agents are registered again, and deleted agents are retired.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::command::dev::shown;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::program::{Checker, Place};
+use crate::program::{Checker, RunsOn};
 use crate::stillness::{Stillness, fingerprint};
 
 /// Registers the agents that this program carries.
@@ -52,7 +52,7 @@ pub(super) struct Watch {
     checker: Checker,
     /// The versions of each folder, the latest last.
     registered: BTreeMap<PathBuf, Vec<Registered>>,
-    /// The problems of the last look, so that none is told twice.
+    /// The problems of the last check, so that none is reported twice.
     told: BTreeSet<String>,
 }
 
@@ -61,13 +61,13 @@ impl Watch {
         Self {
             folder: folder.to_owned(),
             stillness: Stillness::default(),
-            checker: Checker::new(Place::Here),
+            checker: Checker::new(RunsOn::Here),
             registered: BTreeMap::new(),
             told: BTreeSet::new(),
         }
     }
 
-    /// Looks once, and follows what changed. Problems are told and end nothing.
+    /// Looks once, and follows what changed. Problems are reported and do not end the watch.
     pub(super) async fn look(&mut self, context: &Context, client: &Client, env: &Env) {
         let folder = self.folder.clone();
         let Ok(print) = env.spawn_blocking("look at agents", move || fingerprint(&[folder])).join().await else {
@@ -102,7 +102,7 @@ impl Watch {
         self.told.insert(text);
     }
 
-    /// Uploads a package that is new; false if nobody answered whether it was taken.
+    /// Uploads a package that is new; false if the answer is missing.
     async fn register(
         &mut self,
         context: &Context,
@@ -132,7 +132,7 @@ impl Watch {
                 for warning in warnings.into_iter().chain(findings.warnings) {
                     context.note(&format!("{agent}   warning   {warning}"));
                 }
-                let how = if again { " again; running jobs keep the old one" } else { "" };
+                let how = if again { " again; running jobs keep the old version" } else { "" };
                 context.note(&format!("registered {agent}{how}   {}", shown(&dir)));
                 true
             }
@@ -144,7 +144,7 @@ impl Watch {
         }
     }
 
-    /// Retires what was registered from folders that are gone, unless another folder has it now; false if nobody answered.
+    /// Retires what was registered from folders that are gone, unless another folder has it now; false without an answer.
     async fn retire_deleted(&mut self, context: &Context, client: &Client, present: &[Registered]) -> bool {
         let deleted = self.registered.keys().filter(|dir| !dir.join(CONTRACT_FILE).exists());
         let deleted: Vec<PathBuf> = deleted.cloned().collect();

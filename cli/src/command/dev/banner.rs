@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use atlas_dev::{Cluster, PASSED, Seat};
+use atlas_dev::{Cluster, ControllerAddresses, PASSED};
 
 use crate::api::{self, Node};
 use crate::arguments::SERVER_DEFAULT;
@@ -62,18 +62,18 @@ fn environment(options: &Options) -> String {
 pub(super) fn print_several(
     context: &Context,
     options: &Options,
-    seats: &[Seat],
+    controllers: &[ControllerAddresses],
     cluster: &api::Cluster,
     workers: usize,
     agents: usize,
     took: Duration,
     folder: &Path,
 ) {
-    let Some(first) = seats.first() else { return };
+    let Some(first) = controllers.first() else { return };
     let http = format!("http://{}", first.http);
     let api = format!("{http}/api");
     let known = if agents == 0 { "none yet".to_owned() } else { agents.to_string() };
-    let servers: Vec<String> = seats.iter().map(|seat| format!("http://{}", seat.http)).collect();
+    let servers: Vec<String> = controllers.iter().map(|controller| format!("http://{}", controller.http)).collect();
     context.note(&format!(
         "Atlas {} · DEVELOPMENT MODE — no authentication, loopback only\n\n\
          \x20 API         {api:<35} workers {}\n\
@@ -86,7 +86,7 @@ pub(super) fn print_several(
         env!("CARGO_PKG_VERSION"),
         first.workers,
         data(options, folder),
-        words::count(seats.len() as u64, "controller"),
+        words::count(controllers.len() as u64, "controller"),
         cluster.leader.as_deref().unwrap_or("none"),
         cluster.term,
         words::count(workers as u64, "worker"),
@@ -99,8 +99,8 @@ pub(super) fn print_several(
 
 fn data(options: &Options, folder: &Path) -> String {
     if options.ephemeral {
-        format!("{}  (thrown away at the end)", folder.display())
+        format!("{}  (deleted on exit)", folder.display())
     } else {
-        format!("{}  (kept between runs; --ephemeral to throw away)", shown(&options.data_dir))
+        format!("{}  (kept between runs; use --ephemeral for a temporary folder)", shown(&options.data_dir))
     }
 }

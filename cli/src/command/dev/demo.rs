@@ -1,6 +1,6 @@
-//! `atlasctl dev --demo`: the bundled agents on real input, each step checked as a reader would check it.
+//! `atlasctl dev --demo`: the bundled agents on real input, with a check for each step.
 //!
-//! The commands it prints are the ones to type; what it prints under them is what they answer.
+//! It prints the commands as a user would type them, and their output.
 
 use atlas_dev::Python;
 use atlas_env::Env;
@@ -24,13 +24,13 @@ pub(super) async fn run(context: &Context, client: &Client, env: &Env) -> Result
     demo.heading(&format!("Count the words of {from}: a Rust program"));
     demo.count(&readme).await;
     let python = env.spawn_blocking("find Python", || Python::find(None)).join().await;
-    let missing = python.unwrap_or_else(|_| Err("the search for Python broke off".to_owned())).err();
+    let missing = python.unwrap_or_else(|_| Err("the search for Python failed".to_owned())).err();
     if missing.is_none() {
         demo.heading(&format!("Summarise {from}: a Python class, no model"));
         let summary = demo.summarise(&readme).await;
         demo.heading("Format the summary with a second agent");
         demo.format(&summary).await;
-        demo.heading("Get an input wrong: the contract refuses before there is a job");
+        demo.heading("Submit a wrong input: the contract refuses it before a job exists");
         demo.refuse().await;
         demo.heading("Run an agent with a slow start twice: cold, then warm");
         demo.start_slowly().await;
@@ -38,9 +38,9 @@ pub(super) async fn run(context: &Context, client: &Client, env: &Env) -> Result
     if let Some(missing) = missing {
         demo.heading("Echo through a shell script");
         demo.echo().await;
-        demo.heading("Get an input wrong: the contract refuses before there is a job");
+        demo.heading("Submit a wrong input: the contract refuses it before a job exists");
         demo.refuse().await;
-        context.note(&format!("\nLeft out: extract, formatter and slow-starter, since {missing}."));
+        context.note(&format!("\nSkipped: extract, formatter and slow-starter, because {missing}."));
     }
     let next = format!("next: atlasctl job list   ·   atlasctl job show {}   ·   atlasctl agent list", demo.last);
     context.note("");
@@ -48,9 +48,9 @@ pub(super) async fn run(context: &Context, client: &Client, env: &Env) -> Result
     if demo.short.is_empty() {
         return Ok(());
     }
-    let message = format!("the demo fell short: {}", demo.short.join("; "));
+    let message = format!("the demo failed: {}", demo.short.join("; "));
     Err(Failure::new("E0110", Exit::Short, message)
-        .with_next("look closer: ATLAS_LOG=info,openraft=warn atlasctl dev --demo"))
+        .with_next("see the logs: ATLAS_LOG=info,openraft=warn atlasctl dev --demo"))
 }
 
 struct Demo<'a> {
@@ -68,7 +68,7 @@ impl Demo<'_> {
     /// Notes a step that did not do what it should.
     fn check(&mut self, holds: bool, what: &str) {
         if !holds {
-            self.context.note(&format!("fell short: {what}"));
+            self.context.note(&format!("failed: {what}"));
             self.short.push(what.to_owned());
         }
     }
@@ -76,14 +76,14 @@ impl Demo<'_> {
     async fn count(&mut self, text: &str) {
         let job = self.job("wordcount", json!({"text": text}), "atlasctl run wordcount text=@README.md").await;
         let words = job.output_data.unwrap_or_default()["words"].as_u64();
-        self.check(words == Some(text.split_whitespace().count() as u64), "wordcount counted otherwise than we do");
+        self.check(words == Some(text.split_whitespace().count() as u64), "wordcount returned an unexpected count");
     }
 
     async fn summarise(&mut self, text: &str) -> String {
         let job = self.job("extract", json!({"text": text}), "atlasctl run extract text=@README.md").await;
         let output = job.output_data.unwrap_or_default();
         let summary = output["summary"].as_str().unwrap_or_default().to_owned();
-        self.check(!summary.is_empty() && summary.len() < text.len(), "extract gave no summary");
+        self.check(!summary.is_empty() && summary.len() < text.len(), "extract returned no summary");
         summary
     }
 
@@ -92,12 +92,15 @@ impl Demo<'_> {
         let job = self.job("formatter", json!({"content": text, "style": "bullet"}), command).await;
         let output = job.output_data.unwrap_or_default();
         let formatted = output["formatted"].as_str().unwrap_or_default();
-        self.check(output["style_applied"] == "bullet" && formatted.contains('-'), "formatter did not make bullets");
+        self.check(output["style_applied"] == "bullet" && formatted.contains('-'), "formatter returned no bullets");
     }
 
     async fn echo(&mut self) {
         let job = self.job("exec-echo", json!({"message": "hello"}), "atlasctl run exec-echo message=hello").await;
-        self.check(job.output_data.unwrap_or_default() == json!({"message": "hello"}), "exec-echo did not echo");
+        self.check(
+            job.output_data.unwrap_or_default() == json!({"message": "hello"}),
+            "exec-echo did not return its input",
+        );
     }
 
     async fn refuse(&mut self) {

@@ -1,4 +1,4 @@
-//! `atlasctl dev kill`: ends one process of a development cluster at once, and measures what that costs.
+//! `atlasctl dev kill`: kills one process of a development cluster, and measures the consequences.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -51,7 +51,7 @@ impl Quorum {
     fn lost(&self, killed: &str) -> (String, Value) {
         let (down, first) = (self.down.len(), self.down.first().map_or(killed, String::as_str));
         let text = format!(
-            "{killed} stopped · {down} of {} controllers are down: no quorum; nothing is accepted until one is back: atlasctl dev start {first}\n",
+            "{killed} stopped · {down} of {} controllers are down: no quorum; requests are refused until one is restarted: atlasctl dev start {first}\n",
             self.voters
         );
         (text, json!({"stopped": killed, "leader": null, "quorum": false, "voters": self.voters, "down": self.down}))
@@ -81,7 +81,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let quorum = Quorum::of(&cluster, &processes);
     let ends = process.controller && !quorum.holds();
     let jobs = match ends {
-        // There may be nobody to ask.
+        // There may be no cluster.
         true => Vec::new(),
         false => api::read(&client.get(&["api", "jobs"], &[("limit", JOBS_MAX), ("view", "full")]).await?)?,
     };
@@ -106,10 +106,10 @@ pub(super) async fn running(client: &Client) -> Result<(PathBuf, Vec<Process>), 
     let version = client.get(&["api", "version"], &[]).await?;
     let root = version["data_dir"].as_str().filter(|_| version["mode"] == "dev");
     let root = root.and_then(|path| root_of(std::path::Path::new(path)).map(std::path::Path::to_owned));
-    let root = root.ok_or_else(|| not_killed("this is no development cluster"))?;
+    let root = root.ok_or_else(|| not_killed("this is not a development cluster"))?;
     let processes = atlas_dev::processes(&root).map_err(|error| not_killed(&error.to_string()))?;
     if processes.is_empty() {
-        return Err(not_killed("this development cluster is one process: nobody could take over"));
+        return Err(not_killed("this development cluster is a single process, which cannot be killed"));
     }
     Ok((root, processes))
 }
@@ -118,14 +118,14 @@ pub(super) async fn running(client: &Client) -> Result<(PathBuf, Vec<Process>), 
 fn find(processes: &[Process], name: &str) -> Result<Process, Failure> {
     let known: Vec<String> = processes.iter().map(|process| process.name.clone()).collect();
     processes.iter().find(|process| process.name == name).cloned().ok_or_else(|| {
-        let failure = Failure::new("E0114", Exit::NotFound, format!("no process of this cluster is called \"{name}\""));
+        let failure = Failure::new("E0114", Exit::NotFound, format!("this cluster has no process \"{name}\""));
         failure.with_next(format!("one of: {}", known.join(" ")))
     })
 }
 
 fn not_killed(why: &str) -> Failure {
     Failure::new("E0114", Exit::Usage, why.to_owned())
-        .with_next("start one that can lose a part: atlasctl dev --controllers 3 --workers 2")
+        .with_next("start a cluster of several processes: atlasctl dev --controllers 3 --workers 2")
 }
 
 /// What the death of a controller costs: the time without a leader, jobs, leases.
@@ -141,8 +141,7 @@ async fn controller(
         before.cluster.members.iter().filter(|member| member.name != name).map(|member| member.http.as_str()).collect();
     let Some((leader, client)) = leader(env, &others, name).await? else {
         let left = before.cluster.members.iter().filter(|member| member.name != name && member.reachable).count();
-        let text =
-            format!("{name} stopped · no leader: {left} of {} controllers are left", before.cluster.quorum.voters);
+        let text = format!("{name} stopped · no leader: {left} of {} controllers remain", before.cluster.quorum.voters);
         context.show(&Shown {
             value: json!({"stopped": name, "leader": null}),
             text: text + "\n",
@@ -166,7 +165,7 @@ async fn controller(
     }
     let who = match led {
         true => format!("new leader {leader} in {}", words::milliseconds(took_ms)),
-        false => format!("leader {leader} stays"),
+        false => format!("leader {leader} unchanged"),
     };
     let leases = words::count(renewed, "lease");
     let text = format!("{name} stopped · {who} · {} lost, {leases} renewed\n", words::count(lost, "job"));
@@ -202,7 +201,7 @@ pub(super) async fn leader(env: &Env, others: &[&str], without: &str) -> Result<
 /// The death of a worker: its jobs go on elsewhere once its session has ended.
 fn worker(context: &Context, name: &str, before: &Before) -> Result<Exit, Failure> {
     let held = before.jobs.iter().filter(|job| job.status == "running" && job.node == name).count() as u64;
-    let text = format!("{name} stopped · {} end when its session does, within 10 s\n", words::count(held, "lease"));
+    let text = format!("{name} stopped · {} end with its session, within 10 s\n", words::count(held, "lease"));
     context.show(&Shown {
         value: json!({"stopped": name, "leases": held}),
         text,

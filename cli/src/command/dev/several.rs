@@ -1,11 +1,14 @@
-//! `atlasctl dev --controllers N --workers M`: a process each, so that one of them can die.
+//! `atlasctl dev --controllers N --workers M`: one process each, so that one can be killed.
 //!
-//! The first controller goes on with the data of a cluster of one: the others join it with tokens, as on real machines.
+//! The first controller keeps the data of a cluster of one: the others join it with tokens, as on real machines.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use atlas_dev::{ChildError, DataDir, Gone, Group, Joining, Seat, Settings, SettingsError, request, seats};
+use atlas_dev::{
+    ChildError, ControllerAddresses, DataDir, ExitedProcess, Group, Joining, Settings, SettingsError, addresses,
+    request,
+};
 use atlas_env::Env;
 use serde_json::json;
 
@@ -28,18 +31,19 @@ pub(super) const CONTROLLERS_MAX: u16 = 7;
 pub(super) struct Wanted {
     controllers: u16,
     workers: u16,
-    kept: Vec<Seat>,
+    kept: Vec<ControllerAddresses>,
 }
 
 /// Whether it takes several processes; none if one does, as ever.
 pub(super) fn wanted(options: &Options) -> Result<Option<Wanted>, Failure> {
     let unreadable = |error| Failure::new("E0109", Exit::Short, format!("the data folder could not be read: {error}"));
-    let kept = if options.ephemeral { Vec::new() } else { seats::load(&options.data_dir).map_err(unreadable)? };
+    let kept = if options.ephemeral { Vec::new() } else { addresses::load(&options.data_dir).map_err(unreadable)? };
     let had = u16::try_from(kept.len()).unwrap_or(u16::MAX).max(1);
     let controllers = options.controllers.unwrap_or(had);
     if controllers < had {
-        let text = format!("\"{}\" holds a cluster of {had} controllers", options.data_dir.display());
-        let names: Vec<&str> = kept.iter().skip(controllers.into()).map(|seat| seat.name.as_str()).collect();
+        let text = format!("\"{}\" contains a cluster of {had} controllers", options.data_dir.display());
+        let names: Vec<&str> =
+            kept.iter().skip(controllers.into()).map(|controller| controller.name.as_str()).collect();
         let next = format!(
             "start all and remove some: atlasctl dev --controllers {had}   then: atlasctl cluster remove {}",
             names.join(" and ")
@@ -52,12 +56,12 @@ pub(super) fn wanted(options: &Options) -> Result<Option<Wanted>, Failure> {
 
 pub(super) async fn serve(context: &Context, options: &Options, wanted: Wanted, env: Env) -> Result<Exit, Failure> {
     let (mut interrupt, mut terminate) = (watch(SignalKind::interrupt())?, watch(SignalKind::terminate())?);
-    // A mistake is told once, and before the first process.
+    // Errors are reported once, before the first process starts.
     check(&options.settings).map_err(|error| Failure::usage(atlas_env::chain(&error)))?;
     let data = if options.ephemeral { DataDir::ephemeral() } else { DataDir::kept(&options.data_dir) };
     let group =
         Group::new(data.map_err(|error| refusal_of_data(&error))?, &options.log, &options.settings, env.clone());
-    let mut dev = Several { context, options, env, group, seats: Vec::new() };
+    let mut dev = Several { context, options, env, group, controllers: Vec::new() };
     let ended = tokio::select! {
         ended = dev.attend(wanted) => ended,
         () = asked_to_stop(&mut interrupt, &mut terminate) => {
@@ -83,20 +87,20 @@ struct Several<'c> {
     options: &'c Options,
     env: Env,
     group: Group,
-    seats: Vec<Seat>,
+    controllers: Vec<ControllerAddresses>,
 }
 
 impl Several<'_> {
     /// From the first process to the last.
     async fn attend(&mut self, wanted: Wanted) -> Result<Exit, Failure> {
         self.start_controllers(&wanted).await?;
-        let addresses: Vec<String> = self.seats.iter().map(|seat| seat.workers.to_string()).collect();
+        let addresses: Vec<String> = self.controllers.iter().map(|controller| controller.workers.to_string()).collect();
         let names: Vec<String> = (1..=wanted.workers).map(|number| format!("w{number}")).collect();
         for name in &names {
             self.group.start_worker(name, &addresses).await.map_err(|error| failed(&error))?;
         }
         let client = self.client()?;
-        self.until("the workers are there", async || {
+        self.until("waiting for the workers", async || {
             let nodes: Vec<Node> = api::read(&client.get(&["api", "nodes"], &[]).await?)?;
             Ok(names.iter().all(|name| nodes.iter().any(|node| node.id == *name && node.health == "ready")))
         })
@@ -113,7 +117,7 @@ impl Several<'_> {
         banner::print_several(
             self.context,
             self.options,
-            &self.seats,
+            &self.controllers,
             &cluster,
             names.len(),
             known,
@@ -143,47 +147,49 @@ impl Several<'_> {
     /// Those that the folder has come back together; new ones join one by one.
     async fn start_controllers(&mut self, wanted: &Wanted) -> Result<(), Failure> {
         let first = match wanted.kept.first() {
-            Some(seat) => seat.clone(),
-            None => Seat::choose(1, self.options.port).map_err(|error| refusal_of_port(&error))?,
+            Some(controller) => controller.clone(),
+            None => ControllerAddresses::choose(1, self.options.port).map_err(|error| refusal_of_port(&error))?,
         };
-        self.seats = if wanted.kept.is_empty() { vec![first] } else { wanted.kept.clone() };
-        for seat in &wanted.kept {
-            seat.check().map_err(|error| refusal_of_port(&error))?;
+        self.controllers = if wanted.kept.is_empty() { vec![first] } else { wanted.kept.clone() };
+        for controller in &wanted.kept {
+            controller.check().map_err(|error| refusal_of_port(&error))?;
         }
-        let all: Vec<_> = self.seats.iter().map(|seat| (seat.clone(), None)).collect();
+        let all: Vec<_> = self.controllers.iter().map(|controller| (controller.clone(), None)).collect();
         self.group.start_controllers(&all).await.map_err(|error| failed(&error))?;
-        for number in self.seats.len() as u16 + 1..=wanted.controllers {
-            let seat = Seat::choose(number, self.options.port).map_err(|error| refusal_of_port(&error))?;
-            self.join(seat).await?;
+        for number in self.controllers.len() as u16 + 1..=wanted.controllers {
+            let controller =
+                ControllerAddresses::choose(number, self.options.port).map_err(|error| refusal_of_port(&error))?;
+            self.join(controller).await?;
         }
         Ok(())
     }
 
     /// One more controller: it joins with a token and gets a vote when it has everything.
-    async fn join(&mut self, seat: Seat) -> Result<(), Failure> {
+    async fn join(&mut self, controller: ControllerAddresses) -> Result<(), Failure> {
         let client = self.client()?;
         let token = client.post(&["api", "cluster", "join-tokens"], &[], &json!({"kind": "controller"})).await?;
         let token = token["token"].as_str().ok_or_else(|| Failure::answer("a token was expected"))?.to_owned();
-        let at = self.seats.first().map(|seat| seat.peers.to_string()).unwrap_or_default();
+        let at = self.controllers.first().map(|controller| controller.peers.to_string()).unwrap_or_default();
         let joining = Joining { at, token };
-        self.group.start_controllers(&[(seat.clone(), Some(joining))]).await.map_err(|error| failed(&error))?;
-        let name = seat.name.clone();
+        self.group.start_controllers(&[(controller.clone(), Some(joining))]).await.map_err(|error| failed(&error))?;
+        let name = controller.name.clone();
         self.until(&format!("{name} has a vote"), async || {
             let cluster: Cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
             let votes = |role: &str| role == "follower" || role == "leader";
             Ok(cluster.members.iter().any(|member| member.name == name && votes(&member.role)))
         })
         .await?;
-        self.seats.push(seat);
+        self.controllers.push(controller);
         // Only now: a folder that says so many must have as many with a vote.
-        let stored = seats::store(self.group.data_dir(), &self.seats);
+        let stored = addresses::store(self.group.data_dir(), &self.controllers);
         stored.map_err(|error| {
             Failure::new("E0109", Exit::Short, format!("the data folder could not be written: {error}"))
         })
     }
 
     fn client(&self) -> Result<Client, Failure> {
-        let all: Vec<String> = self.seats.iter().map(|seat| format!("http://{}", seat.http)).collect();
+        let all: Vec<String> =
+            self.controllers.iter().map(|controller| format!("http://{}", controller.http)).collect();
         Client::new(&all.join(","))
     }
 
@@ -197,23 +203,23 @@ impl Several<'_> {
             }
             if self.env.clock.monotonic() > deadline {
                 let why = held.err().map(|failure| format!(": {}", failure.message)).unwrap_or_default();
-                let text = format!("not within {} s: {what}{why}", THERE_WITHIN.as_secs());
+                let text = format!("not done within {} s: {what}{why}", THERE_WITHIN.as_secs());
                 return Err(Failure::new("E0109", Exit::Short, text));
             }
             self.env.clock.sleep(Duration::from_millis(20)).await;
         }
     }
 
-    /// A process ended that nobody asked to; it stays away until somebody starts it again. One that was removed is forgotten.
-    async fn note_end(&mut self, client: &Client, gone: &Gone) -> Result<(), Failure> {
-        let Gone { name, how } = gone;
+    /// A process ended unexpectedly; it stays down until it is restarted. A removed one is dropped.
+    async fn note_end(&mut self, client: &Client, gone: &ExitedProcess) -> Result<(), Failure> {
+        let ExitedProcess { name, how } = gone;
         let members: Option<Vec<Controller>> =
             client.get(&["api", "cluster", "members"], &[]).await.ok().and_then(|members| api::read(&members).ok());
-        let is_controller = self.seats.iter().any(|seat| seat.name == *name);
+        let is_controller = self.controllers.iter().any(|controller| controller.name == *name);
         if is_controller && members.is_some_and(|members| members.iter().all(|member| member.name != *name)) {
             return self.forget(name);
         }
-        self.context.note(&format!("{name} stopped ({how}); start it again: atlasctl dev start {name}"));
+        self.context.note(&format!("{name} stopped ({how}); restart it: atlasctl dev start {name}"));
         if self.group.controllers() == 0 {
             return Err(Failure::new("E0109", Exit::Short, "the last controller stopped"));
         }
@@ -228,35 +234,36 @@ impl Several<'_> {
             if self.group.is_running(&name) {
                 continue;
             }
-            let seat = self.seats.iter().find(|seat| seat.name == name);
-            let started = match seat {
-                Some(seat) => match seat.check() {
-                    Ok(()) => self.group.restart_controller(seat).map_err(|error| failed(&error)),
+            let controller = self.controllers.iter().find(|controller| controller.name == name);
+            let started = match controller {
+                Some(controller) => match controller.check() {
+                    Ok(()) => self.group.restart_controller(controller).map_err(|error| failed(&error)),
                     Err(error) => Err(refusal_of_port(&error)),
                 },
                 None if workers.contains(&name) => {
-                    let addresses: Vec<String> = self.seats.iter().map(|seat| seat.workers.to_string()).collect();
+                    let addresses: Vec<String> =
+                        self.controllers.iter().map(|controller| controller.workers.to_string()).collect();
                     self.group.restart_worker(&name, &addresses).map_err(|error| failed(&error))
                 }
                 None => continue,
             };
             match started {
-                Ok(()) => self.context.note(&format!("{name} was started again")),
+                Ok(()) => self.context.note(&format!("{name} restarted")),
                 Err(failure) => self.context.report(&failure),
             }
         }
     }
 
-    /// A controller that was removed: its data is of no use to anybody.
+    /// A controller that was removed: its data is useless.
     fn forget(&mut self, name: &str) -> Result<(), Failure> {
         let written =
             |error| Failure::new("E0109", Exit::Short, format!("the data folder could not be written: {error}"));
-        if let Some(at) = self.seats.iter().position(|seat| seat.name == name) {
-            let seat = self.seats.remove(at);
-            seats::store(self.group.data_dir(), &self.seats).map_err(written)?;
-            std::fs::remove_dir_all(seat.data_dir(self.group.data_dir())).map_err(written)?;
+        if let Some(at) = self.controllers.iter().position(|controller| controller.name == name) {
+            let controller = self.controllers.remove(at);
+            addresses::store(self.group.data_dir(), &self.controllers).map_err(written)?;
+            std::fs::remove_dir_all(controller.data_dir(self.group.data_dir())).map_err(written)?;
         }
-        self.context.note(&format!("{name} was removed from the cluster; its data is gone"));
+        self.context.note(&format!("{name} was removed from the cluster and its data deleted"));
         Ok(())
     }
 }

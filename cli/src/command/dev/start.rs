@@ -35,7 +35,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let cluster: Cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
     let is_controller = cluster.members.iter().any(|member| member.name == name);
     if !is_controller && !is_worker(&root, name) {
-        let text = format!("this cluster has no process called \"{name}\"");
+        let text = format!("this cluster has no process \"{name}\"");
         return Err(Failure::new("E0114", Exit::NotFound, text));
     }
     request::ask(&root, name).map_err(|error| not_started(name, &error.to_string()))?;
@@ -78,7 +78,7 @@ async fn there(env: &Env, root: &Path, name: &str) -> Result<Vec<Process>, Failu
             return Ok(processes);
         }
         if env.clock.monotonic() > deadline {
-            return Err(not_started(name, &format!("not within {} s", THERE_WITHIN.as_secs())));
+            return Err(not_started(name, &format!("not done within {} s", THERE_WITHIN.as_secs())));
         }
         env.clock.sleep(Duration::from_millis(20)).await;
     }
@@ -86,5 +86,5 @@ async fn there(env: &Env, root: &Path, name: &str) -> Result<Vec<Process>, Failu
 
 fn not_started(name: &str, why: &str) -> Failure {
     Failure::new("E0114", Exit::Short, format!("{name} was not started: {why}"))
-        .with_next("the terminal of atlasctl dev says why")
+        .with_next("see the terminal of atlasctl dev")
 }

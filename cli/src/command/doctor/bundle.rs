@@ -1,7 +1,6 @@
-//! `atlasctl doctor --bundle`: what helps to find a fault, in one file that can be handed on.
+//! `atlasctl doctor --bundle`: diagnostic data in one file that can be shared.
 //!
-//! It tells how things stand and not what they are about: of jobs only the members named here are in it, so that no input, output,
-//! error, label or key of anybody gets into it, whatever it is called.
+//! Of jobs it contains only the members listed here, so that no input, output, error, label or key gets into it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -21,7 +20,7 @@ use crate::words::{self, could_not};
 /// The folder in the archive.
 const FOLDER: &str = "atlas-bundle";
 
-/// What is told of a job.
+/// Exported members of a job.
 const OF_JOBS: [&str; 26] = [
     "id",
     "agent_name",
@@ -94,7 +93,8 @@ pub(super) async fn write(context: &Context, client: &Client, findings: &Value, 
     let size = archive(opened.map_err(failed)?, &files, context.look.now as u64).map_err(failed)?;
     let count = words::count(files.len() as u64, "file");
     let path = path.display();
-    context.note(&format!("{path}   {count}, {}; no inputs, outputs, errors or labels of jobs", words::bytes(size)));
+    context
+        .note(&format!("{path}   {count}, {}; without inputs, outputs, errors and labels of jobs", words::bytes(size)));
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! `atlasctl job batch`: the same to many jobs, counted before it is done.
+//! `atlasctl job batch`: cancels or retries many jobs, after showing how many.
 
 use serde_json::{Value, json};
 
@@ -16,19 +16,19 @@ use crate::words;
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
-    /// Cancels those that have not ended.
+    /// Cancels the matching jobs that have not ended.
     Cancel(Options),
-    /// Runs those again that failed or were cancelled, each as a new job.
+    /// Runs the matching failed and cancelled jobs again, each as a new job.
     Retry(Options),
 }
 
 /// To which jobs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Counts and lists them, and changes nothing.
+    /// Count and list the jobs without changing anything.
     #[arg(long)]
     dry_run: bool,
-    /// Does not ask.
+    /// Skip the confirmation.
     #[arg(short, long)]
     yes: bool,
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     }
     if !options.yes && !confirm::agreed(&format!("{word} {count}? [y/N] "))? {
         let failure = Failure::new("E0113", Exit::Usage, format!("nothing was changed: {count} to {word}"));
-        return Err(failure.with_next("do it: --yes   or look first: --dry-run"));
+        return Err(failure.with_next("confirm: --yes   or preview: --dry-run"));
     }
     let mut answers = Vec::new();
     let mut exit = Exit::Done;

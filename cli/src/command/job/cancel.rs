@@ -11,7 +11,7 @@ use crate::output::Shown;
 /// Which job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The ids of jobs, or unique beginnings of them; job/ID as -o name prints them.
+    /// Job ids, or unique prefixes of them, also as printed by -o name.
     #[arg(required = true, value_name = "ID", value_parser = names::job)]
     ids: Vec<String>,
 }
@@ -25,7 +25,7 @@ pub(crate) async fn cancel(context: &Context, id: &str) -> Result<Exit, Failure>
     let value = context.client()?.post(&["api", "jobs", id, "cancel"], &[], &json!({})).await?;
     if value["cancelled"] != json!(true) {
         let failure = Failure::new("E3005", Exit::Conflict, format!("{id} has already ended"));
-        return Err(failure.with_next(format!("how it ended: atlasctl job show {id}")));
+        return Err(failure.with_next(format!("see its result: atlasctl job show {id}")));
     }
     context.note(&format!("{id} is being cancelled"));
     context.next(&format!("next: atlasctl job wait {id}"));

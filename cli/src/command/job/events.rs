@@ -42,10 +42,10 @@ impl Happening {
 /// Which job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The job's id, or a unique beginning of it; job/ID as -o name prints it.
+    /// Job id, or a unique prefix of it, also as printed by -o name.
     #[arg(value_name = "ID", value_parser = names::job)]
     id: String,
-    /// Goes on until the job has ended.
+    /// Stream new lines until the job has ended.
     #[arg(short, long)]
     follow: bool,
 }

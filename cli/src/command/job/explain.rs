@@ -1,4 +1,4 @@
-//! `atlasctl job explain`: for what a job waits, since when, and what to do about it.
+//! `atlasctl job explain`: what a job is waiting for, since when, and what to do about it.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ use crate::words;
 /// Which job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The ids of jobs, or unique beginnings of them; job/ID as -o name prints them.
+    /// Job ids, or unique prefixes of them, also as printed by -o name.
     #[arg(required = true, value_name = "ID", value_parser = names::job)]
     ids: Vec<String>,
 }
@@ -55,12 +55,12 @@ fn text(job: &Job, now: f64) -> String {
             let mut text = head(&format!("running {}", since(job.started_at)));
             text += &format!("  where        {} · attempt {} of {}\n", job.node, job.attempt, job.max_attempts);
             if job.reason != "running" && !job.reason.is_empty() {
-                text += &format!("  but          {}\n", job.reason);
+                text += &format!("  warning      {}\n", job.reason);
             }
             text
         }
         status => {
-            let mut text = head(&format!("does not wait: {status} after {}", words::milliseconds(job.total_ms())));
+            let mut text = head(&format!("not waiting: {status} after {}", words::milliseconds(job.total_ms())));
             let error = job.error_text();
             if !error.is_empty() {
                 text += &format!("  error        {error}\n");
@@ -93,16 +93,16 @@ mod tests {
             ..Job::default()
         };
         let waits =
-            Job { waiting_for: "waits for a worker: none is registered".to_owned(), ..job("pending", "no_node") };
+            Job { waiting_for: "waiting for a worker: none is registered".to_owned(), ..job("pending", "no_node") };
         let all = [waits, job("running", "cancelling"), Job { error: "no".to_owned(), ..job("failed", "") }];
         let all: String = all.iter().map(|job| text(job, 231.0)).collect();
         expect![[r#"
             job-4f3a09c1d27be685   vision 1.4.0   waiting 2 min 11 s
-              blocked by   waits for a worker: none is registered
+              blocked by   waiting for a worker: none is registered
             job-4f3a09c1d27be685   vision 1.4.0   running 31.0 s
               where        laptop · attempt 1 of 3
-              but          cancelling
-            job-4f3a09c1d27be685   vision 1.4.0   does not wait: failed after 1 min 41 s
+              warning      cancelling
+            job-4f3a09c1d27be685   vision 1.4.0   not waiting: failed after 1 min 41 s
               error        no
         "#]]
         .assert_eq(&all);

@@ -15,7 +15,7 @@ use crate::output::{Column, Form, List, ListOptions, column, members, wide};
 use crate::watch::{Watch, Watching};
 use crate::words;
 
-/// How many jobs are listed when nobody says.
+/// How many jobs are listed by default.
 const LIMIT_DEFAULT: u32 = 50;
 /// How many jobs are looked at for those that are wanted, unless all are.
 const LOOKED_AT_MAX: usize = 10 * PAGE;
@@ -24,16 +24,16 @@ const LOOKED_AT_MAX: usize = 10 * PAGE;
 #[derive(Debug, Clone, Default, clap::Args)]
 #[group(skip)]
 pub(crate) struct Options {
-    /// Only jobs of this status.
+    /// Only jobs with this status.
     #[arg(long, value_parser = ["pending", "running", "completed", "failed", "cancelled"])]
     pub(crate) status: Option<String>,
     /// Only jobs of this agent.
     #[arg(long, value_parser = names::agent)]
     pub(crate) agent: Option<String>,
-    /// Only jobs that have this label; may be repeated.
+    /// Only jobs with this label; repeatable.
     #[arg(short, long = "label", value_name = "KEY=VALUE", value_parser = words::parse_label)]
     pub(crate) labels: Vec<(String, String)>,
-    /// Only jobs submitted so long ago at most.
+    /// Only jobs submitted within this time.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
     pub(crate) since: Option<std::time::Duration>,
     #[command(flatten)]
@@ -62,7 +62,7 @@ impl Options {
 pub(crate) struct Listing {
     #[command(flatten)]
     pub(crate) which: Options,
-    /// All of them, however many; by default the newest 50, or with a filter, a label or an order the newest 1000 that fit.
+    /// List all jobs; defaults to the newest 50, or with a filter, label or sort order the newest 1000 that match.
     #[arg(long, conflicts_with_all = ["limit", "watch"])]
     pub(crate) all: bool,
     #[command(flatten)]
@@ -108,7 +108,7 @@ pub(crate) async fn run(context: &Context, options: &Listing) -> Result<Exit, Fa
         }
         return Ok(Exit::Done);
     }
-    let Found { jobs, beyond } = fetch(&client, which, now).await?;
+    let JobPage { jobs, beyond } = fetch(&client, which, now).await?;
     if context.list(Value::Array(jobs), &which.list, &LIST)? == 0 {
         none(context);
     }
@@ -116,7 +116,7 @@ pub(crate) async fn run(context: &Context, options: &Listing) -> Result<Exit, Fa
         Beyond::Nothing => {}
         Beyond::More => context.note("there are more jobs: atlasctl job list --limit N, or --all"),
         Beyond::NotLookedAt(count) => {
-            context.note(&format!("only the newest {count} jobs were looked at; all of them: atlasctl job list --all"));
+            context.note(&format!("only the newest {count} jobs were searched; search all: atlasctl job list --all"));
         }
     }
     Ok(Exit::Done)
@@ -211,7 +211,7 @@ impl Known {
 }
 
 /// The jobs of a list, and what there is beyond it.
-struct Found {
+struct JobPage {
     jobs: Vec<Value>,
     beyond: Beyond,
 }
@@ -235,7 +235,7 @@ pub(super) fn pages<'a>(client: &'a Client, options: &Options, now: f64) -> Page
 }
 
 /// The jobs that are wanted, newest first, as many as are wanted; with another order all that it may choose from.
-async fn fetch(client: &Client, options: &Options, now: f64) -> Result<Found, Failure> {
+async fn fetch(client: &Client, options: &Options, now: f64) -> Result<JobPage, Failure> {
     let selects = options.list.selects() || !options.labels.is_empty();
     let default = if selects { PAGE as u32 } else { LIMIT_DEFAULT };
     let wanted = options.list.limit().unwrap_or(default) as usize;
@@ -257,7 +257,7 @@ async fn fetch(client: &Client, options: &Options, now: f64) -> Result<Found, Fa
         }
         if jobs.len() > wanted && !options.list.sorts() {
             jobs.truncate(wanted);
-            return Ok(Found { jobs, beyond: Beyond::More });
+            return Ok(JobPage { jobs, beyond: Beyond::More });
         }
     }
     let beyond = match pages.over() {
@@ -265,7 +265,7 @@ async fn fetch(client: &Client, options: &Options, now: f64) -> Result<Found, Fa
         true => Beyond::Nothing,
         false => Beyond::NotLookedAt(looked_at),
     };
-    Ok(Found { jobs, beyond })
+    Ok(JobPage { jobs, beyond })
 }
 
 /// Refuses a name in the options that no job has.

@@ -17,10 +17,10 @@ const LEVELS: [&str; 4] = ["debug", "info", "warning", "error"];
 /// Which job, and which lines.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The job's id, or a unique beginning of it; job/ID as -o name prints it.
+    /// Job id, or a unique prefix of it, also as printed by -o name.
     #[arg(value_name = "ID", value_parser = names::job)]
     id: String,
-    /// Goes on until the job has ended.
+    /// Stream new lines until the job has ended.
     #[arg(short, long)]
     follow: bool,
     #[command(flatten)]
@@ -31,10 +31,10 @@ pub(crate) struct Options {
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Which {
-    /// Only lines of this level and above it.
+    /// Only lines of this level and above.
     #[arg(long, value_parser = LEVELS)]
     level: Option<String>,
-    /// Only lines of so long ago at most.
+    /// Only lines newer than this.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
     since: Option<std::time::Duration>,
 }

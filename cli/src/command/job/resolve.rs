@@ -13,16 +13,16 @@ use crate::output::Shown;
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("decision").required(true)))]
 pub(crate) struct Options {
-    /// The job's id, or a unique beginning of it; job/ID as -o name prints it.
+    /// Job id, or a unique prefix of it, also as printed by -o name.
     #[arg(value_name = "ID", value_parser = names::job)]
     id: String,
-    /// Nothing came of it, or nothing that matters: the job runs again.
+    /// The lost attempt had no effect: run the job again.
     #[arg(long, group = "decision")]
     run_again: bool,
-    /// It did its work: the job is completed with this output, as JSON, as @FILE or as - for stdin.
+    /// The lost attempt succeeded: complete the job with this output, as JSON, @FILE, or - for stdin.
     #[arg(long, value_name = "JSON|@FILE|-", group = "decision", allow_hyphen_values = true)]
     result: Option<String>,
-    /// The job is failed for this reason; no retry follows.
+    /// Mark the job as failed with this error, without a retry.
     #[arg(long, value_name = "TEXT", group = "decision")]
     error: Option<String>,
 }

@@ -14,7 +14,7 @@ use crate::words;
 /// Of which job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The ids of jobs, or unique beginnings of them; job/ID as -o name prints them.
+    /// Job ids, or unique prefixes of them, also as printed by -o name.
     #[arg(required = true, value_name = "ID", value_parser = names::job)]
     ids: Vec<String>,
 }

@@ -14,10 +14,10 @@ use crate::words;
 /// Which job, and how long.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The ids of jobs, or unique beginnings of them; job/ID as -o name prints them.
+    /// Job ids, or unique prefixes of them, also as printed by -o name.
     #[arg(required = true, value_name = "ID", value_parser = names::job)]
     ids: Vec<String>,
-    /// How long to wait; the job goes on after that.
+    /// Maximum time to wait; the job continues after that.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
     timeout: Option<Duration>,
 }

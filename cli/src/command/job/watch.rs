@@ -1,4 +1,4 @@
-//! `atlasctl job watch`: what happens to a job and what its agent says, as it comes.
+//! `atlasctl job watch`: follows the events and log lines of a job.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::output::Shown;
 /// Which job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The job's id, or a unique beginning of it; job/ID as -o name prints it.
+    /// Job id, or a unique prefix of it, also as printed by -o name.
     #[arg(value_name = "ID", value_parser = names::job)]
     id: String,
 }

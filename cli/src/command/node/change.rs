@@ -15,7 +15,7 @@ use crate::words;
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Options {
-    /// The names of nodes; node/NAME as -o name prints them.
+    /// Node names, also as printed by -o name.
     #[arg(required = true, value_name = "NAME", value_parser = names::node)]
     pub(super) names: Vec<String>,
 }
@@ -25,17 +25,17 @@ pub(crate) struct Options {
 pub(crate) struct DrainOptions {
     #[command(flatten)]
     node: Options,
-    /// After so long the node gives back what it still runs, which then runs elsewhere; else everything finishes.
+    /// After this time, the node returns its running jobs, which then run elsewhere; without it, all jobs finish.
     #[arg(long, value_name = "DURATION", value_parser = words::parse_duration)]
     deadline: Option<Duration>,
 }
 
 /// Lets a node finish what it runs.
 pub(super) async fn drain(context: &Context, options: &DrainOptions) -> Result<Exit, Failure> {
-    let (mut body, mut told) = (json!({}), "finishes what it runs and takes nothing new".to_owned());
+    let (mut body, mut told) = (json!({}), "finishes its running jobs and accepts no new ones".to_owned());
     if let Some(deadline) = options.deadline {
         body["deadline_s"] = deadline.as_secs_f64().into();
-        told += &format!("; what still runs in {} is given back", words::age(deadline.as_secs_f64()));
+        told += &format!("; jobs still running in {} are returned", words::age(deadline.as_secs_f64()));
     }
     names::each(context, &options.node.names, async |name| {
         change(context, name, "drain", &body, &told).await?;
@@ -45,14 +45,14 @@ pub(super) async fn drain(context: &Context, options: &DrainOptions) -> Result<E
     .await
 }
 
-/// Gives a node nothing new.
+/// Stops new jobs on a node.
 pub(super) async fn cordon(context: &Context, name: &str) -> Result<Exit, Failure> {
-    change(context, name, "cordon", &json!({}), "takes no new jobs").await
+    change(context, name, "cordon", &json!({}), "accepts no new jobs").await
 }
 
-/// Gives a node new jobs again.
+/// Allows new jobs on a node again.
 pub(super) async fn uncordon(context: &Context, name: &str) -> Result<Exit, Failure> {
-    change(context, name, "uncordon", &json!({}), "takes new jobs again").await
+    change(context, name, "uncordon", &json!({}), "accepts new jobs again").await
 }
 
 /// Does one of these; `verb` is the last part of the path, `told` what it means from now on.
@@ -66,7 +66,7 @@ async fn change(context: &Context, name: &str, verb: &str, body: &Value, told: &
 /// Forgets a node.
 pub(crate) async fn remove(context: &Context, name: &str) -> Result<Exit, Failure> {
     let value = context.client()?.delete(&["api", "nodes", name]).await?;
-    context.note(&format!("{name} is forgotten; it comes back if its worker does"));
+    context.note(&format!("{name} is removed; it reappears if its worker reconnects"));
     context.show(&Shown { value, text: String::new(), names: vec![format!("node/{name}")] })?;
     Ok(Exit::Done)
 }

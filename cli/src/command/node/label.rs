@@ -1,4 +1,4 @@
-//! `atlasctl node label`: gives a node labels and takes labels away.
+//! `atlasctl node label`: adds and removes labels of a node.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ pub(crate) struct Options {
     /// The node's name.
     #[arg(value_parser = names::node)]
     name: String,
-    /// KEY=VALUE gives the label, also over the worker's own; KEY- takes away what was given; several at once.
+    /// KEY=VALUE adds a label and overrides the worker's own; KEY- removes an added label; repeatable.
     #[arg(required = true, value_name = "KEY=VALUE|KEY-", value_parser = parse)]
     labels: Vec<Label>,
 }
@@ -50,7 +50,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let mut keys = BTreeSet::new();
     for Label { key, value } in &options.labels {
         if !keys.insert(key) {
-            return Err(Failure::usage(format!("the label \"{key}\" is named twice")));
+            return Err(Failure::usage(format!("the label \"{key}\" is given twice")));
         }
         match value {
             Some(value) => drop(set.insert(key, value)),

@@ -21,13 +21,13 @@ pub(crate) async fn show(context: &Context, name: &str) -> Result<Exit, Failure>
     text += &format!("  jobs         {} running, {} warm, {} places\n", node.running, node.warm, node.places);
     if let Some(ends_at) = node.drain_ends_at {
         let left = (ends_at - context.look.now).max(0.0);
-        text += &format!("  drain        what still runs in {} is given back\n", words::milliseconds(left * 1e3));
+        text += &format!("  drain        jobs still running in {} are returned\n", words::milliseconds(left * 1e3));
     }
     if !node.labels.is_empty() {
         text += &format!("  labels       {}\n", words::labels(&node.labels));
     }
     if let Some(given) = node.operator_labels.filter(|given| !given.is_empty()) {
-        text += &format!("  of operators {}\n", words::labels(&given));
+        text += &format!("  by operators {}\n", words::labels(&given));
     }
     context.show(&Shown { value, text, names: vec![format!("node/{}", node.id)] })?;
     Ok(Exit::Done)

@@ -1,4 +1,4 @@
-//! `atlasctl operator raft`: the log of a stopped controller, and the way out when a majority is lost for good.
+//! `atlasctl operator raft`: the log of a stopped controller, and recovery when a majority is permanently lost.
 
 use std::path::{Path, PathBuf};
 
@@ -16,22 +16,22 @@ use crate::words;
 /// What to do with the files of a stopped controller.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
-    /// Prints entries of its log: index, term, commands and sizes, nobody's payload.
+    /// Prints entries of its log: index, term, commands and sizes, without payloads.
     Log(LogOptions),
-    /// Makes it the only member of a new cluster. Only when the majority is lost for good: what the others alone had is lost.
+    /// Makes it the only member of a new cluster. Use only if the majority is permanently lost: data that only the others had is lost.
     Recover(RecoverOptions),
 }
 
 /// Which entries of which log.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogOptions {
-    /// The data directory of the controller, which must be stopped.
+    /// Data directory of the stopped controller.
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// The first index to print; the last entries by default.
+    /// First index to print; defaults to the last entries.
     #[arg(long, value_name = "INDEX")]
     from: Option<u64>,
-    /// Most entries to print.
+    /// Maximum number of entries to print.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     limit: u64,
 }
@@ -39,14 +39,13 @@ pub(crate) struct LogOptions {
 /// Which member, and the sign that this is meant.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RecoverOptions {
-    /// The data directory of the controller, which must be stopped.
+    /// Data directory of the stopped controller.
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// The id of the cluster, typed out. Without it nothing is changed: what would happen is printed.
+    /// Cluster id, to confirm. Without it, only prints what would happen.
     #[arg(long, value_name = "CLUSTER_ID")]
     confirm: Option<String>,
-    /// Leave out the end of the log if it is damaged, and lose what was acknowledged there. Only for a controller that is alone
-    /// and has no backup.
+    /// Drop a damaged end of the log, with acknowledged data in it. Use only for a single controller without a backup.
     #[arg(long)]
     drop_damaged_tail: bool,
 }
@@ -101,15 +100,15 @@ fn head(about: &MemberAbout) -> String {
     let voters: Vec<String> = about.voters.iter().map(|member| format!("c{}", member.0)).collect();
     format!(
         "cluster {:032x}   voters {}   vote {vote}\n\
-         log from {} to {}, committed up to {} as far as it knows{}   snapshot {snapshot}",
+         log from {} to {}, known to be committed up to {}{}   snapshot {snapshot}",
         about.cluster_id,
         voters.join(" "),
         about.purged.map_or(0, |id| id.index + 1),
         index(about.last.map(|id| id.index)),
         index(about.committed.map(|id| id.index)),
         match about {
-            MemberAbout { cut_short: true, .. } => ", with a damaged end that was acknowledged and is left out",
-            MemberAbout { torn: true, .. } => ", with a torn tail that was never acknowledged",
+            MemberAbout { cut_short: true, .. } => ", without a damaged end that was acknowledged",
+            MemberAbout { torn: true, .. } => ", without a torn tail that was never acknowledged",
             _ => "",
         },
     )
@@ -139,22 +138,22 @@ fn recover(context: &Context, options: &RecoverOptions) -> Result<Exit, Failure>
     );
     let value = json!({"cluster_id": new, "old_cluster_id": old, "name": recovered.name, "kept": recovered.kept});
     context.show(&Shown { value, text, names: vec![format!("cluster/{new}")] })?;
-    context.note("wipe the data of every other member of the old cluster before you let it join this one");
+    context.note("delete the data of every other member of the old cluster before it joins this one");
     context.next(&format!("next: atlas-controller --data-dir {}", dir.display()));
     Ok(Exit::Done)
 }
 
-/// What would become of what.
+/// The effects of a recovery.
 fn told(plan: &Plan) -> String {
     let about = plan.about();
     let others: Vec<String> =
         about.voters.iter().filter(|member| **member != plan.own().member).map(|m| format!("c{}", m.0)).collect();
     let others =
-        if others.is_empty() { "it is the only voter".to_owned() } else { format!("given up: {}", others.join(" ")) };
+        if others.is_empty() { "it is the only voter".to_owned() } else { format!("removed: {}", others.join(" ")) };
     format!(
-        "{} would go on alone, as another cluster; {others}\n\
-         kept: {} up to entry {} of its log, {} of which it does not know to be committed\n\
-         lost: whatever only the others had, also if it was acknowledged{}",
+        "{} would continue alone, as a new cluster; {others}\n\
+         kept: {} up to entry {} of its log; {} may be uncommitted\n\
+         lost: data that only the others had, including acknowledged data{}",
         plan.own().name,
         words::count(plan.state().to_image().jobs.len() as u64, "job"),
         about.last.map_or(0, |id| id.index),
@@ -172,7 +171,7 @@ fn refused(dir: &Path, error: &RecoveryError) -> Failure {
     match error {
         RecoveryError::NotConfirmed { .. } => {
             let failure = Failure::new("E0113", Exit::Usage, format!("nothing was changed: {error}"));
-            failure.with_next("the id stands in the first line above: type it out")
+            failure.with_next("the id is in the first line above")
         }
         error => unreadable(dir, &atlas_env::chain(error)),
     }

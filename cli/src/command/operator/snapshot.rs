@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use atlas_env::Env;
-use atlas_operator::{About, Found, RecoveryError};
+use atlas_operator::{About, ArchiveContents, RecoveryError};
 use serde_json::json;
 
 use crate::context::Context;
@@ -20,9 +20,9 @@ use crate::words;
 pub(crate) enum Verb {
     /// Saves a backup of the running cluster, from any of its controllers, and checks it.
     Save(SaveOptions),
-    /// Reads a backup to its end and says what it holds and whether all of it is whole.
+    /// Verifies a whole backup and shows its contents.
     Inspect(InspectOptions),
-    /// Makes a data directory from a backup, for the first controller of a new cluster.
+    /// Creates a data directory from a backup, for the first controller of a new cluster.
     Restore(RestoreOptions),
 }
 
@@ -48,10 +48,10 @@ pub(crate) struct RestoreOptions {
     /// The backup.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The data directory to make; it must not exist, or be empty.
+    /// Data directory to create; it must not exist, or be empty.
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// The name of the controller that will start on it.
+    /// Name of the controller that will start on it.
     #[arg(long, value_name = "NAME", default_value = "c1")]
     name: String,
 }
@@ -67,7 +67,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
 /// The backup has another name until it was read back whole.
 async fn save(context: &Context, file: &Path) -> Result<Exit, Failure> {
     if file.exists() {
-        return Err(Failure::usage(format!("\"{}\" exists; a backup overwrites nothing", file.display())));
+        return Err(Failure::usage(format!("\"{}\" exists; backups do not overwrite files", file.display())));
     }
     let mut partial = file.as_os_str().to_owned();
     partial.push(".partial");
@@ -121,14 +121,14 @@ fn restore(context: &Context, options: &RestoreOptions) -> Result<Exit, Failure>
 }
 
 /// What a whole backup holds.
-fn tell(context: &Context, file: &Path, found: &Found) -> Result<(), Failure> {
+fn tell(context: &Context, file: &Path, found: &ArchiveContents) -> Result<(), Failure> {
     let bytes = fs::metadata(file).map_or(0, |metadata| metadata.len());
     let value = json!({"file": file, "bytes": bytes, "about": found.about, "manifest": found.manifest});
     let text = described(file, bytes, found);
     context.show(&Shown { value, text, names: vec![format!("snapshot/{}", file.display())] })
 }
 
-fn described(file: &Path, bytes: u64, found: &Found) -> String {
+fn described(file: &Path, bytes: u64, found: &ArchiveContents) -> String {
     let About { format, version, taken_at, cluster_id, level, seq, event_seq, grant_seq, jobs, agents, nodes } =
         &found.about;
     let parts = &found.manifest.parts;
@@ -161,12 +161,12 @@ fn described(file: &Path, bytes: u64, found: &Found) -> String {
 }
 
 /// A backup without some artifact is worth keeping, and not complete.
-fn verdict(context: &Context, found: &Found) -> Exit {
+fn verdict(context: &Context, found: &ArchiveContents) -> Exit {
     if found.manifest.missing.is_empty() {
         return Exit::Done;
     }
     for digest in &found.manifest.missing {
-        context.note(&format!("missing: no controller had sha256:{digest} whole"));
+        context.note(&format!("missing: no controller had an intact sha256:{digest}"));
     }
     Exit::Short
 }
@@ -175,9 +175,9 @@ fn refused(file: &Path, error: &RecoveryError) -> Failure {
     let text = format!("\"{}\": {}", file.display(), atlas_env::chain(error));
     let failure = Failure::new("E0111", Exit::Short, text);
     match error {
-        RecoveryError::Taken { .. } => failure.with_next("take another folder: --data-dir DIR"),
+        RecoveryError::Taken { .. } => failure.with_next("use another folder: --data-dir DIR"),
         RecoveryError::Archive(_) | RecoveryError::State(_) => {
-            failure.with_next("take an older backup, or save another one: atlasctl operator snapshot save FILE")
+            failure.with_next("use an older backup, or save a new one: atlasctl operator snapshot save FILE")
         }
         _ => failure.with_next("what it means: atlasctl explain-error E0111"),
     }
@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
 
-    fn found() -> Found {
+    fn found() -> ArchiveContents {
         let about: About = serde_json::from_value(json!({
             "format": 1, "version": "0.1.0", "taken_at": 1_795_348_867_u64, "cluster_id": "4f".repeat(16), "level": 2, "seq": 1042,
             "event_seq": 77, "grant_seq": 18, "jobs": 12, "agents": 3, "nodes": 1,
@@ -204,7 +204,7 @@ mod tests {
             part("artifacts/bb", 512),
         ];
         let manifest = serde_json::from_value(json!({"parts": parts, "missing": ["cc"]})).expect("complete");
-        Found { about, manifest }
+        ArchiveContents { about, manifest }
     }
 
     #[test]

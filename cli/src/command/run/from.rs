@@ -1,7 +1,7 @@
 //! `atlasctl run --from`: a job for each line of a file.
 //!
-//! Jobs go in slices, each with a name of its own, so that a slice which is sent again submits none of them twice. While the queue is
-//! full the rest waits; the next slice goes when all of the one before is settled, so that the order is kept.
+//! Jobs are sent in slices, each with its own idempotency key, so that a repeated slice submits no job twice. While the
+//! queue is full, the rest waits; a slice is sent when the previous one is complete, which keeps the order.
 
 use std::time::Duration;
 
@@ -21,10 +21,10 @@ const SLICE_JOBS: usize = 500;
 const SLICE_BYTES: usize = 1 << 20;
 /// How long the controller may wait for room before it answers.
 const QUEUE_WAIT: &str = "20";
-/// How long to wait where nobody says.
+/// How long to wait by default.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What became of a line: the id of its job, or the problem for which it is refused.
+/// The result of a line: the id of its job, or the problem for which it is refused.
 type Settled = Result<String, Value>;
 
 pub(super) async fn run(context: &Context, options: &Options, file: &str) -> Result<Exit, Failure> {
@@ -39,7 +39,7 @@ pub(super) async fn run(context: &Context, options: &Options, file: &str) -> Res
             break;
         }
     }
-    // What was submitted is told also if the rest could not be.
+    // Submitted jobs are reported, also if the rest failed.
     let refused = settled.iter().filter(|settled| settled.is_err()).count();
     let names = settled.iter().flatten().map(|id| format!("job/{id}")).collect();
     let text = settled.iter().map(line).collect();
@@ -62,15 +62,15 @@ fn jobs(context: &Context, options: &Options, text: &str) -> Result<Vec<Value>, 
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let wrong = |what: String| Failure::usage(format!("line {}: {what}", number + 1));
         let value: Value = serde_json::from_str(line).map_err(|error| wrong(format!("it is not JSON: {error}")))?;
-        let Value::Object(own) = value else { return Err(wrong("it is no JSON object".to_owned())) };
+        let Value::Object(own) = value else { return Err(wrong("it is not a JSON object".to_owned())) };
         let mut job = base.clone();
         if options.agent.is_some() {
             job.insert("input".to_owned(), Value::Object(own));
         } else if own.contains_key("agent") {
             job.extend(own);
         } else {
-            let failure = wrong("it names no \"agent\"".to_owned());
-            return Err(failure.with_next("give one for all: atlasctl run AGENT --from FILE"));
+            let failure = wrong("it has no \"agent\"".to_owned());
+            return Err(failure.with_next("use one agent for all lines: atlasctl run AGENT --from FILE"));
         }
         let named: &mut Map<String, Value> = &mut job;
         named.entry("idempotency_key").or_insert_with(|| format!("{key}.{}", number + 1).into());
@@ -120,13 +120,13 @@ async fn submit(
         };
         if let Some(pause) = pause {
             if !told {
-                context.note("the queue is full: the rest waits");
+                context.note("the queue is full: waiting to submit the rest");
                 told = true;
             }
             clock.sleep(pause.max(Duration::from_millis(100))).await;
         }
     };
-    // After a failure only what is settled is told, and nothing behind a gap.
+    // After a failure only completed lines are reported, up to the first gap.
     settled.extend(results.into_iter().map_while(|result| result));
     ended
 }

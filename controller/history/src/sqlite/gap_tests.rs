@@ -88,7 +88,7 @@ async fn where_events_were_dropped_the_jobs_still_come() {
     assert!(history.job(JobId(1)).await.expect("reads").is_some());
     assert!(history.job(JobId(1_399)).await.expect("reads").is_some());
     let gone = history.events(EventSeq(0), 1).await.expect_err("dropped there as well");
-    assert_eq!(gone.to_string(), format!("events up to {earliest} are gone"));
+    assert_eq!(gone.to_string(), format!("events up to {earliest} have been dropped"));
     let (ours, theirs) = (history.events(EventSeq(4_190), 99).await, from.events(EventSeq(4_190), 99).await);
     assert_eq!(describe(&ours.expect("reads")), describe(&theirs.expect("reads")));
 }
@@ -127,19 +127,19 @@ async fn a_part_that_is_not_dense_changes_nothing() {
         };
     }
     expect![[r#"
-        a part of history is refused: it is not dense
-        a part of history is refused: it is not dense
-        a part of history is refused: a job that ended is not in it
-        a part of history is refused: a job that ended is not in it
+        a part of history is refused: it has gaps
+        a part of history is refused: it has gaps
+        a part of history is refused: an ended job is missing
+        a part of history is refused: an ended job is missing
         a record of history is malformed: events are cut short
-        a part of history is refused: an event is not the one that it is said to be
+        a part of history is refused: an event has another number than announced
         a record of history is malformed
-        a part of history is refused: it ends before it says
-        a part of history is refused: it does not begin where events are missing, or goes beyond them
-        a part of history is refused: it does not begin where events are missing, or goes beyond them
+        a part of history is refused: it ends before its announced end
+        a part of history is refused: it does not begin at missing events, or extends beyond them
+        a part of history is refused: it does not begin at missing events, or extends beyond them
         a record of history is malformed: events are cut short
-        a part of history is refused: it is not dense
-        a part of history is refused: it is not dense
+        a part of history is refused: it has gaps
+        a part of history is refused: it has gaps
     "#]]
     .assert_eq(&told);
     assert_eq!(gap_of(&history), Some(gap));
@@ -182,7 +182,7 @@ async fn a_gap_that_nobody_can_fill_is_given_up() {
     history.give_up(gap).await.expect("written already");
     assert_eq!(gap_of(&history), None);
     let gone = history.events(EventSeq(29), 5).await.expect_err("gone");
-    assert_eq!(gone.to_string(), "events up to 31 are gone");
+    assert_eq!(gone.to_string(), "events up to 31 have been dropped");
     assert!(history.events(EventSeq(30), 5).await.expect("reads").is_empty());
 }
 

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use atlas_env::Clock;
 use atlas_types::{
-    AgentPin, Attempt, ClusterTime, Digest, Door, Event, Failure, FailureKind, JobChange, JobStatus, Micros, Namespace,
-    Payload, PayloadBody, Principal, Reason, Seq, Timestamp, Version,
+    AgentPin, Attempt, ClusterTime, Digest, Door, Event, Failure, FailureKind, Fold, JobChange, JobStatus, Journal,
+    Micros, Namespace, Payload, PayloadBody, Principal, Reason, Seq, Step, StepKey, StepKind, StepUsage, Timestamp,
+    Version,
 };
 use expect_test::expect;
 
@@ -66,6 +67,7 @@ pub(super) fn job(id: u64, status: JobStatus) -> Job {
         request_id: None,
         trace: None,
         stream: Some(Payload::inline(b"[]")),
+        journal: None,
     }
 }
 
@@ -106,11 +108,14 @@ pub(super) fn file() -> (tempfile::TempDir, PathBuf) {
 
 pub(super) fn describe(events: &[StoredEvent]) -> String {
     let lines = events.iter().map(|event| {
-        let job = event.job.as_ref().map_or_else(
-            || "-".to_owned(),
-            |job| format!("{} {} → {}", job.job.id.0, job.old_status.as_str(), job.job.status.as_str()),
-        );
-        format!("{} {job}\n", event.seq)
+        let what = match &event.event {
+            None => "-".to_owned(),
+            Some(Event::Job { job, old_status, .. }) => {
+                format!("{} {} → {}", job.id.0, old_status.as_str(), job.status.as_str())
+            }
+            Some(other) => format!("{other:?}"),
+        };
+        format!("{} {what}\n", event.seq)
     });
     lines.collect()
 }
@@ -127,21 +132,26 @@ async fn an_ended_job_reads_back_whole() {
     assert_eq!(history.job(JobId(8)).await.expect("reads").as_deref(), Some(&failed));
     assert_eq!(history.job(JobId(9)).await.expect("reads"), None, "a live job is the state's");
     let events = history.events(EventSeq(1), 10).await.expect("reads");
-    let running = events[0].job.as_ref().expect("a job's event");
-    assert_eq!(*running.job, job(9, JobStatus::Running));
+    let Some(Event::Job { job: running, .. }) = &events[0].event else { panic!("{events:?} is no job's") };
+    assert_eq!(**running, job(9, JobStatus::Running));
 }
 
 #[tokio::test]
 async fn a_stream_is_told_again_whole() {
     let (_dir, path) = file();
     let history = open(&path).expect("opens");
-    let told = [life(1, 2), [event(4, 3, JobStatus::Pending, JobStatus::Pending)].into()].concat();
+    let removed = Event::NodeRemoved { node: "w1".parse().expect("a name") };
+    let configured = Event::Configured { config: Arc::default() };
+    let other = |seq, event| EventRecord { seq: EventSeq(seq), at: Timestamp(9), event };
+    let others = [other(5, removed), other(6, configured)];
+    let told = [&*life(1, 2), &[event(4, 3, JobStatus::Pending, JobStatus::Pending)], &others].concat();
     history.append(told.clone().into()).await.expect("queued");
-    synced(&history, 4).await;
+    synced(&history, 6).await;
     let again = history.events(EventSeq(0), 10).await.expect("reads");
-    let again = again.into_iter().map(|StoredEvent { seq, at, job }| {
-        let crate::JobEvent { change, old_status, job } = job.expect("a job's event");
-        EventRecord { seq, at, event: Event::Job { change, old_status, job } }
+    let again = again.into_iter().map(|StoredEvent { seq, at, event }| EventRecord {
+        seq,
+        at,
+        event: event.expect("an event that is known"),
     });
     assert_eq!(again.collect::<Vec<_>>(), told);
 }
@@ -189,7 +199,7 @@ async fn missed_events_are_gone_and_said_to_be() {
     synced(&history, 23).await;
     assert!(history.job(JobId(5)).await.expect("reads").is_some());
     let gone = history.events(EventSeq(3), 5).await.expect_err("a gap");
-    assert_eq!(gone.to_string(), "events up to 21 are gone");
+    assert_eq!(gone.to_string(), "events up to 21 have been dropped");
     assert_eq!(history.events(EventSeq(20), 5).await.expect("reads").len(), 3);
 }
 
@@ -266,7 +276,7 @@ async fn a_row_that_is_not_what_was_written_is_refused_by_name() {
     connection.execute("UPDATE jobs SET job = ?1 WHERE event_seq = 3", [&body]).expect("writable");
     drop(connection);
     let history = open(&path).expect("its pages are whole");
-    let refused = "is damaged: the job that event 3 ended has another checksum than when it was written";
+    let refused = "is damaged: the checksum of the job that event 3 ended does not match";
     let error = history.job(JobId(2)).await.expect_err("damaged");
     assert!(error.to_string().contains(refused), "{error}");
     let error = history.events(EventSeq(0), 10).await.expect_err("damaged");
@@ -277,7 +287,7 @@ async fn a_row_that_is_not_what_was_written_is_refused_by_name() {
     let connection = Connection::open(&path).expect("opens");
     connection.execute("UPDATE events SET body = zeroblob(length(body))", []).expect("writable");
     let error = history.events(EventSeq(0), 10).await.expect_err("damaged");
-    assert!(error.to_string().contains("have another checksum than when they were written"), "{error}");
+    assert!(error.to_string().contains("does not match"), "{error}");
 }
 
 #[tokio::test]
@@ -415,7 +425,7 @@ async fn times_that_jump_ahead_drop_no_job_early() {
     let kept = async |id: u64| history.job(JobId(id)).await.expect("reads").is_some();
     end_at(&history, 1, 1_000).await;
     end_at(&history, 2, 1_001).await;
-    // Nobody knows which of the times was right: each job stays for as long as it was to.
+    // It is unknown which of the times was right: each job stays for as long as it was to.
     end_at(&history, 3, TEN_YEARS).await;
     clock.0.store(90, Ordering::Relaxed);
     end_at(&history, 4, TEN_YEARS + 90).await;
@@ -424,4 +434,37 @@ async fn times_that_jump_ahead_drop_no_job_early() {
     end_at(&history, 5, TEN_YEARS + 110).await;
     assert!(!kept(1).await && !kept(2).await);
     assert!(kept(3).await && kept(4).await);
+}
+
+#[tokio::test]
+async fn an_ended_job_keeps_its_journal_and_the_artifacts_of_it() {
+    let (_dir, path) = file();
+    let history = open(&path).expect("a new file");
+    let folded = Payload { key_id: 0, body: PayloadBody::Artifact { digest: Digest([9; 32]), size_bytes: 30_000 } };
+    let (outcome, usage) = (Payload::inline(b"{}"), StepUsage::default());
+    let step = Arc::new(Step { kind: StepKind::Model, key: StepKey([3; 16]), outcome, usage });
+    let journal = Journal { folds: vec![Fold { upto: 4, artifact: folded }], steps: vec![Arc::clone(&step)] };
+    let ended = Job { journal: Some(Arc::new(journal.clone())), ..job(2, JobStatus::Completed) };
+    let events = [
+        EventRecord {
+            seq: EventSeq(1),
+            at: Timestamp(1),
+            event: Event::StepsRecorded { job: JobId(2), from: 4, steps: [step].into() },
+        },
+        EventRecord {
+            seq: EventSeq(2),
+            at: Timestamp(2),
+            event: Event::Job { change: JobChange::Ended, old_status: JobStatus::Running, job: Arc::new(ended) },
+        },
+    ];
+    history.append(events.into()).await.expect("queued");
+    synced(&history, 2).await;
+    let found = history.job(JobId(2)).await.expect("read").expect("it ended");
+    assert_eq!(found.journal.as_deref(), Some(&journal));
+    assert_eq!(history.refers(vec![Digest([9; 32])]).await.expect("read"), [true]);
+    let events = history.events(EventSeq(0), 10).await.expect("read");
+    let [recorded, ended] = &events[..] else { panic!("two events") };
+    let Some(Event::StepsRecorded { from: 4, steps, .. }) = &recorded.event else { panic!("{recorded:?}") };
+    assert_eq!(steps[0].outcome, Payload::inline(b""), "the job has the outcome");
+    assert!(matches!(&ended.event, Some(Event::Job { .. })));
 }

@@ -11,7 +11,6 @@ use openraft::vote::RaftLeaderId;
 use prost::Message;
 
 use super::{Proposal, RaftEntry, RaftLogId, RaftMembership, RaftSnapshotMeta, RaftStoredMembership, RaftVote};
-use crate::log;
 use crate::member::Member;
 
 /// Last byte of a body: an entry of Raft's that says nothing.
@@ -27,7 +26,7 @@ pub(crate) enum BodyError {
     /// Not this message.
     #[error("could not decode {what}")]
     Decode { what: &'static str, source: prost::DecodeError },
-    /// A part is missing or says what nobody writes.
+    /// A part is missing or invalid.
     #[error("{what} is missing or unknown")]
     Missing { what: &'static str },
 }
@@ -102,22 +101,22 @@ pub(crate) fn decode<M: Message + Default>(what: &'static str, bytes: impl bytes
 }
 
 /// A log id in the log's words.
-pub(crate) fn log_id(id: RaftLogId) -> log::LogId {
-    log::LogId { term: id.leader_id.term, node: id.leader_id.node_id, index: id.index }
+pub(crate) fn log_id(id: RaftLogId) -> atlas_log::LogId {
+    atlas_log::LogId { term: id.leader_id.term, node: id.leader_id.node_id, index: id.index }
 }
 
 /// A log id in Raft's words.
-pub(crate) fn raft_log_id(id: log::LogId) -> RaftLogId {
+pub(crate) fn raft_log_id(id: atlas_log::LogId) -> RaftLogId {
     RaftLogId { leader_id: RaftLeaderId::new(id.term, id.node), index: id.index }
 }
 
 /// A vote in the log's words.
-pub(crate) fn log_vote(vote: RaftVote) -> log::Vote {
-    log::Vote { term: vote.leader_id.term, node: vote.leader_id.node_id, committed: vote.committed }
+pub(crate) fn log_vote(vote: RaftVote) -> atlas_log::Vote {
+    atlas_log::Vote { term: vote.leader_id.term, node: vote.leader_id.node_id, committed: vote.committed }
 }
 
 /// A vote in Raft's words.
-pub(crate) fn raft_vote(vote: log::Vote) -> RaftVote {
+pub(crate) fn raft_vote(vote: atlas_log::Vote) -> RaftVote {
     RaftVote { leader_id: RaftLeaderId::new(vote.term, vote.node), committed: vote.committed }
 }
 
@@ -192,7 +191,7 @@ impl TryFrom<SnapshotBody> for RaftSnapshotMeta {
 
     fn try_from(body: SnapshotBody) -> Result<Self, BodyError> {
         let membership = match body.membership {
-            // The membership before the first one names nobody, which a later one may not.
+            // The initial membership is empty, which a later one must not be.
             Some(membership) if membership.configs.is_empty() => RaftMembership::default(),
             Some(membership) => membership.try_into()?,
             None => return Err(BodyError::Missing { what: "a snapshot's membership" }),

@@ -8,7 +8,7 @@ use openraft::storage::{IOFlushed, RaftLogStorage};
 use openraft::{EntryPayload, LogState, OptionalSend, RaftLogReader};
 
 use super::{RaftEntry, RaftLogId, RaftVote, Types, body};
-use crate::log::Log;
+use atlas_log::Log;
 
 /// Bytes that one limited read takes.
 const READ_BYTES: usize = 1 << 20;
@@ -95,7 +95,7 @@ impl RaftLogStorage<Types> for LogStore {
         let mut records = Vec::new();
         for entry in entries {
             if let EntryPayload::Membership(membership) = &entry.payload {
-                // A thread hop costs more than a sync saves while there is nobody to replicate to meanwhile.
+                // Without replication, a thread hop costs more than overlapping the sync saves.
                 self.log.set_inline(membership.voter_ids().count() <= 1);
             }
             records.push((body::log_id(entry.log_id), body::entry_body(&entry)));

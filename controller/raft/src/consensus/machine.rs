@@ -81,7 +81,7 @@ impl<M: Machine> MachineStore<M> {
             return Ok(());
         }
         let last = self.applied.map_or_else(|| "nothing".to_owned(), |applied| format!("entry {}", applied.index));
-        let what = format!("entry {} does not follow {last}, which was the last one applied", id.index);
+        let what = format!("entry {} does not follow {last}, the last applied entry", id.index);
         Err(io::Error::new(io::ErrorKind::InvalidData, what))
     }
 }
@@ -152,7 +152,7 @@ pub(crate) fn read<M: Machine>(file: &SnapshotFile, meta: &RaftSnapshotMeta) -> 
     if found == *meta {
         return Ok(state);
     }
-    Err(io::Error::new(io::ErrorKind::InvalidData, "the snapshot is not the one that was announced"))
+    Err(io::Error::new(io::ErrorKind::InvalidData, "the snapshot differs from the announced one"))
 }
 
 /// How long a snapshot waits before it looks again whether a full disk has room.
@@ -172,8 +172,8 @@ impl RaftSnapshotBuilder<Types> for Builder {
     type SnapshotData = SnapshotFile;
 
     async fn build_snapshot(&mut self) -> io::Result<RaftSnapshot> {
-        let (source, meta) = self.taken.take().ok_or_else(|| io::Error::other("this snapshot was built before"))?;
-        // After a start from this snapshot nobody replays the events before it, so history must have them.
+        let (source, meta) = self.taken.take().ok_or_else(|| io::Error::other("this snapshot was already built"))?;
+        // After a start from this snapshot the events before it are not replayed, so history must have them.
         let event_seq = self.event_seq;
         self.history.wait_for(|synced| *synced >= event_seq).await.map_err(io::Error::other)?;
         let source = Arc::new(source);
@@ -185,12 +185,12 @@ impl RaftSnapshotBuilder<Types> for Builder {
             match outcome {
                 // Nothing is lost by waiting: the log is kept meanwhile.
                 Err(error) if is_full(&error) => {
-                    tracing::warn!(%error, "a snapshot found no room on the disk, trying again");
+                    tracing::warn!(%error, "no disk space for a snapshot, trying again");
                     self.env.clock.sleep(SPACE_RETRY).await;
                 }
                 // The log keeps what it would have covered, so nothing is lost; to end the process would bring nothing back.
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                    tracing::error!(error = %atlas_env::chain(&error), "a snapshot was written that cannot be loaded; the log is kept");
+                    tracing::error!(error = %atlas_env::chain(&error), "a written snapshot cannot be loaded; the log is kept");
                     self.snapshots.set_refused(Some(self.env.clock.monotonic()));
                     let (meta, snapshot) = self.snapshots.current().unwrap_or_else(|| self.snapshots.none());
                     return Ok(RaftSnapshot { meta, snapshot });

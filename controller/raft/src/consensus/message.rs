@@ -134,7 +134,7 @@ pub(crate) struct AppendAnswer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, prost::Enumeration)]
 #[repr(i32)]
 enum AppendResult {
-    /// Nobody writes this.
+    /// Never written.
     Unspecified = 0,
     /// The logs agree.
     Matching = 1,

@@ -37,7 +37,7 @@ type BoxStream<'a, T> = Pin<Box<dyn Stream<Item = T> + Send + 'a>>;
 type RpcError = RPCError<Types>;
 type Snapshot = openraft::alias::SnapshotOf<Types, SnapshotFile>;
 
-/// A peer that answers no append for so long is asked anew. More than a slow disk takes for one group.
+/// A peer that answers no append for so long is asked again. More than a slow disk takes for one group.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(3);
 /// Sending a snapshot takes as long as it takes, but not for ever.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(600);
@@ -114,7 +114,7 @@ impl PeerClient {
         if status.code() != tonic::Code::DataLoss {
             return streaming(failed(status));
         }
-        tracing::warn!(member = self.member, %status, "a member could not use the snapshot that it was sent");
+        tracing::warn!(member = self.member, %status, "a member refused the snapshot it received");
         streaming(Unreachable::new(&status).into())
     }
 
@@ -277,10 +277,10 @@ fn failed(status: tonic::Status) -> RpcError {
 
 /// This member's own snapshot is damaged: the peer gets the next one, which is being written.
 fn own_damage() -> StreamingError<Types> {
-    streaming(Unreachable::new(&io::Error::other("the snapshot is damaged and is written anew")).into())
+    streaming(Unreachable::new(&io::Error::other("the snapshot is damaged and will be rewritten")).into())
 }
 
-/// An answer that nobody understands.
+/// A malformed answer.
 #[expect(clippy::needless_pass_by_value, reason = "shaped for map_err")]
 fn garbled(error: super::body::BodyError) -> RpcError {
     NetworkError::new(&error).into()

@@ -25,16 +25,16 @@ const BUFFER_BYTES: usize = 1 << 16;
 /// Writes a state into a snapshot.
 pub(crate) type Source = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + Send + Sync>;
 
-/// Reads the body of a snapshot as whoever loads it would, and says what is wrong with it.
+/// Reads the body of a snapshot as on load, and reports errors.
 pub(crate) type Check = fn(&mut dyn Read) -> io::Result<()>;
 
-/// A finished snapshot file. It stays readable while anybody holds it, also when a newer one has replaced it.
+/// A finished snapshot file. It stays readable while it is in use, also when a newer one has replaced it.
 #[derive(Clone)]
 pub(crate) struct SnapshotFile {
     pub(crate) file: Arc<dyn FileReader>,
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
-    /// The state that was read from it, for whoever installs it.
+    /// The state that was read from it, for its installation.
     loaded: Arc<Mutex<Option<Box<dyn Any + Send>>>>,
     /// Whether it turned out that it does not read back as it was written.
     damaged: Arc<watch::Sender<bool>>,
@@ -70,7 +70,7 @@ pub(crate) struct Snapshots {
     files: Arc<dyn Files>,
     dir: PathBuf,
     current: Arc<Mutex<Option<Current>>>,
-    /// Held by whoever replaces the current one, which takes syncs; who only looks at it does not wait for them.
+    /// Held while the current one is replaced, which needs syncs; readers do not wait for it.
     adopting: Arc<Mutex<()>>,
     /// When a snapshot was written last that did not read back.
     refused: Arc<Mutex<Option<Duration>>>,
@@ -139,19 +139,19 @@ impl Snapshots {
     pub(crate) fn write(&self, meta: &RaftSnapshotMeta, source: &Source, check: Check) -> io::Result<Current> {
         let temporary = self.dir.join("new.tmp");
         let written = self.write_whole(&temporary, meta, source).and_then(|()| self.read_back(&temporary, meta, check));
-        // The reason is the first failure, not what became of the rest.
+        // The reason is the first failure, not the result of the rest.
         written.inspect_err(|_| drop(self.files.remove(&temporary)))?;
         self.adopt(meta, &temporary)
     }
 
-    /// Reads a snapshot as a start would: entries go after it, so one that nobody can load would take the state with it.
+    /// Reads a snapshot as a start would: its log entries are dropped afterwards, so an unreadable snapshot would lose the state.
     fn read_back(&self, path: &Path, meta: &RaftSnapshotMeta, check: Check) -> io::Result<()> {
         let unusable = |error: io::Error| io::Error::new(io::ErrorKind::InvalidData, error);
         let (found, ()) = SnapshotFile::open(self.files.as_ref(), path)?.read(|body| check(body)).map_err(unusable)?;
-        if found == *meta { Ok(()) } else { Err(unusable(io::Error::other("its header reads back otherwise"))) }
+        if found == *meta { Ok(()) } else { Err(unusable(io::Error::other("its header does not read back correctly"))) }
     }
 
-    /// What stands for a snapshot where none could be made and there is none yet: it covers nothing and can be read by nobody.
+    /// A placeholder while no snapshot could be made: it covers nothing and cannot be read.
     pub(crate) fn none(&self) -> Current {
         let (loaded, damaged) = (Arc::default(), Arc::new(watch::Sender::new(true)));
         let file = SnapshotFile {
@@ -213,7 +213,7 @@ impl SnapshotFile {
         Ok(Self { file, path: path.to_owned(), bytes, loaded, damaged, _incoming: None })
     }
 
-    /// Keeps what was read of the snapshot for whoever installs it.
+    /// Keeps the state read from the snapshot for its installation.
     pub(crate) fn keep<S: Any + Send>(&self, state: S) {
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(state));
     }
@@ -233,7 +233,7 @@ impl SnapshotFile {
     pub(crate) async fn damaged(&self) {
         let mut damaged = self.damaged.subscribe();
         if damaged.wait_for(|damaged| *damaged).await.is_err() {
-            // Nobody is left who could say so.
+            // The receiver is gone.
             std::future::pending::<()>().await;
         }
     }
@@ -259,7 +259,7 @@ impl SnapshotFile {
         let mut fixed = [0; 16];
         input.read_exact(&mut fixed)?;
         if fixed[..8] != MAGIC {
-            return Err(damaged("it does not begin as one"));
+            return Err(damaged("it does not begin like a snapshot"));
         }
         let format = u32::from_le_bytes([fixed[8], fixed[9], fixed[10], fixed[11]]);
         if format > FORMAT {
@@ -293,7 +293,7 @@ impl SnapshotFile {
             let whole = read.and_then(|()| if offset < snapshot.bytes { Ok(()) } else { sum.check() });
             if let Err(error) = whole {
                 let path = snapshot.path.display();
-                tracing::error!(%error, %path, "the snapshot that is being sent is damaged, another is written");
+                tracing::error!(%error, %path, "the snapshot being sent is damaged, writing a new one");
                 snapshot.damaged.send_replace(true);
                 return None;
             }

@@ -15,8 +15,8 @@ use super::log_store::LogStore;
 use super::machine::{Machine, MachineStore};
 use super::snapshot::{SnapshotFile, Snapshots, Source};
 use super::{Proposal, RaftEntry, RaftLogId, RaftSnapshotMeta, Reply, Types, body};
-use crate::log::sim::SimDisk;
-use crate::log::{self, Driver, FileDriver, Limits, Log};
+use atlas_log::sim::SimDisk;
+use atlas_log::{Driver, FileDriver, Limits, Log};
 
 /// Counts what it applies. The suite applies entries with gaps between them.
 #[derive(Default)]
@@ -97,7 +97,7 @@ async fn the_storage_suite_passes_on_files_of_a_follower() {
 }
 
 fn log_id(index: u64) -> RaftLogId {
-    body::raft_log_id(log::LogId { term: 1, node: 1, index })
+    body::raft_log_id(atlas_log::LogId { term: 1, node: 1, index })
 }
 
 fn meta(index: u64) -> RaftSnapshotMeta {
@@ -168,7 +168,7 @@ async fn a_missing_entry_stops_the_member() {
     };
     store.apply(entries([0, 1])).await.expect("applied");
     let error = store.apply(entries([2, 4])).await.expect_err("entry 3 is missing");
-    assert_eq!(error.to_string(), "entry 4 does not follow entry 2, which was the last one applied");
+    assert_eq!(error.to_string(), "entry 4 does not follow entry 2, the last applied entry");
     assert_eq!(store.applied_state().await.expect("known").0, Some(log_id(2)));
 }
 

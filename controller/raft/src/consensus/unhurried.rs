@@ -20,7 +20,7 @@ type Append = AppendEntriesRequest<Types>;
 /// How long what is committed waits for an entry.
 const HELD: Duration = Duration::from_millis(1);
 
-/// The members that shall know at once what is committed.
+/// The members that must know at once what is committed.
 #[derive(Clone, Default)]
 pub(crate) struct Hurry(Arc<Mutex<BTreeMap<u64, Arc<Notify>>>>);
 

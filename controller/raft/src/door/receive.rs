@@ -1,4 +1,4 @@
-//! A snapshot that another member sends: its parts become a file, which is gone unless it is installed.
+//! A snapshot that another member sends: its parts are written to a file, which is deleted unless it is installed.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tonic::Status;
 
 use crate::consensus::RaftSnapshotMeta;
 use crate::consensus::snapshot::{SnapshotFile, Snapshots};
-use crate::log::Space;
+use atlas_log::Space;
 
 /// Reads a snapshot that was announced so, and keeps what was read with the file.
 pub(crate) type Load = Arc<dyn Fn(&SnapshotFile, &RaftSnapshotMeta) -> io::Result<()> + Send + Sync>;
@@ -52,7 +52,7 @@ impl Receiver {
             Ok(()) => Ok(snapshot),
             Err(error) => {
                 let error = atlas_env::chain(&error);
-                tracing::warn!(%error, "a snapshot that was sent here is not used");
+                tracing::warn!(%error, "could not use a received snapshot");
                 Err(Status::data_loss(format!("the snapshot cannot be used: {error}")))
             }
         }
@@ -114,7 +114,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::log::sim::SimDisk;
+    use atlas_log::sim::SimDisk;
 
     fn receiver(dir: &TempDir, disk: &SimDisk) -> Receiver {
         let env = Env::system();

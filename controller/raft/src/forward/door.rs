@@ -1,7 +1,7 @@
 //! The leader's side: requests of clients that came to another member.
 //!
-//! They go to this member's own leader loop and no further, so that two members that take each other for the leader do not send
-//! a request round in circles.
+//! They go to this member's own leader loop and no further, so that two members that consider each other the leader do
+//! not forward a request in circles.
 
 use atlas_wire::proto::peer::v1::{
     ForwardResult, ProposeRequest, ProposeResponse, ReadIndexRequest, ReadIndexResponse,

@@ -1,4 +1,4 @@
-//! What a follower asks its leader, over one connection that is kept while the leader stays the same.
+//! Requests of a follower to its leader, over one connection that is kept while the leader stays the same.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const PROPOSE_MAX: Duration = Duration::from_secs(6);
 /// How long a leader may take to ask its quorum.
 const READ_MAX: Duration = Duration::from_secs(1);
 
-/// Reaches whoever leads. Cheap to clone.
+/// Reaches the leader. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct LeaderLink {
     cluster_id: bytes::Bytes,

@@ -1,4 +1,4 @@
-//! Linearizable reads on a follower: one question to the leader stands for all readers that came before it was put.
+//! Linearizable reads on a follower: one question to the leader serves all readers that arrived before it.
 
 use atlas_types::Seq;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -20,12 +20,12 @@ pub(crate) struct ReadIndexer {
 }
 
 impl ReadIndexer {
-    /// Runs until nobody can ask any more.
+    /// Runs until no caller is left.
     pub(crate) async fn run(mut self) {
         let mut readers = Vec::new();
         while self.asks.recv_many(&mut readers, READERS_MAX).await > 0 {
             let answer = self.ask().await;
-            // Whoever gave up waiting needs no answer.
+            // A caller that gave up waiting needs no answer.
             readers.drain(..).for_each(|reader| drop(reader.send(answer.clone())));
         }
     }

@@ -1,4 +1,4 @@
-//! Proposals and reads on members that do not lead, while leadership changes, and behind a pulled cable.
+//! Proposals and reads on members that do not lead, while leadership changes, and without a network.
 
 mod trio;
 
@@ -25,7 +25,7 @@ fn named(name: &str, request: Request) -> Request {
     Request { origin, ..request }
 }
 
-/// Asks for what may be done twice until it is: the first leader of a new group may lose an election, and then nobody knows.
+/// Asks for what may be done twice until it is: the first leader of a new group may lose an election, and then it is unknown.
 async fn applied(handle: &Handle, request: Request) {
     while handle.propose(vec![request.clone()]).await.is_err() {}
 }

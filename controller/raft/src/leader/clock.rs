@@ -1,4 +1,4 @@
-//! The leader's clock of timeouts (design §2, rule 7). The time for people is the group's: [`crate::membership::Group::stamp`].
+//! The leader's clock of timeouts (ADR 2). The time for people is the group's: [`crate::membership::Group::stamp`].
 
 use std::time::Duration;
 

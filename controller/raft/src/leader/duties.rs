@@ -1,4 +1,4 @@
-//! What the leader proposes unasked, in the order in which it matters.
+//! The proposals of leader tasks, by importance.
 
 use std::time::Duration;
 

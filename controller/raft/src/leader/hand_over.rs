@@ -1,4 +1,4 @@
-//! Handing leadership over: what is in flight is applied first, nothing new is planned, and the next leader has the whole log.
+//! Handing leadership over: entries in flight are applied first, nothing new is planned, and the next leader has the whole log.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use tokio::sync::oneshot;
 use super::{Raft, lead, leader_id};
 use crate::consensus::body::{raft_log_id, raft_vote};
 use crate::consensus::{LeaderId, Types};
-use crate::log::{Log, Vote};
 use crate::membership::{ChangeError, REACHED};
+use atlas_log::{Log, Vote};
 
 /// How long the next leader may take to have the whole log, while nothing is planned.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -42,11 +42,11 @@ impl HandOver {
         let Some(answer) = self.answer.take() else { return waited < HANDED_MAX };
         match next(raft, self.to) {
             Ok(next) => {
-                // A member that has stopped hands nothing over, and its loop ends by itself.
+                // A member that has stopped hands nothing over, and its loop ends on its own.
                 let _ = raft.trigger().transfer_leader(next.0).await;
-                tracing::info!(%next, "handing leadership over");
+                tracing::info!(%next, "handing over leadership");
                 self.since = now;
-                // Whoever asked may have given up.
+                // The caller may have given up.
                 let _ = answer.send(Ok(next));
                 true
             }
@@ -73,7 +73,7 @@ pub(super) async fn end(raft: &Raft, log: &Log, leader: LeaderId, clock: &dyn Cl
     if leader_id(raft) != Some(leader) {
         return;
     }
-    tracing::warn!(term = leader.term, "nobody took leadership over in time; giving it up");
+    tracing::warn!(term = leader.term, "no member took over leadership in time; the handover is abandoned");
     let last = log.bounds().1.map(raft_log_id);
     // A vote for a candidate that does not campaign: it is granted, which ends the leadership, and elects nobody.
     let vote = Vote { term: leader.term + 1, node: leader.node_id.wrapping_add(1), committed: false };

@@ -1,4 +1,4 @@
-//! One leadership: the loop proper.
+//! One leadership: the loop itself.
 
 use std::collections::BTreeSet;
 use std::future::pending;
@@ -27,14 +27,14 @@ use crate::consensus::{LeaderId, Proposal, Reply, Types};
 use crate::error::{Leadership, ProposeError, ReadError};
 use crate::local::Input;
 use crate::membership::{ChangeError, Group};
+use crate::monitor::space::{Room, grows};
 use crate::options::Options;
-use crate::space::{Room, grows};
 
 /// How often the loop looks at the clock when nothing happens.
 pub(super) const TICK: Duration = Duration::from_millis(50);
 /// History's progress is acknowledged at most so often.
 const SINK_ACK_EVERY: Duration = Duration::from_millis(200);
-/// An entry that is in flight for so long has no quorum: its callers are told, and the head is built anew.
+/// An entry that is in flight for so long has no quorum: its callers are told, and the head is rebuilt.
 const IN_FLIGHT_MAX: Duration = Duration::from_secs(5);
 /// Which nodes are down is looked at so often.
 const LOOK_AT_NODES_EVERY: Duration = Duration::from_secs(5);
@@ -138,7 +138,7 @@ impl<'l> Lead<'l> {
     pub(super) async fn run(mut self, shutdown: &mut oneshot::Receiver<()>) -> End {
         let end = self.turn(shutdown).await;
         let leader = self.base.followed();
-        tracing::info!(term = self.leader.term, "leading no more");
+        tracing::info!(term = self.leader.term, "leadership lost");
         if let Some(in_flight) = self.in_flight.take() {
             fail(in_flight.tickets, &ProposeError::Unknown);
         }
@@ -173,7 +173,7 @@ impl<'l> Lead<'l> {
                         .iter_mut()
                         .for_each(|sent| fail(std::mem::take(&mut sent.tickets), &ProposeError::Unknown));
                 } else if self.in_flight.as_ref().is_some_and(late) {
-                    tracing::warn!("an entry found no quorum in time");
+                    tracing::warn!("no quorum for an entry in time");
                     return End::Lost;
                 }
             }
@@ -225,7 +225,7 @@ impl<'l> Lead<'l> {
             Input::Propose { requests, answer } => match self.base.disk.borrow().room {
                 Room::Ample => self.queue.push(requests, answer),
                 Room::Short if !grows(&requests) => self.queue.push(requests, answer),
-                // Whoever gave up waiting needs no answer.
+                // A caller that gave up waiting needs no answer.
                 Room::Short | Room::None => drop(answer.send(Err(ProposeError::NoSpace))),
             },
             Input::Read { answer } => self.waiting.reads.push(answer),
@@ -252,7 +252,7 @@ impl<'l> Lead<'l> {
 
     fn hand_over(&mut self, to: Option<MemberId>, answer: hand_over::Answer) {
         if self.hand_over.is_some() {
-            // Whoever gave up waiting needs no answer.
+            // A caller that gave up waiting needs no answer.
             let _ = answer.send(Err(ChangeError::Refused { reason: "leadership is being handed over".into() }));
             return;
         }
@@ -273,11 +273,11 @@ impl<'l> Lead<'l> {
         }
         self.left_at = self.ticked_at;
         if room == Room::None {
-            // What waits was not written, and nobody knows when it could be.
+            // What waits was not written, and it is unknown when it could be.
             self.queue.fail_all_with(&ProposeError::NoSpace);
         }
         if let Some(next) = self.base.group.roomy_voter() {
-            tracing::warn!(%next, "leaving the lead to a member that has room on its disk");
+            tracing::warn!(%next, "handing over leadership to a member with free disk space");
             let (answer, _) = oneshot::channel();
             self.hand_over = Some(HandOver::new(Some(next), answer, self.ticked_at));
         }
@@ -324,7 +324,7 @@ impl<'l> Lead<'l> {
             self.head.plan(gathered, at, duties.now, &mut |state, budget| duties.plan(&mut run, state, budget));
         self.base.panics.note(&self.tasks.take_panics());
         if planned.panics > 0 {
-            tracing::error!(panics = planned.panics, "planning panicked; what caused it was refused");
+            tracing::error!(panics = planned.panics, "planning panicked; the request that caused it was refused");
         }
         let outcomes = std::mem::take(&mut planned.outcomes);
         let tickets = self.queue.decide(outcomes, std::mem::take(&mut planned.leftover));
@@ -350,7 +350,7 @@ impl<'l> Lead<'l> {
         write.await.map_err(|_| End::Failed)
     }
 
-    /// This member's history and how far it is synced, if that is to be acknowledged in the next entry.
+    /// This member's history and how far it is synced, if that will be acknowledged in the next entry.
     fn sink_due(&self) -> Option<(MemberId, EventSeq)> {
         let Options { history: true, member, .. } = self.base.options else { return None };
         let synced = *self.base.history.borrow();
@@ -368,7 +368,7 @@ impl<'l> Lead<'l> {
                 self.keep_sessions(&planned);
                 Ok(())
             }
-            // Nothing was written, or what was written is a no-op on all members alike: safe to repeat.
+            // Nothing was written, or what was written is a no-op on all members: safe to repeat.
             Some(Err(ClientWriteError::ForwardToLeader(_)) | Ok(_)) => {
                 fail(tickets, &ProposeError::NotLeader { leader: self.base.followed() });
                 self.queue.fail_begun();
@@ -390,11 +390,7 @@ impl<'l> Lead<'l> {
     fn keep_sessions(&mut self, planned: &Planned) {
         let events = planned.events.iter().map(|record| &record.event);
         self.sessions.applied(events, &planned.state, self.clock.monotonic());
-        debug_assert_eq!(
-            self.sessions.mismatch(&planned.state),
-            None,
-            "a node without a session, or the other way round"
-        );
+        debug_assert_eq!(self.sessions.mismatch(&planned.state), None, "nodes and sessions differ");
     }
 
     /// Asks the quorum for those who wait for it, unless it is being asked: they came after that question began.
@@ -404,7 +400,7 @@ impl<'l> Lead<'l> {
         }
         let raft = self.base.raft.clone();
         let outcome = Box::pin(async move { raft.ensure_linearizable(ReadPolicy::ReadIndex).await.is_ok() });
-        // A later round stands for the earlier ones.
+        // A later round covers the earlier ones.
         let round = self.sessions.begin_round().or(self.unconfirmed.take());
         self.confirm = Some(Confirm { outcome, waiting: std::mem::take(&mut self.waiting), round });
     }
@@ -431,12 +427,12 @@ impl<'l> Lead<'l> {
     }
 }
 
-/// Tells callers what became of their proposals, or that nobody knows.
+/// Answers callers with the results of their proposals, or that they are unknown.
 fn fail(tickets: Vec<Ticket>, error: &ProposeError) {
     tickets.into_iter().for_each(|ticket| ticket.fail(error.clone()));
 }
 
-/// Lets the next entry raise the feature level if all members are known to have it by now (design §2).
+/// Lets the next entry raise the feature level if all members are known to have it by now (B.43).
 fn raise(head: &mut Head, group: &Group) {
     if head.state().level() < Level::CURRENT
         && let Some(level) = group.level_of_all()

@@ -1,4 +1,4 @@
-//! The replicated state behind Raft: applies what is committed, adopts what the head did already, and tells subscribers.
+//! The replicated state behind Raft: applies committed entries, adopts the head's results, and notifies subscribers.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use crate::batches::{AppliedBatch, Batches};
 use crate::consensus::machine::Machine;
 use crate::consensus::snapshot::Source;
 use crate::consensus::{LeaderId, Proposal, RaftLogId, Reply};
-use crate::digests::Checks;
+use crate::monitor::digests::Checks;
 
 /// What the leader loop has in flight, for the state machine to adopt when it comes back committed.
 #[derive(Clone, Default)]

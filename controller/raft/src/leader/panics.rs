@@ -1,29 +1,25 @@
-//! Panics of leader tasks: reported in the log and counted, since the task itself is only left out for a while.
+//! Panics of leader tasks: reported in the log and counted, because the task itself is only paused.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use atlas_duty::tasks::Panicked;
 
-use crate::handle::Handle;
-
 /// How many panics of leader tasks there were. Clones count together.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Panics(Arc<AtomicU64>);
 
 impl Panics {
+    /// How many there were since the start of this member.
+    pub(crate) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
     /// Reports panics.
     pub(crate) fn note(&self, panicked: &[Panicked]) {
         for Panicked { task, in_a_row, retry_in } in panicked {
             self.0.fetch_add(1, Ordering::Relaxed);
-            tracing::error!(%task, in_a_row, ?retry_in, "a leader task panicked; the others go on without it");
+            tracing::error!(%task, in_a_row, ?retry_in, "a leader task panicked; the others continue");
         }
-    }
-}
-
-impl Handle {
-    /// How many times a leader task has panicked on this member since its start.
-    pub fn task_panics(&self) -> u64 {
-        self.panics.0.load(Ordering::Relaxed)
     }
 }

@@ -1,4 +1,4 @@
-//! Proposals that wait, and what is decided of them so far. Pure.
+//! Waiting proposals and their decisions so far. Pure.
 
 use std::collections::VecDeque;
 
@@ -22,13 +22,13 @@ pub(super) struct Ticket {
 }
 
 impl Ticket {
-    /// Tells the caller what was decided. Only once it is certain (design §2, rule 4).
+    /// Tells the caller what was decided. Only once it is certain (ADR 1).
     pub(super) fn release(self) {
-        // Nobody to tell is fine: the caller gave up waiting.
+        // The caller may have given up waiting.
         let _ = self.answer.send(Ok(self.outcomes));
     }
 
-    /// Tells the caller that this came to nothing, or to nobody knows what.
+    /// Answers the caller that it failed or that its result is unknown.
     pub(super) fn fail(self, error: ProposeError) {
         let written = self.begun && matches!(error, ProposeError::NotLeader { .. });
         let _ = self.answer.send(Err(if written { ProposeError::Unknown } else { error }));

@@ -1,4 +1,4 @@
-//! Who waits for a quorum to confirm this leadership, and the question that is put to it for them.
+//! Requests that wait for a quorum to confirm this leadership, and the question that is sent for them.
 
 use std::collections::BTreeSet;
 use std::future::{Future, pending};
@@ -58,7 +58,7 @@ impl Waiting {
         self.tickets.into_iter().for_each(Ticket::release);
         if !self.reads.is_empty() {
             let state = applied.borrow().clone();
-            // Whoever gave up waiting needs no answer, here and below.
+            // A caller that gave up waiting needs no answer, here and below.
             self.reads.into_iter().for_each(|answer| drop(answer.send(Ok(state.clone()))));
         }
         for Renewal { node, epoch, number, answer } in self.renewals {

@@ -1,4 +1,4 @@
-//! Changes to who belongs to the group. One at a time, by joint consensus, and none that leaves fewer than a quorum reachable (B.42).
+//! Membership changes: one at a time, by joint consensus, and none that leaves fewer than a quorum reachable (B.42).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,16 +8,13 @@ use atlas_types::MemberId;
 use openraft::ChangeMembers;
 use openraft::async_runtime::WatchReceiver;
 use openraft::errors::{ChangeMembershipError, ClientWriteError, RaftError};
-use tokio::sync::oneshot;
 
 use super::{Group, MembersView, REACHED, Role};
 use crate::consensus::Types;
-use crate::handle::Handle;
 use crate::leader::leader_id;
-use crate::local::Input;
 use crate::member::{Member, Peer};
 
-/// A change that takes longer has no quorum: whoever asked is told, and the leader's duty ends what was begun.
+/// A change that takes longer has no quorum: whoever asked is told, and the leader task ends what was begun.
 const CHANGE_MAX: Duration = Duration::from_secs(10);
 /// A transfer that takes longer has failed.
 const TRANSFER_MAX: Duration = Duration::from_secs(5);
@@ -44,7 +41,7 @@ pub enum ChangeError {
         leader: Option<Peer>,
     },
     /// No such member.
-    #[error("{member} is no member of this cluster")]
+    #[error("{member} is not a member of this cluster")]
     UnknownMember {
         /// Its number.
         member: MemberId,
@@ -62,7 +59,7 @@ pub enum ChangeError {
         member: MemberId,
     },
     /// The leader cannot remove itself: it hands leadership over first.
-    #[error("{member} leads: hand leadership over first")]
+    #[error("{member} is the leader: transfer leadership first")]
     Leads {
         /// Its number.
         member: MemberId,
@@ -74,7 +71,7 @@ pub enum ChangeError {
         member: MemberId,
     },
     /// After the change there would be no quorum.
-    #[error("of {voters} voters only {reachable} would be reachable, which is no quorum")]
+    #[error("only {reachable} of {voters} voters would be reachable, which is not a quorum")]
     NoQuorum {
         /// Voters after the change.
         voters: usize,
@@ -82,7 +79,7 @@ pub enum ChangeError {
         reachable: usize,
     },
     /// It was begun, and may still come to pass.
-    #[error("the change did not come to its end in time")]
+    #[error("the change did not complete in time")]
     Late,
     /// Raft refused it.
     #[error("raft refused the change: {reason}")]
@@ -95,59 +92,9 @@ pub enum ChangeError {
     Stopped,
 }
 
-impl Handle {
-    /// Takes a new member in as a learner. A member that is in already stays what it is.
-    pub async fn add_learner(&self, member: MemberId, known: Member) -> Result<(), ChangeError> {
-        self.group.add_learner(member, known).await
-    }
-
-    /// Makes voters of learners that have caught up.
-    pub async fn promote(&self, members: &[MemberId]) -> Result<(), ChangeError> {
-        self.group.promote(members).await
-    }
-
-    /// Removes a member for good: its number is never used again.
-    pub async fn remove(&self, member: MemberId) -> Result<(), ChangeError> {
-        self.group.remove(member).await
-    }
-
-    /// Ends a change that a leader before this one began.
-    pub async fn settle(&self) -> Result<(), ChangeError> {
-        let _turn = self.group.changing.lock().await;
-        self.group.settle().await
-    }
-
-    /// True if the member's log keeps up with this leader's.
-    pub fn keeps_up(&self, member: MemberId) -> bool {
-        self.group.view().keeps_up(member)
-    }
-
-    /// Hands leadership to a voter, by default to the one that is furthest, once what is in flight is applied. Answers with who
-    /// leads then and in which term.
-    pub async fn transfer_leader(&self, to: Option<MemberId>) -> Result<(MemberId, u64), ChangeError> {
-        let (answer, answered) = oneshot::channel();
-        self.forward.local.send_urgently(Input::HandOver { to, answer }).map_err(|_| ChangeError::Stopped)?;
-        let to = answered.await.unwrap_or(Err(ChangeError::Stopped))?;
-        let raft = self.group.raft.clone();
-        let led = async move {
-            let mut metrics = raft.server_metrics();
-            loop {
-                {
-                    let now = metrics.borrow_watched();
-                    if now.current_leader == Some(to.0) {
-                        return Ok((to, now.vote.leader_id.term));
-                    }
-                }
-                metrics.changed().await.map_err(|_| ChangeError::Stopped)?;
-            }
-        };
-        self.group.in_time(TRANSFER_MAX, led).await
-    }
-}
-
 impl MembersView {
     /// True if the log of `member` is hardly behind the leader's. Only the leader's view can tell.
-    fn keeps_up(&self, member: MemberId) -> bool {
+    pub(crate) fn keeps_up(&self, member: MemberId) -> bool {
         let matched = self.member(member).and_then(|view| view.matched);
         matched.is_some_and(|matched| matched + LAG_MAX >= self.last_index) && self.reachable([&member]) == 1
     }
@@ -167,17 +114,17 @@ impl MembersView {
 }
 
 impl Group {
-    async fn add_learner(&self, member: MemberId, known: Member) -> Result<(), ChangeError> {
+    pub(crate) async fn add_learner(&self, member: MemberId, known: Member) -> Result<(), ChangeError> {
         let _turn = self.changing.lock().await;
         self.settle().await?;
         if self.view().member(member).is_some() {
             return Ok(());
         }
-        // Joined with its log, not before: the caller waits for the leader's duty, not for the log.
+        // Joined with its log, not before: the caller waits for the leader task, not for the log.
         self.changed(self.raft.add_learner(member.0, known, false)).await
     }
 
-    async fn promote(&self, members: &[MemberId]) -> Result<(), ChangeError> {
+    pub(crate) async fn promote(&self, members: &[MemberId]) -> Result<(), ChangeError> {
         let _turn = self.changing.lock().await;
         self.settle().await?;
         let view = self.leading()?;
@@ -194,7 +141,7 @@ impl Group {
         self.change(ChangeMembers::AddVoterIds(ids)).await
     }
 
-    async fn remove(&self, member: MemberId) -> Result<(), ChangeError> {
+    pub(crate) async fn remove(&self, member: MemberId) -> Result<(), ChangeError> {
         let _turn = self.changing.lock().await;
         self.settle().await?;
         let view = self.leading()?;
@@ -222,7 +169,31 @@ impl Group {
         self.change(ChangeMembers::SetNodes(members)).await
     }
 
-    /// Leaves a joint membership that was left over when leadership changed in the midst of a change.
+    /// Ends a change that a leader before this one began.
+    pub(crate) async fn settle_in_turn(&self) -> Result<(), ChangeError> {
+        let _turn = self.changing.lock().await;
+        self.settle().await
+    }
+
+    /// Waits until `to` leads, and says in which term it does.
+    pub(crate) async fn wait_for_leader(&self, to: MemberId) -> Result<(MemberId, u64), ChangeError> {
+        let raft = self.raft.clone();
+        let led = async move {
+            let mut metrics = raft.server_metrics();
+            loop {
+                {
+                    let now = metrics.borrow_watched();
+                    if now.current_leader == Some(to.0) {
+                        return Ok((to, now.vote.leader_id.term));
+                    }
+                }
+                metrics.changed().await.map_err(|_| ChangeError::Stopped)?;
+            }
+        };
+        self.in_time(TRANSFER_MAX, led).await
+    }
+
+    /// Leaves a joint membership that was left over when leadership changed in the middle of a change.
     async fn settle(&self) -> Result<(), ChangeError> {
         if self.leading()?.voters.len() < 2 {
             return Ok(());

@@ -1,7 +1,7 @@
-//! Members greet each other: who they are, where they are reached now, which feature level they know, how they are.
+//! Members exchange their identities, addresses, feature levels and states.
 //!
-//! Each asks each of the others once a second. The leader writes changed addresses into the membership; whoever it calls removed
-//! stops, so that a member that was away while it was removed does not linger.
+//! Each asks every other member once a second. The leader writes changed addresses into the membership; a member that
+//! it reports as removed stops, so that a member removed while it was offline does not continue.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
@@ -18,8 +18,8 @@ use super::{Group, Status};
 use crate::channel::peer_channel;
 use crate::leader::leader_id;
 use crate::member::{Member, Peer};
+use crate::monitor::wall::WallWatch;
 use crate::start::ELECTION_MIN;
-use crate::wall::WallWatch;
 
 /// How often members greet each other.
 const GREET_EVERY: Duration = Duration::from_secs(1);
@@ -29,14 +29,14 @@ const GREET_MAX: Duration = Duration::from_secs(1);
 const AHEAD_MAX: Duration = Duration::from_secs(5);
 /// Why a removed member stops.
 const REMOVED: &str =
-    "this member was removed from its cluster; to come back it needs an empty data directory and a token";
+    "this member was removed from its cluster; to rejoin, it needs an empty data directory and a token";
 
-/// What another member told.
+/// The report of another member.
 #[derive(Debug, Clone)]
 pub(crate) struct Met {
     /// When, by the monotonic clock.
     pub(super) at: Duration,
-    /// Where it is reached now, if it told.
+    /// Its current addresses, if reported.
     own: Option<Member>,
     pub(super) status: Option<Status>,
     /// How far its wall clock is ahead of this member's, microseconds, if it was asked.
@@ -60,7 +60,7 @@ impl Group {
                     Some(channel) => Channel::clone(channel),
                     None => match peer_channel(&self.env, &address) {
                         Ok(channel) => channels.entry(address).or_insert(channel).clone(),
-                        // What is no address is told when the log is to be sent there.
+                        // What is not an address is told when the log is to be sent there.
                         Err(_) => continue,
                     },
                 };
@@ -79,7 +79,7 @@ impl Group {
         }
     }
 
-    /// Greets whoever is behind a channel.
+    /// Greets the member behind a channel.
     ///
     /// Also tells how far the other's wall clock is ahead of this one's, taking the middle of the question's time.
     async fn ask(&self, channel: Channel) -> Option<(wire::HelloResponse, Option<i64>)> {
@@ -115,8 +115,10 @@ impl Group {
         self.doubt.send_if_modified(|told| {
             let changed = told.is_some() != doubt.is_some();
             match doubt {
-                Some(doubt) if changed => tracing::warn!(%doubt, "entries are stamped by the monotonic clock until the wall clock can be believed"),
-                None if changed => tracing::info!("the wall clock can be believed again"),
+                Some(doubt) if changed => {
+                    tracing::warn!(%doubt, "the wall clock is not trusted; entries are stamped by the monotonic clock")
+                }
+                None if changed => tracing::info!("the wall clock is trusted again"),
                 _ => {}
             }
             std::mem::replace(told, doubt) != doubt
@@ -160,7 +162,7 @@ impl Group {
         confirmed && known.iter().all(|config| config.membership().get_node(&member.0).is_none())
     }
 
-    /// Notes what a member told of itself.
+    /// Records a member's report about itself.
     fn meet(
         &self,
         member: u64,
@@ -212,9 +214,9 @@ impl Group {
         }
         let members: Vec<_> = moved.keys().copied().map(MemberId).collect();
         match self.update(moved).await {
-            Ok(()) => tracing::info!(?members, "members are reached elsewhere now"),
+            Ok(()) => tracing::info!(?members, "addresses of members changed"),
             // The next round tries again.
-            Err(error) => tracing::debug!(%error, "could not write down where members are reached"),
+            Err(error) => tracing::debug!(%error, "could not save the addresses of members"),
         }
     }
 }

@@ -18,10 +18,10 @@ use super::{ChangeError, Role};
 use crate::consensus::snapshot::Snapshots;
 use crate::error::Leadership;
 use crate::handle::Handle;
-use crate::log::sim::SimDisk;
 use crate::member::Member;
 use crate::options::Options;
 use crate::start::{Service, start_on};
+use atlas_log::sim::SimDisk;
 
 /// Longest that anything here may take on a busy machine.
 const SOON: Duration = Duration::from_secs(20);

@@ -1,4 +1,4 @@
-//! New files for a member that begins from a state: a snapshot of it, and a log that goes on behind the snapshot.
+//! Creates the files of a member that starts from a state: a snapshot of it, and a log that continues after the snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use crate::consensus::machine::Machine;
 use crate::consensus::snapshot::{Snapshots, Source};
 use crate::consensus::{RaftMembership, RaftSnapshotMeta, RaftStoredMembership, body};
 use crate::leader::machine::StateMachine;
-use crate::log::{FileDriver, Limits, Log, LogId, Vote};
+use atlas_log::{FileDriver, Limits, Log, LogId, Vote};
 
 /// What a member begins with.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! Reading a member's files without a change to any of them.
+//! Reads a member's files without changing them.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -11,10 +11,10 @@ use atlas_env::SystemFiles;
 use super::{OfflineError, Tail};
 use crate::consensus::RaftSnapshotMeta;
 use crate::consensus::snapshot::SnapshotFile;
-use crate::log::file::mark::open_to_read;
-use crate::log::file::{number_in, segment_name};
-use crate::log::mark::{End, furthest};
-use crate::log::{Driver, LogError, MarkFile, Segment};
+use atlas_log::file::mark::open_to_read;
+use atlas_log::file::{number_in, segment_name};
+use atlas_log::mark::{End, furthest};
+use atlas_log::{Driver, LogError, MarkFile, Segment};
 
 /// The log's directory, to be read.
 pub(super) struct ReadOnlyDriver {

@@ -1,4 +1,4 @@
-//! A member writes, stops, is read, and another begins from what was read.
+//! A member writes, stops, is read, and another starts from the data that was read.
 
 use atlas_env::Env;
 use atlas_types::{ClusterConfig, Command, ConfigureCluster, MemberId, Namespace, Origin, Request};
@@ -110,5 +110,5 @@ async fn a_log_whose_last_group_is_damaged_is_read_without_it_only_if_that_is_as
 fn a_directory_without_a_log_is_told() {
     let dir = tempfile::tempdir().expect("a directory");
     let error = StoppedMember::open(dir.path()).err().expect("nothing there");
-    assert!(error.to_string().ends_with("raft/log\" holds no log of a controller"), "{error}");
+    assert!(error.to_string().ends_with("raft/log\" contains no controller log"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! What an entry says when the wall clock of the leader is wrong.
+//! Times in entries when the wall clock of the leader is wrong.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -41,7 +41,7 @@ async fn a_jump_of_the_wall_clock_does_not_reach_the_log() {
     soon(handle.propose(vec![set(1)])).await.expect("applied");
     assert!((0..5_000_000).contains(&apart(&handle)), "{}", apart(&handle));
 
-    // At once, before anybody has looked at the clocks, and after that.
+    // At once, before the clocks are checked, and after that.
     clock.ahead_micros.store(MONTH_MICROS, Ordering::Relaxed);
     for number in 2..5 {
         soon(handle.propose(vec![set(number)])).await.expect("applied");

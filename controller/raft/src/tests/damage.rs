@@ -1,12 +1,12 @@
-//! Damaged files: two thousand drawn mutations of a good directory. Whatever is not read as it was written is refused with the
-//! file's name, the last group of the log included.
+//! Damaged files: two thousand drawn mutations of a good directory. Any mutation is detected and refused with the
+//! file's name, also in the last group of the log.
 
 use std::fs;
 use std::path::PathBuf;
 
 use super::*;
-use crate::log::sim::next;
 use crate::offline::StoppedMember;
+use atlas_log::sim::next;
 
 /// How many directories with one damage each are opened.
 const MUTATIONS: u64 = 2_000;

@@ -5,7 +5,7 @@ use atlas_types::{EventSeq, SinkImage, StateImage};
 use super::*;
 use crate::consensus::snapshot::{Snapshots, Source};
 use crate::error::ProposeError;
-use crate::space::Room;
+use crate::monitor::space::Room;
 
 /// Less than the reserve that a member wants, and enough for its log.
 const SHORT_BYTES: u64 = 20 << 20;
@@ -165,7 +165,7 @@ async fn a_snapshot_that_breaks_an_invariant_is_refused_by_its_name() {
     let started = soon(start_on(Box::new(disk.driver()), options(dir.path()), Env::system())).await;
     let error = started.expect_err("it does not load");
     assert!(error.is_damage());
-    expect_test::expect!["the snapshot breaks the invariant EVENT-1; let this controller join again with an empty directory, or if none of them starts, go on from the last backup: atlasctl operator snapshot restore: the image is not a state that commands lead to: EVENT-1 is broken: Some((1, 99)) was acknowledged, the last event is 1"].assert_eq(&atlas_env::chain(&error));
+    expect_test::expect!["the snapshot breaks the invariant EVENT-1; let this controller join again with an empty directory, or if no controller starts, restore the last backup: atlasctl operator snapshot restore: the image is not a state that commands lead to: EVENT-1 is broken: Some((1, 99)) was acknowledged, the last event is 1"].assert_eq(&atlas_env::chain(&error));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -192,7 +192,7 @@ async fn a_member_whose_state_differs_stops_and_names_itself() {
     // The same answers and so the same chain: only the digest tells, once the level that has it is active.
     let proposing = async {
         for number in 2.. {
-            // Whoever leads, be it the one that is wrong; what is not applied is proposed again.
+            // The leader, be it the one that is wrong; what is not applied is proposed again.
             let _ = soon(thirds[0].handle.propose(vec![set(number)])).await;
         }
     };

@@ -1,4 +1,4 @@
-//! Sessions of workers, as members keep them whose logs are slow.
+//! Sessions of workers at members with slow logs.
 
 use atlas_types::{NodeEpoch, NodeHealth, RemoveNode};
 use openraft::async_runtime::WatchReceiver as _;

@@ -10,9 +10,8 @@ const BLOCK_BYTES: u64 = 512;
 
 /// A part had another size than was announced for it: the archive is of no use.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{part}\" had another size than was announced")]
+#[error("\"{part}\" does not have the announced size")]
 pub struct WrongLength {
-    /// The part.
     pub part: String,
 }
 

@@ -14,7 +14,7 @@ const DOCUMENT_BYTES_MAX: u64 = 1 << 30;
 
 /// What an archive turned out to be: every part has the size and the digest that the manifest says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct ArchiveContents {
     /// Whose backup it is.
     pub about: About,
     /// Its parts.
@@ -26,7 +26,7 @@ pub struct Found {
 pub fn read(
     input: impl Read,
     mut take: impl FnMut(&str, &mut dyn Read) -> io::Result<()>,
-) -> Result<Found, ArchiveError> {
+) -> Result<ArchiveContents, ArchiveError> {
     let mut archive = Archive::new(input);
     let mut parts = Vec::new();
     let (mut about, mut manifest, mut sum) = (None, None, None);
@@ -77,7 +77,7 @@ pub fn read(
     if let Some((part, _)) = named.iter().zip(&manifest.parts).find(|(found, said)| found != said) {
         return Err(damaged(&part.name));
     }
-    Ok(Found { about, manifest })
+    Ok(ArchiveContents { about, manifest })
 }
 
 fn read_about(bytes: &[u8]) -> Result<About, ArchiveError> {

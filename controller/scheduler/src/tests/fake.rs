@@ -1,13 +1,14 @@
-//! A cluster in plain maps, without an index: what the real indexes must amount to.
+//! A cluster in plain maps without indexes: the reference for the real indexes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use atlas_allocation::{ConcurrencyPermits, Free};
 use atlas_types::{
-    AgentName, AgentPin, Allocation, Architecture, Attempt, BootId, ClusterTime, Demand, Digest, Door, Effects, Free,
-    Gpu, GrantLease, Inventory, Job, JobId, JobStatus, Micros, Namespace, Node, NodeHealth, NodeId, Payload, Principal,
-    Reason, RetryRule, RunSpec, Seq, Spawned, Takers, Timeouts, Timestamp, Version,
+    AgentName, AgentPin, Allocation, Architecture, Attempt, BootId, ClusterTime, Demand, Digest, Door, Effects, Gpu,
+    GrantLease, Inventory, Job, JobId, JobStatus, Micros, Namespace, Node, NodeHealth, NodeId, Payload, Principal,
+    Reason, RetryRule, RunSpec, Seq, Spawned, Timeouts, Timestamp, Version,
 };
 
 use crate::{Cluster, NodeView, Strategy};
@@ -29,7 +30,7 @@ pub(super) struct Fake {
     classes: Vec<Class>,
     pub(super) allocations: BTreeMap<JobId, (NodeId, Allocation)>,
     lending: BTreeSet<JobId>,
-    running: BTreeMap<AgentName, Takers>,
+    running: BTreeMap<AgentName, ConcurrencyPermits>,
 }
 
 impl Fake {
@@ -43,7 +44,7 @@ impl Fake {
                 let job = self.job(name).clone();
                 let (node, _) = &self.allocations[&job.id];
                 let (_, free) = self.nodes.get_mut(node).expect("a node");
-                free.change_takers(|takers| takers.wait(job.depth()));
+                free.change_permits(|permits| permits.wait(job.depth()));
                 self.lending.insert(job.id);
                 self.index();
             }
@@ -99,7 +100,7 @@ impl Fake {
             let lent = self.lending.remove(&id);
             let (_, free) = self.nodes.get_mut(&node).expect("a node");
             free.give(&allocation);
-            free.change_takers(|takers| takers.remove(depth, lent));
+            free.change_permits(|permits| permits.remove(depth, lent));
         }
         self.index();
     }
@@ -116,10 +117,10 @@ impl Fake {
         self.classes = classes;
         self.running.clear();
         for job in self.jobs.values().filter(|job| job.status == JobStatus::Running) {
-            let takers = self.running.entry(job.agent.clone()).or_default();
-            takers.add(job.depth());
+            let permits = self.running.entry(job.agent.clone()).or_default();
+            permits.add(job.depth());
             if self.lending.contains(&job.id) {
-                takers.wait(job.depth());
+                permits.wait(job.depth());
             }
         }
     }
@@ -153,12 +154,12 @@ impl Cluster for Fake {
         if waits(job) { ahead } else { None }
     }
 
-    fn running(&self, _: &Namespace, agent: &AgentName) -> Option<&Takers> {
+    fn running(&self, _: &Namespace, agent: &AgentName) -> Option<&ConcurrencyPermits> {
         self.running.get(agent)
     }
 
     fn lending(&self) -> impl Iterator<Item = NodeView<'_>> {
-        self.nodes().filter(|view| view.free.takers.lends())
+        self.nodes().filter(|view| view.free.permits.lends())
     }
 
     fn room<'a>(&'a self, _: &'a Demand, strategy: Strategy) -> impl Iterator<Item = NodeView<'a>> + 'a {
@@ -301,6 +302,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
         warm: false,
         attempt: Attempt(0),
         lease: None,
+        journal: None,
         retry_count: 0,
         node: None,
         original: None,

@@ -1,4 +1,4 @@
-//! What holds for every plan: safety ("never above capacity") and, apart, liveness ("placed once it fits").
+//! Properties of every plan: safety ("never above capacity") and, apart, liveness ("placed once it fits").
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ fn apply(fake: &mut Fake, plan: &Plan) {
     plan.never.iter().for_each(|never| fake.remove(never.job));
 }
 
-/// Adds up what the leases of each node hold, without the arithmetic of [`Free`](atlas_types::Free).
+/// Adds up what the leases of each node hold, without the arithmetic of [`Free`](atlas_allocation::Free).
 fn assert_within_capacity(fake: &Fake) {
     for (node, _) in fake.nodes.values() {
         let inventory = &node.inventory;

@@ -1,5 +1,4 @@
-//! The leader's duty towards its group: learners that have everything become voters, and a change that another leader began is
-//! ended.
+//! The leader task for the group: complete learners become voters, and a change that another leader began is completed.
 
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ pub(crate) async fn run(cluster: Cluster) {
     let mut leadership = cluster.handle().leadership();
     while leadership.wait_for(|leadership| matches!(leadership, Leadership::Leader { .. })).await.is_ok() {
         if let Err(error) = look(&cluster).await {
-            tracing::debug!(%error, "the group did not change");
+            tracing::debug!(%error, "the membership change failed");
         }
         cluster.env.clock.sleep(LOOK_EVERY).await;
     }

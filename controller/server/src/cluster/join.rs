@@ -1,13 +1,14 @@
-//! Taking a controller in.
+//! Admitting a controller.
 
 use atlas_raft::{Leadership, Member, MemberView, Role};
-use atlas_service::{Caller, Error};
-use atlas_types::{Door, Level, MemberId, Principal, RequestId};
+use atlas_service::Error;
+use atlas_types::{Level, MemberId, RequestId};
 use atlas_wire::proto::peer::v1 as wire;
 use tonic::Status;
 
 use super::token::Token;
 use super::{Cluster, remote};
+use crate::identity;
 use crate::peer_door::status_of;
 
 /// Most bytes of a member's name or address.
@@ -33,7 +34,9 @@ impl Cluster {
         if request.peer.is_empty()
             || words.iter().any(|word| word.len() > WORD_BYTES_MAX || word.chars().any(char::is_control))
         {
-            return Err(Status::invalid_argument("a member has a peer address, and words without control characters"));
+            return Err(Status::invalid_argument(
+                "a member needs a peer address, and names without control characters",
+            ));
         }
         let handle = self.handle();
         let level = handle.applied().level();
@@ -50,7 +53,7 @@ impl Cluster {
             return Err(status_of(&Error::NameTaken(other.peer.label())));
         }
         let above = view.members.iter().map(|member| member.peer.member).max().unwrap_or(MemberId(0));
-        let caller = Caller { principal: Principal::cluster(), ..Caller::local(Door::Peer) };
+        let caller = identity::peer();
         let member = self.service.join_member(&caller, token.hash(), above, request_id).await;
         let member = member.map_err(|error| status_of(&error))?;
         // One that crashed on its way in, and came back with another token, was a learner by another number.
@@ -59,7 +62,7 @@ impl Cluster {
         };
         for other in view.members.iter().filter(before).map(|other| other.peer.member) {
             handle.remove(other).await.map_err(|error| status_of(&error.into()))?;
-            tracing::info!(member = %other, "a learner that comes again as another one was removed");
+            tracing::info!(member = %other, "removed a learner that rejoined as another member");
         }
         let name = if request.name.is_empty() { format!("c{member}") } else { request.name };
         let known = Member { name: name.clone(), peer: request.peer, worker: request.worker, http: request.http };

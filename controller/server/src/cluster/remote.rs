@@ -1,4 +1,4 @@
-//! Questions to other members' `MemberService`.
+//! Calls to other members' `MemberService`.
 
 use std::time::Duration;
 

@@ -10,11 +10,11 @@ use atlas_types::{Digest, RequestId};
 const PREFIX: &str = "join-";
 const DIGITS: usize = 32;
 
-/// A join token. It is shown once, to whoever made it; logs and the state know its hash only.
+/// A join token. It is shown once, to its creator; logs and the state know its hash only.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Token(u128);
 
-/// Why a text is no token.
+/// Why a text is not a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a join token is \"{PREFIX}\" and {DIGITS} hex digits")]
 pub(crate) struct NotAToken;

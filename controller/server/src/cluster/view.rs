@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Cluster;
 
-/// What a member told of itself is shown for this long: it tells once a second.
+/// How long a member's report is shown: it reports once a second.
 const FRESH: Duration = Duration::from_secs(3);
 
 impl Cluster {

@@ -1,4 +1,4 @@
-//! `/api/agents` (spec §15.9, and ours).
+//! `/api/agents` (compatibility §15.9, and ours).
 
 use atlas_service::{AgentQuery, Caller, ShownAgent, Versions, View};
 use http::StatusCode;

@@ -1,4 +1,4 @@
-//! Answers: JSON as spec §0.4 wants it, and errors in the two forms that clients know.
+//! Answers: JSON (compatibility §0.4), and errors in two forms.
 
 use std::fmt::{self, Write as _};
 
@@ -35,7 +35,7 @@ impl Problem {
         Self::Service(atlas_service::Error::Malformed(text.into()))
     }
 
-    /// The error that a client is told.
+    /// The error as shown to a client.
     pub(crate) fn into_error(self) -> atlas_service::Error {
         match self {
             Self::Service(error) => error,
@@ -44,7 +44,7 @@ impl Problem {
         }
     }
 
-    /// The answer: `{"error": …}` as the source system gives it, or a problem document.
+    /// The answer: `{"error": …}` as Atlas for Python gives it, or a problem document.
     pub(crate) fn into_response(self, problem: bool) -> Response {
         let error = self.into_error();
         let mut response = service_error(&error, problem);

@@ -1,12 +1,13 @@
-//! The interface as data: every operation with what it takes and all that it may answer.
+//! The interface as data: every operation with its parameters and answers.
 //!
-//! The door serves what this table has and nothing else, and the OpenAPI document and the reference are made from it, so the three
-//! cannot tell different things. The bodies' schemas are in `api/schemas.json`.
+//! The door serves exactly this table, and the OpenAPI document and the reference are generated from it, so the three
+//! always agree. The bodies' schemas are in `api/schemas.json`.
 
 mod document;
 mod names;
 mod operations;
 mod reference;
+mod rights;
 
 use atlas_service::Entry;
 use atlas_service::catalogue::{BEHIND, FOREIGN, INTERNAL, UNKNOWN_PATH};
@@ -49,13 +50,13 @@ enum Verb {
 #[derive(Debug)]
 struct Parameter {
     name: &'static str,
-    place: Place,
+    place: ParameterLocation,
     says: &'static str,
     kind: Kind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ParameterLocation {
     Query,
     Header,
 }
@@ -71,8 +72,10 @@ enum Kind {
     Number,
     /// One of these. Something else is refused; where names are not, it counts as absent.
     Word(&'static [&'static str]),
-    /// Anything; what is no number counts as absent.
+    /// Anything; what is not a number counts as absent.
     Lenient,
+    /// A number from 1 to [`LIMIT_MAX`](super::query::LIMIT_MAX). On the paths of Atlas for Python any text is accepted.
+    Limit,
 }
 
 /// What a request carries.
@@ -110,7 +113,7 @@ enum Content {
 
 /// What every operation may be refused with.
 const ALWAYS: &[Entry] = &[FOREIGN, BEHIND, INTERNAL];
-/// What those with a parameter in their path may be: a name that is no text names nothing.
+/// What those with a parameter in their path may be: a name that is not a text names nothing.
 const NAMED: &[Entry] = &[UNKNOWN_PATH];
 
 impl Operation {
@@ -130,7 +133,7 @@ impl Operation {
 
     /// Whether a request is one of this.
     fn is(&self, path: &str, method: &Method) -> bool {
-        // HEAD is GET whose body nobody sends.
+        // HEAD is GET without a body.
         self.path == path && (self.verb.method() == *method || self.verb == Verb::Get && *method == Method::HEAD)
     }
 }

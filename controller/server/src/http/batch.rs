@@ -21,7 +21,7 @@ const JOBS_MAX: usize = 1_000;
 /// The body may have so many times the bytes that a job may have.
 const BODIES_MAX: usize = 8;
 
-/// Answers 201 if every job was taken, else 207; both tell what became of each.
+/// Answers 201 if every job was taken, else 207; both tell the result of each.
 pub(crate) async fn submit(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
     let job_bytes_max = door.limits.body_bytes_max;
     let body = request.json_text(door, job_bytes_max.saturating_mul(BODIES_MAX)).await?;
@@ -40,7 +40,7 @@ pub(crate) async fn submit(door: &HttpDoor, caller: &Caller, request: &mut Reque
     let mut submissions = Vec::with_capacity(texts.len());
     let wrong: Vec<Option<Problem>> = read.map(|read| read.map(|read| submissions.push(read)).err()).collect();
     // The key of the whole request is part of each job's.
-    let caller = Caller { request_id: None, ..caller.clone() };
+    let caller = caller.clone().with_request_id(None);
     let submitted = door.service.submit_many(&caller, &submissions, wait).await;
     Ok(told(wrong, submitted))
 }
@@ -92,7 +92,7 @@ fn read_job(caller: &Caller, index: usize, text: &Bytes) -> Result<Submission, P
     check_members("BatchJob", text)?;
     let mut submission = read_submission(text)?;
     let Key { idempotency_key } = serde_json::from_slice(text)
-        .map_err(|_| Problem::malformed("'idempotency_key' must be a string, and be there once"))?;
+        .map_err(|_| Problem::malformed("'idempotency_key' must be a string and must not be repeated"))?;
     submission.request_id = match (idempotency_key, &caller.request_id) {
         (Some(key), _) => Some(client_key(&key)?),
         (None, Some(all)) => Some(client_key(&format!("{}.{index}", all.as_str()))?),

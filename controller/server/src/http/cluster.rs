@@ -13,7 +13,7 @@ use super::answer::{Answer, Problem, json};
 use super::request::Request;
 use crate::cluster::Token;
 
-/// How long a token holds that nobody says more about.
+/// The default lifetime of a token.
 const TOKEN_TTL: Duration = Duration::from_secs(600);
 /// The longest that one holds.
 const TOKEN_TTL_MAX: Duration = Duration::from_secs(3_600);
@@ -47,7 +47,7 @@ pub(crate) async fn create_token(door: &HttpDoor, caller: &Caller, request: &mut
     let body: TokenBody = request.read_json(door).await?;
     let kind = match body.kind.as_deref() {
         None | Some("controller") => JoinKind::Controller,
-        // A worker needs no token yet, and nobody asks one for it: a token that lets nobody in is not given out.
+        // A worker needs no token yet, and none is required: useless tokens are not issued.
         Some(_) => return Err(Problem::malformed("'kind' must be \"controller\"")),
     };
     let ttl = body.expires_s.map_or(TOKEN_TTL, Duration::from_secs);

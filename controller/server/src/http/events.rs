@@ -1,4 +1,4 @@
-//! `/api/events` and `/api/jobs/{id}/events`: server-sent events and WebSockets over one stream (spec §16).
+//! `/api/events` and `/api/jobs/{id}/events`: server-sent events and WebSockets over one stream (compatibility §16).
 
 use std::convert::Infallible;
 use std::fmt;
@@ -18,7 +18,7 @@ use super::request::Request;
 use super::{HttpDoor, socket};
 
 /// How often a silent stream shows that it lives: below the usual idle limits of proxies.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Frames made at once.
 const FRAMES_BYTES_MAX: usize = 1 << 20;
@@ -31,7 +31,7 @@ pub(crate) struct Feed {
     /// End after the change that ends the job.
     pub(crate) until_end: bool,
     /// Changes that go before what the reader gives.
-    pub(crate) first: Vec<(Place, Change)>,
+    pub(crate) first: Vec<(StreamPosition, Change)>,
     pub(crate) env: atlas_env::Env,
     pub(crate) stop: watch::Receiver<bool>,
     over: bool,
@@ -39,14 +39,14 @@ pub(crate) struct Feed {
 
 /// Where a frame is in its stream: its id, with which a client goes on after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct StreamPosition {
     /// The number of the event; of what begins a job's stream that of the state which tells it.
     seq: EventSeq,
     /// How many of the frames that begin a job's stream were sent if there are more of them; else 0.
     begun: usize,
 }
 
-impl Place {
+impl StreamPosition {
     fn behind(seq: EventSeq) -> Self {
         Self { seq, begun: 0 }
     }
@@ -66,7 +66,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for StreamPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seq: EventSeq(seq), begun } = self;
         if *begun == 0 { write!(f, "{seq}") } else { write!(f, "{seq}.{begun}") }
@@ -76,27 +76,26 @@ impl fmt::Display for Place {
 /// What a stream sends next.
 pub(crate) enum Step {
     /// Frames: place and JSON.
-    Frames(Vec<(Place, Vec<u8>)>),
+    Frames(Vec<(StreamPosition, Vec<u8>)>),
     /// Nothing happened for a while.
     Silence,
     /// The reader is too slow.
     Behind,
-    /// It is over.
     Over,
 }
 
 /// `GET /api/events`.
-pub(crate) async fn all(door: &HttpDoor, request: &mut Request) -> Answer {
+pub(crate) async fn all(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
     let view = request.view();
     let after = seen(request).map(|place| place.seq);
     if is_upgrade(request) {
-        let reader = door.service.follow(Follow { live_only: true, ..Follow::default() }).await?;
+        let reader = door.service.follow(caller, Follow { live_only: true, ..Follow::default() }).await?;
         return upgrade(door, request, Feed::new(door, reader, view)).await;
     }
     if !request.accepts_sse() {
         return Err(neither());
     }
-    let reader = door.service.follow(Follow { after, ..Follow::default() }).await?;
+    let reader = door.service.follow(caller, Follow { after, ..Follow::default() }).await?;
     Ok(sse(Feed::new(door, reader, view)))
 }
 
@@ -112,7 +111,7 @@ pub(crate) async fn job(door: &HttpDoor, caller: &Caller, request: &mut Request,
     let ended = stream.so_far.last().is_some_and(|change| change.job.status.is_terminal());
     let now = stream.reader.cursor();
     let mut feed = Feed { until_end: true, ..Feed::new(door, stream.reader, view) };
-    let so_far = Place::of_all(stream.so_far);
+    let so_far = StreamPosition::of_all(stream.so_far);
     if upgraded {
         // Clients of Atlas for Python come to know nothing of a job that ended before they came: what they wait for is among this.
         feed.first = so_far.collect();
@@ -120,12 +119,12 @@ pub(crate) async fn job(door: &HttpDoor, caller: &Caller, request: &mut Request,
     }
     match seen(request) {
         // The beginning was broken off: the rest of it, as it is by now.
-        Some(Place { begun, .. }) if begun > 0 => feed.first = so_far.skip(begun).collect(),
+        Some(StreamPosition { begun, .. }) if begun > 0 => feed.first = so_far.skip(begun).collect(),
         // Of a job that has ended there is no more than what has happened by now, if anything.
-        Some(Place { seq, .. }) => {
+        Some(StreamPosition { seq, .. }) => {
             let through = ended.then_some(now);
             let follow = Follow { job: Some(id), after: Some(seq), through, live_only: false };
-            feed.reader = door.service.follow(follow).await?;
+            feed.reader = door.service.follow(caller, follow).await?;
         }
         None => feed.first = so_far.collect(),
     }
@@ -144,8 +143,8 @@ fn neither() -> Problem {
 }
 
 /// Where a client was that comes back.
-fn seen(request: &Request) -> Option<Place> {
-    Place::parse(&request.last_event()?)
+fn seen(request: &Request) -> Option<StreamPosition> {
+    StreamPosition::parse(&request.last_event()?)
 }
 
 fn is_upgrade(request: &Request) -> bool {
@@ -185,7 +184,7 @@ impl Feed {
     }
 
     /// The frames that go before what the reader gives.
-    async fn told_first(&mut self) -> Result<Vec<(Place, Vec<u8>)>, Error> {
+    async fn told_first(&mut self) -> Result<Vec<(StreamPosition, Vec<u8>)>, Error> {
         let first = std::mem::take(&mut self.first);
         self.frames(first).await
     }
@@ -209,20 +208,20 @@ impl Feed {
         match next {
             Ok(Next::Changes(changes)) => {
                 let ended = changes.iter().any(|change| change.job.status.is_terminal());
-                let changes = changes.into_iter().map(|change| (Place::behind(change.seq), change)).collect();
+                let changes = changes.into_iter().map(|change| (StreamPosition::behind(change.seq), change)).collect();
                 let frames = self.frames(changes).await;
                 self.step(frames, ended)
             }
             Ok(Next::Behind) => Step::Behind,
             Ok(Next::Over) => Step::Over,
             Err(error) => {
-                tracing::warn!(%error, "an event stream ended early");
+                tracing::warn!(%error, "an event stream was interrupted");
                 Step::Behind
             }
         }
     }
 
-    fn step(&mut self, frames: Result<Vec<(Place, Vec<u8>)>, Error>, ended: bool) -> Step {
+    fn step(&mut self, frames: Result<Vec<(StreamPosition, Vec<u8>)>, Error>, ended: bool) -> Step {
         match frames {
             Ok(frames) => {
                 // Not before the last of its frames was made.
@@ -234,7 +233,10 @@ impl Feed {
     }
 
     /// The frames of changes; when they grow large, of the first of them, and the others come next.
-    async fn frames(&mut self, changes: Vec<(Place, Change)>) -> Result<Vec<(Place, Vec<u8>)>, Error> {
+    async fn frames(
+        &mut self,
+        changes: Vec<(StreamPosition, Change)>,
+    ) -> Result<Vec<(StreamPosition, Vec<u8>)>, Error> {
         let mut frames = Vec::with_capacity(changes.len());
         let mut bytes = 0;
         let mut changes = changes.into_iter();
@@ -254,7 +256,7 @@ impl Feed {
     }
 }
 
-fn event_frame(place: Place, data: &[u8]) -> Vec<u8> {
+fn event_frame(place: StreamPosition, data: &[u8]) -> Vec<u8> {
     sse_frame(place, "job", data)
 }
 
@@ -282,9 +284,9 @@ pub(crate) fn sse_response(body: Body) -> Response {
 #[test]
 fn a_place_is_read_as_it_is_told() {
     for text in ["7", "7.1"] {
-        assert_eq!(Place::parse(text).map(|place| place.to_string()).as_deref(), Some(text));
+        assert_eq!(StreamPosition::parse(text).map(|place| place.to_string()).as_deref(), Some(text));
     }
     for text in ["", "x", "7.", ".1", "-7", "7.1.1"] {
-        assert_eq!(Place::parse(text), None, "{text}");
+        assert_eq!(StreamPosition::parse(text), None, "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! `/api/jobs` (spec §15.1).
+//! `/api/jobs` (compatibility §15.1).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +19,7 @@ use super::request::Request;
 const LIST_BYTES_MAX: usize = 4 << 20;
 /// The end of the year 9999.
 const SECONDS_MAX: f64 = 253_402_300_799.0;
-/// How long `wait` waits when nobody says.
+/// How long `wait` waits by default.
 const WAIT_DEFAULT: Duration = Duration::from_secs(60);
 
 /// `POST /api/jobs`: 201 with the id, or with `?wait=` the job when it has ended.
@@ -51,7 +51,7 @@ pub(crate) async fn submit(door: &HttpDoor, caller: &Caller, request: &mut Reque
 pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
     let query = request.query();
     let nothing = || Ok(ready_json(StatusCode::OK, b"[]".to_vec()));
-    // A status or a name that no job can have matches none, as in the source system.
+    // A status or a name that no job can have matches none, as in Atlas for Python.
     let status = match query.filled("status").map(|text| text.parse::<JobStatus>()) {
         Some(Err(_)) => return nothing(),
         status => status.and_then(Result::ok),
@@ -126,7 +126,7 @@ pub(crate) async fn tree(door: &HttpDoor, caller: &Caller, request: &Request, id
     Ok(ready_json(StatusCode::OK, body))
 }
 
-/// `DELETE /api/jobs/{id}`: cancels a pending job; false for every other (spec §6.2).
+/// `DELETE /api/jobs/{id}`: cancels a pending job; false for every other (compatibility §6.2).
 pub(crate) async fn delete(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
     let cancelled = match door.service.job_id(caller, id).await {
         Ok(id) => door.service.cancel(caller, id, false).await,
@@ -173,7 +173,7 @@ fn read_decision(body: &[u8]) -> Result<Decision, Problem> {
         #[serde(default)]
         error: Option<String>,
     }
-    let one = || Problem::malformed("give exactly one of 'run_again': true, 'output' and 'error'");
+    let one = || Problem::malformed("exactly one of 'run_again': true, 'output' and 'error' is required");
     let members: Members<'_> = serde_json::from_slice(body).map_err(|_| one())?;
     match (members.run_again, members.output, members.error) {
         (true, None, None) => Ok(Decision::RunAgain),
@@ -329,7 +329,7 @@ fn read_agent(value: Option<&RawValue>) -> Result<AgentName, Problem> {
     Ok(AgentName::new(&name).map_err(Error::from)?)
 }
 
-/// A whole number, a fraction (cut off) or a text of digits; nothing else (spec §15.1).
+/// A whole number, a fraction (cut off) or a text of digits; nothing else (compatibility §15.1).
 fn read_priority(value: &RawValue) -> Result<i64, Problem> {
     let wrong = || Problem::malformed("'priority' must be a whole number");
     let text = value.get();

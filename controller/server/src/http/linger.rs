@@ -1,8 +1,8 @@
-//! Connections that end so that their client can read the last answer.
+//! Closes connections so that the client can read the last answer.
 //!
-//! A socket that is closed with bytes in it that nobody read resets its connection, and the client loses an answer which it has not
-//! read yet: one that sends a body far over the limit would see its connection break instead of the reason. So the end of such a
-//! connection is announced, and what the client still sends is read and thrown away until it ends too, within bounds.
+//! Closing a socket with unread bytes resets the connection, and the client loses an answer that it has not read yet: a
+//! client that sends a body far over the limit would see a broken connection instead of the reason. So the write side
+//! is shut down first, and further input is read and discarded until the client closes, within bounds.
 
 use std::io;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! `/api/jobs/{id}/logs`: what an attempt said, whole or as it comes.
+//! `/api/jobs/{id}/logs`: log lines of attempts, complete or as a stream.
 
 use atlas_service::{Caller, LogReader, ToldLine};
 use atlas_types::Attempt;

@@ -16,15 +16,15 @@ use super::request::Request;
 const DEADLINE_S_MAX: f64 = 30.0 * 24.0 * 3_600.0;
 
 /// `GET /api/nodes`: by name.
-pub(crate) async fn list(door: &HttpDoor, request: &Request) -> Answer {
+pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
     let (offset, limit) = request.query().page()?;
-    let nodes = door.service.nodes(offset, limit, request.consistency()).await?;
+    let nodes = door.service.nodes(caller, offset, limit, request.consistency()).await?;
     Ok(json(StatusCode::OK, &Value::Array(nodes)))
 }
 
 /// `GET /api/nodes/{name}`.
-pub(crate) async fn get(door: &HttpDoor, request: &Request, name: &str) -> Answer {
-    Ok(json(StatusCode::OK, &door.service.node(name, request.consistency()).await?))
+pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, name: &str) -> Answer {
+    Ok(json(StatusCode::OK, &door.service.node(caller, name, request.consistency()).await?))
 }
 
 #[derive(Deserialize)]
@@ -72,9 +72,9 @@ pub(crate) async fn remove(door: &HttpDoor, caller: &Caller, name: &str) -> Answ
     Ok(json(StatusCode::OK, &json!({ "removed": true })))
 }
 
-/// `GET /api/health` (spec §15.1).
-pub(crate) async fn health(door: &HttpDoor, request: &Request) -> Answer {
-    Ok(json(StatusCode::OK, &door.service.health(request.consistency()).await?))
+/// `GET /api/health` (compatibility §15.1).
+pub(crate) async fn health(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
+    Ok(json(StatusCode::OK, &door.service.health(caller, request.consistency()).await?))
 }
 
 /// `GET /api/ready`: whether this controller can serve, for load balancers.

@@ -1,8 +1,11 @@
-//! Query strings. A member that is absent, empty or malformed is told apart by who reads it.
+//! Query strings. The caller distinguishes absent, empty and malformed members.
 
 use std::time::Duration;
 
 use super::answer::Problem;
+
+/// Most entries of one page.
+pub(crate) const LIMIT_MAX: u64 = 1_000;
 
 /// The members of a query string.
 pub(crate) struct Query<'a>(&'a str);
@@ -45,10 +48,10 @@ impl<'a> Query<'a> {
         self.get(name).filter(|value| !value.is_empty())
     }
 
-    /// `limit`: 50 unless it is a number, and within its bounds (spec §15).
+    /// `limit`: 50 unless it is a number, and within its bounds (compatibility §15).
     pub(crate) fn limit(&self) -> usize {
         match self.filled("limit").and_then(|text| text.trim().parse::<i128>().ok()) {
-            Some(limit) => usize::try_from(limit.clamp(1, 1_000)).unwrap_or(1),
+            Some(limit) => usize::try_from(limit.clamp(1, i128::from(LIMIT_MAX))).unwrap_or(1),
             None => 50,
         }
     }
@@ -60,7 +63,7 @@ impl<'a> Query<'a> {
         Ok(Some(number))
     }
 
-    /// `offset`: how many to skip; nobody has more than a million.
+    /// `offset`: how many to skip; at most a million.
     pub(crate) fn offset(&self) -> Result<usize, Problem> {
         Ok(usize::try_from(self.count("offset")?.unwrap_or(0).min(1_000_000)).unwrap_or(0))
     }
@@ -91,7 +94,7 @@ pub(crate) fn percent_decoded(text: &str) -> Option<String> {
     if text.contains('%') { String::from_utf8(decoded(text)).ok() } else { Some(text.to_owned()) }
 }
 
-/// Undoes percent encoding. A `%` that starts no code stands for itself.
+/// Undoes percent encoding. A `%` that does not start a code is literal.
 fn decoded(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());

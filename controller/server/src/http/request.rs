@@ -1,4 +1,4 @@
-//! A request as handlers read it.
+//! A request as handlers see it.
 
 use std::net::IpAddr;
 
@@ -54,7 +54,7 @@ impl Request {
     /// The other site that a browser sends this request for, if there is one: of a page from elsewhere that changes something, or
     /// of a host name that somebody made point at this machine.
     pub(crate) fn foreign(&self, loopback: bool) -> Option<String> {
-        // What is no text names no machine of ours either.
+        // What is not a text names no machine of ours either.
         let host = self.parts.headers.get("host").map(|host| String::from_utf8_lossy(host.as_bytes()));
         let host = host.unwrap_or_default();
         if loopback && !host.is_empty() && !is_this_machine(&host) {
@@ -155,7 +155,7 @@ impl Request {
         let too_large = || atlas_service::Error::TooLarge { what: "the body", limit: max as u64 }.into();
         let Some(body) = self.body.take() else { return Ok(Bytes::new()) };
         if body.size_hint().lower() > max as u64 {
-            // Whoever asks before sending it need not send it.
+            // A client that asks before sending need not send it.
             return Err(too_large());
         }
         let collected = tokio::time::timeout(door.limits.body_timeout, Limited::new(body, max).collect()).await;
@@ -165,7 +165,7 @@ impl Request {
                 Ok(body.to_bytes())
             }
             Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
-            Err(_) => Err(Problem::malformed("the body broke off")),
+            Err(_) => Err(Problem::malformed("the body was cut short")),
         }
     }
 }

@@ -30,6 +30,7 @@ pub(crate) enum Route {
     NodeAction(String, NodeAction),
     NodeLabels(String),
     Cluster,
+    ClusterEvents,
     Members,
     Member(String),
     JoinTokens,
@@ -85,6 +86,7 @@ impl Route {
             ["api", "nodes", node, "labels"] => Self::NodeLabels(name(node)?),
             ["api", "nodes", node, action] => Self::NodeAction(name(node)?, node_action(action)?),
             ["api", "cluster"] => Self::Cluster,
+            ["api", "cluster", "events"] => Self::ClusterEvents,
             ["api", "cluster", "members"] => Self::Members,
             ["api", "cluster", "members", member] => Self::Member(name(member)?),
             ["api", "cluster", "join-tokens"] => Self::JoinTokens,
@@ -134,6 +136,7 @@ impl Route {
             Self::NodeAction(_, NodeAction::Remove) => "/api/nodes/{name}/remove",
             Self::NodeLabels(_) => "/api/nodes/{name}/labels",
             Self::Cluster => "/api/cluster",
+            Self::ClusterEvents => "/api/cluster/events",
             Self::Members => "/api/cluster/members",
             Self::Member(_) => "/api/cluster/members/{member}",
             Self::JoinTokens => "/api/cluster/join-tokens",
@@ -153,7 +156,7 @@ impl Route {
         }
     }
 
-    /// Whether the path is ours rather than the source system's: then an error is a problem document unasked.
+    /// Whether the path is ours rather than one of Atlas for Python: then errors are always problem documents.
     pub(crate) fn is_ours(&self) -> bool {
         !matches!(
             self,

@@ -82,12 +82,12 @@ async fn connected(door: Arc<HttpDoor>, connection: Connection, mut stop: watch:
         }
     };
     if let Err(error) = ended {
-        // A client that goes away or sends garbage is no event for an operator.
+        // A client that goes away or sends garbage is not an event for an operator.
         tracing::debug!(%error, "a connection ended early");
     }
 }
 
-/// Answers one request, whatever happens in its handler.
+/// Answers one request, also if its handler fails.
 async fn answered(door: &HttpDoor, request: Request) -> Response {
     let start = door.env.clock.monotonic();
     let answer = AssertUnwindSafe(door.answer(request)).catch_unwind().await;

@@ -1,4 +1,4 @@
-//! One WebSocket: frames out, nothing in (spec §16).
+//! One WebSocket: frames out, nothing in (compatibility §16).
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use std::time::Duration;

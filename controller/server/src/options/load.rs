@@ -1,4 +1,4 @@
-//! Gathering the options of a run.
+//! Collects the options of a run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -50,7 +50,7 @@ pub enum OptionsError {
         suggestion: Option<&'static str>,
     },
     /// A value of another form.
-    #[error("\"{value}\" is no value for {key} ({origin}): expected {expected}")]
+    #[error("\"{value}\" is not a valid {key} ({origin}): expected {expected}")]
     Value {
         /// The option.
         key: &'static str,
@@ -81,10 +81,10 @@ pub fn command() -> Command {
                 .long("config")
                 .env("ATLAS_CONFIG")
                 .value_name("FILE")
-                .help("Reads options from a TOML file"),
+                .help("Read options from this TOML file"),
         )
-        .arg(flag("print-config", "Prints the options as they hold, and where each comes from, and exits"))
-        .arg(flag("check-config", "Checks the options and exits"));
+        .arg(flag("print-config", "Print the effective options and their origins, and exit"))
+        .arg(flag("check-config", "Check the options, and exit"));
     for option in OPTIONS {
         command = command
             .arg(Arg::new(option.key).long(option.flag).env(option.variable).value_name("VALUE").help(option.doc));
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn a_value_of_another_form_says_what_was_expected() {
         let error = loaded(&["--worker-session-ttl", "soon"]).expect_err("no duration");
-        let text = "\"soon\" is no value for worker.session-ttl (flag): expected a duration, such as 500ms, 30s or 1h";
+        let text = "\"soon\" is not a valid worker.session-ttl (flag): expected a duration, such as 500ms, 30s or 1h";
         assert_eq!(error.to_string(), text);
     }
 }

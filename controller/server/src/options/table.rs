@@ -42,7 +42,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_DATA_DIR",
         Form::Text,
         "atlas-data",
-        "Where the log, snapshots, history and artifacts are kept.",
+        "Directory for the log, snapshots, history and artifacts.",
     ),
     row(
         "http.listen",
@@ -50,7 +50,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_HTTP_LISTEN",
         Form::Address,
         "127.0.0.1:7400",
-        "Where HTTP is served: API, events, metrics. Port 0 takes a free one.",
+        "HTTP address: API, events, metrics. Port 0 selects a free port.",
     ),
     row(
         "http.body-max",
@@ -58,7 +58,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_HTTP_BODY_MAX",
         Form::Size,
         "1MiB",
-        "The largest body of a request, packages excepted.",
+        "Maximum size of a request body, except packages.",
     ),
     row(
         "http.connections-max",
@@ -66,7 +66,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_HTTP_CONNECTIONS_MAX",
         Form::Count,
         "10000",
-        "How many HTTP connections may be open; more wait to be accepted.",
+        "Maximum number of open HTTP connections; further connections wait to be accepted.",
     ),
     row(
         "http.header-timeout",
@@ -74,7 +74,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_HTTP_HEADER_TIMEOUT",
         Form::Duration,
         "10s",
-        "How long the headers of a request may take to arrive.",
+        "Maximum time to receive the headers of a request.",
     ),
     row(
         "http.body-timeout",
@@ -82,7 +82,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_HTTP_BODY_TIMEOUT",
         Form::Duration,
         "30s",
-        "How long the body of a request may take to arrive.",
+        "Maximum time to receive the body of a request.",
     ),
     row(
         "http.wait-max",
@@ -90,7 +90,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_HTTP_WAIT_MAX",
         Form::Duration,
         "1h",
-        "The longest time that a client may wait for a job in one request.",
+        "Maximum time that a client may wait for a job in one request.",
     ),
     row(
         "worker.listen",
@@ -98,7 +98,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_WORKER_LISTEN",
         Form::Address,
         "127.0.0.1:7401",
-        "Where workers connect. Port 0 takes a free one.",
+        "Address for workers. Port 0 selects a free port.",
     ),
     row(
         "worker.session-ttl",
@@ -106,7 +106,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_WORKER_SESSION_TTL",
         Form::Duration,
         "10s",
-        "How long a worker's session lives after its last renewal; then its jobs run elsewhere.",
+        "Time until a worker's session expires after its last renewal; its jobs then run elsewhere.",
     ),
     row(
         "worker.forget-after",
@@ -114,7 +114,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_WORKER_FORGET_AFTER",
         Form::Duration,
         "24h",
-        "How long a node may be down until it is forgotten. One that is cordoned is kept; 0s keeps all.",
+        "Time after which a node that is down is removed. Cordoned nodes are kept; 0s keeps all nodes.",
     ),
     row(
         "retired-agents.keep",
@@ -122,7 +122,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_RETIRED_AGENTS_KEEP",
         Form::Duration,
         "7d",
-        "How long a retired agent version is kept at least. Then it is deleted once no job of it waits or runs; 0s keeps all.",
+        "Minimum time to keep a retired agent version. It is then deleted when it has no waiting or running job; 0s keeps all versions.",
     ),
     row(
         "peer.listen",
@@ -130,7 +130,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_PEER_LISTEN",
         Form::Address,
         "127.0.0.1:7402",
-        "Where other controllers connect: the members of the cluster, and those that join. Port 0 takes a free one.",
+        "Address for other controllers: members of the cluster, and controllers that join. Port 0 selects a free port.",
     ),
     row(
         "advertise",
@@ -138,7 +138,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_ADVERTISE",
         Form::Text,
         "",
-        "The host name or address at which other machines reach this controller. Unset is the address that it listens on.",
+        "Host name or address at which other machines reach this controller. If unset, the listen address.",
     ),
     row(
         "name",
@@ -146,7 +146,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_NAME",
         Form::Text,
         "",
-        "What the controller is called when it starts a cluster or joins one. Unset is `c` and its number.",
+        "Name of the controller when it starts or joins a cluster. If unset, `c` and its number.",
     ),
     row(
         "join",
@@ -154,40 +154,26 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_JOIN",
         Form::Text,
         "",
-        "Joins a cluster: peer addresses of its members, separated by commas. Without effect once it belongs to one.",
+        "Join a cluster: peer addresses of its members, separated by commas. Ignored once the controller belongs to a cluster.",
     ),
-    row(
-        "token",
-        "token",
-        "ATLAS_TOKEN",
-        Form::Secret,
-        "",
-        "The token to join with, from `atlasctl cluster join-token`.",
-    ),
-    row("token-file", "token-file", "ATLAS_TOKEN_FILE", Form::Text, "", "A file that holds the token to join with."),
+    row("token", "token", "ATLAS_TOKEN", Form::Secret, "", "Join token, from `atlasctl cluster join-token`."),
+    row("token-file", "token-file", "ATLAS_TOKEN_FILE", Form::Text, "", "File that contains the join token."),
     row(
         "level-max",
         "level-max",
         "ATLAS_LEVEL_MAX",
         Form::Count,
         "",
-        "The highest feature level of a cluster that this controller belongs to. Unset is that of the program; at the level of the program before, an upgrade can still be undone.",
+        "Maximum feature level of the cluster. If unset, the level of the program; at the level of the previous program, an upgrade can still be reverted.",
     ),
-    row(
-        "package.max",
-        "package-max",
-        "ATLAS_PACKAGE_MAX",
-        Form::Size,
-        "10MiB",
-        "The largest agent package that may be registered.",
-    ),
+    row("package.max", "package-max", "ATLAS_PACKAGE_MAX", Form::Size, "10MiB", "Maximum size of an agent package."),
     row(
         "artifact.max",
         "artifact-max",
         "ATLAS_ARTIFACT_MAX",
         Form::Size,
         "64MiB",
-        "The largest artifact: a package, or a payload that is too large for the log.",
+        "Maximum size of an artifact: a package, or a payload that is too large for the log.",
     ),
     row(
         "artifact.hold",
@@ -195,7 +181,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_ARTIFACT_HOLD",
         Form::Duration,
         "1h",
-        "How long an artifact is kept that nothing refers to yet, or any more. It is to be longer than any upload takes.",
+        "Time to keep an unreferenced artifact. It must be longer than the longest upload.",
     ),
     row(
         "queue.max-size",
@@ -203,7 +189,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_QUEUE_MAX_SIZE",
         Form::Count,
         "",
-        "How many jobs may wait or run; more are refused. Unset leaves what the cluster has, at first 1000.",
+        "Maximum number of waiting and running jobs; more are refused. If unset, the cluster's value stays; it starts at 1000.",
     ),
     row(
         "idempotency.keep",
@@ -211,7 +197,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_IDEMPOTENCY_KEEP",
         Form::Duration,
         "",
-        "How long a repeat with the same Idempotency-Key gets the first answer. Unset leaves what the cluster has, at first 24h.",
+        "Time for which a repeat with the same Idempotency-Key gets the first answer. If unset, the cluster's value stays; it starts at 24h.",
     ),
     row(
         "idempotency.keys-max",
@@ -219,8 +205,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_IDEMPOTENCY_KEYS_MAX",
         Form::Count,
         "",
-        "How many keys are remembered; beyond it the oldest are forgotten early. Unset leaves what the cluster has, at first \
-         1000000.",
+        "Maximum number of remembered keys; beyond it, the oldest are dropped early. If unset, the cluster's value stays; it starts at 1000000.",
     ),
     row(
         "spawn.depth-max",
@@ -228,7 +213,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_SPAWN_DEPTH_MAX",
         Form::Depth,
         "",
-        "How deep jobs may spawn others, at most 64: one of this depth may not. Unset leaves what the cluster has, at first 3.",
+        "Maximum spawn depth, at most 64; a job at this depth cannot spawn. If unset, the cluster's value stays; it starts at 3.",
     ),
     row(
         "retry.deterministic",
@@ -236,8 +221,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_RETRY_DETERMINISTIC",
         Form::Flag,
         "",
-        "Whether a failure is retried that the same input brings again: a breach of the schemas, a missing agent, a reject. \
-         Unset leaves what the cluster has, at first true.",
+        "Whether to retry failures that the same input causes again: schema violations, missing agents, rejections. If unset, the cluster's value stays; it starts as true.",
     ),
     row(
         "retry.backoff-max",
@@ -245,7 +229,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_RETRY_BACKOFF_MAX",
         Form::Duration,
         "",
-        "The longest back-off before a retry, whatever a contract says. Unset leaves what the cluster has, at first none.",
+        "Maximum backoff before a retry, regardless of the contract. If unset, the cluster's value stays; initially there is no limit.",
     ),
     row(
         "history.events-kept",
@@ -253,7 +237,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_HISTORY_EVENTS_KEPT",
         Form::Count,
         "1000000",
-        "How many of the latest events can be read again.",
+        "Number of recent events to keep for reading.",
     ),
     row(
         "history.keep",
@@ -261,7 +245,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_HISTORY_KEEP",
         Form::Duration,
         "",
-        "How long an ended job and its payloads are kept. Unset is for ever.",
+        "Time to keep ended jobs and their payloads. If unset, they are kept forever.",
     ),
     row(
         "disk.reserve",
@@ -269,7 +253,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_DISK_RESERVE",
         Form::Size,
         "64MiB",
-        "With less room than this on the disk new work is refused (507); with twice as much it is taken again.",
+        "Minimum free disk space. Below it, new work is refused (507); at twice the value, it is accepted again.",
     ),
     row(
         "disk.ballast",
@@ -277,7 +261,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_DISK_BALLAST",
         Form::Size,
         "64MiB",
-        "Room that is set aside in a file and given back when the disk gets full, so that what is under way can end.",
+        "Disk space reserved in a file and freed when the disk gets full, so that running work can finish.",
     ),
     row(
         "digest.every",
@@ -285,7 +269,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_DIGEST_EVERY",
         Form::Count,
         "65536",
-        "After so many entries the controllers compare digests of their states; one that differs stops. 0 is never.",
+        "Number of log entries between comparisons of the controllers' state digests; a controller that differs stops. 0 disables this.",
     ),
     row(
         "snapshot.log",
@@ -293,7 +277,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_SNAPSHOT_LOG",
         Form::Size,
         "256MiB",
-        "How much log is written before the next snapshot, and kept for controllers that were away.",
+        "Size of the log between snapshots; this much is also kept for controllers that were offline.",
     ),
     row(
         "log",
@@ -301,7 +285,7 @@ pub const OPTIONS: &[OptionRow] = &[
         "ATLAS_LOG",
         Form::Text,
         "info",
-        "What is logged: a level, or levels by module such as `warn,atlas_raft=debug`.",
+        "Log filter: a level, or levels by module such as `warn,atlas_raft=debug`.",
     ),
 ];
 
@@ -309,8 +293,8 @@ pub const OPTIONS: &[OptionRow] = &[
 pub fn reference() -> String {
     let mut page = String::from(
         "# Options of the controller\n\n\
-         A flag goes over the environment, the environment over the file (`--config FILE`, TOML), the file over the default.\n\
-         Durations read `30s`, sizes `8GiB`. `--print-config` shows the result, `--check-config` only checks it.\n\n\
+         Flags take precedence over the environment, the environment over the file (`--config FILE`, TOML), the file over the default.\n\
+         Durations are written `30s`, sizes `8GiB`. `--print-config` shows the result, `--check-config` only checks it.\n\n\
          | file | flag | environment | default | since | |\n|---|---|---|---|---|---|\n",
     );
     for option in OPTIONS {

@@ -1,4 +1,4 @@
-//! Calls that are answered on another runtime than that of their connection.
+//! Calls that are answered on another runtime than their connection's.
 
 use std::convert::Infallible;
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! Lines of running attempts for the other members: served here, asked for by [`follow`].
+//! Lines of running attempts for the other members: served here, requested by [`follow`].
 
 use std::pin::Pin;
 

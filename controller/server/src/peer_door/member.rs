@@ -1,4 +1,4 @@
-//! `MemberService`: joining, and changes to the group that another member passes on.
+//! `MemberService`: joining, and membership changes that another member forwards.
 
 use atlas_raft::{ChangeError, Handle, Leadership};
 use atlas_types::MemberId;

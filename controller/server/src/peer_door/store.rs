@@ -95,7 +95,7 @@ impl StoreService for StoreDoor {
     ) -> Result<Response<PutArtifactResponse>, Status> {
         let mut parts = request.into_inner();
         let first = self.next(&mut parts).await?.and_then(|part| part.head);
-        let head = first.ok_or_else(|| Status::invalid_argument("an artifact begins with its head"))?;
+        let head = first.ok_or_else(|| Status::invalid_argument("an artifact must begin with its header"))?;
         self.same_cluster(&head.cluster_id)?;
         let digest = digest_in("head.digest", &head.digest)?;
         let max = self.service.artifacts().bytes_max();
@@ -106,7 +106,9 @@ impl StoreService for StoreDoor {
         let mut receiver = self.service.artifacts().receive(digest).await.map_err(|error| refused(&error))?;
         while let Some(part) = self.next(&mut parts).await? {
             if part.head.is_some() || part.chunk.len() > CHUNK_BYTES {
-                return Err(Status::invalid_argument("an artifact comes in parts of a bounded size, with one head"));
+                return Err(Status::invalid_argument(
+                    "an artifact must consist of parts of a bounded size and one header",
+                ));
             }
             receiver.write(part.chunk).await.map_err(|error| refused(&error))?;
         }

@@ -1,4 +1,4 @@
-//! Whether a worker gets a session: its process is registered at this leader, and its node has a session there.
+//! Admission of workers: the process is registered at this leader, and its node gets a session.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ impl From<ReadError> for Refusal {
 }
 
 impl Door {
-    /// Admits a worker. None if its stream ends meanwhile: whoever takes its name by then must not find it registered behind them.
+    /// Admits a worker. None if its stream ends meanwhile: a newer process of the same name must not be displaced.
     pub(super) async fn admit(&self, hello: Hello, out: &Outbox) -> Option<Result<Admitted, Refusal>> {
         let admitted = async {
             let (node, level) = (hello.node.clone(), hello.level);
@@ -141,7 +141,7 @@ impl Door {
         match outcomes.into_iter().next() {
             Some(Ok(Outcome::NodeRegistered { epoch })) => Ok(epoch),
             Some(Err(rejection)) => Err(Status::resource_exhausted(rejection.to_string()).into()),
-            Some(Ok(_)) | None => Err(Status::internal("the registration had no outcome").into()),
+            Some(Ok(_)) | None => Err(Status::internal("the registration has no result").into()),
         }
     }
 
@@ -152,7 +152,7 @@ impl Door {
                 out.finish();
             }
             Refusal::Status(status) => {
-                tracing::debug!(%status, "a worker's stream is refused");
+                tracing::debug!(%status, "a worker's stream was refused");
                 out.fail(status);
             }
         }

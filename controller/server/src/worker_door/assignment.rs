@@ -1,4 +1,4 @@
-//! A lease as its holder is told of it.
+//! A lease in the form sent to its holder.
 
 use atlas_state::State;
 use atlas_types::{Assignment, Job, Lease, SpawnRule};

@@ -1,4 +1,4 @@
-//! The task that follows the log for all streams: it pushes what changed, and starts streams afresh when it may have missed something.
+//! The task that follows the log for all streams: it pushes changes, and restarts streams when it may have missed something.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(super) async fn run(door: Arc<Door>) {
             batch = batches.recv() => match batch {
                 Ok(batch) => door.hub.deliver(&batch),
                 Err(RecvError::Lagged(entries)) => {
-                    tracing::warn!(entries, "fell behind the log, having every worker say hello again");
+                    tracing::warn!(entries, "fell behind the log, reconnecting every worker");
                     door.hub.start_over();
                 }
                 Err(RecvError::Closed) => return door.hub.hand_over(None),

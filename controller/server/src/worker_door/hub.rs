@@ -1,6 +1,6 @@
-//! Who is connected, and which leases each of them was told of.
+//! Connected workers, and the leases that each of them knows.
 //!
-//! A seat is one worker's open stream. Its lease set is that of the state it was welcomed with, plus every applied change since:
+//! A connection is one worker's open stream. Its lease set is that of the state it was welcomed with, plus every applied change since:
 //! a batch that the welcome already covers is skipped by its number, and none in between can be missed, because a member shows its
 //! applied state before it announces the batch.
 
@@ -14,7 +14,7 @@ use atlas_service::Service;
 use atlas_state::State;
 use atlas_types::{
     Assignment, Attempt, BootId, ClusterTime, Event, EventRecord, FencingToken, HandBack, Job, JobChange, JobId, Level,
-    Micros, Namespace, Node, NodeEpoch, NodeHealth, NodeId, PayloadBody, Reason, Seq,
+    Micros, Namespace, Node, NodeEpoch, NodeHealth, NodeId, PayloadBody, Reason, Seq, level,
 };
 use atlas_wire::limits::CONTROLLER_FRAME_BYTES_MAX;
 use atlas_wire::session::{ToWorker, Welcome};
@@ -32,25 +32,22 @@ const WELCOME_BYTES_MAX: usize = CONTROLLER_FRAME_BYTES_MAX - (1 << 20);
 /// What a lease takes in a frame besides its input and metadata, at most, as long as it holds a few GPUs.
 const LEASE_BYTES: usize = 1_024;
 
-/// A worker below this level does not know the deadline of a drain and lets its jobs finish.
-const HAND_BACK_SINCE: Level = Level(4);
-
 /// Inputs that are artifacts as well, because they have no room in a welcome.
 pub(super) type Stored = BTreeMap<JobId, PayloadBody>;
 
-/// All seats.
+/// All connections.
 pub(super) struct Hub {
     service: Service,
     session_ttl: Micros,
-    /// Set once, under the lock of the seats: the controller stops.
+    /// Set once, under the lock of the connections: the controller stops.
     closed: AtomicBool,
-    /// Whether there are seats: asked on Raft's thread, which must not wait for their lock.
+    /// Whether there are connections: asked on Raft's thread, which must not wait for their lock.
     taken: AtomicBool,
-    seats: Mutex<HashMap<NodeId, Arc<Seat>>>,
+    connections: Mutex<HashMap<NodeId, Arc<Connection>>>,
 }
 
 /// One worker's open stream.
-pub(super) struct Seat {
+pub(super) struct Connection {
     pub(super) node: NodeId,
     pub(super) epoch: NodeEpoch,
     pub(super) out: Outbox,
@@ -59,23 +56,23 @@ pub(super) struct Seat {
     leases: Mutex<Leases>,
 }
 
-/// What the worker was told that it holds.
+/// The leases that the worker knows.
 #[derive(Default)]
 pub(super) struct Leases {
     /// Entries up to this one are in.
     seq: Seq,
     held: HashMap<JobId, Held>,
-    /// By when it gives them back, as it was told.
+    /// The drain deadline that it knows.
     until: Option<ClusterTime>,
 }
 
-/// A lease that the worker was told of.
+/// A lease that the worker knows.
 #[derive(Debug, Clone)]
 pub(super) struct Held {
     pub(super) token: FencingToken,
     pub(super) attempt: Attempt,
     pub(super) namespace: Namespace,
-    /// The worker said how it ended: it need not be told to stop.
+    /// The worker reported its end: it need not be stopped.
     pub(super) reported: bool,
 }
 
@@ -91,7 +88,7 @@ impl Leases {
     }
 }
 
-impl Seat {
+impl Connection {
     pub(super) fn leases(&self) -> MutexGuard<'_, Leases> {
         self.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -108,11 +105,11 @@ impl Hub {
             session_ttl: session_ttl.into(),
             closed: AtomicBool::new(false),
             taken: AtomicBool::new(false),
-            seats: Mutex::default(),
+            connections: Mutex::default(),
         }
     }
 
-    /// Takes the node's seat and welcomes the worker. An older stream of the node is closed.
+    /// Takes the node's connection and welcomes the worker. An older stream of the node is closed.
     ///
     /// `stored` are inputs that are told by reference. On refusal the stream is given back with the reason.
     pub(super) fn enter(
@@ -121,9 +118,9 @@ impl Hub {
         level: Level,
         stored: &Stored,
         out: Outbox,
-    ) -> Result<Arc<Seat>, (Outbox, Refused)> {
-        let mut seats = self.seats();
-        // Under the lock: whoever empties the seats after this member stopped leading finds this one too.
+    ) -> Result<Arc<Connection>, (Outbox, Refused)> {
+        let mut connections = self.connections();
+        // Under the lock: whoever empties the connections after this member stopped leading finds this one too.
         let leads = matches!(*self.service.handle().leadership().borrow(), Leadership::Leader { .. });
         if !leads || self.closed.load(Ordering::Relaxed) {
             return Err((out, Refused::NotLeader));
@@ -133,15 +130,17 @@ impl Hub {
         if !state.node(&node).is_some_and(|found| mine(&found.node)) {
             return Err((out, Refused::Superseded));
         }
-        let seat = Seat { node: node.clone(), epoch, out, level, leases: Mutex::default() };
-        let Some(frames) = self.welcome(&seat, &state, stored) else { return Err((seat.out, Refused::TooLarge)) };
-        frames.into_iter().for_each(|frame| seat.out.send(frame));
-        let seat = Arc::new(seat);
-        if let Some(older) = seats.insert(node, seat.clone()) {
+        let connection = Connection { node: node.clone(), epoch, out, level, leases: Mutex::default() };
+        let Some(frames) = self.welcome(&connection, &state, stored) else {
+            return Err((connection.out, Refused::TooLarge));
+        };
+        frames.into_iter().for_each(|frame| connection.out.send(frame));
+        let connection = Arc::new(connection);
+        if let Some(older) = connections.insert(node, connection.clone()) {
             older.out.fail(Status::aborted("replaced by a newer stream of this node"));
         }
-        self.count(&seats);
-        Ok(seat)
+        self.count(&connections);
+        Ok(connection)
     }
 
     /// Inputs of a node's leases that would make its welcome too large.
@@ -163,12 +162,12 @@ impl Hub {
         inputs
     }
 
-    /// Gives a seat up, unless a newer stream has taken it.
-    pub(super) fn leave(&self, seat: &Arc<Seat>) {
-        let mut seats = self.seats();
-        if seats.get(&seat.node).is_some_and(|taken| Arc::ptr_eq(taken, seat)) {
-            seats.remove(&seat.node);
-            self.count(&seats);
+    /// Gives a connection up, unless a newer stream has taken it.
+    pub(super) fn leave(&self, connection: &Arc<Connection>) {
+        let mut connections = self.connections();
+        if connections.get(&connection.node).is_some_and(|taken| Arc::ptr_eq(taken, connection)) {
+            connections.remove(&connection.node);
+            self.count(&connections);
         }
     }
 
@@ -182,51 +181,57 @@ impl Hub {
 
     /// Tells workers what an entry changed for them.
     pub(super) fn deliver(&self, batch: &AppliedBatch) {
-        let seats = self.seats();
+        let connections = self.connections();
         for event in batch.events.iter() {
             match &event.event {
                 Event::Job { change, job, .. } => {
-                    if let Some(seat) = job.node.as_ref().and_then(|node| seats.get(node)) {
-                        self.job_changed(seat, batch, *change, job);
+                    if let Some(connection) = job.node.as_ref().and_then(|node| connections.get(node)) {
+                        self.job_changed(connection, batch, *change, job);
                     }
                     if *change == JobChange::Ended {
                         self.service.streams().forget(job.id);
                     }
                 }
                 Event::Node { node } => {
-                    if let Some(seat) = seats.get(&node.id) {
-                        node_changed(seat, batch, node);
+                    if let Some(connection) = connections.get(&node.id) {
+                        node_changed(connection, batch, node);
                     }
                 }
                 Event::NodeRemoved { node } => {
-                    if let Some(seat) = seats.get(node).filter(|seat| seat.leases().seq < batch.seq) {
-                        seat.out.fail(Status::aborted("this node was removed"));
+                    if let Some(connection) =
+                        connections.get(node).filter(|connection| connection.leases().seq < batch.seq)
+                    {
+                        connection.out.fail(Status::aborted("this node was removed"));
                     }
                 }
-                Event::Agent { .. } | Event::AgentDeleted { .. } | Event::Configured => {}
+                Event::Agent { .. }
+                | Event::AgentDeleted { .. }
+                | Event::StepsRecorded { .. }
+                | Event::StepsFolded { .. }
+                | Event::Configured { .. } => {}
             }
         }
     }
 
-    fn job_changed(&self, seat: &Seat, batch: &AppliedBatch, change: JobChange, job: &Arc<Job>) {
-        let mut leases = seat.leases();
+    fn job_changed(&self, connection: &Connection, batch: &AppliedBatch, change: JobChange, job: &Arc<Job>) {
+        let mut leases = connection.leases();
         if batch.seq <= leases.seq {
             return;
         }
         match change {
             JobChange::Granted => {
-                if let Some(assignment) = self.hold(&mut leases, seat, &batch.state, job) {
-                    seat.out.send(ToWorker::Grant(assignment));
+                if let Some(assignment) = self.hold(&mut leases, connection, &batch.state, job) {
+                    connection.out.send(ToWorker::Grant(assignment));
                 }
             }
             JobChange::Cancelling => {
                 if let Some(held) = leases.held.get(&job.id) {
-                    seat.out.send(cancel(job.id, held.token));
+                    connection.out.send(cancel(job.id, held.token));
                 }
             }
             JobChange::Lost | JobChange::Ended => {
                 if let Some(held) = leases.held.remove(&job.id).filter(|held| !held.reported) {
-                    seat.out.send(ToWorker::Revoke { job: job.id, token: held.token });
+                    connection.out.send(ToWorker::Revoke { job: job.id, token: held.token });
                 }
             }
             JobChange::Submitted | JobChange::Started | JobChange::Woken | JobChange::Resolved => {}
@@ -234,8 +239,8 @@ impl Hub {
     }
 
     /// Notes a lease of the worker and returns what it needs for it; none for a job that ended without a run.
-    fn hold(&self, leases: &mut Leases, seat: &Seat, state: &State, job: &Job) -> Option<Box<Assignment>> {
-        let lease = job.lease.as_ref().filter(|lease| lease.epoch == seat.epoch)?;
+    fn hold(&self, leases: &mut Leases, connection: &Connection, state: &State, job: &Job) -> Option<Box<Assignment>> {
+        let lease = job.lease.as_ref().filter(|lease| lease.epoch == connection.epoch)?;
         let assignment = assignment(state, job, lease, self.service.artifacts().bytes_max())?;
         let held =
             Held { token: lease.token, attempt: lease.attempt, namespace: job.namespace.clone(), reported: false };
@@ -245,26 +250,26 @@ impl Hub {
 
     /// Has every worker say hello again, because changes may have gone unnoticed, and forgets lines of jobs that ended meanwhile.
     pub(super) fn start_over(&self) {
-        let mut seats = self.seats();
-        for (_, seat) in seats.drain() {
-            seat.out.fail(Status::aborted("the controller fell behind its log"));
+        let mut connections = self.connections();
+        for (_, connection) in connections.drain() {
+            connection.out.fail(Status::aborted("the controller fell behind its log"));
         }
-        self.count(&seats);
+        self.count(&connections);
         let state = self.service.handle().applied();
         self.service.streams().retain(|id| state.job(id).is_some_and(|job| !job.status.is_terminal()));
     }
 
-    /// The whole lease set of a node, and which of it shall stop. None if it is too large for a frame.
-    fn welcome(&self, seat: &Seat, state: &State, stored: &Stored) -> Option<Vec<ToWorker>> {
-        let mut leases = seat.leases();
+    /// The whole lease set of a node, and which of it must stop. None if it is too large for a frame.
+    fn welcome(&self, connection: &Connection, state: &State, stored: &Stored) -> Option<Vec<ToWorker>> {
+        let mut leases = connection.leases();
         leases.seq = state.seq();
-        let node = state.node(&seat.node)?;
+        let node = state.node(&connection.node)?;
         leases.until = node.node.drain_until;
         let hand_back = hand_back(&node.node, state);
         let (mut assignments, mut cancels, mut bytes) = (Vec::new(), Vec::new(), 0);
         for (token, id) in node.leases() {
             let Some(job) = state.job(id) else { continue };
-            let Some(mut assignment) = self.hold(&mut leases, seat, state, job) else { continue };
+            let Some(mut assignment) = self.hold(&mut leases, connection, state, job) else { continue };
             if let Some(input) = stored.get(&id) {
                 assignment.input.body = input.clone();
             }
@@ -279,7 +284,7 @@ impl Hub {
         }
         let controllers = self.service.handle().members().members.into_iter().map(|member| member.peer.worker);
         let controllers = controllers.filter(|address| !address.is_empty()).collect();
-        let (epoch, session_ttl) = (seat.epoch, self.session_ttl);
+        let (epoch, session_ttl) = (connection.epoch, self.session_ttl);
         let welcome = Welcome { epoch, session_ttl, leases: assignments, controllers, hand_back };
         (bytes <= WELCOME_BYTES_MAX).then(|| std::iter::once(ToWorker::Welcome(welcome)).chain(cancels).collect())
     }
@@ -287,35 +292,35 @@ impl Hub {
     /// This member does not lead any more: workers look for who does.
     pub(super) fn hand_over(&self, leader_address: Option<&str>) {
         let leader_address = leader_address.map(str::to_owned);
-        self.close(self.seats(), &ToWorker::NotLeader { leader_address });
+        self.close(self.connections(), &ToWorker::NotLeader { leader_address });
     }
 
     /// The controller stops: workers go elsewhere.
     pub(super) fn shut_down(&self) {
-        let seats = self.seats();
+        let connections = self.connections();
         self.closed.store(true, Ordering::Relaxed);
-        self.close(seats, &ToWorker::Shutdown);
+        self.close(connections, &ToWorker::Shutdown);
     }
 
-    fn close(&self, mut seats: MutexGuard<'_, HashMap<NodeId, Arc<Seat>>>, last: &ToWorker) {
-        for (_, seat) in seats.drain() {
-            seat.out.send(last.clone());
-            seat.out.finish();
+    fn close(&self, mut connections: MutexGuard<'_, HashMap<NodeId, Arc<Connection>>>, last: &ToWorker) {
+        for (_, connection) in connections.drain() {
+            connection.out.send(last.clone());
+            connection.out.finish();
         }
-        self.count(&seats);
+        self.count(&connections);
     }
 
-    fn count(&self, seats: &HashMap<NodeId, Arc<Seat>>) {
-        self.taken.store(!seats.is_empty(), Ordering::Relaxed);
-        self.service.metrics().session_count.set(i64::try_from(seats.len()).unwrap_or(i64::MAX));
+    fn count(&self, connections: &HashMap<NodeId, Arc<Connection>>) {
+        self.taken.store(!connections.is_empty(), Ordering::Relaxed);
+        self.service.metrics().session_count.set(i64::try_from(connections.len()).unwrap_or(i64::MAX));
     }
 
-    fn seats(&self) -> MutexGuard<'_, HashMap<NodeId, Arc<Seat>>> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn connections(&self) -> MutexGuard<'_, HashMap<NodeId, Arc<Connection>>> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Why a worker got no seat.
+/// Why a worker got no connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
     /// This member does not lead.
@@ -327,16 +332,16 @@ pub(super) enum Refused {
 }
 
 /// Ends the stream of a process that is not the node's any more; else tells it if the deadline of its drain is another one.
-fn node_changed(seat: &Seat, batch: &AppliedBatch, node: &Node) {
-    let mut leases = seat.leases();
+fn node_changed(connection: &Connection, batch: &AppliedBatch, node: &Node) {
+    let mut leases = connection.leases();
     if batch.seq <= leases.seq {
         return;
     }
-    if !seat.is(node) {
-        seat.out.fail(Status::aborted("this node's session was lost, or another process took its name"));
-    } else if leases.until != node.drain_until && seat.level >= HAND_BACK_SINCE {
+    if !connection.is(node) {
+        connection.out.fail(Status::aborted("this node's session was lost, or another process took its name"));
+    } else if leases.until != node.drain_until && connection.level >= level::DRAIN_DEADLINE {
         leases.until = node.drain_until;
-        seat.out.send(ToWorker::HandBack(hand_back(node, &batch.state)));
+        connection.out.send(ToWorker::HandBack(hand_back(node, &batch.state)));
     }
 }
 

@@ -1,4 +1,4 @@
-//! What waits to be sent to one worker: a bounded queue with a way to end it, at once or after its last frame.
+//! Frames to be sent to one worker: a bounded queue that can be closed, immediately or after its last frame.
 
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};

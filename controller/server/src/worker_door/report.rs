@@ -15,7 +15,7 @@ use atlas_types::{
 use atlas_wire::session::ToWorker;
 use bytes::Bytes;
 
-use super::hub::{Leases, Seat};
+use super::hub::{Connection, Leases};
 
 /// Results up to this size are checked on the session's own thread.
 const SMALL_BYTES_MAX: usize = 4 * 1024;
@@ -45,7 +45,7 @@ struct Reported {
 /// Why a batch was not answered. The worker sends it again on its next stream.
 #[derive(Debug)]
 pub(super) enum NotAnswered {
-    /// The log did not take it, or nobody knows.
+    /// The log did not accept it, or the outcome is unknown.
     Propose(ProposeError),
     /// The log lines of an attempt, or its result, could not be stored.
     Stream(atlas_service::Error),
@@ -66,13 +66,13 @@ impl Batch {
     /// Adds a report. One of a lease that the worker does not hold is fenced at once: what took the lease is committed.
     pub(super) fn report(
         &mut self,
-        (service, seat, leases): (&Service, &Seat, &mut Leases),
+        (service, connection, leases): (&Service, &Connection, &mut Leases),
         number: u64,
         report: Report,
     ) {
         let Report { job, token, kind } = report;
         let Some(held) = leases.held(job, token) else {
-            seat.out.send(ToWorker::ReportAck { number, result: ReportResult::Fenced });
+            connection.out.send(ToWorker::ReportAck { number, result: ReportResult::Fenced });
             count(service, ReportResult::Fenced, 1);
             return;
         };
@@ -87,7 +87,7 @@ impl Batch {
             self.streams.push((self.requests.len(), lines));
             None
         });
-        let command = command(&seat.node, job, token, kind, stream);
+        let command = command(&connection.node, job, token, kind, stream);
         if !result_texts(&command).is_empty() {
             self.unchecked.push(self.requests.len());
         }
@@ -102,7 +102,7 @@ impl Batch {
     }
 
     /// Proposes everything and returns the acknowledgements. Here or not at all: the next leader hears it again from the worker, and what
-    /// carries no epoch, as the wish to drain, must not fall on the worker's successor there.
+    /// carries no epoch, as the request to drain, must not fall on the worker's successor there.
     pub(super) async fn propose(
         mut self,
         service: Service,
@@ -120,7 +120,7 @@ impl Batch {
             match result(&reported, outcome) {
                 Ok(result) => answers.push(&reported, result),
                 Err(rejection) => {
-                    tracing::error!(job = %reported.job, %rejection, "a report could not be recorded");
+                    tracing::error!(job = %reported.job, %rejection, "could not record a report");
                     let command = unrecordable(&node, &reported, &rejection.to_string());
                     unrecorded.push(namespace, command, Some(reported));
                 }
@@ -155,13 +155,13 @@ impl Batch {
 
     /// A result that is not here, or that not every client can read, would spoil all lists that it is in: its job fails instead.
     ///
-    /// It is no reason to end the session, because the report would come again, and again.
+    /// It is not a reason to end the session, because the report would come again, and again.
     async fn check_results(&mut self, service: &Service, env: &Env) -> Result<(), NotAnswered> {
         for index in std::mem::take(&mut self.unchecked) {
             let Some(request) = self.requests.get_mut(index) else { continue };
             for (what, text) in result_texts(&request.command) {
                 if let Some(fault) = fault(service, env, what, text).await? {
-                    tracing::warn!(fault, "a result cannot be kept");
+                    tracing::warn!(fault, "could not store a result");
                     request.command = without_result(&request.command, &fault);
                     break;
                 }
@@ -171,7 +171,7 @@ impl Batch {
     }
 }
 
-/// What a worker is told of its reports.
+/// Answers to a worker's reports.
 #[derive(Default)]
 struct Answers {
     acks: Vec<ToWorker>,
@@ -254,7 +254,7 @@ fn without_result(command: &Command, reason: &str) -> Command {
 }
 
 fn not_recorded(reason: &str) -> Failure {
-    let error = Arc::from(format!("the result could not be recorded: {reason}"));
+    let error = Arc::from(format!("could not record the result: {reason}"));
     Failure { kind: FailureKind::Internal, error }
 }
 
@@ -287,7 +287,7 @@ async fn fault(service: &Service, env: &Env, part: Part, text: PayloadBody) -> R
         PayloadBody::Inline(text) => Bytes::from_owner(text),
         PayloadBody::Artifact { digest, size_bytes } => match read(service, digest).await {
             Ok(text) if text.len() as u64 == size_bytes => text,
-            Ok(_) => return Ok(Some(format!("the {name} is not of the size that was announced"))),
+            Ok(_) => return Ok(Some(format!("the {name} does not have the announced size"))),
             Err(ArtifactError::Stopped) => return Err(NotAnswered::Stopping),
             // Too few controllers answer today: the worker keeps the report and sends it again.
             Err(error) if error.kind() == ErrorKind::Unavailable => {
@@ -297,7 +297,7 @@ async fn fault(service: &Service, env: &Env, part: Part, text: PayloadBody) -> R
         },
     };
     if part == Part::Metadata && !text.trim_ascii_start().starts_with(b"{") {
-        return Ok(Some(format!("the {name} is no JSON object")));
+        return Ok(Some(format!("the {name} is not a JSON object")));
     }
     let checked = if text.len() <= SMALL_BYTES_MAX {
         json::check(&text)
@@ -307,8 +307,8 @@ async fn fault(service: &Service, env: &Env, part: Part, text: PayloadBody) -> R
     };
     Ok(match checked {
         Ok(()) => None,
-        Err(NotJson::TooDeep) => Some(format!("the {name} nests deeper than {}", json::DEPTH_MAX)),
-        Err(NotJson::Malformed) => Some(format!("the {name} is no JSON that every client can read")),
+        Err(NotJson::TooDeep) => Some(format!("the {name} is nested more than {} levels", json::DEPTH_MAX)),
+        Err(NotJson::Malformed) => Some(format!("the {name} is not JSON that every client can read")),
     })
 }
 

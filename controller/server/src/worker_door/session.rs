@@ -1,4 +1,4 @@
-//! One worker's session: hello, then frames both ways until either side ends it. One task a session, none a message.
+//! One worker's session: hello, then frames both ways until either side ends it. One task per session, none per message.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use tonic::{Status, Streaming};
 
 use super::Door;
 use super::admission::{Admitted, Refusal};
-use super::hub::{Refused, Seat};
+use super::hub::{Connection, Refused};
 use super::outbox::Outbox;
 use super::report::{Batch, NotAnswered};
 use super::spawn;
@@ -26,7 +26,7 @@ const FRAMES_MAX: usize = 256;
 /// Proposals under way for one worker. Beyond it its stream is not read.
 const PROPOSALS_MAX: usize = 64;
 
-/// Warm counts are proposed this often, and so many at once; what changes in between is told with its latest count.
+/// Warm counts are proposed this often, and at most this many at once; changes in between are included in the latest count.
 const WARM_EVERY: Duration = Duration::from_millis(250);
 const WARM_AT_ONCE_MAX: usize = 64;
 /// Packages whose warm counts wait. More than a node may keep warm are not taken in.
@@ -41,7 +41,7 @@ pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>
     let hello = tokio::select! {
         () = out.ended() => return,
         hello = hello(&mut incoming) => hello,
-        () = door.env.clock.sleep(HELLO_MAX) => Err(Status::deadline_exceeded("no hello came in time")),
+        () = door.env.clock.sleep(HELLO_MAX) => Err(Status::deadline_exceeded("no hello was received in time")),
     };
     let hello = match hello {
         Ok(hello) => hello,
@@ -53,20 +53,20 @@ pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>
         Some(Err(refusal)) => return door.refuse(&out, refusal),
         None => return,
     };
-    let seat = match door.hub.enter((identity.0, epoch, identity.1), level, &stored, out) {
-        Ok(seat) => seat,
+    let connection = match door.hub.enter((identity.0, epoch, identity.1), level, &stored, out) {
+        Ok(connection) => connection,
         Err((out, Refused::NotLeader)) => return door.refuse(&out, Refusal::NotLeader),
         Err((out, Refused::TooLarge)) => {
-            return out.fail(Status::aborted("this node's leases changed while they were prepared"));
+            return out.fail(Status::aborted("the node's leases changed during preparation"));
         }
         Err((out, Refused::Superseded)) => {
             return out.fail(Status::aborted("this node's session was lost, or another process took its name"));
         }
     };
-    tracing::info!(node = %seat.node, epoch = %seat.epoch, "session open");
+    tracing::info!(node = %connection.node, epoch = %connection.epoch, "session open");
     let session = Session {
         door: door.clone(),
-        seat: seat.clone(),
+        connection: connection.clone(),
         incoming: incoming.ready_chunks(FRAMES_MAX),
         proposals: FuturesOrdered::new(),
         renewal: None,
@@ -76,11 +76,11 @@ pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>
         spawns: FuturesUnordered::new(),
     };
     match session.attend().await {
-        Ok(()) => seat.out.finish(),
-        Err(refusal) => door.refuse(&seat.out, refusal),
+        Ok(()) => connection.out.finish(),
+        Err(refusal) => door.refuse(&connection.out, refusal),
     }
-    door.hub.leave(&seat);
-    tracing::info!(node = %seat.node, epoch = %seat.epoch, "session closed");
+    door.hub.leave(&connection);
+    tracing::info!(node = %connection.node, epoch = %connection.epoch, "session closed");
 }
 
 async fn hello(incoming: &mut Streaming<SessionRequest>) -> Result<Hello, Status> {
@@ -95,14 +95,14 @@ async fn hello(incoming: &mut Streaming<SessionRequest>) -> Result<Hello, Status
 /// A session after its welcome.
 struct Session {
     door: Arc<Door>,
-    seat: Arc<Seat>,
+    connection: Arc<Connection>,
     incoming: ReadyChunks<Streaming<SessionRequest>>,
     proposals: FuturesOrdered<Boxed<Result<Vec<ToWorker>, NotAnswered>>>,
     /// The renewal that a quorum is asked about.
     renewal: Option<Boxed<Result<u64, ReadError>>>,
-    /// The latest one that came meanwhile; it stands for all before it.
+    /// The latest one received; it covers all earlier ones.
     renew_next: Option<u64>,
-    /// Warm counts that were told and not proposed yet.
+    /// Warm counts that were received and not proposed yet.
     warm: BTreeMap<Digest, u32>,
     /// Until they may be proposed again.
     warm_pause: Option<Boxed<()>>,
@@ -128,10 +128,10 @@ impl Session {
             tokio::select! {
                 // Answers first: they free room for what is read next.
                 biased;
-                () = self.seat.out.ended() => return Ok(()),
+                () = self.connection.out.ended() => return Ok(()),
                 Some(acks) = self.proposals.next() => self.answered(acks)?,
                 number = renewal => self.renewed(number)?,
-                Some((number, end)) = self.spawns.next() => self.seat.out.send(ToWorker::Spawned { number, end }),
+                Some((number, end)) = self.spawns.next() => self.connection.out.send(ToWorker::Spawned { number, end }),
                 () = pause, if self.proposals.len() < PROPOSALS_MAX => {
                     self.warm_pause = None;
                     self.tell_warm();
@@ -147,7 +147,7 @@ impl Session {
     /// Sends the acknowledgements of a proposal. Without an answer the stream ends, and the worker sends its reports again.
     fn answered(&self, acks: Result<Vec<ToWorker>, NotAnswered>) -> Result<(), Refusal> {
         match acks {
-            Ok(acks) => acks.into_iter().for_each(|ack| self.seat.out.send(ack)),
+            Ok(acks) => acks.into_iter().for_each(|ack| self.connection.out.send(ack)),
             Err(NotAnswered::Propose(error)) => return Err(error.into()),
             Err(NotAnswered::Stopping) => return Err(Status::unavailable("stopping").into()),
             Err(NotAnswered::Stream(error)) => return Err(Status::unavailable(error.to_string()).into()),
@@ -158,7 +158,7 @@ impl Session {
     fn renewed(&mut self, number: Result<u64, ReadError>) -> Result<(), Refusal> {
         self.renewal = None;
         match number {
-            Ok(number) => self.seat.out.send(ToWorker::RenewAck { number }),
+            Ok(number) => self.connection.out.send(ToWorker::RenewAck { number }),
             // The worker renews again long before its session ends.
             Err(ReadError::Overloaded) => {}
             Err(error) => return Err(error.into()),
@@ -174,7 +174,8 @@ impl Session {
             self.renew_next = Some(number);
             return;
         }
-        let (handle, node, epoch) = (self.door.service.handle().clone(), self.seat.node.clone(), self.seat.epoch);
+        let (handle, node, epoch) =
+            (self.door.service.handle().clone(), self.connection.node.clone(), self.connection.epoch);
         self.renewal = Some(Box::pin(async move { handle.session_renew(node, epoch, number).await }));
     }
 
@@ -194,19 +195,19 @@ impl Session {
     fn propose(&mut self, batch: Batch) {
         if !batch.is_empty() {
             let (service, env) = (self.door.service.clone(), self.door.env.clone());
-            self.proposals.push_back(Box::pin(batch.propose(service, env, self.seat.node.clone())));
+            self.proposals.push_back(Box::pin(batch.propose(service, env, self.connection.node.clone())));
         }
     }
 
     /// Proposes warm counts that the state does not have, some now and the others after a pause: a worker cannot fill the log with them.
     fn tell_warm(&mut self) {
         let state = self.door.service.handle().applied();
-        let known = state.node(&self.seat.node).map(|known| &known.node.warm);
+        let known = state.node(&self.connection.node).map(|known| &known.node.warm);
         self.warm.retain(|digest, idle| known.and_then(|known| known.get(digest)).copied().unwrap_or(0) != *idle);
         let mut batch = Batch::default();
         for _ in 0..WARM_AT_ONCE_MAX {
             let Some((digest, idle)) = self.warm.pop_first() else { break };
-            let (node, epoch) = (self.seat.node.clone(), self.seat.epoch);
+            let (node, epoch) = (self.connection.node.clone(), self.connection.epoch);
             batch.command(Command::WarmChanged(WarmChanged { node, epoch, digest, idle }));
         }
         if !batch.is_empty() {
@@ -217,24 +218,24 @@ impl Session {
 
     fn spawn(&mut self, number: u64, spawn: Spawn) {
         if self.spawns.len() >= SPAWNS_MAX {
-            let end = SpawnEnd::Refused(format!("the jobs of this node wait for {SPAWNS_MAX} others already"));
-            return self.seat.out.send(ToWorker::Spawned { number, end });
+            let end = SpawnEnd::Refused(format!("the jobs of this node are already waiting for {SPAWNS_MAX} others"));
+            return self.connection.out.send(ToWorker::Spawned { number, end });
         }
-        let (service, env, node) = (self.door.service.clone(), self.door.env.clone(), self.seat.node.clone());
+        let (service, env, node) = (self.door.service.clone(), self.door.env.clone(), self.connection.node.clone());
         self.spawns.push(Box::pin(spawn::run(service, env, node, number, spawn)));
     }
 
     fn take_one(&mut self, said: ToLeader, batch: &mut Batch) -> Result<(), Refusal> {
         let service = &self.door.service;
         match said {
-            ToLeader::Hello(_) => return Err(Status::invalid_argument("a stream has one hello").into()),
+            ToLeader::Hello(_) => return Err(Status::invalid_argument("a second hello on one stream").into()),
             ToLeader::Renew { number } => self.renew(number),
             ToLeader::Report { number, report } => {
-                batch.report((service, &self.seat, &mut self.seat.leases()), number, report);
+                batch.report((service, &self.connection, &mut self.connection.leases()), number, report);
             }
             ToLeader::StreamEvents { job, attempt, events } => {
                 // Under the lock: lines that come after their attempt's end would never be cleared away.
-                let leases = self.seat.leases();
+                let leases = self.connection.leases();
                 if leases.runs(job, attempt) {
                     service.streams().push(job, attempt, events);
                 }
@@ -248,8 +249,8 @@ impl Session {
             ToLeader::Draining => {
                 // A worker says so again after each reconnect; once is enough for the log.
                 let state = service.handle().applied();
-                if state.node(&self.seat.node).is_none_or(|known| !known.node.draining) {
-                    batch.command(Command::DrainNode(DrainNode { node: self.seat.node.clone(), deadline: None }));
+                if state.node(&self.connection.node).is_none_or(|known| !known.node.draining) {
+                    batch.command(Command::DrainNode(DrainNode { node: self.connection.node.clone(), deadline: None }));
                 }
             }
         }

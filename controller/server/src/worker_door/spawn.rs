@@ -1,4 +1,4 @@
-//! A job that an attempt spawns: one future each, which ends with what the parent is told.
+//! A job that an attempt spawns: one future each, which ends with the answer to the parent.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use atlas_env::Env;
 use atlas_service::{Error, Service, Spawning};
 use atlas_types::{ErrorKind, NodeId, Spawn, SpawnEnd};
 
-/// Between two tries while nobody leads, or the log takes no more.
+/// Between two tries while there is no leader, or the log takes no more.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Submits the child and waits for its family, at most as long as the parent would. It is dropped with the session: on the next
-/// one the worker says the same again, and is told of the same child.
+/// one the worker repeats the request and gets the same child.
 pub(super) async fn run(service: Service, env: Env, node: NodeId, number: u64, mut spawn: Spawn) -> (u64, SpawnEnd) {
     let until = env.clock.monotonic() + spawn.timeout.as_duration();
     let mut child = None;

@@ -211,7 +211,7 @@ async fn malformed_frames_end_the_session_and_change_nothing() {
     let events = cluster.events();
     let frames: [(SessionRequest, &str); 3] = [
         (SessionRequest { kind: None }, "InvalidArgument: field \"session_request.kind\" is missing"),
-        (hello("n1", 1).into(), "InvalidArgument: a stream has one hello"),
+        (hello("n1", 1).into(), "InvalidArgument: a second hello on one stream"),
         (
             report(1, 7, 1, completed(&"1".repeat(70_000))).into(),
             "InvalidArgument: field \"payload.inline\" has 70000 bytes or items, more than 65536",
@@ -261,7 +261,7 @@ async fn long_streams_are_stored_and_outputs_that_are_not_here_fail_their_job() 
     let state = cluster.controller.service().handle().applied();
     let job = state.job(JobId(7)).expect("a job");
     let error = &job.failure.as_ref().expect("failed").error;
-    assert!(error.starts_with("the result could not be recorded: there is no artifact sha256:0909"), "{error}");
+    assert!(error.starts_with("could not record the result: no such artifact: sha256:0909"), "{error}");
     let Some(Payload { body: PayloadBody::Artifact { size_bytes, .. }, .. }) = job.stream else {
         panic!("{:?}", job.stream)
     };
@@ -348,19 +348,19 @@ async fn a_result_that_no_client_could_read_fails_its_job_and_is_acknowledged() 
         metadata: Some(metadata.as_bytes().into()),
     };
     let cases = [
-        (completed("{"), "the output is no JSON that every client can read"),
-        (completed("1e999"), "the output is no JSON that every client can read"),
-        (completed(r#"{"a":"\ud800"}"#), "the output is no JSON that every client can read"),
-        (completed(&deep), "the output nests deeper than 100"),
-        (completed_with("1", "[]"), "the metadata is no JSON object"),
-        (completed_with("1", r#"{"a":-1e999}"#), "the metadata is no JSON that every client can read"),
+        (completed("{"), "the output is not JSON that every client can read"),
+        (completed("1e999"), "the output is not JSON that every client can read"),
+        (completed(r#"{"a":"\ud800"}"#), "the output is not JSON that every client can read"),
+        (completed(&deep), "the output is nested more than 100 levels"),
+        (completed_with("1", "[]"), "the metadata is not a JSON object"),
+        (completed_with("1", r#"{"a":-1e999}"#), "the metadata is not JSON that every client can read"),
     ];
     for (number, (kind, reason)) in (1..).zip(cases) {
         cluster.submit(number, "plain").await;
         assert!(worker.hears().await.starts_with("grant"));
         worker.say(report(number, number, number, kind)).await;
         assert_eq!(worker.hears().await, format!("report {number} Applied"));
-        assert_eq!(cluster.failure(number), format!("Internal: the result could not be recorded: {reason}"));
+        assert_eq!(cluster.failure(number), format!("Internal: could not record the result: {reason}"));
     }
     cluster.submit(50, "plain").await;
     worker.hears().await;

@@ -29,7 +29,7 @@ impl Server {
         let mut options = Options::new(folder.path().to_owned());
         options.http.set_port(0);
         options.grpc.set_port(0);
-        // What is cut short is to be given up soon.
+        // What is cut short will be given up soon.
         options.http_limits.header_timeout = Duration::from_millis(200);
         options.http_limits.body_timeout = Duration::from_millis(200);
         let controller = Controller::start(options, Env::system()).await.expect("the controller starts");

@@ -1,4 +1,4 @@
-//! Bad input: some five hundred files, made anew by the generator beside this file, each sent to a controller as a client would.
+//! Bad input: some five hundred files, created by the generator in this folder, each sent to a controller as a client would.
 //!
 //! Each gives a coded error or a correct effect, and never a 5xx, a panic, much time or much memory. The controller runs within this
 //! process, so that its processor time and its memory can be read; that is why this is a program of its own with one test.
@@ -61,7 +61,7 @@ fn count_panics() -> Arc<AtomicUsize> {
     count
 }
 
-/// What is done once in a process is nobody's fault: the rules are compiled, the agent that inputs go to is registered.
+/// One-time work of the process is not counted: the rules are compiled, the agent that inputs go to is registered.
 async fn warm_up(server: &Server) {
     let registered = server.register(package::of_contract(json::AGENT.as_bytes())).await;
     assert_eq!(registered.status, 201, "{registered:?}");
@@ -105,7 +105,7 @@ async fn send(server: &Server, case: &Case) -> Reply {
 
 fn outcome(kind: Kind, expect: Expect, reply: &Reply) -> Result<(), String> {
     let refused = (400..500).contains(&reply.status);
-    // What is no request has no answer of ours: the connection ends, or the layer below says that it is bad.
+    // What is not a request has no answer of ours: the connection ends, or the layer below says that it is bad.
     let framed = kind == Kind::Http && (reply.status == 0 || reply.code.is_none());
     // What the interface has no path or method for is answered as Atlas for Python answers it, as text.
     let nothing_there = ["404: Not Found", "405: Method Not Allowed"].contains(&&*reply.body) && reply.code.is_some();

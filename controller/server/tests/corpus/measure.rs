@@ -11,7 +11,7 @@ use nix::time::{ClockId, clock_gettime};
 const CPU_MAX: Duration = Duration::from_millis(if cfg!(debug_assertions) { 1_000 } else { 50 });
 /// Memory of one case.
 const MEMORY_BYTES_MAX: u64 = 64 << 20;
-/// How many of the costliest cases are told.
+/// How many of the costliest cases are reported.
 const TOLD: usize = 5;
 
 #[derive(Default)]

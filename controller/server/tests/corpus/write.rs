@@ -1,4 +1,4 @@
-//! The files: made by [`write_all`], read back by [`read_all`]. Their names say what they are and what is to become of them:
+//! The files: made by [`write_all`], read back by [`read_all`]. Their names tell their content and the expected result:
 //! `yaml/refused-012-tab-indent`.
 
 use std::fs;
@@ -13,7 +13,6 @@ pub(crate) enum Kind {
     Yaml,
     /// The input schema of a contract, JSON.
     Schema,
-    /// A package.
     Package,
     /// The body of a submission.
     Json,
@@ -21,7 +20,7 @@ pub(crate) enum Kind {
     Http,
 }
 
-/// What is to become of it.
+/// The expected result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expect {
     /// It is carried out.

@@ -1,4 +1,4 @@
-//! Contracts: every key with values that it takes and does not take, the dialect's odd corners, and texts that would blow up.
+//! Contracts: every key with valid and invalid values, corner cases of the dialect, and texts that would expand too far.
 
 use crate::write::{Cases, Kind};
 

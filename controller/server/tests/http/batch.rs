@@ -29,7 +29,7 @@ fn strict(numbers: std::ops::Range<u32>) -> Value {
     numbers.map(|n| json!({"agent": "strict", "input": {"n": n}, "idempotency_key": format!("k{n}")})).collect()
 }
 
-/// What became of each: `id`, or the code of its error.
+/// The result of each: `id`, or the code of its error.
 fn codes(reply: &Reply) -> Vec<String> {
     let code = |result: &Value| match result["id"].as_str() {
         Some(_) => "id".to_owned(),

@@ -1,4 +1,4 @@
-//! Whatever comes in, the answer is a refusal or a correct effect: never a 5xx, a hang or a panic.
+//! For any input, the answer is a refusal or a correct effect: never a 5xx, a hang or a panic.
 
 use crate::client::{Server, parse};
 

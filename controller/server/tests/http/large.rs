@@ -1,4 +1,4 @@
-//! Bodies far over the limit: whoever sends one to its end, or asks before sending it, reads why it was refused.
+//! Bodies far over the limit: a client that sends one completely, or asks before sending it, gets the reason.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

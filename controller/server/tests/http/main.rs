@@ -1,4 +1,4 @@
-//! The HTTP door over real sockets: shapes of the source system, and input that nobody should send.
+//! The HTTP door over real sockets: shapes of Atlas for Python, and hostile input.
 
 mod batch;
 mod client;

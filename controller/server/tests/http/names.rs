@@ -1,4 +1,4 @@
-//! Names: of paths, of members of a query or a body, and what is answered to those that mean nothing.
+//! Names: of paths, of members of a query or a body, and answers to unknown ones.
 
 use serde_json::json;
 

@@ -1,7 +1,7 @@
-//! The directory of artifacts: writing, reading, and what is held. Blocking; [`super::Artifacts`] calls it off the async threads.
+//! The directory of artifacts: writing, reading, and holds. Blocking; [`super::Artifacts`] calls it off the async threads.
 //!
-//! `ab/cdef…` is named by the SHA-256 of its bytes and is there whole or not at all: bytes arrive in `incoming/` and are renamed
-//! when they are durable and have the right digest. A file that turns out damaged moves to `damaged/` once a good copy is here.
+//! `ab/cdef…` is named by the SHA-256 of its bytes and is complete or absent: bytes arrive in `incoming/` and are renamed
+//! when they are durable and have the right digest. A damaged file is moved to `damaged/` once a good copy is stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write as _};
@@ -95,7 +95,7 @@ impl Disk {
             is_here
         };
         if is_here {
-            // Whoever stored it before may have been stopped, or refused, between its name and the sync of that.
+            // An earlier writer may have been stopped between the rename and its sync.
             self.sync_name(digest)?;
         }
         Ok(is_here)
@@ -193,7 +193,7 @@ impl Disk {
 
     /// Remembers that a file is damaged.
     pub(super) fn damaged(&self, digest: Digest) -> ArtifactError {
-        tracing::error!(%digest, path = %self.path(digest).display(), "an artifact is damaged on this disk");
+        tracing::error!(%digest, path = %self.path(digest).display(), "an artifact on this disk is damaged");
         self.lock().damaged.insert(digest);
         ArtifactError::Damaged(digest)
     }
@@ -224,10 +224,10 @@ impl Disk {
         Ok(found)
     }
 
-    /// Removes an artifact, unless somebody has come to hold it. How many bytes that freed.
+    /// Removes an artifact without a hold. Returns the number of bytes freed.
     pub(super) fn remove(&self, digest: Digest) -> Result<u64, ArtifactError> {
         let path = self.path(digest);
-        // Held until it is gone: whoever wants to hold it waits, and then finds that it is not here.
+        // Locked until it is removed: a new hold waits, and then finds it missing.
         let kept = self.lock();
         if kept.holds(&digest, self.env.clock.monotonic()) {
             return Ok(0);
@@ -269,7 +269,7 @@ impl Disk {
         };
         // A good copy takes its place either way.
         if let Err(error) = moved {
-            tracing::warn!(%error, %digest, "a damaged artifact could not be set aside");
+            tracing::warn!(%error, %digest, "could not move a damaged artifact away");
         }
     }
 

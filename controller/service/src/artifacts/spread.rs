@@ -48,7 +48,7 @@ impl Artifacts {
             if group.is_quorum(&has)
                 && let Some(tell) = tell.take()
             {
-                // Whoever gave up waiting need not be told, here and below.
+                // A caller that gave up waiting need not be told, here and below.
                 let _ = tell.send(Ok(()));
             }
             if tell.is_some() {
@@ -66,7 +66,7 @@ impl Artifacts {
                 Some((member, copied)) = calls.next() => match copied {
                     Ok(()) => drop(has.insert(member)),
                     Err(error) => {
-                        tracing::debug!(error = &error as &dyn std::error::Error, %digest, "an artifact was not copied");
+                        tracing::debug!(error = &error as &dyn std::error::Error, %digest, "could not copy an artifact");
                         asked.remove(&member);
                     }
                 },

@@ -1,4 +1,4 @@
-//! Cancels a job and what it spawned: a pending one ends at once, a running one when its worker has stopped it.
+//! Cancels a job and the jobs that it spawned: a pending one ends at once, a running one when its worker has stopped it.
 
 use atlas_types::{CancelJob, JobStatus, Outcome, Rejection};
 

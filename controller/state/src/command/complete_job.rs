@@ -1,4 +1,4 @@
-//! An attempt ended well. A result that comes after a cancel was accepted is dropped: the job ends cancelled.
+//! An attempt succeeded. A result after an accepted cancel is dropped: the job ends as cancelled.
 
 use std::sync::Arc;
 

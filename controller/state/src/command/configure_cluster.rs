@@ -1,4 +1,4 @@
-//! Replaces the replicated configuration. Lower limits refuse what comes; nothing that is there goes, but remembered requests.
+//! Replaces the replicated configuration. Lower limits apply to new objects; existing ones stay, except remembered requests.
 
 use std::sync::Arc;
 
@@ -7,10 +7,11 @@ use atlas_types::{ConfigureCluster, Event, Outcome, Rejection};
 use crate::change::Change;
 
 pub(super) fn apply(command: &ConfigureCluster, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
-    change.state.config = Arc::new(command.config.clone());
+    let config = Arc::new(command.config.clone());
+    change.state.config = Arc::clone(&config);
     let level = change.state.level;
     change.state.dedupe.trim(command.config.dedupe_max, level);
-    change.emit(Event::Configured);
+    change.emit(Event::Configured { config });
     Ok(Outcome::Done)
 }
 

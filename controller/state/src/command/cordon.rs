@@ -32,7 +32,7 @@ mod tests {
             "agent a; node n1; job j1 -- cordon n1; cordon n1; grant j1 n1; uncordon n1; grant j1 n1",
             expect![[r#"
             node n1 epoch 1 Ready cordoned
-            ! the node cannot take this
+            ! the node cannot accept this
             node n1 epoch 1 Ready
             j1 Granted pending→running on n1 token 1 attempt 1
         "#]],

@@ -1,6 +1,6 @@
-//! Makes a join token known. The state has its hash, so that nobody joins with what a log, a snapshot or a backup holds.
+//! Records a join token. The state has only its hash, so that nobody can join with the contents of a log, a snapshot or a backup.
 
-use atlas_types::{CreateJoinToken, JoinToken, Micros, Outcome, Rejection};
+use atlas_types::{CreateJoinToken, Digest, JoinToken, Micros, Outcome, Rejection};
 
 use super::check_limit;
 use crate::change::Change;
@@ -12,13 +12,13 @@ const TOKENS_MAX: u64 = 1_024;
 
 pub(super) fn apply(command: &CreateJoinToken, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let clock = change.clock;
-    let live = change.state.join_tokens.values().filter(|token| token.expires > clock).count() as u64;
+    let expired: Vec<Digest> = change.state.expired_tokens(clock).collect();
+    let live = change.state.join_tokens.len() as u64 - expired.len() as u64;
     check_limit("join tokens", live, TOKENS_MAX)?;
-    let tokens = &mut change.state.join_tokens;
-    *tokens = tokens.iter().filter(|(_, token)| token.expires > clock).map(|(hash, token)| (*hash, *token)).collect();
+    expired.into_iter().for_each(|hash| change.set_token(hash, None));
     let CreateJoinToken { hash, kind, ttl, uses, salt } = *command;
     let expires = clock.plus(ttl.min(TTL_MAX));
-    tokens.insert(hash, JoinToken { hash, kind, expires, uses: uses.max(1) });
+    change.set_token(hash, Some(JoinToken { hash, kind, expires, uses: uses.max(1) }));
     Ok(salt.map_or(Outcome::Done, |salt| Outcome::TokenMade { salt, expires }))
 }
 

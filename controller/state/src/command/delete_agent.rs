@@ -1,4 +1,4 @@
-//! Forgets a retired agent version. Jobs that have ended keep their text and the reference to its package.
+//! Deletes a retired agent version. Jobs that have ended keep their text and the reference to its package.
 
 use std::sync::Arc;
 
@@ -51,12 +51,12 @@ mod tests {
             "level 5; agent a retries=1; node n1; job j1; retire a -- delete a; grant j1 n1; delete a; fail j1; delete a;
             cancel j1'1; show j1; delete a; show j1; retry j1 j2; show j2",
             expect![[r#"
-                ! jobs of the agent version that have not ended: 1
+                ! the agent version has jobs that have not ended: 1
                 j1 Granted pending→running on n1 token 1 attempt 1
-                ! jobs of the agent version that have not ended: 1
+                ! the agent version has jobs that have not ended: 1
                 j1 Ended running→failed Agent: boom
                 j1'1 Submitted pending→pending Backoff { until: ClusterTime(2000000) }
-                ! jobs of the agent version that have not ended: 1
+                ! the agent version has jobs that have not ended: 1
                 j1'1 Ended pending→cancelled
                 j1: failed attempt 1
                 agent a 1.0.0 deleted
@@ -72,7 +72,7 @@ mod tests {
         check(
             "level 5; agent a; retire a; delete a -- job j1; agent a; job j2; delete a",
             expect![[r#"
-            ! the agent version is not registered with this package any more
+            ! the agent version is no longer registered with this package
             agent a 1.0.0
             j2 Submitted pending→pending Queued
             ! the agent version is not retired

@@ -1,4 +1,4 @@
-//! Marks an agent version as one that new jobs had better not use, or takes the mark back. It goes on taking jobs.
+//! Marks an agent version as deprecated, or removes the mark. It still accepts jobs.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Stops new leases on a node until it is empty, or until its worker gives back the rest. A new epoch ends the drain.
+//! Stops new leases on a node until it is empty, or until its worker returns the rest. A new epoch ends the drain.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ mod tests {
             "agent a; node n1; job j1; job j2; grant j1 n1 -- drain n1; drain n1; grant j2 n1; complete j1; remove n1",
             expect![[r#"
                 node n1 epoch 1 Ready draining
-                ! the node cannot take this
+                ! the node cannot accept this
                 j1 Ended running→completed
                 node n1 removed
             "#]],

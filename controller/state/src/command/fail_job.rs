@@ -1,4 +1,4 @@
-//! An attempt ended badly, or was stopped after a cancel.
+//! An attempt failed, or was stopped after a cancel.
 
 use std::sync::Arc;
 
@@ -139,7 +139,7 @@ mod tests {
             expect![[r#"
                 j1 Ended running→failed Agent: boom
                 j1'1 Submitted pending→pending Backoff { until: ClusterTime(1100000) }
-                ! the job's time has not come
+                ! the job is not due yet
                 j1'1 Woken pending→pending Queued
             "#]],
         );

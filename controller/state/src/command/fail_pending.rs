@@ -1,10 +1,10 @@
-//! Fails a job that waits: no node could ever run it, or it waited too long. A job in doubt is not one of these: its retry
-//! rule would run it again unasked, so a person cancels it or lets it be.
+//! Fails a waiting job: no node can run it, or it waited too long. Jobs in doubt are excluded, because their retry rule
+//! would run them again without a decision.
 
 use atlas_types::{FailPending, FailureKind, JobStatus, Outcome, Reason, Rejection};
 
 use crate::change::Change;
-use crate::index::{TimerKind, timer_of};
+use crate::index::{TimerKind, job_timer};
 
 pub(super) fn apply(command: &FailPending, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let job = change.job(command.job)?;
@@ -12,8 +12,8 @@ pub(super) fn apply(command: &FailPending, change: &mut Change<'_>) -> Result<Ou
         return Err(Rejection::WrongStatus { status: job.status });
     }
     if command.failure.kind == FailureKind::QueueTimeout {
-        let timer = timer_of(job).filter(|timer| timer.kind == TimerKind::QueueTimeout);
-        if timer.is_none_or(|timer| timer.due > change.clock) {
+        let timer = job_timer(job).filter(|(_, kind)| *kind == TimerKind::QueueTimeout);
+        if timer.is_none_or(|(due, _)| due > change.clock) {
             return Err(Rejection::NotDue);
         }
     }
@@ -44,7 +44,7 @@ mod tests {
         check(
             "agent a queue=10; job j1 -- fail-pending j1 kind=queue-timeout; clock +10; fail-pending j1 kind=queue-timeout",
             expect![[r#"
-                ! the job's time has not come
+                ! the job is not due yet
                 j1 Granted pending→running without a lease
                 j1 Ended running→failed QueueTimeout: boom
             "#]],
@@ -56,7 +56,7 @@ mod tests {
         check(
             "agent a queue=10; node n1; job j1; grant j1 n1; lose j1; clock +10 -- fail-pending j1 kind=queue-timeout",
             expect![[r#"
-                ! the job's time has not come
+                ! the job is not due yet
             "#]],
         );
     }

@@ -1,16 +1,13 @@
-//! A parent waits no longer for a child: the child, what follows it and what they spawned are cancelled.
+//! A parent no longer waits for a child: the child, its retries and their children are cancelled.
 //!
-//! The parent runs on at once. Where its child still has the place that it lent, the node owes one until the child has stopped.
+//! The parent resumes at once. If its child still uses the lent place, the node owes one until the child has stopped.
 
 use std::sync::Arc;
 
-use atlas_types::{ForsakeChild, Job, Level, Outcome, Rejection};
+use atlas_types::{ForsakeChild, Job, Outcome, Rejection, level};
 
 use crate::change::{Change, live_lease};
 use crate::state::State;
-
-/// The level from which the retries of a child are found after the child itself has left the state.
-const FOLLOWS_GONE_SINCE: Level = Level(5);
 
 pub(super) fn apply(command: &ForsakeChild, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let spawner = command.spawner;
@@ -36,7 +33,7 @@ pub(super) fn apply(command: &ForsakeChild, change: &mut Change<'_>) -> Result<O
 
 /// The last retry of a child that was pruned when it had failed.
 fn retry_of_gone<'a>(state: &'a State, command: &ForsakeChild) -> Option<&'a Arc<Job>> {
-    if state.level < FOLLOWS_GONE_SINCE {
+    if state.level < level::FORSAKEN_RETRIES {
         return None;
     }
     state.children(command.spawner.job).filter(|job| job.original == Some(command.child)).last()

@@ -1,7 +1,8 @@
-//! Gives one node the right to run one attempt. The placement was chosen by the planner; here it must still hold.
+//! Gives one node the right to run one attempt. The placement was chosen by the planner and is checked again here.
 
 use std::sync::Arc;
 
+use atlas_allocation::suits;
 use atlas_types::{GrantLease, Job, JobChange, JobStatus, Lease, Outcome, Reason, Rejection, RunSpec};
 
 use crate::change::{Change, set_warm};
@@ -66,7 +67,7 @@ fn check_node(node: &NodeState, spec: &RunSpec, command: &GrantLease, depth: u32
     if node.node.epoch != command.epoch || !node.takes_leases() {
         return Err(Rejection::NodeUnavailable);
     }
-    let fits = spec.demand.suits(&node.node)
+    let fits = suits(&spec.demand, &node.node)
         && node.free.admits(&node.node.inventory, &spec.demand, &command.allocation, depth);
     if fits { Ok(()) } else { Err(Rejection::DoesNotFit) }
 }
@@ -95,7 +96,7 @@ mod tests {
             expect![[r#"
                 j1 Granted pending→running on n1 token 2 attempt 1
                 ! the job is Running
-                ! the job's time has not come
+                ! the job is not due yet
                 ! no such job: ?
             "#]],
         );
@@ -107,7 +108,7 @@ mod tests {
             "agent a; node n1; job j1 -- grant j1 n2; grant j1 n1 epoch=2; grant j1 n1 epoch=1",
             expect![[r#"
             ! no such node: n2
-            ! the node cannot take this
+            ! the node cannot accept this
             j1 Granted pending→running on n1 token 1 attempt 1
         "#]],
         );

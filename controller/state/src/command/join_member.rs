@@ -1,27 +1,19 @@
-//! A controller joins: its token is used up, and it gets a number that nobody had before.
+//! A controller joins: its token is used up, and it gets a new number.
 
-use atlas_types::{JoinKind, JoinMember, Level, MemberId, Outcome, Rejection};
+use atlas_types::{JoinKind, JoinMember, MemberId, Outcome, Rejection, level};
 
 use crate::change::Change;
 use crate::state::State;
 
-/// The level from which a number beyond the last one is refused.
-const BOUNDED_SINCE: Level = Level(5);
-
 pub(super) fn apply(command: &JoinMember, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let clock = change.clock;
     let member = next_number(change.state, command.above)?;
-    let state = &mut *change.state;
-    let token = state.join_tokens.get(&command.hash).copied();
+    let token = change.state.join_tokens.get(&command.hash).copied();
     let token = token.filter(|token| token.kind == JoinKind::Controller && token.expires > clock);
     let mut token = token.ok_or(Rejection::TokenRefused)?;
     token.uses -= 1;
-    if token.uses == 0 {
-        state.join_tokens.remove(&command.hash);
-    } else {
-        state.join_tokens.insert(command.hash, token);
-    }
-    state.member_last = member;
+    change.set_token(command.hash, Some(token).filter(|token| token.uses > 0));
+    change.state.member_last = member;
     Ok(Outcome::MemberJoined { member })
 }
 
@@ -31,7 +23,7 @@ fn next_number(state: &State, above: MemberId) -> Result<MemberId, Rejection> {
     match last.checked_add(1) {
         Some(next) => Ok(MemberId(next)),
         // Programs before this level began again with 0.
-        None if state.level < BOUNDED_SINCE => Ok(MemberId(0)),
+        None if state.level < level::MEMBER_NUMBERS => Ok(MemberId(0)),
         None => Err(Rejection::LimitReached { what: "numbers of members", limit: last }),
     }
 }

@@ -1,4 +1,4 @@
-//! An operator gives a node labels, which go over those that its worker tells, or takes such labels away.
+//! An operator sets labels of a node, which override those of its worker, or removes such labels.
 
 use std::sync::Arc;
 
@@ -90,10 +90,10 @@ mod tests {
         check(
             "level 4; node n1 labels=zone:a -- label n1 rack=7 zone-; label n1 zone=b; label n1 zone-; label n1 zone-",
             expect![[r#"
-                ! the label "zone" is told by the node's worker, no operator gave it
+                ! the label "zone" is set by the node's worker, not by an operator
                 node n1 epoch 1 Ready zone=b
                 node n1 epoch 1 Ready zone=a
-                ! the label "zone" is told by the node's worker, no operator gave it
+                ! the label "zone" is set by the node's worker, not by an operator
             "#]],
         );
     }

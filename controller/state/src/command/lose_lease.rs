@@ -1,4 +1,4 @@
-//! One lease is lost although its node lives: the node says that it does not have it, or went silent about it.
+//! One lease is lost although its node lives: the node reports that it does not have it, or does not report it.
 
 use std::sync::Arc;
 

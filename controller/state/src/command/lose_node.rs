@@ -42,7 +42,7 @@ mod tests {
                 j1: pending Lost attempt 1
                 j2: pending InDoubt attempt 1
                 ! the lease is outdated
-                ! the node cannot take this
+                ! the node cannot accept this
             "#]],
         );
     }
@@ -52,9 +52,9 @@ mod tests {
         check(
             "node n1 -- lose-node n1 epoch=2; lose-node n1; lose-node n1; lose-node n2",
             expect![[r#"
-            ! the node cannot take this
+            ! the node cannot accept this
             node n1 epoch 1 Down
-            ! the node cannot take this
+            ! the node cannot accept this
             ! no such node: n2
         "#]],
         );

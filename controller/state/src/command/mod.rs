@@ -10,6 +10,7 @@ mod deprecate_agent;
 mod drain_node;
 mod fail_job;
 mod fail_pending;
+mod fold_steps;
 mod forsake_child;
 mod grant_lease;
 mod join_member;
@@ -17,6 +18,7 @@ mod label_node;
 mod lose_lease;
 mod lose_node;
 mod prune_jobs;
+mod record_steps;
 mod register_agent;
 mod register_node;
 mod remove_node;
@@ -31,7 +33,7 @@ mod submit_job;
 mod wake_job;
 mod warm_changed;
 
-use atlas_types::{Command, INLINE_BYTES_MAX, LABEL_BYTES_MAX, LABELS_MAX, Level, Outcome, Payload, Rejection};
+use atlas_types::{Command, INLINE_BYTES_MAX, LABEL_BYTES_MAX, LABELS_MAX, Outcome, Payload, Rejection, level};
 
 use crate::change::Change;
 use crate::state::State;
@@ -70,6 +72,8 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::RevokeJoinToken(command) => revoke_join_token::apply(command, change),
         Command::JoinMember(command) => join_member::apply(command, change),
         Command::ForsakeChild(command) => forsake_child::apply(command, change),
+        Command::RecordSteps(command) => record_steps::apply(command, change),
+        Command::FoldSteps(command) => fold_steps::apply(command, change),
     }
 }
 
@@ -89,12 +93,9 @@ fn check_report(
     check_size(metadata.map_or(0, |metadata| metadata.len() as u64))
 }
 
-/// The level from which labels and other texts count against the bytes of the state.
-pub(crate) const TEXTS_COUNT_SINCE: Level = Level(5);
-
 /// Refuses labels beyond their bounds, which doors check as well.
 fn check_labels<'a>(state: &State, labels: impl Iterator<Item = (&'a String, &'a String)>) -> Result<(), Rejection> {
-    if state.level < TEXTS_COUNT_SINCE {
+    if state.level < level::COUNTED_TEXTS {
         return Ok(());
     }
     for (before, (key, value)) in labels.enumerate() {
@@ -110,7 +111,7 @@ fn check_labels<'a>(state: &State, labels: impl Iterator<Item = (&'a String, &'a
 /// Refuses `more` payload bytes than the state has room for, and `texts` beside them.
 fn check_bytes(state: &State, more: u64, texts: u64) -> Result<(), Rejection> {
     let limit = state.config.inline_bytes_max;
-    let texts = if state.level >= TEXTS_COUNT_SINCE { texts } else { 0 };
+    let texts = if state.level >= level::COUNTED_TEXTS { texts } else { 0 };
     if state.inline_bytes() + more + texts > limit {
         return Err(Rejection::LimitReached { what: "payload bytes", limit });
     }

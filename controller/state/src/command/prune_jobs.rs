@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use atlas_types::{Level, MemberId, Outcome, PruneJobs, Rejection};
+use atlas_types::{MemberId, Outcome, PruneJobs, Rejection, level};
 
 use crate::change::Change;
 
@@ -15,8 +15,8 @@ pub(super) fn apply(command: &PruneJobs, change: &mut Change<'_>) -> Result<Outc
     }
 
     // Members that were removed must not stay for ever. One that does not vote yet says again how far its history is.
-    let level = state.level;
-    let gone = |member: &MemberId| level >= Level(2) && !voters.contains(member);
+    let forgets = state.level >= level::HISTORIES_FORGOTTEN;
+    let gone = |member: &MemberId| forgets && !voters.contains(member);
     for member in state.sinks.keys().filter(|member| gone(member)).copied().collect::<Vec<_>>() {
         state.sinks.remove(&member);
     }
@@ -46,8 +46,8 @@ mod tests {
             "agent a; job j1; job j2; job j3; cancel j1; cancel j2; ack m1 --
             prune voters=1,2,3; ack m2 event=5; prune voters=1,2,3; prune voters=1,2,3 event=5; show j1; show j2; show j3",
             expect![[r#"
-                ! history has not confirmed this far
-                ! history has not confirmed this far
+                ! history has not confirmed these events
+                ! history has not confirmed these events
                 = pruned 1
                 j1: gone
                 j2: cancelled attempt 0
@@ -88,7 +88,7 @@ mod tests {
             expect![[r#"
                 = pruned 1
                 j2 Ended pending→cancelled
-                ! history has not confirmed this far
+                ! history has not confirmed these events
                 = pruned 1
             "#]],
         );
@@ -99,7 +99,7 @@ mod tests {
         check(
             "agent a; job j1; cancel j1; ack m1 -- prune voters=1,1,2,3",
             expect![[r#"
-            ! history has not confirmed this far
+            ! history has not confirmed these events
         "#]],
         );
     }

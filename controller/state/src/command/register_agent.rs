@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use atlas_types::{AgentVersion, Level, Outcome, RegisterAgent, Rejection};
+use atlas_types::{AgentVersion, Outcome, RegisterAgent, Rejection, level};
 
 use super::{check_bytes, check_limit, check_size};
 use crate::change::Change;
 use crate::index::texts_bytes;
-
-/// The level from which on a version that is there already is accepted whatever limit is reached.
-const REPEATS_SINCE: Level = Level(5);
 
 pub(super) fn apply(command: &RegisterAgent, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let namespace = &change.origin.namespace;
@@ -18,7 +15,7 @@ pub(super) fn apply(command: &RegisterAgent, change: &mut Change<'_>) -> Result<
     let size = command.contract.inline_bytes();
     check_size(size)?;
     let is_known = old.is_some_and(|old| is_same(old, command));
-    if is_known && state.level >= REPEATS_SINCE {
+    if is_known && state.level >= level::REPEATED_VERSIONS {
         return Ok(Outcome::Done);
     }
     if old.is_none() {

@@ -1,18 +1,15 @@
-//! A worker's hello. A new boot id is a new epoch, which loses all that the older one held; the same boot id is a resume.
+//! A worker's hello. A new boot id is a new epoch, which loses all leases of the older one; the same boot id is a resume.
 
 use std::sync::Arc;
 
-use atlas_types::{Inventory, Level, Node, NodeHealth, Outcome, RegisterNode, Rejection};
+use atlas_types::{Inventory, Node, NodeHealth, Outcome, RegisterNode, Rejection, level};
 
 use super::{check_limit, check_size};
 use crate::change::Change;
 use crate::node::NodeState;
 
-/// The level from which an inventory is checked here as well as at the worker door.
-const CHECKED_SINCE: Level = Level(5);
-
 pub(super) fn apply(command: &RegisterNode, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
-    if change.state.level >= CHECKED_SINCE {
+    if change.state.level >= level::CHECKED_INVENTORIES {
         check_inventory(&command.inventory)?;
     }
     match change.state.nodes.get(&command.node).cloned() {
@@ -127,7 +124,7 @@ mod tests {
                 node n1 epoch 2 Ready
                 = epoch 2
                 ! the lease is outdated
-                ! the node cannot take this
+                ! the node cannot accept this
                 j1 Granted pending→running on n1 token 2 attempt 2
                 n1: places 3 cores any memory any gpus [] warm []
             "#]],

@@ -1,4 +1,4 @@
-//! Forgets a node that holds no lease.
+//! Removes a node that holds no lease.
 
 use atlas_types::{Event, Outcome, Rejection, RemoveNode};
 

@@ -1,5 +1,5 @@
-//! Decides what becomes of a job in doubt: its worker was lost after the start, and only a person, or the agent's reconcile
-//! call, can tell what the attempt did (design §3.6).
+//! Resolves a job in doubt: its worker was lost after the start, and only a person, or the agent's reconcile
+//! call, can tell what the attempt did (B.7).
 
 use std::sync::Arc;
 

@@ -1,18 +1,15 @@
-//! Takes an agent version out of service. It takes no new jobs; those that have it pinned finish.
+//! Retires an agent version. It accepts no new jobs; jobs pinned to it finish.
 
 use std::sync::Arc;
 
-use atlas_types::{AgentVersion, Level, Outcome, Rejection, RetireAgent};
+use atlas_types::{AgentVersion, Outcome, Rejection, RetireAgent, level};
 
 use crate::change::Change;
-
-/// The level from which on it is noted when a version was retired. To retire one again that was retired before notes it then.
-const NOTED_SINCE: Level = Level(5);
 
 pub(super) fn apply(command: &RetireAgent, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let found = change.state.agent(&change.origin.namespace, &command.name, command.version);
     let agent = Arc::clone(found.ok_or(Rejection::UnknownAgent)?);
-    let notes = change.state.level >= NOTED_SINCE;
+    let notes = change.state.level >= level::RETIREMENT_TIMES;
     if !agent.retired || notes && agent.retired_at.is_none() {
         let retired_at = notes.then_some(change.clock);
         change.put_agent(Arc::new(AgentVersion { retired: true, retired_at, ..(*agent).clone() }));
@@ -32,7 +29,7 @@ mod tests {
             "agent a; node n1; job j1 -- retire a; retire a; job j2; grant j1 n1; complete j1",
             expect![[r#"
             agent a 1.0.0 retired
-            ! the agent version is not registered with this package any more
+            ! the agent version is no longer registered with this package
             j1 Granted pending→running on n1 token 1 attempt 1
             j1 Ended running→completed
         "#]],

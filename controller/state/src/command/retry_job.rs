@@ -1,12 +1,14 @@
 //! A person asks for an ended job to be run again, as a new job of the same family. The ended job stays as it is.
 
-use atlas_types::{Failure, FailureKind, Job, Level, Outcome, Rejection, RetryJob, Spawned};
+use std::sync::Arc;
 
+use atlas_types::{
+    Event, Failure, FailureKind, Fold, Job, JobId, Journal, Outcome, Rejection, RetryJob, Spawned, level,
+};
+
+use super::record_steps::check_budget;
 use super::submit_job::check_admission;
 use crate::change::{Change, again};
-
-/// The level from which on an input that was refused is refused again; below it such a retry runs.
-const REFUSES_SINCE: Level = Level(3);
 
 pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let job = change.own_job(command.job)?;
@@ -17,6 +19,9 @@ pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outco
         return Err(Rejection::UnknownAgent);
     }
     check_admission(change, command.id, job.input.inline_bytes() + job.metadata.len() as u64, &job.labels)?;
+
+    let journal = job.journal.clone().filter(|_| command.resume);
+    check_budget(change.state, journal.as_ref().map_or(0, |journal| journal.bytes()))?;
 
     let origin = change.origin;
     let new = Job {
@@ -29,14 +34,29 @@ pub(super) fn apply(command: &RetryJob, change: &mut Change<'_>) -> Result<Outco
         ..again(job, command.id)
     };
     // The same input under the same contract: what the door found then it would find again.
-    let refused = |failure: &Failure| failure.kind == FailureKind::InputInvalid && change.state.level >= REFUSES_SINCE;
+    let refused =
+        |failure: &Failure| failure.kind == FailureKind::InputInvalid && change.state.level >= level::REFUSED_INPUTS;
     let failure = job.failure.clone().filter(refused);
     change.submit(new);
+    if let Some(journal) = journal {
+        resume(change, command.id, &journal);
+    }
     if let (Some(failure), Ok(job)) = (failure, change.job(command.id)) {
         let job = (**job).clone();
         change.fail_without_run(job, failure);
     }
     Ok(Outcome::Submitted { job: command.id, repeated: false })
+}
+
+/// Gives a new job the recorded steps of the one that it continues.
+fn resume(change: &mut Change<'_>, job: JobId, journal: &Arc<Journal>) {
+    change.put_journal(job, journal);
+    for Fold { upto, artifact } in journal.folds.iter().cloned() {
+        change.emit(Event::StepsFolded { job, upto, artifact });
+    }
+    if !journal.steps.is_empty() {
+        change.emit(Event::StepsRecorded { job, from: journal.first(), steps: journal.steps[..].into() });
+    }
 }
 
 #[cfg(test)]
@@ -100,6 +120,25 @@ mod tests {
         run.prepare("grant j2 n1; fail j2");
         let again = run.state.job(run.job_id("j2")).and_then(|job| job.successor);
         assert!(again.is_some_and(|id| id != pruned), "{again:?}");
+    }
+
+    #[test]
+    fn a_retry_that_resumes_has_the_steps_of_the_ended_job() {
+        check(
+            "level 6; agent a; node n1; job j1; grant j1 n1; record j1 from=0 steps=s,m,t; fold j1 upto=1 artifact=7; fail j1 --
+            retry j1 j2 resume=true; journal j2; grant j2 n1; record j2 from=3 steps=m; retry j1 j3; journal j3; journal j1",
+            expect![[r#"
+                j2 Submitted pending→pending Queued
+                j2 steps up to 1 folded
+                j2 steps from 1: model tools
+                j2: folds [1] steps model tools of 196 bytes
+                j2 Granted pending→running on n1 token 2 attempt 1
+                j2 steps from 3: model
+                j3 Submitted pending→pending Queued
+                j3: no journal
+                j1: folds [1] steps model tools of 196 bytes
+            "#]],
+        );
     }
 
     #[test]

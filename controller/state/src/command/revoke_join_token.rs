@@ -1,4 +1,4 @@
-//! Takes a join token back. One that is not there any more needs no taking back.
+//! Revokes a join token. Revoking an unknown one has no effect.
 
 use atlas_types::{Outcome, Rejection, RevokeJoinToken};
 
@@ -6,7 +6,7 @@ use crate::change::Change;
 
 #[expect(clippy::unnecessary_wraps, reason = "the table of commands has one shape")]
 pub(super) fn apply(command: &RevokeJoinToken, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
-    change.state.join_tokens.remove(&command.hash);
+    change.set_token(command.hash, None);
     Ok(Outcome::Done)
 }
 

@@ -1,6 +1,6 @@
-//! A member's history has everything up to an event. No event of its own: that would need an acknowledgement again.
+//! A member's history has everything up to an event. It has no event, which would need an acknowledgement again.
 
-use atlas_types::{Level, Outcome, Rejection, SinkAck};
+use atlas_types::{Outcome, Rejection, SinkAck, level};
 
 use super::check_limit;
 use crate::change::Change;
@@ -16,7 +16,7 @@ pub(super) fn apply(command: &SinkAck, change: &mut Change<'_>) -> Result<Outcom
     let known = state.sinks.get(&command.member).copied();
     let is_full = state.sinks.len() as u64 >= MEMBERS_MAX;
     if known.is_none() && is_full {
-        if state.level < Level(2) {
+        if state.level < level::HISTORIES_FORGOTTEN {
             check_limit("members with a history", state.sinks.len() as u64, MEMBERS_MAX)?;
         }
         // The one that is furthest behind is gone long since; a member that is not says so again.
@@ -42,7 +42,7 @@ mod tests {
         check(
             "agent a; job j1; cancel j1 -- ack m1 event=3; ack m1 event=1; ack m1 event=4; prune",
             expect![[r#"
-            ! history has not confirmed this far
+            ! history has not confirmed these events
             = pruned 1
         "#]],
         );
@@ -57,7 +57,7 @@ mod tests {
             ),
             expect![[r#"
                 = pruned 1
-                ! history has not confirmed this far
+                ! history has not confirmed these events
             "#]],
         );
     }

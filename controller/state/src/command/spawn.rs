@@ -1,8 +1,9 @@
-//! Whether a job may spawn another (spec §10, design §3).
+//! Whether a job may spawn another (compatibility §10, ADR 11).
 
 use std::collections::BTreeMap;
 
-use atlas_types::{Allocation, Demand, Free, Job, JobId, NodeId, Reason, Rejection, Spawned, Spawner};
+use atlas_allocation::{Free, suits};
+use atlas_types::{Allocation, Demand, Job, JobId, NodeId, Reason, Rejection, Spawned, Spawner};
 
 use crate::change::{Change, live_lease};
 use crate::node::NodeState;
@@ -62,7 +63,7 @@ fn fits(node: &NodeState, demand: &Demand, held: &[&Allocation]) -> bool {
     for allocation in held {
         free.hold(allocation);
     }
-    demand.suits(&node.node) && free.hardware_for(inventory, demand).is_some()
+    suits(demand, &node.node) && free.hardware_for(inventory, demand).is_some()
 }
 
 #[cfg(test)]
@@ -187,7 +188,7 @@ mod tests {
             "agent a spawns=true gpus=1; agent b cores=8; node n1 gpus=80; node n2 cores=8; job j1; grant j1 n1 --
             spawn j1 c1 agent=a; spawn j1 c2 agent=b; node n3 gpus=80; spawn j1 c3 agent=a",
             expect![[r#"
-                ! the child could only run on hardware that its waiting parents hold
+                ! the child needs hardware that its waiting parents hold
                 c2 Submitted pending→pending Queued
                 node n3 epoch 1 Ready
                 = epoch 1

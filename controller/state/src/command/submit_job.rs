@@ -104,6 +104,7 @@ fn new_job(command: &SubmitJob, change: &Change<'_>, pin: Option<AgentPin>, spec
         retry_count: 0,
         original: None,
         successor: None,
+        journal: None,
         spawned: None,
         metadata: Arc::clone(&command.metadata),
         labels: Arc::clone(&command.labels),
@@ -156,12 +157,12 @@ mod tests {
         check(
             "agent a -- job j1 agent=b; job j1 version=2.0.0; job j1 digest=2; job j1 ns=other; retire a; job j1",
             expect![[r#"
-                ! the agent version is not registered with this package any more
-                ! the agent version is not registered with this package any more
-                ! the agent version is not registered with this package any more
-                ! the agent version is not registered with this package any more
+                ! the agent version is no longer registered with this package
+                ! the agent version is no longer registered with this package
+                ! the agent version is no longer registered with this package
+                ! the agent version is no longer registered with this package
                 agent a 1.0.0 retired
-                ! the agent version is not registered with this package any more
+                ! the agent version is no longer registered with this package
             "#]],
         );
     }

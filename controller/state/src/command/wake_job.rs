@@ -1,4 +1,4 @@
-//! Puts a job whose back-off or delay has passed in the queue.
+//! Puts a job whose backoff or delay has passed into the queue.
 
 use atlas_types::{JobChange, JobStatus, Outcome, Reason, Rejection, WakeJob};
 
@@ -34,7 +34,7 @@ mod tests {
             "agent a retries=1 backoff=5; node n1; job j1; grant j1 n1; fail j1 --
             clock +4; wake j1'1; clock +1; wake j1'1; wake j1'1; grant j1'1 n1; wake j1'1",
             expect![[r#"
-                ! the job's time has not come
+                ! the job is not due yet
                 j1'1 Woken pending→pending Queued
                 ! the job is Pending
                 j1'1 Granted pending→running on n1 token 2 attempt 1

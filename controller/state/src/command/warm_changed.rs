@@ -1,4 +1,4 @@
-//! A node's idle warm slots of a package changed outside of a job's end. No event: only placement cares.
+//! A node's idle warm slots of a package changed outside of a job's end. No event: only placement uses them.
 
 use atlas_types::{NodeHealth, Outcome, Rejection, WarmChanged};
 
@@ -42,10 +42,10 @@ mod tests {
         check(
             "node n1; node n1 boot=2 -- warm n1 a epoch=1; warm n2 a; lose-node n1 epoch=2; warm n1 a epoch=2",
             expect![[r#"
-                ! the node cannot take this
+                ! the node cannot accept this
                 ! no such node: n2
                 node n1 epoch 2 Down
-                ! the node cannot take this
+                ! the node cannot accept this
             "#]],
         );
     }

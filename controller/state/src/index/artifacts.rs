@@ -1,9 +1,9 @@
-//! Which artifacts the state refers to, and how often: what is not counted here is garbage as far as the state is concerned.
+//! Which artifacts the state refers to, and how often: an artifact without a reference here is garbage for the state.
 //!
 //! A job refers to its payloads and to the package that it is pinned to, which may have been replaced; an agent version to its
-//! package and its contract.
+//! package and its contract; a journal to its folded steps and to outcomes that are artifacts.
 
-use atlas_types::{AgentVersion, Digest, Job, Payload, PayloadBody};
+use atlas_types::{AgentVersion, Digest, Job, Journal, Payload, PayloadBody};
 
 use crate::map::Map;
 
@@ -29,6 +29,12 @@ impl Artifacts {
     /// One agent version appeared, changed or went.
     pub(crate) fn agent(&mut self, old: Option<&AgentVersion>, new: Option<&AgentVersion>) {
         let of = |agent: &AgentVersion| [Some(agent.digest), artifact(&agent.contract)].into_iter().flatten().collect();
+        self.change(old.map(of), new.map(of));
+    }
+
+    /// One journal appeared, changed or went.
+    pub(crate) fn journal(&mut self, old: Option<&Journal>, new: Option<&Journal>) {
+        let of = |journal: &Journal| journal.payloads().filter_map(artifact).collect();
         self.change(old.map(of), new.map(of));
     }
 
@@ -59,7 +65,8 @@ fn package(job: &Job) -> Option<Digest> {
 }
 
 fn payloads(job: &Job) -> impl Iterator<Item = Digest> + '_ {
-    [Some(&job.input), job.output.as_ref(), job.stream.as_ref()].into_iter().flatten().filter_map(artifact)
+    let own = [Some(&job.input), job.output.as_ref(), job.stream.as_ref()].into_iter().flatten();
+    own.chain(job.journal.iter().flat_map(|journal| journal.payloads())).filter_map(artifact)
 }
 
 fn artifact(payload: &Payload) -> Option<Digest> {

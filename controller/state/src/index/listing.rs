@@ -1,4 +1,4 @@
-//! Jobs by creation, for listings that show the newest first. `queue_seq` is given out at creation and never again.
+//! Jobs by creation, for listings that show the newest first. `queue_seq` is assigned at creation and never reused.
 
 use atlas_types::{Job, JobId, JobStatus, Namespace};
 
@@ -28,7 +28,7 @@ impl Listing {
         }
     }
 
-    /// Jobs of a name space that were created before `before`, newest first.
+    /// Jobs of a namespace that were created before `before`, newest first.
     pub(crate) fn newest(&self, namespace: &Namespace, before: u64) -> impl Iterator<Item = JobId> + '_ {
         let jobs = self.all.get(namespace);
         jobs.into_iter().flat_map(move |jobs| jobs.range(..before).rev().map(|(_, job)| *job))

@@ -1,7 +1,7 @@
-//! Derived, persistent indexes: kept with every change, rebuilt at load, never written down. With them nothing scans.
+//! Derived, persistent indexes: kept with every change, rebuilt at load, never written down. With them, nothing scans.
 //!
-//! What a job or node adds to each index is a function of that job or node alone, so a change is "out with the old, in with
-//! the new" and a rebuild is the sum over all. `INDEX-1` compares the two.
+//! What a job or node adds to each index is a function of that job or node alone, so a change removes the old
+//! contribution and adds the new one, and a rebuild is the sum over all. `INDEX-1` compares the two.
 
 mod artifacts;
 mod listing;
@@ -12,14 +12,16 @@ mod waiting;
 
 use std::collections::BTreeMap;
 
-use atlas_types::{AgentName, AgentVersion, Job, JobStatus, Namespace, RunSpec, Takers, Version, label_bytes};
+use atlas_allocation::ConcurrencyPermits;
+use atlas_types::{
+    AgentName, AgentVersion, Job, JobStatus, JoinToken, Journal, Namespace, RunSpec, Version, label_bytes,
+};
 
-pub use self::timer::{EXECUTION_GRACE, PREPARATION_MAX, Timer, TimerKind};
+pub use self::timer::{EXECUTION_GRACE, PREPARATION_MAX, Timer, TimerKey, TimerKind, job_timer};
 pub use self::waiting::Class;
 
 pub(crate) use self::rooms::{lends, place};
 pub(crate) use self::spawns::Spawns;
-pub(crate) use self::timer::of as timer_of;
 use self::{artifacts::Artifacts, listing::Listing, rooms::Rooms, timer::Timers, waiting::Waiting};
 
 use crate::map::Map;
@@ -35,7 +37,7 @@ pub(crate) struct Index {
     pub(crate) artifacts: Artifacts,
     pub(crate) spawns: Spawns,
     /// Running jobs by agent name; agents without one are absent.
-    pub(crate) running_of: Map<Namespace, Map<AgentName, Takers>>,
+    pub(crate) running_of: Map<Namespace, Map<AgentName, ConcurrencyPermits>>,
     /// How many jobs that have not ended each agent version has; those without any are absent.
     pub(crate) active_of: Map<Namespace, Map<(AgentName, Version), u64>>,
     pub(crate) pending: u64,
@@ -43,6 +45,8 @@ pub(crate) struct Index {
     /// Payload bytes of all jobs.
     pub(crate) job_bytes: u64,
     pub(crate) agents: u64,
+    /// Bytes of the journals of jobs that have not ended.
+    pub(crate) journal_bytes: u64,
     /// Contract bytes of all agent versions.
     pub(crate) agent_bytes: u64,
     /// Bytes of the labels of all jobs, and of the labels and other texts of all agent versions.
@@ -53,7 +57,7 @@ impl Index {
     /// One job changed, appeared or went.
     pub(crate) fn job(&mut self, old: Option<&Job>, new: Option<&Job>) {
         self.waiting.change(old, new);
-        self.timers.change(old, new);
+        self.timers.job(old, new);
         self.listing.change(old, new);
         self.artifacts.job(old, new);
         self.spawns.change(old, new);
@@ -82,9 +86,15 @@ impl Index {
         self.rooms.change(old, new);
     }
 
+    /// One join token appeared, changed or went.
+    pub(crate) fn join_token(&mut self, old: Option<&JoinToken>, new: Option<&JoinToken>) {
+        self.timers.join_token(old, new);
+    }
+
     /// One agent version appeared, changed or went.
     pub(crate) fn agent(&mut self, old: Option<&AgentVersion>, new: Option<&AgentVersion>) {
         self.artifacts.agent(old, new);
+        self.timers.agent(old, new);
         let bytes = |agent: Option<&AgentVersion>| agent.map_or(0, |agent| agent.contract.inline_bytes());
         self.agents = self.agents + u64::from(new.is_some()) - u64::from(old.is_some());
         self.agent_bytes = self.agent_bytes + bytes(new) - bytes(old);
@@ -92,11 +102,18 @@ impl Index {
         self.text_bytes = self.text_bytes + texts(new) - texts(old);
     }
 
+    /// One journal appeared, changed or went.
+    pub(crate) fn journal(&mut self, old: Option<&Journal>, new: Option<&Journal>) {
+        self.artifacts.journal(old, new);
+        let bytes = |journal: Option<&Journal>| journal.map_or(0, Journal::bytes);
+        self.journal_bytes = self.journal_bytes + bytes(new) - bytes(old);
+    }
+
     /// A running job begins to wait for its children, or waits no longer: its agent's limit has room for one of those.
     pub(crate) fn lend(&mut self, job: &Job, waits: bool) {
         let agents = self.running_of.get_mut(&job.namespace);
-        let Some(takers) = agents.and_then(|agents| agents.get_mut(&job.agent)) else { return };
-        if waits { takers.wait(job.depth()) } else { takers.resume(job.depth()) }
+        let Some(permits) = agents.and_then(|agents| agents.get_mut(&job.agent)) else { return };
+        if waits { permits.wait(job.depth()) } else { permits.resume(job.depth()) }
     }
 
     fn count(&mut self, job: Option<&Job>, more: bool) {
@@ -132,13 +149,13 @@ impl Index {
 
     fn count_agent(&mut self, job: &Job, more: bool) {
         let agents = self.running_of.entry(job.namespace.clone()).or_default();
-        let takers = agents.entry(job.agent.clone()).or_default();
+        let permits = agents.entry(job.agent.clone()).or_default();
         if more {
-            takers.add(job.depth());
+            permits.add(job.depth());
         } else {
-            takers.remove(job.depth(), self.spawns.awaited(job.id) > 0);
+            permits.remove(job.depth(), self.spawns.awaited(job.id) > 0);
         }
-        if *takers == Takers::default() {
+        if *permits == ConcurrencyPermits::default() {
             agents.remove(&job.agent);
         }
         if agents.is_empty() {
@@ -151,7 +168,8 @@ impl Index {
 pub(crate) fn inline_bytes(job: &Job) -> u64 {
     let output = job.output.as_ref().map_or(0, |payload| payload.inline_bytes());
     let stream = job.stream.as_ref().map_or(0, |payload| payload.inline_bytes());
-    job.input.inline_bytes() + output + stream + job.metadata.len() as u64
+    let journal = job.journal.as_ref().map_or(0, |journal| journal.bytes());
+    job.input.inline_bytes() + output + stream + journal + job.metadata.len() as u64
 }
 
 /// Bytes of an agent version's texts beside its contract.

@@ -1,15 +1,16 @@
-//! Nodes that take leases, by the room they have, and nodes by idle warm slots.
+//! Nodes that accept leases, by free resources, and nodes by idle warm slots.
 //!
-//! Rooms with about the same amounts share a bucket (amounts are rounded down to a power of two), so a heavy demand skips
-//! all the buckets where it cannot fit and meets a node in vain only in those on its own boundary. Within a bucket, and over
-//! all that match, the nodes with the fewest free places come first: that is the order of `bin_pack`.
+//! Nodes with similar free resources share a bucket (amounts are rounded down to a power of two), so a large demand
+//! skips all buckets where it cannot fit and checks nodes in vain only in the bucket at its boundary. Within a bucket,
+//! and over all that match, the nodes with the fewest free places come first: that is the order of `bin_pack`.
 //!
-//! In the same buckets all nodes are found by what they have at best, for the question whether a job could ever run.
+//! The same buckets hold all nodes by their total resources, to check whether a job can ever run.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use atlas_types::{Demand, Digest, Free, NodeId};
+use atlas_allocation::Free;
+use atlas_types::{Demand, Digest, NodeId};
 
 use crate::map::{Map, Set};
 use crate::node::NodeState;
@@ -21,7 +22,7 @@ pub(crate) struct Bucket {
     memory: u8,
     /// Memory of the GPU that has most free.
     vram: u8,
-    /// GPUs that nobody holds, at most 255.
+    /// Free GPUs, at most 255.
     gpus_whole: u8,
     /// GPUs, at most 255.
     gpus: u8,
@@ -32,9 +33,9 @@ impl Bucket {
         if free.unchecked {
             return Self { cores: u8::MAX, memory: u8::MAX, vram: u8::MAX, gpus_whole: u8::MAX, gpus: u8::MAX };
         }
-        let whole = |gpu: &&atlas_types::GpuFree| gpu.holders == 0;
+        let whole = |gpu: &&atlas_allocation::GpuFree| gpu.holders == 0;
         // A device of unknown size passes every check on its amount.
-        let room = |gpu: &atlas_types::GpuFree| if gpu.total_bytes == 0 { u64::MAX } else { gpu.free_bytes };
+        let room = |gpu: &atlas_allocation::GpuFree| if gpu.total_bytes == 0 { u64::MAX } else { gpu.free_bytes };
         Self {
             cores: digits(u64::from(free.cores)),
             memory: digits(free.memory_bytes),
@@ -67,7 +68,7 @@ fn few(count: usize) -> u8 {
 type Room = (u32, NodeId);
 
 /// Where a node is found.
-pub(crate) type Place = (Bucket, Room);
+pub(crate) type BucketEntry = (Bucket, Room);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Rooms {
@@ -102,7 +103,7 @@ impl Rooms {
     }
 
     /// A node that was found at one place is found at another.
-    pub(crate) fn move_node(&mut self, was: Option<Place>, is: Option<Place>) {
+    pub(crate) fn move_node(&mut self, was: Option<BucketEntry>, is: Option<BucketEntry>) {
         if was == is {
             return;
         }
@@ -180,11 +181,11 @@ impl Rooms {
 
 /// Whether a deeper job may start in a place that a waiting one lends.
 pub(crate) fn lends(state: &NodeState) -> bool {
-    state.takes_leases() && state.free.takers.lends()
+    state.takes_leases() && state.free.permits.lends()
 }
 
 /// Where a node is found; none while it takes no leases or has no place.
-pub(crate) fn place(state: &NodeState) -> Option<Place> {
+pub(crate) fn place(state: &NodeState) -> Option<BucketEntry> {
     let open = state.takes_leases() && state.free.places > 0;
     open.then(|| (Bucket::of(&state.free), (state.free.places, state.node.id.clone())))
 }

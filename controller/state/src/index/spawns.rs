@@ -1,4 +1,4 @@
-//! Who spawned whom, and whose children are awaited.
+//! Parents and children, and which children are awaited.
 
 use atlas_types::{Job, JobId};
 

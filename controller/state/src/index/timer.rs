@@ -1,6 +1,11 @@
-//! What is due when, on the cluster's own clock. A job has at most one timer.
+//! Timers on the cluster's clock: one ordered index for every kind of object.
+//!
+//! An object has at most one timer, which is a function of that object alone. The leader tasks read the index by due
+//! time and handle due timers; `apply` checks the time again.
 
-use atlas_types::{ClusterTime, Job, JobId, JobStatus, Micros, Reason};
+use atlas_types::{
+    AgentName, AgentVersion, ClusterTime, Digest, Job, JobId, JobStatus, JoinToken, Micros, Namespace, Reason, Version,
+};
 
 use crate::map::Set;
 
@@ -11,21 +16,30 @@ pub const EXECUTION_GRACE: Micros = Micros::from_secs(10);
 /// The most that a worker takes to prepare an attempt, which is nothing of its start-up or execution.
 pub const PREPARATION_MAX: Micros = Micros::from_secs(600);
 
-/// Something that is due for a job at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Something that is due at a time.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timer {
     /// When.
     pub due: ClusterTime,
-    /// For which job.
-    pub job: JobId,
-    /// What.
-    pub kind: TimerKind,
+    /// For what.
+    pub key: TimerKey,
+}
+
+/// What a timer is for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TimerKey {
+    /// A job; [`job_timer`] says what is due for it.
+    Job(JobId),
+    /// A join token, which expires.
+    JoinToken(Digest),
+    /// A retired agent version, which is kept for a time after it was retired.
+    RetiredAgent(Namespace, AgentName, Version),
 }
 
 /// What is due for a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimerKind {
-    /// Its back-off or its delay has passed.
+    /// Its backoff or its delay has passed.
     Wake,
     /// It has waited for its first grant as long as it may.
     QueueTimeout,
@@ -35,50 +49,75 @@ pub enum TimerKind {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Timers {
-    due: Set<(ClusterTime, JobId)>,
+    due: Set<Timer>,
+    /// Things that are kept for as long as the leader's options say, by the time since when: the state does not know when they
+    /// are due.
+    kept: Set<Timer>,
 }
 
 impl Timers {
-    pub(crate) fn change(&mut self, old: Option<&Job>, new: Option<&Job>) {
-        let (was, is) = (old.and_then(of), new.and_then(of));
-        let (was, is) = (was.map(|timer| (timer.due, timer.job)), is.map(|timer| (timer.due, timer.job)));
-        if was == is {
-            return;
-        }
-        if let Some(key) = was {
-            self.due.remove(&key);
-        }
-        if let Some(key) = is {
-            self.due.insert(key);
-        }
+    pub(crate) fn job(&mut self, old: Option<&Job>, new: Option<&Job>) {
+        let timer = |job: &Job| job_timer(job).map(|(due, _)| Timer { due, key: TimerKey::Job(job.id) });
+        change(&mut self.due, old.and_then(timer), new.and_then(timer));
     }
 
-    /// Jobs with something due at or before `now`, the first due first.
-    pub(crate) fn due(&self, now: ClusterTime) -> impl Iterator<Item = JobId> + '_ {
-        self.due.iter().take_while(move |(due, _)| *due <= now).map(|(_, job)| *job)
+    pub(crate) fn join_token(&mut self, old: Option<&JoinToken>, new: Option<&JoinToken>) {
+        let timer = |token: &JoinToken| Timer { due: token.expires, key: TimerKey::JoinToken(token.hash) };
+        change(&mut self.due, old.map(timer), new.map(timer));
+    }
+
+    pub(crate) fn agent(&mut self, old: Option<&AgentVersion>, new: Option<&AgentVersion>) {
+        change(&mut self.kept, old.and_then(retired), new.and_then(retired));
+    }
+
+    /// What is due at or before `now`, the first due first.
+    pub(crate) fn due(&self, now: ClusterTime) -> impl Iterator<Item = &Timer> {
+        self.due.iter().take_while(move |timer| timer.due <= now)
+    }
+
+    /// What is kept since `time` or longer, the oldest first.
+    pub(crate) fn kept_since(&self, time: ClusterTime) -> impl Iterator<Item = &Timer> {
+        self.kept.iter().take_while(move |timer| timer.due <= time)
     }
 
     /// The next due time.
     pub(crate) fn next(&self) -> Option<ClusterTime> {
-        self.due.get_min().map(|(due, _)| *due)
+        self.due.get_min().map(|timer| timer.due)
     }
 }
 
-/// The timer of a job.
-pub(crate) fn of(job: &Job) -> Option<Timer> {
+fn change(timers: &mut Set<Timer>, was: Option<Timer>, is: Option<Timer>) {
+    if was == is {
+        return;
+    }
+    if let Some(timer) = was {
+        timers.remove(&timer);
+    }
+    if let Some(timer) = is {
+        timers.insert(timer);
+    }
+}
+
+/// What is due for a job, and when.
+pub fn job_timer(job: &Job) -> Option<(ClusterTime, TimerKind)> {
     let spec = job.spec.as_ref()?;
-    let (due, kind) = match (job.status, job.reason) {
-        (JobStatus::Pending, Reason::Backoff { until } | Reason::Delayed { until }) => (until, TimerKind::Wake),
+    match (job.status, job.reason) {
+        (JobStatus::Pending, Reason::Backoff { until } | Reason::Delayed { until }) => Some((until, TimerKind::Wake)),
         (JobStatus::Pending, Reason::Queued) if job.attempt.0 == 0 => {
-            (job.queued_at.plus(spec.timeouts.queue?), TimerKind::QueueTimeout)
+            Some((job.queued_at.plus(spec.timeouts.queue?), TimerKind::QueueTimeout))
         }
         (JobStatus::Running, _) => {
             let execution = job.execution_timeout.unwrap_or(spec.timeouts.execution);
             let limit = [PREPARATION_MAX, spec.timeouts.startup, execution, EXECUTION_GRACE];
             let granted_at = job.lease.as_ref()?.granted_at;
-            (limit.into_iter().fold(granted_at, ClusterTime::plus), TimerKind::Execution)
+            Some((limit.into_iter().fold(granted_at, ClusterTime::plus), TimerKind::Execution))
         }
-        _ => return None,
-    };
-    Some(Timer { due, job: job.id, kind })
+        _ => None,
+    }
+}
+
+/// Since when a retired version is kept; none of one whose time of retirement is not known.
+fn retired(agent: &AgentVersion) -> Option<Timer> {
+    let due = agent.retired_at.filter(|_| agent.retired)?;
+    Some(Timer { due, key: TimerKey::RetiredAgent(agent.namespace.clone(), agent.name.clone(), agent.version) })
 }

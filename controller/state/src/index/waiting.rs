@@ -1,5 +1,5 @@
-//! Jobs that may be granted, by class: within a class one job is as hard to place as another, so the planner that finds no
-//! room for the head of a class is done with the whole class.
+//! Jobs that may be granted, by class: within a class one job is as hard to place as another, so a planner that finds
+//! no capacity for the head of a class skips the whole class.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -11,7 +11,6 @@ use crate::map::Map;
 /// What decides whether and where a job can be placed now.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Class {
-    /// The name space.
     pub namespace: Namespace,
     /// What its jobs ask of a node.
     pub demand: Demand,

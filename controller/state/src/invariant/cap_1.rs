@@ -1,11 +1,12 @@
-//! CAP-1: nothing is given out twice. What a node's leases hold is within its inventory; where that shrank under them, no
-//! lease granted since holds any of what is short. A place is given out once to those who do not wait for a child: what is beyond that
-//! is owed since a job resumed before its place was back, and no grant makes it more.
+//! CAP-1: no resource is granted twice. The leases of a node are within its inventory; if that shrank, no later lease
+//! uses the missing part. Jobs that do not wait for a child use at most the node's places: an excess exists only
+//! because a job resumed before its place was free again, and no grant adds to it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_types::{Free, Lease};
+use atlas_allocation::Free;
+use atlas_types::Lease;
 
 use super::ensure;
 use crate::node::NodeState;
@@ -31,7 +32,7 @@ pub(super) fn check(state: &State) -> Result<(), String> {
 fn check_places(node: &NodeState) -> Result<(), String> {
     let free = &node.free;
     ensure(free.places_owed() <= node.owed, || {
-        format!("leases take {} of the {} places of node {}", free.takers.taken(), free.places_total, node.node.id)
+        format!("leases take {} of the {} places of node {}", free.permits.taken(), free.places_total, node.node.id)
     })
 }
 

@@ -1,4 +1,4 @@
-//! COUNT-1: counters only grow, so nothing in the state is beyond them.
+//! COUNT-1: counters only grow, so no number in the state is beyond them.
 
 use super::ensure;
 use crate::state::State;

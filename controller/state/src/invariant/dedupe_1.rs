@@ -1,4 +1,4 @@
-//! DEDUPE-1: remembered requests are found by name and by age alike, and are no more than allowed.
+//! DEDUPE-1: remembered requests are the same by name and by age, and at most as many as allowed.
 
 use super::ensure;
 use crate::state::State;

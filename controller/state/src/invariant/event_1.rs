@@ -1,4 +1,4 @@
-//! EVENT-1: no ending and no acknowledgement is beyond the last event, and an ending is that of one ended job.
+//! EVENT-1: no ending and no acknowledgement is beyond the last event, and each ended job has one ending.
 
 use std::collections::BTreeSet;
 

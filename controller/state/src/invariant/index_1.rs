@@ -1,4 +1,4 @@
-//! INDEX-1: every index, count and free amount is what agents, nodes and jobs alone give.
+//! INDEX-1: every index, count and free amount is what agents, nodes, jobs and join tokens alone give.
 
 use std::sync::Arc;
 

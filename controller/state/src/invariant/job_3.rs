@@ -1,5 +1,5 @@
-//! JOB-3: status and reason agree, no job has had more attempts than it may unless a person resolved it so, and only effects
-//! that forbid to run again unasked leave a job in doubt.
+//! JOB-3: status and reason agree, no job has had more attempts than it may unless a person resolved it so, and only
+//! the contract's `effects` leave a job in doubt.
 
 use atlas_types::{Effects, JobStatus, Reason};
 

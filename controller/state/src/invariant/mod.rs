@@ -8,6 +8,9 @@ mod index_1;
 mod job_1;
 mod job_2;
 mod job_3;
+mod journal_1;
+mod journal_2;
+mod journal_3;
 mod lease_1;
 mod lease_2;
 mod node_1;
@@ -28,7 +31,7 @@ pub struct Violation {
 type Check = fn(&State) -> Result<(), String>;
 
 /// All of them. `INDEX-1` comes first: the others may use the indexes.
-const ALL: [(&str, Check); 12] = [
+const ALL: [(&str, Check); 15] = [
     ("INDEX-1", index_1::check),
     ("LEASE-1", lease_1::check),
     ("LEASE-2", lease_2::check),
@@ -41,6 +44,9 @@ const ALL: [(&str, Check); 12] = [
     ("DEDUPE-1", dedupe_1::check),
     ("EVENT-1", event_1::check),
     ("SPAWN-1", spawn_1::check),
+    ("JOURNAL-1", journal_1::check),
+    ("JOURNAL-2", journal_2::check),
+    ("JOURNAL-3", journal_3::check),
 ];
 
 impl State {

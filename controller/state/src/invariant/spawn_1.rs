@@ -1,4 +1,4 @@
-//! SPAWN-1: whoever is waited for has a parent that runs, one less deep, and no job is deeper than one that was spawned may be.
+//! SPAWN-1: an awaited child has a running parent one level above it, and no job is deeper than the limit.
 
 use atlas_types::JobStatus;
 

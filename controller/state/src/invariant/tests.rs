@@ -1,4 +1,4 @@
-//! Each invariant can break: a check that never fails checks nothing.
+//! Each invariant can be violated, so that its check is known to work.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! From the words of a statement to a command, with defaults that make the shortest statement the usual case.
+//! Converts a statement to a command, with defaults that make the shortest statement the usual case.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use atlas_types::{
     AgentKind, AgentPin, Allocation, Architecture, BootId, CancelJob, ClusterConfig, Command, CompleteJob,
     ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, Demand, DeprecateAgent, Digest, DrainNode, Effects,
-    EventSeq, FailJob, FailPending, Failure, FailureKind, FencingToken, ForsakeChild, Gpu, GpuShare, GrantLease,
-    Inventory, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId,
-    Payload, PayloadBody, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, Resolution, ResolveJob, RetireAgent,
-    RetryJob, RetryRule, RevokeJoinToken, RunSpec, SinkAck, Spawner, StartJob, SubmitJob, Timeouts, Timestamp, Usage,
-    Verdict, Version, WakeJob, WarmChanged,
+    EventSeq, FailJob, FailPending, Failure, FailureKind, FencingToken, FoldSteps, ForsakeChild, Gpu, GpuShare,
+    GrantLease, Inventory, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros, NodeEpoch,
+    NodeId, Payload, PayloadBody, PruneJobs, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution,
+    ResolveJob, RetireAgent, RetryJob, RetryRule, RevokeJoinToken, RunSpec, SinkAck, Spawner, StartJob, Step, StepKey,
+    StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, WakeJob, WarmChanged,
 };
 
 use super::script::{Run, Words, agent};
@@ -127,9 +127,30 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
         "cancel-pending" => Command::CancelJob(CancelJob { job, running: false }),
         "wake" => Command::WakeJob(WakeJob { job }),
         "resolve" => Command::ResolveJob(ResolveJob { job, resolution: resolution(words) }),
-        "retry" => Command::RetryJob(RetryJob { job, id: run.job_id(words.word(2)) }),
+        "retry" => {
+            Command::RetryJob(RetryJob { job, id: run.job_id(words.word(2)), resume: words.or("resume", false) })
+        }
+        "record" => {
+            let steps = words.text("steps").unwrap_or_default().split(',').map(|kind| step(kind, words)).collect();
+            Command::RecordSteps(RecordSteps { job, node: holder, token, from: words.or("from", 0), steps })
+        }
+        "fold" => {
+            let artifact = artifact(words.or("artifact", 1));
+            Command::FoldSteps(FoldSteps { job, node: holder, token, upto: words.or("upto", 1), artifact })
+        }
         other => panic!("no such statement: {other}"),
     }
+}
+
+/// `s`, `m` and `t` stand for the first step, a model call and a round of tools.
+fn step(kind: &str, words: &Words<'_>) -> Arc<Step> {
+    let kind = match kind {
+        "s" => StepKind::Start,
+        "m" => StepKind::Model,
+        _ => StepKind::Tools,
+    };
+    let outcome = Payload::inline(&vec![b' '; words.or("bytes", 2)]);
+    Arc::new(Step { kind, key: StepKey([kind as u8; 16]), outcome, usage: StepUsage::default() })
 }
 
 fn resolution(words: &Words<'_>) -> Resolution {
@@ -218,7 +239,7 @@ fn inventory(words: &Words<'_>) -> Inventory {
     }
 }
 
-/// Whatever would fit; where nothing does, what the demand asks for, so that `apply` is what refuses it.
+/// A fitting allocation; if none fits, the demand itself, so that `apply` refuses it.
 fn grant(run: &Run, job: JobId, words: &Words<'_>) -> GrantLease {
     let node = node(words.word(2));
     let found = run.state.node(&node);
@@ -278,6 +299,7 @@ fn config(words: &Words<'_>) -> ClusterConfig {
         spawn_depth_max: words.or("depth", default.spawn_depth_max),
         retry_deterministic: words.or("deterministic", true),
         backoff_max: words.get("backoff").map(Micros::from_secs),
+        journal_bytes_max: words.or("journal", default.journal_bytes_max),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The status machine's edges are closed (B.5): every command on a job in every situation, and what comes of it.
+//! The status machine's edges are closed (B.5): every command on a job in every situation, and its result.
 
 use std::fmt::Write;
 
@@ -78,7 +78,7 @@ fn every_command_on_a_job_in_every_situation() {
           resolve-done   ! the job is not in doubt, it is Pending
           resolve-failed ! the job is not in doubt, it is Pending
         back-off
-          grant          ! the job's time has not come
+          grant          ! the job is not due yet
           start          ! the lease is outdated
           complete       ! the lease is outdated
           fail           ! the lease is outdated
@@ -86,7 +86,7 @@ fn every_command_on_a_job_in_every_situation() {
           fail-pending   j1'1 Granted pending→running without a lease | j1'1 Ended running→failed Agent: boom
           cancel         j1'1 Ended pending→cancelled
           cancel-pending j1'1 Ended pending→cancelled
-          wake           ! the job's time has not come
+          wake           ! the job is not due yet
           retry          ! the job is Pending
           job            ! the id of j1'1 is taken
           resolve        ! the job is not in doubt, it is Pending

@@ -91,7 +91,7 @@ fn a_repeated_request_gets_the_first_answer() {
         expect![[r#"
             = j1 again
             ! this request id was used before with another body
-            ! the agent version is not registered with this package any more
+            ! the agent version is no longer registered with this package
         "#]],
     );
 }

@@ -1,4 +1,4 @@
-//! What is not a state is refused at load, whatever it is: a snapshot may come from a peer.
+//! An invalid state is refused at load, because a snapshot may come from a peer.
 
 use std::sync::Arc;
 
@@ -21,12 +21,15 @@ fn refused(break_it: impl FnOnce(&mut StateImage), expected: &Expect) {
 
 #[test]
 fn things_that_are_there_twice() {
-    refused(|image| image.jobs.push(Arc::clone(&image.jobs[0])), &expect!["the image has a job twice"]);
-    refused(|image| image.nodes.push(image.nodes[0].clone()), &expect!["the image has a node twice"]);
-    refused(|image| image.agents.push(Arc::clone(&image.agents[0])), &expect!["the image has an agent version twice"]);
-    refused(|image| image.requests.push(image.requests[0].clone()), &expect!["the image has a request twice"]);
-    refused(|image| image.sinks.push(image.sinks[0]), &expect!["the image has a member twice"]);
-    refused(|image| image.ended.push(image.ended[0]), &expect!["the image has an ending twice"]);
+    refused(|image| image.jobs.push(Arc::clone(&image.jobs[0])), &expect!["the image contains a job twice"]);
+    refused(|image| image.nodes.push(image.nodes[0].clone()), &expect!["the image contains a node twice"]);
+    refused(
+        |image| image.agents.push(Arc::clone(&image.agents[0])),
+        &expect!["the image contains an agent version twice"],
+    );
+    refused(|image| image.requests.push(image.requests[0].clone()), &expect!["the image contains a request twice"]);
+    refused(|image| image.sinks.push(image.sinks[0]), &expect!["the image contains a member twice"]);
+    refused(|image| image.ended.push(image.ended[0]), &expect!["the image contains an ending twice"]);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod image;
 mod model;
 mod reads;
 pub(crate) mod script;
+mod timers;
 
 use expect_test::Expect;
 

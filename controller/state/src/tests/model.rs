@@ -1,16 +1,20 @@
-//! Property tests against a reference model that keeps plain lists and looks through all of them for every answer.
+//! Property tests against a reference model that keeps plain lists and searches all of them.
 
 mod naive;
 mod steps;
 
-use atlas_types::{ClusterTime, Demand, JobStatus, Namespace};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use atlas_types::{ClusterTime, Demand, JobId, JobStatus, Namespace, Step as Recorded};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 
 use super::script::{Run, apply};
-use crate::State;
+use crate::{State, TimerKey};
 use naive::Naive;
-use steps::{Step, steps, steps_of_strangers};
+use steps::steps_of_strangers;
+pub(super) use steps::{Step, steps};
 
 proptest! {
     #![proptest_config(Config { cases: 256, failure_persistence: None, ..Config::default() })]
@@ -30,6 +34,7 @@ proptest! {
             let (outcome, _) = apply(&mut run.state, request);
             prop_assert_eq!(outcome.is_ok(), expected, "{:?}: {:?}", step, outcome);
             prop_assert_eq!(Naive::view(&run.state), model.jobs_view(), "after {:?}", step);
+            prop_assert_eq!(journals(&run.state), model.journals(), "after {:?}", step);
             compare_indexes(&run.state, &model)?;
         }
     }
@@ -76,7 +81,7 @@ proptest! {
 }
 
 /// Agents of different sorts and two nodes.
-fn start() -> Run {
+pub(super) fn start() -> Run {
     let mut run = Run::new();
     run.prepare(
         "agent a0 spawns=true; agent a1 spawns=true cores=1 retries=1 digest=2; agent a2 effects=once digest=3 attempts=2 queue=2;
@@ -84,6 +89,13 @@ fn start() -> Run {
         agent a4 labels=zone:b digest=5; node n0 places=2 cores=2; node n1 places=3 gpus=80,40",
     );
     run
+}
+
+/// The inline steps of each journal and the number of the first.
+fn journals(state: &State) -> BTreeMap<JobId, (u64, Vec<Arc<Recorded>>)> {
+    let jobs = state.to_image().jobs.into_iter().map(|job| job.id);
+    let journal = |id| state.journal(id).map(|journal| (id, (journal.first(), journal.steps.clone())));
+    jobs.filter_map(journal).collect()
 }
 
 fn compare_indexes(state: &State, model: &Naive) -> Result<(), TestCaseError> {
@@ -95,8 +107,9 @@ fn compare_indexes(state: &State, model: &Naive) -> Result<(), TestCaseError> {
     for (class, head) in state.class_heads() {
         prop_assert_eq!(state.waiting_in(class).next().map(|job| job.id), Some(head.id));
     }
-    let due: Vec<_> = state.due(state.clock()).map(|timer| timer.job).collect();
-    prop_assert_eq!(due, model.due(state.clock()));
+    let due: Vec<_> = state.due(state.clock()).map(|timer| timer.key.clone()).collect();
+    let expected: Vec<_> = model.due(state.clock()).into_iter().map(TimerKey::Job).collect();
+    prop_assert_eq!(due, expected);
     prop_assert_eq!(state.due(ClusterTime(u64::MAX)).next().map(|timer| timer.due), state.next_due());
 
     let namespace = Namespace::default_namespace();
@@ -119,7 +132,7 @@ fn compare_indexes(state: &State, model: &Naive) -> Result<(), TestCaseError> {
         prop_assert_eq!(found, all.into_iter().map(|node| node.node.id.clone()).collect::<Vec<_>>());
     }
     let found: Vec<_> = state.nodes_lending().map(|node| node.node.id.clone()).collect();
-    let all = state.nodes().filter(|node| node.takes_leases() && node.free.takers.lends());
+    let all = state.nodes().filter(|node| node.takes_leases() && node.free.permits.lends());
     prop_assert_eq!(found, all.map(|node| node.node.id.clone()).collect::<Vec<_>>());
     Ok(())
 }

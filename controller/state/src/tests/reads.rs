@@ -1,10 +1,10 @@
-//! What readers, planner and duties ask.
+//! Queries of readers, planner and leader tasks.
 
 use atlas_types::{ClusterTime, Demand, Digest, JobStatus, Namespace, NodeId};
 use expect_test::expect;
 
 use super::script::{Run, agent};
-use crate::State;
+use crate::{State, Timer, TimerKey, job_timer};
 
 fn state(script: &str) -> State {
     let mut run = Run::new();
@@ -86,8 +86,13 @@ fn what_is_due_comes_by_time() {
         "agent a retries=1 backoff=5; agent q queue=3; agent r; node n1; job j1; grant j1 n1; fail j1;
         job j2 agent=q; job j3 agent=r timeout=7; grant j3 n1; clock +20",
     );
-    let all: Vec<_> = state.due(ClusterTime(u64::MAX)).map(|timer| (timer.due.0 / 1_000_000, timer.kind)).collect();
-    expect!["[(4, QueueTimeout), (6, Wake), (648, Execution)]"].assert_eq(&format!("{all:?}"));
+    let kind = |timer: &Timer| match timer.key {
+        TimerKey::Job(job) => state.job(job).and_then(|job| job_timer(job)).map(|(_, kind)| kind),
+        _ => None,
+    };
+    let all = state.due(ClusterTime(u64::MAX)).map(|timer| (timer.due.0 / 1_000_000, kind(timer)));
+    expect!["[(4, Some(QueueTimeout)), (6, Some(Wake)), (648, Some(Execution))]"]
+        .assert_eq(&format!("{:?}", all.collect::<Vec<_>>()));
     assert_eq!(state.due(state.clock()).count(), 2);
     assert_eq!(state.next_due(), Some(ClusterTime(4_000_000)));
 }
@@ -137,7 +142,7 @@ fn counts_follow() {
     let state = state("agent a; node n1; job j1; job j2; job j3; grant j1 n1; cancel j3");
     assert_eq!((state.pending(), state.running(), state.active(), state.jobs_total()), (1, 1, 2, 3));
     let running = state.running_of(&Namespace::default_namespace(), &agent("a"));
-    assert_eq!(running.map(atlas_types::Takers::taken), Some(1));
+    assert_eq!(running.map(atlas_allocation::ConcurrencyPermits::taken), Some(1));
     assert_eq!(state.leases_of(&NodeId::new("n1").expect("a name")).count(), 1);
     assert_eq!(state.inline_bytes(), 3 * 4 + 2);
 }

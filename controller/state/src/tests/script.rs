@@ -83,6 +83,7 @@ impl Run {
                 "clock" => self.state.clock = self.state.clock.plus(build::seconds(words.word(1))),
                 "level" => self.state.level = Level(words.word(1).parse().expect("a number")),
                 "show" => self.show(words.word(1)),
+                "journal" => self.show_journal(words.word(1)),
                 _ => self.step(&words),
             }
         }
@@ -147,7 +148,12 @@ impl Run {
                 format!("node {} epoch {} {:?}{marks}{until}{labels}", node.id, node.epoch, node.health)
             }
             Event::NodeRemoved { node } => format!("node {node} removed"),
-            Event::Configured => "configured".to_owned(),
+            Event::Configured { .. } => "configured".to_owned(),
+            Event::StepsRecorded { job, from, steps } => {
+                let kinds: Vec<_> = steps.iter().map(|step| step.kind.as_str()).collect();
+                format!("{} steps from {from}: {}", self.names[job], kinds.join(" "))
+            }
+            Event::StepsFolded { job, upto, .. } => format!("{} steps up to {upto} folded", self.names[job]),
             Event::Job { change, old_status, job } => {
                 let name = self.name(job.id, job.original, job.retry_count);
                 let (old, new) = (old_status.as_str(), job.status.as_str());
@@ -171,6 +177,18 @@ impl Run {
     fn name(&mut self, id: JobId, original: Option<JobId>, retry_count: u32) -> &str {
         let first = original.and_then(|original| self.names.get(&original)).cloned().unwrap_or_default();
         self.names.entry(id).or_insert_with(|| format!("{first}'{retry_count}"))
+    }
+
+    fn show_journal(&mut self, name: &str) {
+        let line = match self.state.journal(self.job_id(name)) {
+            None => format!("{name}: no journal"),
+            Some(journal) => {
+                let folds: Vec<_> = journal.folds.iter().map(|fold| fold.upto).collect();
+                let kinds: Vec<_> = journal.steps.iter().map(|step| step.kind.as_str()).collect();
+                format!("{name}: folds {folds:?} steps {} of {} bytes", kinds.join(" "), journal.bytes())
+            }
+        };
+        writeln!(self.out, "{line}").expect("writing to a string");
     }
 
     fn show(&mut self, name: &str) {

@@ -1,16 +1,17 @@
-//! Commands: one arm a variant in each direction.
+//! Commands: one arm per variant in each direction.
 
 use std::sync::Arc;
 
 use atlas_types::{
     AgentKind, AgentName, AgentPin, CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken,
-    DeleteAgent, DeprecateAgent, DrainNode, EventSeq, FailJob, FailPending, Failure, FencingToken, ForsakeChild,
-    GrantLease, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros, NodeEpoch, NodeId,
-    Payload, PruneJobs, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob,
-    RetireAgent, RetryJob, RevokeJoinToken, Seq, SinkAck, Spawner, StartJob, SubmitJob, Timestamp, Verdict, WakeJob,
-    WarmChanged,
+    DeleteAgent, DeprecateAgent, DrainNode, EventSeq, FailJob, FailPending, Failure, FencingToken, FoldSteps,
+    ForsakeChild, GrantLease, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros, NodeEpoch,
+    NodeId, Payload, PruneJobs, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request,
+    Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, Seq, SinkAck, Spawner, StartJob, SubmitJob,
+    Timestamp, Verdict, WakeJob, WarmChanged,
 };
 
+use super::journal::{steps_in, steps_out};
 use super::node::boot_id;
 use super::{EnumField as _, digest, fixed, labels_in, labels_out, name, required};
 use crate::proto::request::Command as Message;
@@ -98,9 +99,11 @@ impl From<&Command> for Message {
                 Self::LoseLease(proto::LoseLease { job_id: command.job.0, fencing_token: command.token.0 })
             }
             Command::WakeJob(command) => Self::WakeJob(proto::WakeJob { job_id: command.job.0 }),
-            Command::RetryJob(command) => {
-                Self::RetryJob(proto::RetryJob { job_id: command.job.0, new_job_id: command.id.0 })
-            }
+            Command::RetryJob(command) => Self::RetryJob(proto::RetryJob {
+                job_id: command.job.0,
+                new_job_id: command.id.0,
+                resume: command.resume,
+            }),
             Command::SinkAck(command) => {
                 Self::SinkAck(proto::SinkAck { member_id: command.member.0, event_seq: command.event_seq.0 })
             }
@@ -135,6 +138,20 @@ impl From<&Command> for Message {
                 spawner: Some(command.spawner.into()),
                 node_id: command.node.to_string(),
                 child_job_id: command.child.0,
+            }),
+            Command::RecordSteps(command) => Self::RecordSteps(proto::RecordSteps {
+                job_id: command.job.0,
+                node_id: command.node.to_string(),
+                fencing_token: command.token.0,
+                from: command.from,
+                steps: steps_out(&command.steps),
+            }),
+            Command::FoldSteps(command) => Self::FoldSteps(proto::FoldSteps {
+                job_id: command.job.0,
+                node_id: command.node.to_string(),
+                fencing_token: command.token.0,
+                upto: command.upto,
+                artifact: Some((&command.artifact).into()),
             }),
         }
     }
@@ -210,9 +227,11 @@ impl TryFrom<Message> for Command {
                 Self::LoseLease(LoseLease { job: JobId(message.job_id), token: FencingToken(message.fencing_token) })
             }
             Message::WakeJob(message) => Self::WakeJob(WakeJob { job: JobId(message.job_id) }),
-            Message::RetryJob(message) => {
-                Self::RetryJob(RetryJob { job: JobId(message.job_id), id: JobId(message.new_job_id) })
-            }
+            Message::RetryJob(message) => Self::RetryJob(RetryJob {
+                job: JobId(message.job_id),
+                id: JobId(message.new_job_id),
+                resume: message.resume,
+            }),
             Message::SinkAck(message) => {
                 Self::SinkAck(SinkAck { member: MemberId(message.member_id), event_seq: EventSeq(message.event_seq) })
             }
@@ -251,6 +270,20 @@ impl TryFrom<Message> for Command {
                 spawner: required("forsake_child.spawner", message.spawner)?.into(),
                 node: node("forsake_child.node_id", &message.node_id)?,
                 child: JobId(message.child_job_id),
+            }),
+            Message::RecordSteps(message) => Self::RecordSteps(RecordSteps {
+                job: JobId(message.job_id),
+                node: node("record_steps.node_id", &message.node_id)?,
+                token: FencingToken(message.fencing_token),
+                from: message.from,
+                steps: steps_in(message.steps)?,
+            }),
+            Message::FoldSteps(message) => Self::FoldSteps(FoldSteps {
+                job: JobId(message.job_id),
+                node: node("fold_steps.node_id", &message.node_id)?,
+                token: FencingToken(message.fencing_token),
+                upto: message.upto,
+                artifact: required("fold_steps.artifact", message.artifact)?.try_into()?,
             }),
         })
     }

@@ -20,6 +20,8 @@ impl From<&ClusterConfig> for proto::ClusterConfig {
                 .then_some(config.spawn_depth_max),
             retry_transient_only: !config.retry_deterministic,
             backoff_max_us: config.backoff_max.map(|longest| longest.0),
+            journal_bytes_max: (config.journal_bytes_max != ClusterConfig::JOURNAL_BYTES_MAX)
+                .then_some(config.journal_bytes_max),
         }
     }
 }
@@ -38,6 +40,7 @@ impl From<proto::ClusterConfig> for ClusterConfig {
             spawn_depth_max: config.spawn_depth_max.unwrap_or(Self::SPAWN_DEPTH_MAX),
             retry_deterministic: !config.retry_transient_only,
             backoff_max: config.backoff_max_us.map(Micros),
+            journal_bytes_max: config.journal_bytes_max.unwrap_or(Self::JOURNAL_BYTES_MAX),
         }
     }
 }

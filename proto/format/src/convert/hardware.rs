@@ -1,4 +1,4 @@
-//! What a node has and what a job asks of it.
+//! Hardware of a node and demands of a job.
 
 use atlas_types::{Allocation, Architecture, Demand, Gpu, GpuShare, Inventory, NodeId};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, AgentPin, Attempt, ClusterTime, Door, Failure, Job, JobId, JobStatus, Lease, Micros, Namespace, NodeId,
-    Payload, Principal, Reason, RequestId, RunSpec, Seq, Spawned, Timestamp, TraceContext,
+    AgentName, AgentPin, Attempt, ClusterTime, Door, Failure, Job, JobId, JobStatus, Journal, Lease, Micros, Namespace,
+    NodeId, Payload, Principal, Reason, RequestId, RunSpec, Seq, Spawned, Timestamp, TraceContext,
 };
 
 use super::{EnumField as _, enum_field, labels_in, labels_out, name, origin, required};
@@ -101,6 +101,7 @@ impl From<&Job> for proto::Job {
                 depth: spawned.depth,
                 awaited: spawned.awaited,
             }),
+            journal: job.journal.as_deref().map(Into::into),
         }
     }
 }
@@ -149,6 +150,7 @@ impl TryFrom<proto::Job> for Job {
                 depth: spawned.depth,
                 awaited: spawned.awaited,
             }),
+            journal: job.journal.map(Journal::try_from).transpose()?.map(Arc::new),
         })
     }
 }

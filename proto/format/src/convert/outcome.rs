@@ -2,6 +2,7 @@
 
 use atlas_types::{
     Attempt, ClusterTime, FencingToken, JobId, JobStatus, Level, MemberId, NodeEpoch, NodeId, Outcome, Rejection,
+    StepKey, StepKind,
 };
 
 use super::{EnumField as _, fixed, name, required};
@@ -107,6 +108,15 @@ impl From<&Rejection> for proto::Rejection {
                 Self { label_key: Some(key.clone()), ..plain(RejectionKind::LabelOfWorker) }
             }
             Rejection::GpuTwice { index } => counted(RejectionKind::GpuTwice, (*index).into()),
+            Rejection::StepGap { from, next } => Self { bound: Some(*next), ..counted(RejectionKind::StepGap, *from) },
+            Rejection::StepDiffers { step, recorded_kind, recorded, sent_kind, sent } => Self {
+                step_recorded: Some(mark_out(*recorded_kind, *recorded)),
+                step_sent: Some(mark_out(*sent_kind, *sent)),
+                ..counted(RejectionKind::StepDiffers, *step)
+            },
+            Rejection::StepsFolded { upto, first } => {
+                Self { bound: Some(*first), ..counted(RejectionKind::StepsFolded, *upto) }
+            }
             Rejection::Internal => plain(RejectionKind::Internal),
         }
     }
@@ -160,11 +170,31 @@ impl TryFrom<proto::Rejection> for Rejection {
             RejectionKind::GpuTwice => Self::GpuTwice { index: small(amount()?, "rejection.amount")? },
             RejectionKind::AgentInService => Self::AgentInService,
             RejectionKind::AgentInUse => Self::AgentInUse { jobs: amount()? },
+            RejectionKind::StepGap => {
+                Self::StepGap { from: amount()?, next: required("rejection.bound", rejection.bound)? }
+            }
+            RejectionKind::StepDiffers => {
+                let (recorded_kind, recorded) = mark_in("rejection.step_recorded", rejection.step_recorded.as_ref())?;
+                let (sent_kind, sent) = mark_in("rejection.step_sent", rejection.step_sent.as_ref())?;
+                Self::StepDiffers { step: amount()?, recorded_kind, recorded, sent_kind, sent }
+            }
+            RejectionKind::StepsFolded => {
+                Self::StepsFolded { upto: amount()?, first: required("rejection.bound", rejection.bound)? }
+            }
             RejectionKind::LabelOfWorker => {
                 Self::LabelOfWorker { key: required("rejection.label_key", rejection.label_key)? }
             }
         })
     }
+}
+
+fn mark_out(kind: StepKind, key: StepKey) -> proto::StepMark {
+    proto::StepMark { kind: proto::StepKind::from(kind).into(), key: key.0.to_vec() }
+}
+
+fn mark_in(field: &'static str, mark: Option<&proto::StepMark>) -> Result<(StepKind, StepKey), FormatError> {
+    let mark = required(field, mark)?;
+    Ok((StepKind::read(field, mark.kind)?, StepKey(fixed(field, &mark.key)?)))
 }
 
 fn small(amount: u64, field: &'static str) -> Result<u32, FormatError> {

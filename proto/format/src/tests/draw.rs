@@ -1,4 +1,4 @@
-//! Draws values of every type from a seed: all variants, empty and full lists, extreme numbers.
+//! Generates values of every type from a seed: all variants, empty and full lists, extreme numbers.
 
 mod commands;
 mod values;

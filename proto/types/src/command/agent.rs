@@ -8,9 +8,7 @@ use crate::{AgentKind, AgentName, Digest, Payload, RunSpec, Version};
 /// Publishes an agent version; the same name and version again replaces the entry, jobs keep what they are pinned to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisterAgent {
-    /// Its name.
     pub name: AgentName,
-    /// Its version.
     pub version: Version,
     /// Its package.
     pub digest: Digest,
@@ -31,28 +29,22 @@ pub struct RegisterAgent {
 /// Takes an agent version out of service; jobs that have it pinned finish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetireAgent {
-    /// Its name.
     pub name: AgentName,
-    /// Its version.
     pub version: Version,
 }
 
-/// Says that new jobs had better not use an agent version, which goes on taking them, or takes that back.
+/// Says that new jobs should not use an agent version, or removes that mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeprecateAgent {
-    /// Its name.
     pub name: AgentName,
-    /// Its version.
     pub version: Version,
-    /// What people are told; none takes it back.
+    /// The message; none removes the mark.
     pub why: Option<Arc<str>>,
 }
 
 /// Forgets a retired agent version that no job refers to which has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeleteAgent {
-    /// Its name.
     pub name: AgentName,
-    /// Its version.
     pub version: Version,
 }

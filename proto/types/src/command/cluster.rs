@@ -1,11 +1,10 @@
-//! Commands about the cluster: its members, its history, how it is configured.
+//! Commands about the cluster: its members, history and configuration.
 
 use crate::{ClusterConfig, Digest, EventSeq, JoinKind, MemberId, Micros, Seq};
 
 /// A member's history has everything up to an event, synced to disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SinkAck {
-    /// The member.
     pub member: MemberId,
     /// The last event it has.
     pub event_seq: EventSeq,
@@ -32,7 +31,6 @@ pub struct ConfigureCluster {
 /// A member's digest of its whole state. It changes nothing: every member compares it with its own (B.40).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportDigest {
-    /// The member.
     pub member: MemberId,
     /// Entries applied to the state that it is of.
     pub seq: Seq,
@@ -55,7 +53,7 @@ pub struct CreateJoinToken {
     pub salt: Option<u128>,
 }
 
-/// Takes a join token back.
+/// Revokes a join token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RevokeJoinToken {
     /// SHA-256 of the token.

@@ -12,7 +12,7 @@ use crate::{
 pub enum Verdict {
     /// The job may run; `apply` checks that this version is still registered with this digest.
     Accepted(AgentPin),
-    /// The job is accepted and fails at once: pending → running → failed in one entry (design §3.1).
+    /// The job is accepted and fails at once: pending → running → failed in one entry (compatibility §15.1).
     Refused {
         /// The version, if one was found.
         pin: Option<AgentPin>,
@@ -66,9 +66,8 @@ impl Spawner {
 /// Gives one node the right to run one attempt of a pending job. The token is the state's next `grant_seq`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrantLease {
-    /// The job.
     pub job: JobId,
-    /// Who shall run it.
+    /// Who must run it.
     pub node: NodeId,
     /// The incarnation that was planned on.
     pub epoch: NodeEpoch,
@@ -79,7 +78,6 @@ pub struct GrantLease {
 /// Commits that an attempt starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartJob {
-    /// The job.
     pub job: JobId,
     /// The reporting node.
     pub node: NodeId,
@@ -103,7 +101,6 @@ pub struct Usage {
 /// An attempt ended with a valid output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompleteJob {
-    /// The job.
     pub job: JobId,
     /// The reporting node.
     pub node: NodeId,
@@ -122,7 +119,6 @@ pub struct CompleteJob {
 /// An attempt ended badly, or was stopped after a cancel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailJob {
-    /// The job.
     pub job: JobId,
     /// The reporting node.
     pub node: NodeId,
@@ -143,7 +139,6 @@ pub struct FailJob {
 /// Fails a job that waits: no node could ever run it, or it waited too long. Seen as pending → running → failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailPending {
-    /// The job.
     pub job: JobId,
     /// Why.
     pub failure: Failure,
@@ -152,25 +147,22 @@ pub struct FailPending {
 /// Cancels a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CancelJob {
-    /// The job.
     pub job: JobId,
-    /// False cancels a pending job only (spec §6.2); true also stops a running one.
+    /// False cancels a pending job only (compatibility §6.2); true also stops a running one.
     pub running: bool,
 }
 
 /// One lease is lost although its node lives: the node says that it does not have it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoseLease {
-    /// The job.
     pub job: JobId,
     /// The lost lease.
     pub token: FencingToken,
 }
 
-/// Puts a job whose back-off has passed in the queue.
+/// Puts a job whose backoff has passed into the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WakeJob {
-    /// The job.
     pub job: JobId,
 }
 
@@ -181,6 +173,8 @@ pub struct RetryJob {
     pub job: JobId,
     /// The new job's id, drawn at the door.
     pub id: JobId,
+    /// The new job continues after the recorded steps of the ended one.
+    pub resume: bool,
 }
 
 /// What a person, or the agent's reconcile call, found out about the attempt that was lost.
@@ -194,10 +188,9 @@ pub enum Resolution {
     Failed(Arc<str>),
 }
 
-/// Decides what becomes of a job that is in doubt.
+/// Resolves a job that is in doubt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolveJob {
-    /// The job.
     pub job: JobId,
     /// What was found.
     pub resolution: Resolution,

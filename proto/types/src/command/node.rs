@@ -19,7 +19,6 @@ pub struct RegisterNode {
 /// Stops new leases on a node until it is empty; a new epoch of the node ends the drain. The latest one holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrainNode {
-    /// The node.
     pub node: NodeId,
     /// After so long its worker gives back what still runs; none lets everything finish.
     pub deadline: Option<Micros>,
@@ -28,32 +27,28 @@ pub struct DrainNode {
 /// Stops or allows new leases on a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cordon {
-    /// The node.
     pub node: NodeId,
     /// True stops new leases, false allows them again and ends a drain.
     pub cordoned: bool,
 }
 
-/// Gives a node labels, which go over those that its worker tells, or takes such labels away.
+/// Sets labels of a node, which override those of its worker, or removes such labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelNode {
-    /// The node.
     pub node: NodeId,
     /// Values by key; none takes the operator's label away, so that the worker's counts again if there is one.
     pub labels: BTreeMap<String, Option<String>>,
 }
 
-/// Forgets a node that holds no lease.
+/// Removes a node that holds no lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoveNode {
-    /// The node.
     pub node: NodeId,
 }
 
 /// A node's session was lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoseNode {
-    /// The node.
     pub node: NodeId,
     /// The incarnation that was lost; another one makes this a stale command.
     pub epoch: NodeEpoch,
@@ -62,7 +57,6 @@ pub struct LoseNode {
 /// A node's idle warm slots changed outside of a job's end: evicted, or warmed ahead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WarmChanged {
-    /// The node.
     pub node: NodeId,
     /// The incarnation that reports.
     pub epoch: NodeEpoch,

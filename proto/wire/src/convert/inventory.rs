@@ -1,4 +1,4 @@
-//! What a node has.
+//! Hardware of a node.
 
 use std::collections::BTreeMap;
 

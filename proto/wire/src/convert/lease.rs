@@ -1,4 +1,4 @@
-//! Leases: what a worker is given to run, and what it says that it holds.
+//! Leases: assignments to a worker, and the leases that it reports.
 
 use atlas_types::{AgentName, Allocation, Assignment, Attempt, FencingToken, GpuShare, HeldLease, JobId, Namespace};
 use bytes::Bytes;

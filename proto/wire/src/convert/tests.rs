@@ -192,11 +192,11 @@ fn a_refusal_names_the_field() {
     check(|a| a.traceparent = "00-0-0-0".to_owned(), &expect![[r#"field "assignment.traceparent" is malformed"#]]);
     check(
         |a| a.startup_timeout = Some(prost_types::Duration { seconds: -1, nanos: 0 }),
-        &expect![[r#"field "assignment.startup_timeout" holds -1, which is not one of its values"#]],
+        &expect![[r#"field "assignment.startup_timeout" has the unknown value -1"#]],
     );
     check(
         |a| a.execution_timeout = Some(prost_types::Duration { seconds: i64::MAX, nanos: 0 }),
-        &expect![[r#"field "assignment.execution_timeout" holds 9223372036854775807, which is not one of its values"#]],
+        &expect![[r#"field "assignment.execution_timeout" has the unknown value 9223372036854775807"#]],
     );
     let large = pb::payload::Body::Inline(vec![b' '; INLINE_BYTES_MAX + 1].into());
     check(

@@ -39,7 +39,7 @@ pub fn child(file: &Path) -> io::Result<()> {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let (job, attempt) = (variable("ATLAS_JOB_ID"), variable("ATLAS_ATTEMPT"));
     let mut effects = File::options().append(true).create(true).open(file)?;
-    // One write a line: appended whole or not at all.
+    // One write per line: appended whole or not at all.
     let mut say = |sign: &str| effects.write_all(format!("{job} {attempt} {sign}\n").as_bytes());
     let clock = Env::system().clock;
     let until = clock.monotonic() + Duration::from_millis(document["input"]["ms"].as_u64().unwrap_or(0));

@@ -17,7 +17,6 @@ const SNAPSHOT_MAX: Duration = Duration::from_secs(40);
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// `kill -9` of the leader.
     KillLeader,
     /// `kill -9` of all controllers at once.
     KillAll,
@@ -55,7 +54,7 @@ pub(crate) enum Fault {
     Flaky,
 }
 
-/// What became of a fault.
+/// The result of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Became {
     Installed,
@@ -189,7 +188,7 @@ impl Fault {
                 let which = rng.below(rig.controllers.len() as u64) as usize;
                 let Some(shim) = rig.controllers[which].shim() else { return Became::Skipped };
                 shim.fail_syncs(1);
-                // A sync that failed is fatal: the process ends by itself, and is started again on what it has.
+                // A sync that failed is fatal: the process ends on its own, and is started again on what it has.
                 let ended = eventually_ends(rig, which);
                 if let Some(shim) = rig.controllers[which].shim() {
                     shim.heal();
@@ -261,7 +260,7 @@ fn replace(rig: &mut Rig, rng: &mut Rng) -> Became {
     let through = other_than(which, rig, rng);
     let name = rig.controllers[which].name().to_owned();
     let Some(number) = rig.number(through, &name, true) else { return Became::Skipped };
-    // Killed first, or removed while it runs, in which case it ends by itself.
+    // Killed first, or removed while it runs, in which case it ends on its own.
     if rng.chance(500) {
         rig.controllers[which].kill();
     }

@@ -16,14 +16,13 @@ pub(crate) enum Call {
     Cancel { job: String },
 }
 
-/// What became of a call.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome<T> {
     /// It was done, and this is the answer.
     Done(T),
     /// It was certainly not done, and never will be.
     Refused(Refusal),
-    /// Nobody knows.
     Unknown(String),
 }
 

@@ -15,10 +15,10 @@ use super::check::{Evidence, Violation, check};
 use super::effects::{deeds, read};
 use super::fault::Became;
 use super::journal::{Journal, Outcome};
+use super::report::RunReport;
 use super::rig::{CLIENTS, Rig, hosts};
 use super::scenario::Scenario;
 use super::survey::{self, Known, Survey};
-use super::verdict::Verdict;
 use super::words;
 use super::workload::{Client, Shared};
 use crate::machine::Machine;
@@ -56,7 +56,7 @@ pub struct Options {
 }
 
 /// Runs once. An error is one of this harness or of the machine: it says nothing about Atlas.
-pub fn run(options: &Options) -> Result<Verdict, String> {
+pub fn run(options: &Options) -> Result<RunReport, String> {
     let names = hosts(&options.scenario.layout);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let network = match Network::isolated(&names, options.seed) {
@@ -76,7 +76,7 @@ pub fn run(options: &Options) -> Result<Verdict, String> {
     Ok(verdict)
 }
 
-fn on_host(options: &Options, network: Arc<Network>, folder: &Path) -> Result<Verdict, String> {
+fn on_host(options: &Options, network: Arc<Network>, folder: &Path) -> Result<RunReport, String> {
     let mut rng = Rng::new(options.seed);
     let mut rig = Rig::start(&options.scenario.layout, network, folder)?;
     let shared = Shared {
@@ -89,7 +89,7 @@ fn on_host(options: &Options, network: Arc<Network>, folder: &Path) -> Result<Ve
         pause_max: PAUSE_MAX,
     };
     let clients = start_clients(&shared, options.clients, &mut rng);
-    let mut verdict = Verdict::default();
+    let mut verdict = RunReport::default();
     let (mut leader, mut leader_changes) = (rig.leader(), 0);
     let until = rig.env.clock.monotonic() + options.faults_for;
     while rig.env.clock.monotonic() < until && !options.stop.load(Ordering::Relaxed) {
@@ -202,7 +202,7 @@ fn fenced(rig: &Rig) -> u64 {
 }
 
 /// What the run did, in numbers.
-fn count(verdict: &mut Verdict, evidence: &Evidence) {
+fn count(verdict: &mut RunReport, evidence: &Evidence) {
     for entry in &evidence.entries {
         match entry.outcome {
             Outcome::Done(_) => verdict.done += 1,
@@ -219,7 +219,7 @@ fn count(verdict: &mut Verdict, evidence: &Evidence) {
 }
 
 /// In what the run fell short of proving anything.
-fn void(verdict: &Verdict, options: &Options) -> Option<String> {
+fn void(verdict: &RunReport, options: &Options) -> Option<String> {
     let seconds = options.faults_for.as_secs();
     if verdict.done < DONE_MIN * seconds {
         return Some(format!("{} calls were done in {seconds} s", verdict.done));

@@ -87,7 +87,7 @@ pub(crate) async fn events(env: &Env, http: &Http, at: SocketAddr, known: &Known
         };
         let Some(piece) = piece else { return Ok(changes) };
         text.extend_from_slice(&piece);
-        // Whole frames only: a piece may end in the midst of one.
+        // Whole frames only: a piece may end in the middle of one.
         let Some(whole) = text.windows(2).rposition(|pair| pair == b"\n\n") else { continue };
         let rest = text.split_off(whole + 2);
         let frames = String::from_utf8(std::mem::replace(&mut text, rest)).map_err(|error| error.to_string())?;

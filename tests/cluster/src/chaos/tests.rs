@@ -106,6 +106,7 @@ fn workers_leave_the_leader(layout: &Layout, network: Arc<Network>) {
     for other in rig.controllers.iter().map(|machine| machine.name()).filter(|other| *other != leads) {
         assert_eq!(rig.network.cut(leads, other), Installed::Yes);
     }
+    // The fault outlasts the sessions; nothing else ends it.
     std::thread::sleep(SESSION + SESSION / 2);
     rig.network.heal();
     rig.until("they complete at the first attempt", 4 * SESSION, |rig| all(rig, "completed")).expect("completed");

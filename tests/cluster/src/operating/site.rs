@@ -18,7 +18,7 @@ use crate::{LONG, eventually, program};
 
 /// In the order of their addresses.
 const MACHINES: [&str; 5] = ["c1", "c2", "c3", "w1", DESK];
-/// Longest that a command may take which ends by itself.
+/// Longest that a command may take which ends on its own.
 const PATIENCE_S: &str = "90";
 
 pub(super) struct Site {
@@ -103,7 +103,7 @@ impl Site {
         self.network.host(&line.machine).run(move || command.output().expect("a shell starts"))
     }
 
-    /// Types a command that ends by itself, and well; returns what it wrote to stdout.
+    /// Types a command that ends on its own, and well; returns what it wrote to stdout.
     #[track_caller]
     pub(super) fn run(&mut self, line: &Line) -> String {
         self.run_to(line, 0)

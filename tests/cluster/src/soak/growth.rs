@@ -1,4 +1,4 @@
-//! Whether a process still grows when everything that it remembers has reached its bounds.
+//! Whether a process still grows when all its bounded data has reached its bounds.
 
 use std::fmt;
 

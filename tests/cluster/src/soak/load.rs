@@ -1,4 +1,4 @@
-//! The load: jobs of all bundled agents whose ends are known beforehand, and what clients do around jobs.
+//! The load: jobs of all bundled agents with known results, and other requests of clients.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};

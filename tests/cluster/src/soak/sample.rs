@@ -1,4 +1,4 @@
-//! What a process holds at a moment, from `/proc`.
+//! Memory and open files of a process, from `/proc`.
 
 use std::fs;
 

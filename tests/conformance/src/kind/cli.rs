@@ -1,4 +1,4 @@
-//! Command lines of the source system, run by our `atlas`.
+//! Command lines of Atlas for Python, run by our `atlas`.
 
 use std::process::{Command, Stdio};
 
@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 
 use crate::bench::Bench;
 use crate::matcher::{Captures, fill};
+use crate::result::{Judged, Stop, compare};
 use crate::row::{Row, items};
 use crate::setup::only;
-use crate::verdict::{Judged, Stop, compare};
 
 /// Verbs of features that do not exist yet.
 const LATER: [&str; 8] = ["run-chain", "trigger", "security", "skill", "registry", "serve", "mcp", "chain"];

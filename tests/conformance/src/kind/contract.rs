@@ -6,8 +6,8 @@ use atlas_contract::{ContractError, Skill, SkillError, Violation};
 use serde_json::{Value, json};
 
 use crate::matcher::Captures;
+use crate::result::{Judged, compare};
 use crate::row::Row;
-use crate::verdict::{Judged, compare};
 
 pub(super) fn contract(row: &Row) -> Judged {
     let answer = match atlas_contract::parse(row.text("yaml").as_bytes()) {

@@ -1,14 +1,15 @@
-//! Hardware: what fits, what is taken and given back, and the words for it.
+//! Hardware: fitting, allocating, freeing, and descriptions.
 
 use std::collections::BTreeMap;
 
+use atlas_allocation::{Free, suits};
 use atlas_inventory::{Declared, architecture};
-use atlas_types::{Allocation, BootId, Demand, Free, Inventory, Node, NodeId, Timestamp};
+use atlas_types::{Allocation, BootId, Demand, Inventory, Node, NodeId, Timestamp};
 use serde_json::{Value, json};
 
 use crate::matcher::Captures;
+use crate::result::{Judged, Stop, compare};
 use crate::row::{Row, items, text};
-use crate::verdict::{Judged, Stop, compare};
 
 const GB: u64 = 1 << 30;
 
@@ -56,7 +57,7 @@ pub(super) fn describe(row: &Row) -> Judged {
 
 fn fits(free: &Free, node: &Node, spec: &Value) -> Result<Option<Allocation>, Stop> {
     let demand = demand(spec)?;
-    Ok(if demand.suits(node) { free.hardware_for(&node.inventory, &demand) } else { None })
+    Ok(if suits(&demand, node) { free.hardware_for(&node.inventory, &demand) } else { None })
 }
 
 /// What a contract with this hardware asks for.

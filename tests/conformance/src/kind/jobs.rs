@@ -9,10 +9,10 @@ use crate::bench::Bench;
 use crate::cluster::Cluster;
 use crate::http::{Http, ended};
 use crate::matcher::Captures;
+use crate::result::{Judged, Stop, compare};
 use crate::row::{Row, items, text, unknown};
 use crate::setup::{Setup, only};
 use crate::socket::{Opened, Socket};
-use crate::verdict::{Judged, Stop, compare};
 
 /// How long jobs that nobody waits for, retries and children, may take.
 const OTHERS_MAX: u32 = 60;

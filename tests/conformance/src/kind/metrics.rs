@@ -5,8 +5,8 @@ use atlas_types::{AgentName, JobStatus, Micros, Timestamp};
 use serde_json::{Map, Value};
 
 use crate::matcher::Captures;
+use crate::result::{Judged, Stop, compare};
 use crate::row::{Row, items, text};
-use crate::verdict::{Judged, Stop, compare};
 
 /// Any time: a row says nothing about the last minute.
 const NOW: Timestamp = Timestamp(1);

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::contract::only;
 use crate::matcher::Captures;
+use crate::result::{Judged, Stop, compare};
 use crate::row::{Row, members, unknown};
-use crate::verdict::{Judged, Stop, compare};
 
 /// A folder as an archive.
 pub(super) fn pack(row: &Row) -> Judged {

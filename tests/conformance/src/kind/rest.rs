@@ -9,9 +9,9 @@ use crate::bench::Bench;
 use crate::cluster::Cluster;
 use crate::http::Answer;
 use crate::matcher::{Captures, fill, fill_all};
+use crate::result::{Judged, Stop, compare};
 use crate::row::{Row, items, members, text, unknown};
 use crate::setup::{Setup, only};
-use crate::verdict::{Judged, Stop, compare};
 
 /// Paths of features that do not exist yet.
 const LATER: [&str; 6] =

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use atlas_allocation::Free;
 use atlas_types::{
     AgentKind, AgentName, AgentPin, BootId, CancelJob, ClusterTime, Command, CompleteJob, Digest, FailJob, Failure,
-    FailureKind, Free, GrantLease, Inventory, Job, JobId, Micros, Namespace, NodeId, Origin, Payload, PayloadBody,
-    Reason, RegisterAgent, RegisterNode, Request, RunSpec, SubmitJob, Timestamp, Usage, Verdict, Version,
+    FailureKind, GrantLease, Inventory, Job, JobId, Micros, Namespace, NodeId, Origin, Payload, PayloadBody, Reason,
+    RegisterAgent, RegisterNode, Request, RunSpec, SubmitJob, Timestamp, Usage, Verdict, Version,
 };
 use serde_json::{Map, Value, json};
 
 use crate::matcher::Captures;
+use crate::result::{Judged, Stop, compare};
 use crate::row::{Row, text, unknown};
-use crate::verdict::{Judged, Stop, compare};
 
 const AGENT: &str = "a";
 const VERSION: Version = Version { major: 1, minor: 0, patch: 0 };

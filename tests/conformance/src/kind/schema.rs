@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::contract::listed;
 use crate::matcher::Captures;
+use crate::result::{Judged, compare};
 use crate::row::Row;
-use crate::verdict::{Judged, compare};
 
 pub(super) fn judge(row: &Row) -> Judged {
     let answer = match Validator::compile(&row.input["schema"]) {

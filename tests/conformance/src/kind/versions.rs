@@ -4,8 +4,8 @@ use atlas_contract::requirement::Requirement;
 use serde_json::{Value, json};
 
 use crate::matcher::Captures;
+use crate::result::{Judged, Stop, compare};
 use crate::row::{Row, items, text};
-use crate::verdict::{Judged, Stop, compare};
 
 pub(super) fn judge(row: &Row) -> Judged {
     let answer = match row.kind.as_str() {
@@ -35,7 +35,7 @@ fn missing(row: &Row) -> Result<Value, Stop> {
     Ok(json!({ "missing": missing }))
 }
 
-/// The version of this very text. A look-up refuses a text that is no requirement, but rows have versions that are none.
+/// The version of this very text. A look-up refuses a text that is not a requirement, but rows have versions that are none.
 fn exact(row: &Row) -> Value {
     match Requirement::parse(row.text("version")) {
         Ok(required @ Requirement::Exact(_)) => named(required.latest_published(versions(row, "versions"))),

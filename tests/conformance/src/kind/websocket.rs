@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 use crate::agents::known_example;
 use crate::bench::Bench;
 use crate::matcher::{Captures, fill};
+use crate::result::{Judged, Stop, compare};
 use crate::row::{Row, items, text, unknown};
 use crate::setup::only;
 use crate::socket::{Opened, Socket};
-use crate::verdict::{Judged, Stop, compare};
 
 /// How long the expected frames may take.
 const FRAMES_MAX: Duration = Duration::from_secs(60);

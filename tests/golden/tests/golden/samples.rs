@@ -171,6 +171,7 @@ fn name(command: &Command) -> &'static str {
         Command::CancelJob(_) => "cancel_job",
         Command::LoseLease(_) => "lose_lease",
         Command::WakeJob(_) => "wake_job",
+        Command::RetryJob(RetryJob { resume: true, .. }) => "retry_job_resume",
         Command::RetryJob(_) => "retry_job",
         Command::SinkAck(_) => "sink_ack",
         Command::PruneJobs(_) => "prune_jobs",
@@ -184,11 +185,13 @@ fn name(command: &Command) -> &'static str {
         Command::RevokeJoinToken(_) => "revoke_join_token",
         Command::JoinMember(_) => "join_member",
         Command::ForsakeChild(_) => "forsake_child",
+        Command::RecordSteps(_) => "record_steps",
+        Command::FoldSteps(_) => "fold_steps",
     }
 }
 
 /// How many names there are.
-const NAMES: usize = 39;
+const NAMES: usize = 42;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -232,7 +235,10 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::CancelJob(CancelJob { job, running: true }),
         Command::LoseLease(LoseLease { job, token }),
         Command::WakeJob(WakeJob { job }),
-        Command::RetryJob(RetryJob { job, id: JobId(8) }),
+        Command::RetryJob(RetryJob { job, id: JobId(8), resume: false }),
+        Command::RetryJob(RetryJob { job, id: JobId(8), resume: true }),
+        Command::RecordSteps(RecordSteps { job, node: node(), token, from: 2, steps: journal().steps }),
+        Command::FoldSteps(FoldSteps { job, node: node(), token, upto: 2, artifact: artifact() }),
         Command::SinkAck(SinkAck { member: MemberId(1), event_seq: EventSeq(40) }),
         Command::PruneJobs(PruneJobs {
             voters: vec![MemberId(1), MemberId(2), MemberId(300)],
@@ -332,6 +338,15 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         Err(Rejection::GpuTwice { index: 1 }),
         Err(Rejection::AgentInService),
         Err(Rejection::AgentInUse { jobs: 2 }),
+        Err(Rejection::StepGap { from: 5, next: 3 }),
+        Err(Rejection::StepDiffers {
+            step: 2,
+            recorded_kind: StepKind::Model,
+            recorded: StepKey([0x11; 16]),
+            sent_kind: StepKind::Tools,
+            sent: StepKey([0x22; 16]),
+        }),
+        Err(Rejection::StepsFolded { upto: 1, first: 2 }),
     ];
     all.extend(Rejection::LIMITS.map(|what| Err(Rejection::LimitReached { what, limit: 10 })));
     all
@@ -390,6 +405,7 @@ pub(crate) fn jobs() -> Vec<Job> {
         trace: origin.trace,
         stream: None,
         spawned: None,
+        journal: None,
     };
     let failed = Job {
         id: JobId(8),
@@ -476,5 +492,30 @@ pub(crate) fn image() -> StateImage {
             expires: ClusterTime(95_000_000),
             uses: 1,
         }],
+        journals: Vec::new(),
     }
+}
+
+/// A journal with a fold and two steps.
+fn journal() -> Journal {
+    let usage =
+        StepUsage { duration: Micros(1_200_000), tokens_input: 900, tokens_output: 40, cost_nanodollars: 1_500 };
+    let step = |kind, key, outcome, usage| Arc::new(Step { kind, key: StepKey([key; 16]), outcome, usage });
+    let steps = vec![
+        step(StepKind::Model, 0x11, Payload::inline(br#"{"text":"hello"}"#), usage),
+        step(StepKind::Tools, 0x22, artifact(), StepUsage::default()),
+    ];
+    Journal { folds: vec![Fold { upto: 2, artifact: artifact() }], steps }
+}
+
+/// A state of level 6: a job that runs has a journal, and so has one that ended.
+pub(crate) fn image_with_journals() -> StateImage {
+    let mut image = StateImage { level: Level(6), ..image() };
+    let journal = Arc::new(journal());
+    for job in image.jobs.iter_mut().filter(|job| job.status.is_terminal()) {
+        Arc::make_mut(job).journal = Some(Arc::clone(&journal));
+    }
+    image.journals = vec![JournalImage { job: JOB, journal }];
+    image.config.journal_bytes_max = 1 << 20;
+    image
 }

@@ -38,5 +38,8 @@ fn snapshots_read_and_write_as_ever() {
     let mut bytes = Vec::new();
     encode_snapshot(&samples::image(), &mut bytes).expect("a vector takes everything");
     let read = |bytes: &[u8]| text(decode_snapshot(bytes).expect("a snapshot"));
-    check("snapshots", &[Golden { name: "snapshot", bytes, read }]);
+    let mut journals = Vec::new();
+    encode_snapshot(&samples::image_with_journals(), &mut journals).expect("a vector takes everything");
+    let journals = Golden { name: "snapshot_journals", bytes: journals, read };
+    check("snapshots", &[Golden { name: "snapshot", bytes, read }, journals]);
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use atlas_env::{FileReader, FileWriter, Files};
-use atlas_raft::log::sim::next;
+use atlas_log::sim::next;
 
 /// The file system. Clones share it; each belongs to one life of the machine and fails after the next crash.
 #[derive(Clone, Default)]

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use atlas_raft::log::{Driver, Segment};
+use atlas_log::{Driver, Segment};
 
 /// What a disk lies about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use super::Configuration;
 const INTRODUCTION: &str = "\
 # Options of the worker
 
-Generated from the program by `cargo xtask fix`. A flag goes over the environment, the environment over the file (`--config FILE`,
-TOML), the file over the default. Times read `30s`, sizes `8MiB`. `--print-config` shows the result, `--check-config` only checks it.
+Generated from the program by `cargo xtask fix`. Flags take precedence over the environment, the environment over the file (`--config FILE`,
+TOML), the file over the default. Times are written `30s`, sizes `8MiB`. `--print-config` shows the result, `--check-config` only checks it.
 
 | file | flag | environment | meaning |
 |---|---|---|---|

@@ -1,4 +1,4 @@
-//! How firmly a process tree is held, by what this machine permits.
+//! How strictly a process tree is contained, depending on what this machine permits.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub enum Confinement {
     PidNamespace,
     /// The same, inside a user namespace that maps this user to itself.
     UserPidNamespace,
-    /// The keeper is the subreaper of the tree and hunts it down by `/proc`; an agent that kills its keeper gets away.
+    /// The supervisor is the subreaper of the tree and hunts it down by `/proc`; an agent that kills its supervisor gets away.
     Subreaper,
 }
 
@@ -22,7 +22,7 @@ impl Confinement {
         Self::ALL.into_iter().find(|confinement| confinement.as_str() == text)
     }
 
-    /// The word on the keeper's command line and in logs.
+    /// The word on the supervisor's command line and in logs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::PidNamespace => "pid-namespace",

@@ -1,4 +1,4 @@
-//! The calls between fork and exec, and around inherited descriptors, that only `unsafe` can make. Nothing here decides.
+//! The calls between fork and exec, and on inherited descriptors, that need `unsafe`. Nothing is decided here.
 #![expect(unsafe_code, reason = "fork, pre_exec and adopting inherited descriptors have no safe form")]
 
 use std::io;
@@ -36,7 +36,7 @@ pub(super) fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
 
 /// Forks; none in the child.
 pub(super) fn fork() -> nix::Result<Option<Pid>> {
-    // SAFETY: only the keeper calls this, which has one thread.
+    // SAFETY: only the supervisor calls this, which has one thread.
     match unsafe { nix::unistd::fork() }? {
         ForkResult::Parent { child } => Ok(Some(child)),
         ForkResult::Child => Ok(None),

@@ -1,4 +1,4 @@
-//! exec agents, one process a job (spec §20.2): a JSON document in, a JSON document out, no shell.
+//! exec agents, one process per job (compatibility §20.2): a JSON document in, a JSON document out, no shell.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,10 +12,10 @@ use atlas_types::{FailureKind, GpuShare, StreamKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::io_loop::{Found, Lines, Sink, Source, Wait, Woken};
+use super::io_loop::{Lines, ReadResult, Sink, Source, Wait, Woken};
 use super::{ATLAS, Execution, Settings, elsewhere, json_text};
 use crate::agent::Agent;
-use crate::process::{Change, Keeper, Spawn, Tree};
+use crate::process::{Change, Spawn, Supervisor, Tree};
 use crate::slot::{Control, Shared, Work};
 
 /// How much of what a process printed is shown in an error.
@@ -26,17 +26,17 @@ const ORDERS: [&str; 2] = ["_memory_append", "_knowledge_store"];
 
 /// The provider of one process per job. Its slot ends with the job.
 pub(crate) struct Exec {
-    keeper: Arc<Keeper>,
+    supervisor: Arc<Supervisor>,
     settings: Arc<Settings>,
 }
 
 impl Exec {
     pub(super) fn new(shared: &Shared) -> Self {
-        Self { keeper: Arc::clone(&shared.keeper), settings: Arc::clone(&shared.settings) }
+        Self { supervisor: Arc::clone(&shared.supervisor), settings: Arc::clone(&shared.settings) }
     }
 
     pub(super) async fn execute(&mut self, work: &Arc<Work>, control: &mut Control<'_>) -> Execution {
-        let mut process = match Process::spawn(work, &self.keeper, &self.settings, control.env).await {
+        let mut process = match Process::spawn(work, &self.supervisor, &self.settings, control.env).await {
             Ok(process) => process,
             Err(failed) => return *failed,
         };
@@ -71,7 +71,7 @@ pub(super) struct Process {
     pub(super) stdin: Sink,
     stdout: Source,
     stderr: Source,
-    /// What it printed and nobody took yet.
+    /// Output that has not been read yet.
     pub(super) output: Vec<u8>,
     /// The first bytes of stderr, for its error text.
     complaint: Vec<u8>,
@@ -83,7 +83,7 @@ impl Process {
     /// Starts the contract's command for `work`. A failure is the job's.
     pub(super) async fn spawn(
         work: &Arc<Work>,
-        keeper: &Arc<Keeper>,
+        supervisor: &Arc<Supervisor>,
         settings: &Arc<Settings>,
         env: &Env,
     ) -> Result<Self, Box<Execution>> {
@@ -91,22 +91,23 @@ impl Process {
             let text = "exec provider requires 'command' in contract";
             return Err(Box::new(Execution::failed(FailureKind::Agent, text)));
         }
-        let (work, keeper, settings) = (Arc::clone(work), Arc::clone(keeper), Arc::clone(settings));
-        // A fork takes long enough to be noticed by whoever shares the runtime.
-        let started = env.spawn_blocking("start process", move || Self::start(&work, &keeper, &settings)).join().await;
+        let (work, supervisor, settings) = (Arc::clone(work), Arc::clone(supervisor), Arc::clone(settings));
+        // A fork is slow enough to delay other tasks of the runtime.
+        let started =
+            env.spawn_blocking("start process", move || Self::start(&work, &supervisor, &settings)).join().await;
         let started = started.unwrap_or_else(|_| Err(io::ErrorKind::Interrupted.into()));
         started.map_err(|error| {
             Box::new(Execution::failed(FailureKind::Internal, format!("could not start a process: {error}")))
         })
     }
 
-    fn start(work: &Work, keeper: &Keeper, settings: &Settings) -> io::Result<Self> {
+    fn start(work: &Work, supervisor: &Supervisor, settings: &Settings) -> io::Result<Self> {
         let command = &work.agent.contract.provider.command;
         let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let (stdin, to_agent) = io::pipe()?;
         let (from_agent, stdout) = io::pipe()?;
         let (errors, stderr) = io::pipe()?;
-        let tree = keeper.spawn(Spawn {
+        let tree = supervisor.spawn(Spawn {
             program: resolve(program, work, settings),
             arguments: arguments.iter().map(OsString::from).collect(),
             directory: &work.agent.directory,
@@ -151,7 +152,7 @@ impl Process {
     }
 
     /// Takes a piece of stderr.
-    async fn read_complaint(&mut self, control: &mut Control<'_>) -> Found {
+    async fn read_complaint(&mut self, control: &mut Control<'_>) -> ReadResult {
         let mut errors = Vec::new();
         let found = self.stderr.read(&mut errors);
         let room = self.complaint_bytes_max.saturating_sub(self.complaint.len());
@@ -170,7 +171,9 @@ impl Process {
 
     /// Takes all output that is there; true once it is too large.
     pub(super) fn read_output(&mut self, output_bytes_max: usize) -> bool {
-        while self.output.len() <= output_bytes_max && matches!(self.stdout.read(&mut self.output), Found::Bytes(_)) {}
+        while self.output.len() <= output_bytes_max
+            && matches!(self.stdout.read(&mut self.output), ReadResult::Bytes(_))
+        {}
         self.output.len() > output_bytes_max
     }
 
@@ -180,7 +183,7 @@ impl Process {
         if self.read_output(output_bytes_max) {
             return true;
         }
-        while matches!(self.read_complaint(control).await, Found::Bytes(_)) {}
+        while matches!(self.read_complaint(control).await, ReadResult::Bytes(_)) {}
         if let Some(line) = self.lines.finish() {
             control.say(StreamKind::Log, level_of(&line), line).await;
         }

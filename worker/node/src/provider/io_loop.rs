@@ -1,7 +1,7 @@
-//! Waiting for a process tree's pipes under a deadline, with an ear for stops.
+//! Waits for a process tree's pipes, with a deadline and a check for stops.
 //!
-//! All on the task of the slot: the pipes are registered with the reactor of the runtime on which the pump runs, so that an agent's
-//! answer wakes the thread that passes it on, and no other.
+//! Runs on the task of the slot: the pipes are registered with the reactor of the pump's runtime, so that an agent's
+//! answer wakes only one thread.
 
 use std::future::poll_fn;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -109,10 +109,9 @@ pub(super) struct Source {
 
 /// What one reading found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum ReadResult {
     /// So many bytes were added.
     Bytes(usize),
-    /// Nothing for now.
     Nothing,
     /// No more will come.
     End,
@@ -126,23 +125,23 @@ impl Source {
     }
 
     /// Reads once, without waiting.
-    pub(super) fn read(&mut self, into: &mut Vec<u8>) -> Found {
-        let Some(pipe) = &self.pipe else { return Found::End };
+    pub(super) fn read(&mut self, into: &mut Vec<u8>) -> ReadResult {
+        let Some(pipe) = &self.pipe else { return ReadResult::End };
         match at_once(pipe, Interest::READABLE, |mut pipe| pipe.read(&mut self.buffer)) {
             Ok(0) => {
                 self.pipe = None;
-                Found::End
+                ReadResult::End
             }
             Ok(n) => {
                 into.extend_from_slice(&self.buffer[..n]);
-                Found::Bytes(n)
+                ReadResult::Bytes(n)
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                Found::Nothing
+                ReadResult::Nothing
             }
             Err(_) => {
                 self.pipe = None;
-                Found::End
+                ReadResult::End
             }
         }
     }
@@ -183,7 +182,7 @@ impl Sink {
         self.flush();
     }
 
-    /// Writes what the pipe takes. An agent that does not read its input is no error: its output decides.
+    /// Writes what the pipe takes. An agent that does not read its input is not an error: its output decides.
     pub(super) fn flush(&mut self) {
         while let Some(pipe) = &self.pipe
             && self.written < self.waiting.len()
@@ -282,15 +281,15 @@ mod tests {
         let (reader, mut writer) = io::pipe().expect("a pipe");
         let mut source = Source::new(reader).expect("registered");
         let mut bytes = Vec::new();
-        assert_eq!(source.read(&mut bytes), Found::Nothing);
+        assert_eq!(source.read(&mut bytes), ReadResult::Nothing);
         for word in [b"one", b"two"] {
             writer.write_all(word).expect("room");
-            assert_eq!(source.read(&mut bytes), Found::Bytes(3));
+            assert_eq!(source.read(&mut bytes), ReadResult::Bytes(3));
         }
         writer.write_all(b"three").expect("room");
         poll_fn(|cx| if source.poll_ready(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
         drop(writer);
-        while source.read(&mut bytes) != Found::End {}
+        while source.read(&mut bytes) != ReadResult::End {}
         assert_eq!(bytes, b"onetwothree");
     }
 }

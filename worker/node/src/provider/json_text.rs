@@ -1,4 +1,4 @@
-//! What an agent prints, read as one JSON document; faults in the words that Python uses.
+//! Parses an agent's output as one JSON document, with the error texts of Python.
 
 use atlas_contract::python::json_fault;
 use serde_json::value::RawValue;

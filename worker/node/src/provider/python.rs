@@ -1,6 +1,6 @@
-//! Python agents: a host process a slot, framed JSON over two pipes of its own.
+//! Python agents: one host process per slot, framed JSON over two separate pipes.
 //!
-//! What the agent prints comes by stdout and stderr and becomes log lines. The host flushes both before it answers, so that the
+//! The agent's stdout and stderr become log lines. The host flushes both before it answers, so that the
 //! lines of an attempt are in the pipes when its answer arrives.
 
 use std::io::{self, PipeReader};
@@ -16,11 +16,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::exec::environment;
-use super::io_loop::{Found, Lines, Ready, Sink, Source, Wait, Woken};
+use super::io_loop::{Lines, ReadResult, Ready, Sink, Source, Wait, Woken};
 use super::{Execution, Settings, StartError, elsewhere, seconds};
 use crate::agent::Agent;
 use crate::mailbox::Answer;
-use crate::process::{Change, Keeper, Spawn, Tree};
+use crate::process::{Change, Spawn, Supervisor, Tree};
 use crate::slot::{Control, Shared, SpawnCall, Work};
 
 /// Room in a frame beyond the output itself.
@@ -97,12 +97,13 @@ impl PythonProgram {
         let contract = &work.agent.contract;
         let agent = || contract.name.to_string();
         if !work.agent.directory.join("agent.py").is_file() {
-            let why = "there is no agent.py in the package".to_owned();
+            let why = "the package has no agent.py".to_owned();
             return Err(StartError::NoImplementation { agent: agent(), why });
         }
-        let (job, keeper, chosen) = (Arc::clone(work), Arc::clone(&shared.keeper), Arc::clone(&settings));
-        // Finding the interpreter and forking take long enough to be noticed by whoever shares the runtime.
-        let host = shared.env.spawn_blocking("start host", move || Host::spawn(&job, &keeper, &chosen)).join().await;
+        let (job, supervisor, chosen) = (Arc::clone(work), Arc::clone(&shared.supervisor), Arc::clone(&settings));
+        // Finding the interpreter and forking are slow enough to delay other tasks of the runtime.
+        let host =
+            shared.env.spawn_blocking("start host", move || Host::spawn(&job, &supervisor, &chosen)).join().await;
         let host = host.unwrap_or_else(|_| Err(HostError::Spawn(io::ErrorKind::Interrupted.into())));
         let host = host.map_err(|error| match error {
             HostError::NoPython(why) => StartError::NodeLacks(why),
@@ -215,7 +216,7 @@ impl Printed {
     async fn read(&mut self, control: &mut Control<'_>) {
         let mut bytes = Vec::new();
         for _ in 0..8 {
-            if !matches!(self.source.read(&mut bytes), Found::Bytes(n) if n == 64 << 10) {
+            if !matches!(self.source.read(&mut bytes), ReadResult::Bytes(n) if n == 64 << 10) {
                 break;
             }
         }
@@ -235,7 +236,7 @@ impl Printed {
 }
 
 impl Host {
-    fn spawn(work: &Work, keeper: &Keeper, settings: &Settings) -> Result<Self, HostError> {
+    fn spawn(work: &Work, supervisor: &Supervisor, settings: &Settings) -> Result<Self, HostError> {
         let program = match work.agent.python.get() {
             Some(own) => &own.python,
             None => &settings.python.get().map_err(|why| HostError::NoPython(why.to_owned()))?.program,
@@ -249,7 +250,7 @@ impl Host {
         environment.push(("PYTHONPATH".into(), settings.sdk.clone().into()));
         // The working directory is the package, which must not come before the standard library while the host loads.
         let arguments = ["-P", "-m", "atlas._host"].iter().map(Into::into).chain(fds.map(Into::into)).collect();
-        let tree = keeper.spawn(Spawn {
+        let tree = supervisor.spawn(Spawn {
             program: program.clone().into(),
             arguments,
             directory: &work.agent.directory,
@@ -348,7 +349,7 @@ impl Host {
                                 self.stderr.finish(control).await;
                                 return Ok(answer);
                             }
-                            Ok(None) if change.is_some() && matches!(found, Found::Bytes(_)) => {}
+                            Ok(None) if change.is_some() && matches!(found, ReadResult::Bytes(_)) => {}
                             Ok(None) => break,
                             Err(why) => {
                                 self.tree.kill().await;
@@ -392,7 +393,7 @@ impl Host {
             let rest = self.frames.split_off(4 + length);
             let body = std::mem::replace(&mut self.frames, rest);
             let frame = elsewhere(control.env, length, move || serde_json::from_slice::<Frame>(&body[4..]).ok()).await;
-            let frame = frame.flatten().ok_or("the agent's host sent what is no frame")?;
+            let frame = frame.flatten().ok_or("the agent's host sent a malformed frame")?;
             match frame.kind {
                 Kind::Log => control.say(StreamKind::Log, level(&frame.level), frame.text).await,
                 Kind::Progress => control.say(StreamKind::Progress, "", frame.text).await,

@@ -1,4 +1,4 @@
-//! exec agents that stay: one line of JSON in, one line out, a job after the other in one process.
+//! Warm exec agents: one line of JSON in, one line out, many jobs in one process.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ struct Answer {
 
 impl WarmExec {
     pub(super) async fn start(work: &Arc<Work>, shared: &Shared) -> Result<Self, StartError> {
-        let process = Process::spawn(work, &shared.keeper, &shared.settings, &shared.env).await;
+        let process = Process::spawn(work, &shared.supervisor, &shared.settings, &shared.env).await;
         let process = process.map_err(|failed| match *failed {
             Execution::Failed { failure, .. } => StartError::Raised(failure.error.to_string()),
             Execution::Output { .. } => StartError::Stopped,

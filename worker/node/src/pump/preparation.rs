@@ -1,4 +1,4 @@
-//! What an attempt needs before it begins: its package and its input.
+//! Prepares an attempt: fetches its package and its input.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tracing::warn;
 
-use super::{News, Place, Pump};
+use super::{News, Pump, RunningAttempt};
 use crate::agent::{Agent, OutputFault};
 use crate::environment::EnvironmentError;
 use crate::packages::{PackageError, Packages};
@@ -64,7 +64,7 @@ impl Preparing {
     /// Most bytes of text of one preparation.
     const TEXT_MAX: usize = 256 << 10;
 
-    /// Work that takes longer than this is told.
+    /// Work that takes longer than this is reported.
     const SLOW: Duration = Duration::from_secs(1);
 
     fn new(pump: &Pump, token: FencingToken) -> Self {
@@ -102,7 +102,7 @@ impl Preparing {
         }
     }
 
-    /// Does work that is told if it takes long.
+    /// Does work that is reported if it takes long.
     pub(crate) async fn slow<T>(&self, doing: &str, work: impl Future<Output = T>) -> T {
         tokio::pin!(work);
         tokio::select! {
@@ -131,7 +131,7 @@ impl Preparing {
 
 impl Pump {
     /// Runs an attempt at once if everything is here, else prepares it off this loop.
-    pub(super) fn start(&mut self, assignment: Box<Assignment>, place: Place) {
+    pub(super) fn start(&mut self, assignment: Box<Assignment>, place: RunningAttempt) {
         let token = assignment.token;
         self.attempts.insert(token, place);
         if let Some(work) = self.prepared.remove(&token).flatten() {
@@ -183,7 +183,7 @@ impl Pump {
                 self.end_later(token, place.slot, end);
                 self.settle();
             }
-            // Stopped meanwhile, and told so.
+            // Stopped meanwhile, and already reported.
             (None, _) => {}
         }
     }
@@ -248,16 +248,16 @@ async fn prepare(
     let input =
         preparing.slow("fetching the input", transfers.load(&assignment.input)).await.map_err(|error| match error {
             error if error.is_nodes_own() => give_back(&error),
-            // One that had no room in a welcome is kept by the controller that said it, and by no other: with the next lease it is told anew.
+            // One that had no room in a welcome is kept by the controller that said it, and by no other: with the next lease it is sent again.
             // One that is gone for good uses up the job's attempts.
             TransferError::Gone(_) => give_back(&error),
-            error => failed(FailureKind::Internal, "the input could not be fetched", &error),
+            error => failed(FailureKind::Internal, "could not fetch the input", &error),
         })?;
     Ok(Arc::new(Work { assignment, input, agent }))
 }
 
 fn give_back(error: &dyn std::error::Error) -> Unprepared {
-    warn!(%error, "an attempt could not be prepared, its lease is given back");
+    warn!(%error, "could not prepare an attempt, returning its lease");
     Unprepared::GiveBack
 }
 

@@ -16,7 +16,7 @@ impl Pump {
             let job = report.job;
             let saved = env.spawn_blocking("save result", move || results.save(boot, number, &report)).join().await;
             if let Ok(Err(error)) = saved {
-                warn!(%job, %error, "the result could not be saved before it is reported");
+                warn!(%job, %error, "could not save a result before reporting it");
             }
             // A pump that is gone reports nothing.
             let _ = news.send(News::Saved { number }).await;

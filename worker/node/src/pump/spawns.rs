@@ -1,4 +1,4 @@
-//! Jobs that attempts of this worker spawned: said to the leader until it answers, over as many sessions as that takes.
+//! Jobs that attempts of this worker spawned: sent to the leader until it answers, across sessions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -41,7 +41,7 @@ impl Pump {
         let Some(job) = self.attempts.get(&token).map(|place| place.job) else { return };
         let mine = self.spawns.open.values().filter(|open| open.spawner.token == token).count();
         if mine >= CHILDREN_MAX {
-            let why = format!("a job waits for at most {CHILDREN_MAX} others at once");
+            let why = format!("a job can wait for at most {CHILDREN_MAX} others at once");
             return self.answer_call(token, call.call, Answer::Refused(why));
         }
         self.spawns.last += 1;
@@ -70,7 +70,7 @@ impl Pump {
                 self.send_spawn(number);
             }
             (Some(_), Err(why)) => {
-                let end = SpawnEnd::Refused(format!("the child's input could not be stored: {why}"));
+                let end = SpawnEnd::Refused(format!("could not store the child's input: {why}"));
                 self.on_spawned(number, end);
             }
             (None, _) => {}
@@ -120,7 +120,7 @@ impl Pump {
                 self.env.spawn("load output", async move {
                     let answer = match transfers.load(&output).await {
                         Ok(output) => Answer::Completed(output),
-                        Err(error) => Answer::Failed(format!("the child's output could not be fetched: {error}")),
+                        Err(error) => Answer::Failed(format!("could not fetch the child's output: {error}")),
                     };
                     // The same.
                     let _ = news.send(News::SpawnLoaded { token, call, answer }).await;
@@ -139,7 +139,7 @@ impl Pump {
         }
     }
 
-    /// An attempt is over: nobody here waits for its children. What becomes of them the controller decides by how it ended.
+    /// An attempt is over: it no longer waits for its children. The controller decides about them by how it ended.
     pub(super) fn forget_spawns(&mut self, token: FencingToken) {
         if !self.spawns.open.is_empty() {
             self.spawns.open.retain(|_, open| open.spawner.token != token);

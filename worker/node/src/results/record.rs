@@ -31,7 +31,7 @@ impl fmt::Display for Name {
 }
 
 impl Name {
-    /// The name of the record at `path`; none if it is no record.
+    /// The name of the record at `path`; none if it is not a record.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let stem = path.file_name()?.to_str()?.strip_suffix(EXTENSION)?.strip_suffix('.')?;
         let (boot, number) = stem.split_once('-')?;
@@ -46,7 +46,7 @@ pub(super) enum RecordError {
     Magic,
     #[error("its checksum does not match")]
     Checksum,
-    #[error("it holds no report")]
+    #[error("it contains no report")]
     Report(#[source] ConvertError),
 }
 

@@ -111,7 +111,7 @@ async fn packages_that_cannot_be_installed_fail_the_job_and_say_why() {
         "Pool error: could not install the agent's Python packages: No matching distribution found for greetlib>=2";
     assert_eq!(missing, expected);
     let option = stage.run("\"--index-url=http://x\"", 1).await[0].error();
-    assert_eq!(option, "Pool error: \"--index-url=http://x\" is no requirement: it starts with a dash");
+    assert_eq!(option, "Pool error: \"--index-url=http://x\" is not a requirement: it starts with a dash");
     stage.node.shutdown().await;
 }
 

@@ -1,4 +1,4 @@
-//! Agents that do what they should not: each is contained, named, and the worker goes on.
+//! Misbehaving agents: each is contained and reported, and the worker continues.
 
 use std::time::Duration;
 
@@ -139,10 +139,10 @@ async fn python_whose_answer_cannot_be_written() {
         return;
     }
     let deep = "x = []\n        for _ in range(500): x = [x]\n        return {'x': x}";
-    assert_eq!(py(deep).await, "Output validation: the output nests deeper than 100 levels");
+    assert_eq!(py(deep).await, "Output validation: the output is nested more than 100 levels");
     let endless = "x = []; x.append(x)\n        return {'x': x}";
     assert_eq!(py(endless).await, "Circular reference detected");
-    assert!(py("return {'x': '\\ud800'}").await.starts_with("Output validation: the output cannot be passed on"));
+    assert!(py("return {'x': '\\ud800'}").await.starts_with("Output validation: could not pass on the output"));
     assert_eq!(py("self.context.execution_metadata = None; raise KeyError('k')").await, "'k'");
     let mute = "\n        class E(Exception):\n            def __str__(self): raise ValueError()\n        raise E()";
     assert_eq!(py(mute).await, "E");

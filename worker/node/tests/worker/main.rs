@@ -1,4 +1,4 @@
-//! The worker against a controller that a test plays: real streams, real processes.
+//! The worker with a controller that is simulated by the test: real streams, real processes.
 
 mod environment;
 mod exec;

@@ -371,10 +371,7 @@ async fn a_process_that_a_job_leaves_running_ends_with_it() {
         assert_eq!((processes("86351"), processes("86352")), (1, 0));
         let line = session.events.pop().expect("it is told");
         assert_eq!(line.level, "warning");
-        assert!(
-            line.text.starts_with("the job left a process running, it was killed: sleep 86352 (process "),
-            "{line:?}"
-        );
+        assert!(line.text.starts_with("killed a process that the job left running: sleep 86352 (process "), "{line:?}");
     }
     node.shutdown().await;
 }

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use atlas_types::{Assignment, Report, ReportKind, ReportResult};
 use atlas_wire::session::ToWorker;
 
-use crate::support::{Controller, PATIENCE, Session, in_time, keeper, shell, until};
+use crate::support::{Controller, PATIENCE, Session, in_time, shell, supervisor, until};
 
 /// A worker that is killed with -9 when it is dropped.
 struct Killed(Child);
@@ -19,7 +19,7 @@ impl Drop for Killed {
 }
 
 fn worker(controller: &Controller, dir: &Path) -> Killed {
-    let worker = Command::new(keeper())
+    let worker = Command::new(supervisor())
         .args(["--node", "n1", "--log", "warn", "--controller", &controller.address.to_string(), "--data-dir"])
         .arg(dir)
         .env_remove("ATLAS_WORKER_CONFIG")

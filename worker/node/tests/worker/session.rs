@@ -173,7 +173,7 @@ async fn without_acknowledged_renewals_the_attempt_dies_before_its_time() {
     session.welcome_for(ttl, vec![assignment.clone()]).await;
     until("the agent runs", ttl * 2 / 3, || processes("86311") == 1).await;
     until("the agent is dead", ttl, || processes("86311") == 0).await;
-    // It has left the silent leader before and asked again, once in haste. It comes back by itself, and says that it has given the lease up.
+    // It has left the silent leader before and asked again, once in haste. It comes back on its own, and says that it has given the lease up.
     drop(controller.session().await);
     let mut session = controller.welcomed(vec![assignment]).await;
     assert!(matches!(session.end().await.1, End::NotHeld));

@@ -1,4 +1,4 @@
-//! Jobs that Python agents spawn: said until they are answered, over one session after the other.
+//! Jobs that Python agents spawn: sent until they are answered, across sessions.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A worker that is stopped kills nothing. Its keepers do, before its leases end.
+//! A stopped worker kills nothing. Its supervisors do, before its leases end.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::session::processes;
-use crate::support::{Controller, Node, PATIENCE, Session, keeper, shell, until};
+use crate::support::{Controller, Node, PATIENCE, Session, shell, supervisor, until};
 
 /// How long leases live here.
 const TTL: Duration = Duration::from_secs(6);
@@ -18,7 +18,7 @@ const TTL: Duration = Duration::from_secs(6);
 async fn nothing_outlives_the_lease(confinement: &str, mark: &str) {
     let mut controller = Controller::start().await;
     let dir = tempfile::tempdir().expect("temporary directory");
-    let mut worker = Command::new(keeper())
+    let mut worker = Command::new(supervisor())
         .args(["--node", "n1", "--log", "warn", "--confinement", confinement])
         .args(["--controller", &controller.address.to_string(), "--data-dir"])
         .arg(dir.path())
@@ -41,7 +41,7 @@ async fn nothing_outlives_the_lease(confinement: &str, mark: &str) {
     let agent = controller.publish_owned(&shell(&script, ""));
     session.grant(&controller.assignment(&agent, "{}")).await;
     while !renewed(&mut session).await {}
-    // The first renewal under the lease as well: what the keepers are told with it counts.
+    // The first renewal under the lease as well: what the supervisors are told with it counts.
     renewed(&mut session).await;
     signal(&worker, Signal::SIGSTOP);
     let lease_end = Env::system().clock.wall().0 * 1_000 + TTL.as_nanos() as i64;

@@ -1,4 +1,4 @@
-//! A controller that the test plays, and builders for what it sends.
+//! A controller simulated by the test, and builders for its messages.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -365,7 +365,7 @@ impl Node {
         let dir = tempfile::tempdir().expect("temporary directory");
         let name = NodeId::new("n1").expect("valid name");
         let mut options = Options::new(name, vec![controller.address.to_string()], dir.path().to_owned());
-        options.keeper = Some(keeper());
+        options.supervisor = Some(supervisor());
         change(&mut options);
         let worker = Worker::start(options, Env::system()).await.expect("the worker starts");
         Self { worker, dir }
@@ -399,7 +399,7 @@ impl Stage {
 }
 
 /// The program that keeps process trees.
-pub(crate) fn keeper() -> PathBuf {
+pub(crate) fn supervisor() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_atlas-worker"))
 }
 

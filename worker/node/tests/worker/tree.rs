@@ -1,16 +1,16 @@
-//! What is left when a worker is killed: nothing, however its agents are held.
+//! Nothing is left running when a worker is killed, for every kind of confinement.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::session::processes;
-use crate::support::{Controller, End, Node, PATIENCE, in_time, keeper, shell, until};
+use crate::support::{Controller, End, Node, PATIENCE, in_time, shell, supervisor, until};
 
 /// Kills a worker with -9 while an agent has children of every kind, each of them a `sleep` with the argument `mark`.
 async fn nothing_outlives(confinement: &str, mark: &str) {
     let mut controller = Controller::start().await;
     let dir = tempfile::tempdir().expect("temporary directory");
-    let mut worker = Command::new(keeper())
+    let mut worker = Command::new(supervisor())
         .args(["--node", "n1", "--log", "warn", "--confinement", confinement])
         .args(["--controller", &controller.address.to_string(), "--data-dir"])
         .arg(dir.path())

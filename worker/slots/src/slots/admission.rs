@@ -1,5 +1,5 @@
 //! When an attempt gets its slot: once the memory and GPU memory that it needs are free. The leader counts idle slots as free, so
-//! they are evicted here when an attempt needs what they hold, and it waits until their processes are gone.
+//! they are evicted here when an attempt needs their memory, and it waits until their processes are gone.
 
 use atlas_types::{Assignment, FencingToken, HeldLease, ReportKind};
 
@@ -50,7 +50,7 @@ impl Slots {
             return;
         };
         if prepared {
-            // From now on nobody else knows whether it ran.
+            // From now on only this node knows whether it ran.
             let report = self.report(lease.job, token, ReportKind::Started, effects);
             self.attempts.insert(Attempt { lease, stage: Stage::AwaitingStart { assignment, report, slot } });
         } else {

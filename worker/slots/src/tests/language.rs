@@ -79,7 +79,7 @@ fn granted<'a>(token: u64, options: impl Iterator<Item = &'a str>) -> Assignment
     lease
 }
 
-/// The input that a statement stands for.
+/// The input of a statement.
 pub(super) fn input(statement: &str) -> Input {
     let mut words = statement.split_whitespace();
     let verb = words.next().expect("a statement has a verb");

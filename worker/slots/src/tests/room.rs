@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use atlas_types::{Allocation, Digest, FencingToken, Free, GpuShare, NodeEpoch, ReportKind, ReportResult};
+use atlas_allocation::Free;
+use atlas_types::{Allocation, Digest, FencingToken, GpuShare, NodeEpoch, ReportKind, ReportResult};
 use expect_test::expect;
 use proptest::prelude::*;
 

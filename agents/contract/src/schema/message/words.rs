@@ -1,4 +1,4 @@
-//! The texts of violations in Python's words, a keyword at a time.
+//! The texts of violations as in Python's `jsonschema`, by keyword.
 
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;

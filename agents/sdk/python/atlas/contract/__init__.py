@@ -1,4 +1,4 @@
-"""What an agent says of itself, as its code sees it."""
+"""The contract of an agent, as its code sees it."""
 
 from atlas.contract.types import AgentContract
 

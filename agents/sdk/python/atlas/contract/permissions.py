@@ -1,4 +1,4 @@
-"""What an agent may do."""
+"""The permissions of an agent."""
 
 from __future__ import annotations
 

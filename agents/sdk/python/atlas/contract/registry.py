@@ -1,4 +1,4 @@
-"""The registry as an orchestrator sees it: a list of agents that were there when it was asked."""
+"""The registry as an orchestrator sees it: the agents that were registered when it was called."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class AgentRegistry:
         return [entries[-1] for entries in self._entries.values()]
 
     def list_orchestrators(self) -> list[RegistryEntry]:
-        """Those that rule on jobs."""
+        """The orchestrators."""
         return [entry for entry in self.list_all() if entry.contract.type == "orchestrator"]
 
     def __contains__(self, name: object) -> bool:

@@ -1,4 +1,4 @@
-"""A contract as plain objects, read from the JSON that the worker passes on. Already checked: nothing is refused here."""
+"""A contract as plain objects, read from the JSON that the worker passes on. Already validated: nothing is refused here."""
 
 from __future__ import annotations
 

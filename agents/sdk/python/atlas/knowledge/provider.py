@@ -1,4 +1,4 @@
-"""What the knowledge base holds."""
+"""Entries of the knowledge base."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every model provider offers."""
+"""The interface of every model provider."""
 
 from __future__ import annotations
 

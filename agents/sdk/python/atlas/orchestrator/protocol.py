@@ -1,4 +1,4 @@
-"""What an orchestrator is asked, and what it answers."""
+"""Requests to an orchestrator, and its decisions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class RoutingDecision:
 
 @runtime_checkable
 class Orchestrator(Protocol):
-    """Rules on each job."""
+    """Decides on each job."""
 
     async def route(self, job, registry) -> RoutingDecision: ...
 

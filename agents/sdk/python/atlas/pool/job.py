@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass
 class JobData:
-    """One job, as it was when the orchestrator was asked."""
+    """One job, as it was when the orchestrator was called."""
 
     id: str = ""
     agent_name: str = ""

@@ -1,4 +1,4 @@
-"""What an agent is made of: its base class, its context, and a way to run it without a cluster."""
+"""The parts of an agent: its base class, its context, and a way to run it without a cluster."""
 
 from atlas.runtime.base import AgentBase
 from atlas.runtime.context import AgentContext

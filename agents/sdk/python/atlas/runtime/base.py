@@ -7,7 +7,7 @@ from typing import Any
 
 
 class AgentBase(ABC):
-    """One instance a slot. `execute` is never called concurrently on one instance; what is on `self` survives between jobs."""
+    """One instance per slot. `execute` is never called concurrently on one instance; attributes of `self` persist between jobs."""
 
     def __init__(self, contract, context):
         self.contract = contract
@@ -15,10 +15,10 @@ class AgentBase(ABC):
 
     @abstractmethod
     async def execute(self, input_data: dict[str, Any]) -> dict[str, Any]:
-        """Does one job: takes its input, returns its output, raises to fail it."""
+        """Runs one job: takes its input, returns its output, raises an exception to fail it."""
 
     async def on_startup(self) -> None:
         """Runs once, before the first job of the slot."""
 
     async def on_shutdown(self) -> None:
-        """Runs once, when the slot is destroyed; has five seconds."""
+        """Runs once, when the slot is stopped; limited to five seconds."""

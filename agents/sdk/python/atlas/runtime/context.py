@@ -1,4 +1,4 @@
-"""What an agent can see and ask for while it runs: one object a slot, its fields replaced for every job."""
+"""The context of a running agent: one object per slot, its fields are replaced for every job."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _MEMORY_OFF = "Memory not enabled — set requires.memory in contract"
 
 
 class SpawnError(RuntimeError):
-    """A job could not be spawned: the agent may not, the depth is reached, or nobody is there to do it."""
+    """A job could not be spawned: the agent has no permission, the depth limit is reached, or there is no worker."""
 
 
 @dataclass
 class SpawnResult:
-    """How a spawned job ended."""
+    """The result of a spawned job."""
 
     success: bool
     data: dict[str, Any] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class SpawnResult:
 
 @dataclass
 class AgentContext:
-    """The job's circumstances, and the calls that go through the worker."""
+    """The job's data, and the calls that go through the worker."""
 
     job_id: str = ""
     chain_name: str = ""
@@ -120,12 +120,12 @@ class AgentContext:
         raise RuntimeError(_KNOWLEDGE_OFF)
 
     def progress(self, text: str) -> None:
-        """Tells whoever watches the job how far it is. Outside of a worker it is silent."""
+        """Reports the progress of the job to its followers. Outside of a worker it does nothing."""
         if self._progress is not None:
             self._progress(str(text))
 
     def _begin(self, fields: dict[str, Any]) -> None:
-        """Replaces what belongs to one job; `providers` belong to the slot."""
+        """Replaces the data of one job; `providers` belong to the slot."""
         self.job_id = fields.get("job_id", "")
         self.chain_name = fields.get("chain_name", "")
         self.step_index = fields.get("step_index", -1)

@@ -1,4 +1,4 @@
-"""Agents that ask a model once: build a prompt, parse the answer."""
+"""Agents with a single model call: build a prompt, parse the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-//! What is read of folders and files.
+//! Reading folders and files.
 
 use super::*;
 
@@ -22,9 +22,9 @@ fn objects_are_known_by_their_members() {
     assert!(told("{agent_name: x, input_data: {}}").contains("atlasctl run"));
     assert_eq!(
         told("{id: n, health: ready, cordoned: true, operator_labels: {rack: 7}}"),
-        "/operator_labels/rack is to be text: write '7'"
+        "/operator_labels/rack must be text: write '7'"
     );
-    assert!(told("agent: {name: x}").contains("apply the folder"));
+    assert!(told("agent: {name: x}").contains("apply its folder"));
     assert!(told("5").contains("neither"));
     assert!(told("[").contains("line"), "{}", told("["));
 }
@@ -78,7 +78,7 @@ fn every_mistake_is_told_with_file_and_document() {
         r#"at "/b.yaml""#,
         r#"node/n is also in "/a.yaml", document 1"#,
         r#"at "/c.yaml""#,
-        "there is no document in it",
+        "it contains no document",
         r#"at "/absent.yaml""#,
     ];
     for line in expected {
@@ -95,7 +95,7 @@ fn what_is_read_has_bounds() {
     };
     let deep = "d/".repeat(DEPTH_MAX + 1);
     write(dir.path(), &format!("deep/{deep}x.yaml"), &node("n"));
-    assert!(told(&dir.path().join("deep")).contains("nested deeper than 16"));
+    assert!(told(&dir.path().join("deep")).contains("nested more than 16"));
     for number in 0..=FILES_MAX {
         write(dir.path(), &format!("many/{number}.yaml"), "[]");
     }

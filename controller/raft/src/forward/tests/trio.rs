@@ -1,4 +1,4 @@
-//! Three members whose cables can be pulled.
+//! Three members whose networks can be cut.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,11 +17,11 @@ use tonic::transport::server::Connected;
 
 use crate::error::Leadership;
 use crate::handle::Handle;
-use crate::log::sim::SimDisk;
 use crate::member::Member;
 use crate::options::Options;
 use crate::start::{Service, start_on};
 use crate::tests::soon;
+use atlas_log::sim::SimDisk;
 
 /// Three members of one group.
 pub(super) struct Trio {
@@ -91,7 +91,7 @@ impl Trio {
         soon(futures::future::select_all(led)).await.1
     }
 
-    /// The places of those that follow whoever leads.
+    /// The places of those that follow the leader.
     pub(super) async fn followers(&self) -> [usize; 2] {
         let leader = self.leader().await;
         [(leader + 1) % 3, (leader + 2) % 3]

@@ -1,4 +1,4 @@
-//! Transfers of leadership that have nothing to do, that cannot be, or that nobody takes up: none may leave a group without a leader.
+//! Transfers of leadership that are unnecessary, impossible or not accepted: none may leave a group without a leader.
 
 use super::*;
 

@@ -6,7 +6,9 @@ use atlas_service::catalogue::UNKNOWN_PATH;
 use atlas_service::{Entry, words};
 use serde_json::{Map, Value, json};
 
-use super::{Body, Content, Kind, OPERATIONS, Operation, Parameter, Place, Success, Verb, refusals};
+use super::super::query::LIMIT_MAX;
+use super::rights::{self, Right};
+use super::{Body, Content, Kind, OPERATIONS, Operation, Parameter, ParameterLocation, Success, Verb, refusals};
 
 /// The schemas of all bodies, by name.
 const SCHEMAS: &str = include_str!("schemas.json");
@@ -39,12 +41,12 @@ pub(super) fn schemas() -> &'static Map<String, Value> {
 
 /// The groups of operations, each with what begins the paths of its own.
 const TAGS: &[(&str, &str, &[&str])] = &[
-    ("jobs", "Submitting jobs and what becomes of them.", &["/api/jobs"]),
-    ("events", "The changes of all jobs, as they come.", &["/api/events", "/ws"]),
+    ("jobs", "Submitting, reading and changing jobs.", &["/api/jobs"]),
+    ("events", "Changes of all jobs, as a stream.", &["/api/events", "/ws"]),
     ("agents", "Agent versions and their contracts.", &["/api/agents"]),
     ("nodes", "Workers and their hardware.", &["/api/nodes"]),
     ("cluster", "The controllers, their membership and backups.", &["/api/cluster"]),
-    ("figures", "Health, figures and instruments.", &["/api/health", "/api/ready", "/api/metrics", "/metrics"]),
+    ("figures", "Health, statistics and metrics.", &["/api/health", "/api/ready", "/api/metrics", "/metrics"]),
     ("interface", "The program and this interface.", &["/api/version", "/api/openapi.json", "/errors/"]),
     ("policies", "Skills and policies.", &["/api/skills", "/api/security/"]),
 ];
@@ -85,6 +87,7 @@ fn verb(verb: Verb) -> &'static str {
 fn described(operation: &Operation) -> Value {
     let mut members = json!({
         "operationId": operation.id, "summary": operation.says, "tags": tags_of(operation.path).collect::<Value>(),
+        "x-atlas-right": rights::of(operation.id).map(Right::as_str),
     });
     let named = operation.path_parameters().map(|name| {
         json!({
@@ -111,10 +114,10 @@ fn described(operation: &Operation) -> Value {
     members
 }
 
-/// What a name in braces stands for.
+/// The parameters of a path.
 pub(super) fn path_parameter(name: &str) -> &'static str {
     match name {
-        "id" => "a job's id, or a beginning of it that no other has",
+        "id" => "a job id, or a unique prefix of it",
         "version" => "three numbers",
         "member" => "a member's number or name",
         "agent" => "an agent's name",
@@ -125,14 +128,15 @@ pub(super) fn path_parameter(name: &str) -> &'static str {
 
 fn parameter(parameter: &Parameter, lenient: bool) -> Value {
     let place = match parameter.place {
-        Place::Query => "query",
-        Place::Header => "header",
+        ParameterLocation::Query => "query",
+        ParameterLocation::Header => "header",
     };
     let schema = match parameter.kind {
-        Kind::Text | Kind::Lenient => json!({ "type": "string" }),
+        Kind::Limit if !lenient => json!({ "type": "integer", "minimum": 1, "maximum": LIMIT_MAX }),
+        Kind::Text | Kind::Lenient | Kind::Limit => json!({ "type": "string" }),
         Kind::Key => json!({ "type": "string", "minLength": 1, "maxLength": 255 }),
         Kind::Word(words) if !lenient => json!({ "type": "string", "enum": words }),
-        // What is no such word counts as absent, so any text is valid.
+        // Other words count as absent, so any text is valid.
         Kind::Word(words) => json!({ "type": "string", "examples": words }),
         Kind::Whole => json!({ "type": "integer", "minimum": 0 }),
         Kind::Number => json!({ "type": "number" }),
@@ -206,11 +210,11 @@ fn header_references(names: &[&str]) -> Map<String, Value> {
 fn headers() -> Value {
     json!({
         "X-Atlas-Index": {
-            "description": "how many entries the controller had applied; a client that sends it back reads nothing older",
+            "description": "number of log entries applied by the controller; a client that sends it back never reads an older state",
             "schema": { "type": "integer" },
         },
         "Atlas-Error-Code": {
-            "description": "the code of the error, which has a page in the reference",
+            "description": "the error code; the reference has a page for it",
             "schema": { "type": "string", "pattern": "^E[0-9]{4}$" },
         },
         "Retry-After": {
@@ -265,7 +269,7 @@ mod tests {
         let exists = |name: &String| document().pointer(name.trim_start_matches('#')).is_some();
         assert_eq!(named.iter().find(|name| !exists(name)), None);
         // Those of events are named in words.
-        let events = ["Change", "Line"];
+        let events = ["Change", "ClusterEvent", "Line"];
         let used = |name: &String| named.contains(&format!("#/components/schemas/{name}"));
         let unused = schemas().keys().find(|name| !used(name) && !events.contains(&name.as_str())).cloned();
         assert_eq!(unused, None);

@@ -1,7 +1,7 @@
-//! Names that a request uses and its operation does not know: in the query, and of the members of its body.
+//! Unknown names in the query and the body of a request.
 //!
-//! On the paths of Atlas for Python they are ignored, as it ignores them. Everywhere else they are refused: whoever misspells a filter
-//! must not get an answer to another question.
+//! On the paths of Atlas for Python they are ignored, as it ignores them. On other paths they are refused: a misspelt
+//! filter must not get the answer to another question.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::document::schemas;
-use super::{Body, Kind, Operation, Place};
+use super::{Body, Kind, Operation, ParameterLocation};
 use crate::http::answer::Problem;
-use crate::http::query::Query;
+use crate::http::query::{LIMIT_MAX, Query};
 
 impl Operation {
     /// Refuses a query with a name, or a word, that this operation does not know.
@@ -19,7 +19,7 @@ impl Operation {
         if self.lenient {
             return Ok(());
         }
-        let known = || self.query.iter().filter(|parameter| parameter.place == Place::Query);
+        let known = || self.query.iter().filter(|parameter| parameter.place == ParameterLocation::Query);
         for (name, value) in query.members() {
             let Some(parameter) = known().find(|parameter| parameter.name == name) else {
                 let names: Vec<&str> = known().map(|parameter| parameter.name).collect();
@@ -29,6 +29,10 @@ impl Operation {
                 && !words.contains(&&*value)
             {
                 return Err(unknown(&format!("value of \"{name}\""), &value, words));
+            }
+            let within = |value: &str| value.parse().is_ok_and(|limit: u64| (1..=LIMIT_MAX).contains(&limit));
+            if matches!(parameter.kind, Kind::Limit) && !value.is_empty() && !within(&value) {
+                return Err(Problem::malformed(format!("'{name}' must be a whole number from 1 to {LIMIT_MAX}")));
             }
         }
         Ok(())
@@ -43,7 +47,7 @@ impl Operation {
     }
 }
 
-/// Refuses an object with a member that a schema of the interface does not have. What is no object is for its reader to refuse.
+/// Refuses an object with a member that a schema of the interface does not have. A value that is not an object is refused by its reader.
 pub(crate) fn check_members(schema: &str, object: &[u8]) -> Result<(), Problem> {
     let Ok(members) = serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(object) else { return Ok(()) };
     let Some(known) = schemas().get(schema).and_then(|schema| schema["properties"].as_object()) else { return Ok(()) };
@@ -57,7 +61,7 @@ fn unknown(what: &str, name: &str, known: &[&str]) -> Problem {
     let shown = Value::from(name.chars().take(64).collect::<String>());
     let meant = match atlas_contract::nearest(name, known.iter().copied()) {
         Some(meant) => format!("; did you mean \"{meant}\"?"),
-        None if known.is_empty() => String::from("; there are none here"),
+        None if known.is_empty() => String::from("; none are known here"),
         None => format!("; known here: {}", known.join(", ")),
     };
     Problem::malformed(format!("unknown {what} {shown}{meant}"))
@@ -88,6 +92,10 @@ mod tests {
     fn names_of_our_own_paths_are_checked() {
         check("/api/nodes", "limit=2&offset=1", "", &expect!["fine"]);
         check("/api/nodes", "limt=2", "", &expect![[r#"unknown parameter "limt"; did you mean "limit"?"#]]);
+        for limit in ["limit=abc", "limit=0", "limit=-1", "limit=1001", "limit=1.5"] {
+            check("/api/nodes", limit, "", &expect!["'limit' must be a whole number from 1 to 1000"]);
+        }
+        check("/api/nodes", "limit=1000", "", &expect!["fine"]);
         check("/api/nodes", "=2", "", &expect![[r#"unknown parameter ""; known here: limit, offset, consistency"#]]);
         check(
             "/api/nodes",
@@ -95,7 +103,7 @@ mod tests {
             "",
             &expect![[r#"unknown value of "consistency" "stail"; known here: stale, linearizable"#]],
         );
-        check("/api/version", "%00=1", "", &expect![[r#"unknown parameter "\u0000"; there are none here"#]]);
+        check("/api/version", "%00=1", "", &expect![[r#"unknown parameter "\u0000"; none are known here"#]]);
         check(
             "/api/nodes/{name}/drain",
             "",
@@ -108,7 +116,7 @@ mod tests {
 
     #[test]
     fn paths_of_atlas_for_python_ignore_what_they_do_not_know() {
-        check("/api/jobs", "stauts=failed&view=tall", "", &expect!["fine"]);
+        check("/api/jobs", "stauts=failed&view=tall&limit=abc", "", &expect!["fine"]);
         check("/api/jobs", "vlidate=refuse", r#"{"agnt": "echo"}"#, &expect!["fine"]);
     }
 }

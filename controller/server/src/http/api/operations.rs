@@ -10,7 +10,7 @@ use atlas_service::catalogue::{
 };
 use http::StatusCode;
 
-use super::{Body, Content, Kind, Operation, Parameter, Place, Success, Verb};
+use super::{Body, Content, Kind, Operation, Parameter, ParameterLocation, Success, Verb};
 
 /// What a read needs besides what it reads.
 const READ: &[Entry] = &[MALFORMED, NO_LEADER, OVERLOADED];
@@ -23,31 +23,31 @@ const BODY: &[Entry] = &[MALFORMED, TOO_LARGE, LATE];
 /// A job that is named.
 const JOB: &[Entry] = &[UNKNOWN_JOB, AMBIGUOUS_JOB];
 
-const VIEW: Parameter = word("view", &["full", "plain"], "`full` adds the members that are ours");
+const VIEW: Parameter = word("view", &["full", "plain"], "`full` adds the members that Atlas for Python does not have");
 const CONSISTENCY: Parameter = word(
     "consistency",
     &["stale", "linearizable"],
-    "`stale` answers from what this controller has, without asking the others",
+    "`stale` answers from the state of this controller, without asking the others",
 );
-const LIMIT: Parameter = query("limit", Kind::Lenient, "how many, 1 to 1000; 50 unless it is a number");
-const LIMIT_OF_ALL: Parameter = query("limit", Kind::Lenient, "how many, 1 to 1000; all unless given");
-const OFFSET: Parameter = query("offset", Kind::Whole, "how many to skip");
+const LIMIT: Parameter = query("limit", Kind::Limit, "maximum number, 1 to 1000; 50 if it is not a number");
+const LIMIT_OF_ALL: Parameter = query("limit", Kind::Limit, "maximum number, 1 to 1000; defaults to all");
+const OFFSET: Parameter = query("offset", Kind::Whole, "number to skip");
 const IDEMPOTENCY_KEY: Parameter = Parameter {
     name: "Idempotency-Key",
-    place: Place::Header,
+    place: ParameterLocation::Header,
     says: "up to 255 characters; a repeat with the same key gets the first answer",
     kind: Kind::Key,
 };
 const FAMILY: Parameter = word(
     "family",
     &["true", "false"],
-    "`true` goes on waiting while a failed job is retried; then the answer is the last of its retries",
+    "`true` also waits for the retries of a failed job and returns the last of them",
 );
 const AFTER: Parameter =
-    query("after", Kind::Lenient, "the last event seen, for those who cannot send `Last-Event-ID`");
+    query("after", Kind::Lenient, "the last event seen, for clients that cannot send `Last-Event-ID`");
 
 const fn query(name: &'static str, kind: Kind, says: &'static str) -> Parameter {
-    Parameter { name, place: Place::Query, says, kind }
+    Parameter { name, place: ParameterLocation::Query, says, kind }
 }
 
 const fn word(name: &'static str, words: &'static [&'static str], says: &'static str) -> Parameter {
@@ -107,20 +107,20 @@ const fn created(says: &'static str, contents: &'static [Content]) -> Success {
 }
 
 const UPGRADED: Success =
-    Success { status: StatusCode::SWITCHING_PROTOCOLS, says: "a WebSocket of the same frames", contents: &[] };
+    Success { status: StatusCode::SWITCHING_PROTOCOLS, says: "a WebSocket with the same frames", contents: &[] };
 
 /// Every operation, by subject.
 pub(crate) const OPERATIONS: &[Operation] = &[
     // Jobs.
-    post("submitJob", "/api/jobs", "Submits a job; it is durable when the answer comes.")
+    post("submitJob", "/api/jobs", "Submits a job. The answer is sent once the job is durable.")
         .lenient()
         .takes(&[
             word(
                 "validate",
                 &["refuse"],
-                "`refuse` refuses what cannot run, instead of accepting it and letting it fail",
+                "`refuse` refuses jobs that cannot run, instead of accepting them and letting them fail",
             ),
-            query("wait", Kind::Number, "seconds to wait for the job's end; then the answer is the job"),
+            query("wait", Kind::Number, "seconds to wait for the end of the job; the answer is then the job"),
             FAMILY,
             VIEW,
             IDEMPOTENCY_KEY,
@@ -128,7 +128,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .body(Body::Json("Submission"))
         .answers(&[
             created("the job is queued", &[Content::Json("Id")]),
-            ok("with `wait`: the job when it has ended, or as it then stands", &[Content::Json("Job")]),
+            ok("with `wait`: the job after it has ended or the time has passed", &[Content::Json("Job")]),
         ])
         .refuses(&[
             WRITE,
@@ -139,11 +139,15 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     post(
         "submitJobs",
         "/api/jobs:batch",
-        "Submits many jobs, each with an answer of its own; taken jobs are durable then.",
+        "Submits many jobs, each with its own result. The answer is sent once the accepted jobs are durable.",
     )
     .takes(&[
-        word("validate", &["refuse"], "`refuse` refuses what cannot run, instead of accepting it and letting it fail"),
-        query("queue_wait", Kind::Number, "seconds to wait for room while the queue is full; 0 unless given"),
+        word(
+            "validate",
+            &["refuse"],
+            "`refuse` refuses jobs that cannot run, instead of accepting them and letting them fail",
+        ),
+        query("queue_wait", Kind::Number, "seconds to wait for space in a full queue; defaults to 0"),
         Parameter {
             says: "gives each job that has no `idempotency_key` the key `KEY.INDEX`, its index in the list from 0",
             ..IDEMPOTENCY_KEY
@@ -151,10 +155,10 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     ])
     .body(Body::Json("Batch"))
     .answers(&[
-        created("every job is queued", &[Content::Json("BatchResults")]),
+        created("all jobs are queued", &[Content::Json("BatchResults")]),
         Success {
             status: StatusCode::MULTI_STATUS,
-            says: "some jobs, or all, were refused; `Retry-After` is there if a repeat of some may succeed",
+            says: "some or all jobs were refused; `Retry-After` is present if repeating some of them may succeed",
             contents: &[Content::Json("BatchResults")],
         },
     ])
@@ -183,52 +187,48 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         ])
         .answers(&[ok("the job", &[Content::Json("Job")])])
         .refuses(&[READ, STORED, JOB]),
-    delete(
-        "deleteJob",
-        "/api/jobs/{id}",
-        "Cancels a pending job; false for every other, also for one that is not known.",
+    delete("deleteJob", "/api/jobs/{id}", "Cancels a pending job; false for every other and for an unknown job.")
+        .lenient()
+        .takes(&[IDEMPOTENCY_KEY])
+        .answers(&[ok("whether it was cancelled", &[Content::Json("Cancelled")])])
+        .refuses(&[WRITE, STORED, JOB]),
+    get(
+        "waitForJob",
+        "/api/jobs/{id}/wait",
+        "Waits for a job; returns it after it has ended or the timeout has passed.",
     )
-    .lenient()
-    .takes(&[IDEMPOTENCY_KEY])
-    .answers(&[ok("whether it was cancelled", &[Content::Json("Cancelled")])])
-    .refuses(&[WRITE, STORED, JOB]),
-    get("waitForJob", "/api/jobs/{id}/wait", "The job when it has ended, or as it then stands.")
-        .takes(&[query("timeout", Kind::Number, "seconds to wait at most; 60 unless given"), FAMILY, VIEW])
-        .answers(&[ok("the job", &[Content::Json("Job")])])
-        .refuses(&[READ, STORED, JOB]),
+    .takes(&[query("timeout", Kind::Number, "maximum seconds to wait; defaults to 60"), FAMILY, VIEW])
+    .answers(&[ok("the job", &[Content::Json("Job")])])
+    .refuses(&[READ, STORED, JOB]),
     get(
         "getJobTree",
         "/api/jobs/{id}/tree",
-        "A job with the jobs that it spawned, as far as they have not left the state.",
+        "A job with the jobs that it spawned, except those that have left the state.",
     )
     .takes(&[CONSISTENCY])
     .answers(&[ok("the job in its full view, with its children", &[Content::Json("JobTree")])])
     .refuses(&[READ, STORED, JOB]),
-    post("cancelJob", "/api/jobs/{id}/cancel", "Cancels a job, also one that runs, and the jobs that it spawned.")
+    post("cancelJob", "/api/jobs/{id}/cancel", "Cancels a pending or running job and the jobs that it spawned.")
         .takes(&[IDEMPOTENCY_KEY])
         .answers(&[ok("whether it was cancelled", &[Content::Json("Cancelled")])])
         .refuses(&[WRITE, STORED, JOB]),
-    post("retryJob", "/api/jobs/{id}/retry", "Runs an ended job again, as a new one.")
+    post("retryJob", "/api/jobs/{id}/retry", "Runs an ended job again as a new job.")
         .takes(&[IDEMPOTENCY_KEY])
         .answers(&[created("the new job is queued", &[Content::Json("Id")])])
         .refuses(&[WRITE, STORED, JOB, &[WRONG_STATUS, UNKNOWN_AGENT, QUEUE_FULL, LIMIT_REACHED, TOO_LARGE]]),
-    post("resolveJob", "/api/jobs/{id}/resolve", "Decides on a job in doubt.")
+    post("resolveJob", "/api/jobs/{id}/resolve", "Resolves a job in doubt.")
         .takes(&[IDEMPOTENCY_KEY])
         .body(Body::Json("Decision"))
-        .answers(&[ok("the status after it", &[Content::Json("Resolved")])])
+        .answers(&[ok("the new status", &[Content::Json("Resolved")])])
         .refuses(&[WRITE, BODY, STORED, JOB, &[NOT_IN_DOUBT, WRONG_STATUS, OUTPUT_REFUSED]]),
     get("followJob", "/api/jobs/{id}/events", "The changes of one job, until it has ended.")
         .lenient()
-        .takes(&[
-            word("follow", &["true", "false"], "`false` ends the stream with what has happened so far"),
-            AFTER,
-            VIEW,
-        ])
-        .answers(&[ok("the changes so far and those to come", &[Content::Events("Change")]), UPGRADED])
+        .takes(&[word("follow", &["true", "false"], "`false` ends the stream after the past events"), AFTER, VIEW])
+        .answers(&[ok("past and future changes", &[Content::Events("Change")]), UPGRADED])
         .refuses(&[READ, STORED, JOB, &[EVENTS_GONE]]),
     get("jobLogs", "/api/jobs/{id}/logs", "Log lines, progress and tokens of a job.")
         .takes(&[AFTER])
-        .answers(&[ok("the lines so far, or a stream of them", &[Content::List("Line"), Content::Events("Line")])])
+        .answers(&[ok("the lines so far, or a stream of lines", &[Content::List("Line"), Content::Events("Line")])])
         .refuses(&[READ, STORED, JOB]),
     // Events.
     get("followAll", "/api/events", "The changes of all jobs.")
@@ -240,17 +240,25 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .takes(&[AFTER, VIEW])
         .answers(&[ok("the changes from now on, or after an event", &[Content::Events("Change")]), UPGRADED])
         .refuses(&[READ, STORED, &[EVENTS_GONE]]),
+    get("followEvents", "/api/cluster/events", "Events of every kind: jobs, agents, nodes, the configuration.")
+        .takes(&[
+            query("kind", Kind::Text, "only events of these kinds, with commas between: job, agent, node, cluster"),
+            query("name", Kind::Text, "only events about what has this name: a job's id, an agent or a node"),
+            query("after", Kind::Whole, "the last event seen, for clients that cannot send `Last-Event-ID`"),
+        ])
+        .answers(&[ok("the events from now on, or after an event", &[Content::Events("ClusterEvent")])])
+        .refuses(&[READ, STORED, &[EVENTS_GONE]]),
     // Agents.
     get("listAgents", "/api/agents", "Agent versions by name and version.")
         .takes(&[
-            word("all", &["true", "false"], "`true` retired versions too, `false` only the latest of each name"),
-            query("name", Kind::Text, "only versions of this agent"),
-            query("capability", Kind::Text, "only versions that list exactly this capability"),
-            query(
-                "q",
-                Kind::Text,
-                "only versions with this text in name, description or a capability, whatever its case",
+            word(
+                "all",
+                &["true", "false"],
+                "`true` for all versions including retired ones, `false` for only the latest of each name",
             ),
+            query("name", Kind::Text, "only versions of this agent"),
+            query("capability", Kind::Text, "only versions with exactly this capability"),
+            query("q", Kind::Text, "only versions with this text in name, description or capabilities, ignoring case"),
             LIMIT_OF_ALL,
             OFFSET,
             VIEW,
@@ -261,13 +269,13 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     post("registerAgent", "/api/agents", "Registers an agent from its package.")
         .takes(&[IDEMPOTENCY_KEY])
         .body(Body::Package)
-        .answers(&[created("the version takes jobs", &[Content::Json("Registered")])])
+        .answers(&[created("the version is registered", &[Content::Json("Registered")])])
         .refuses(&[WRITE, BODY, &[PACKAGE_REFUSED, CONTRACT_REFUSED, LIMIT_REACHED, PEERS_AWAY]]),
     get("getAgent", "/api/agents/{name}", "One version with its schemas and its contract.")
-        .takes(&[query("version", Kind::Text, "a requirement such as `^1.2.0`; the latest unless given"), CONSISTENCY])
+        .takes(&[query("version", Kind::Text, "a requirement such as `^1.2.0`; defaults to the latest"), CONSISTENCY])
         .answers(&[ok("the version", &[Content::Json("AgentDetails")])])
         .refuses(&[READ, STORED, &[UNKNOWN_AGENT]]),
-    get("listVersions", "/api/agents/{name}/versions", "The versions of one agent, retired ones included.")
+    get("listVersions", "/api/agents/{name}/versions", "The versions of one agent, including retired ones.")
         .takes(&[CONSISTENCY])
         .answers(&[ok("the versions", &[Content::List("AgentVersion")])])
         .refuses(&[READ, STORED, &[UNKNOWN_AGENT]]),
@@ -275,29 +283,33 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .takes(&[CONSISTENCY])
         .answers(&[ok("the version", &[Content::Json("AgentDetails")])])
         .refuses(&[READ, STORED, &[UNKNOWN_AGENT]]),
-    delete("retireAgent", "/api/agents/{name}/versions/{version}", "Takes a version out of service; its jobs finish.")
-        .takes(&[IDEMPOTENCY_KEY])
-        .answers(&[ok("it takes no jobs any more", &[Content::Json("Retired")])])
-        .refuses(&[WRITE, &[UNKNOWN_AGENT]]),
+    delete(
+        "retireAgent",
+        "/api/agents/{name}/versions/{version}",
+        "Retires a version: it accepts no new jobs; its existing jobs finish.",
+    )
+    .takes(&[IDEMPOTENCY_KEY])
+    .answers(&[ok("the version is retired", &[Content::Json("Retired")])])
+    .refuses(&[WRITE, &[UNKNOWN_AGENT]]),
     post(
         "deleteAgent",
         "/api/agents/{name}/versions/{version}/delete",
-        "Forgets a retired version that no job needs any more.",
+        "Deletes a retired version that no waiting or running job uses.",
     )
     .takes(&[IDEMPOTENCY_KEY])
-    .answers(&[ok("it is forgotten", &[Content::Json("Deleted")])])
+    .answers(&[ok("the version is deleted", &[Content::Json("Deleted")])])
     .refuses(&[WRITE, &[UNKNOWN_AGENT, AGENT_IN_USE]]),
     post(
         "deprecateAgent",
         "/api/agents/{name}/versions/{version}/deprecate",
-        "Says that new jobs had better not use a version, which goes on taking them.",
+        "Marks a version as deprecated; it still accepts jobs.",
     )
     .takes(&[IDEMPOTENCY_KEY])
     .body(Body::MaybeJson("DeprecateRequest"))
-    .answers(&[ok("it is told in lists", &[Content::Json("Deprecated")])])
+    .answers(&[ok("the version is marked", &[Content::Json("Deprecated")])])
     .refuses(&[WRITE, BODY, &[UNKNOWN_AGENT]]),
     // Nodes.
-    get("listNodes", "/api/nodes", "Nodes by name, with their hardware and what of it is free.")
+    get("listNodes", "/api/nodes", "Nodes by name, with their hardware and free resources.")
         .takes(&[LIMIT_OF_ALL, OFFSET, CONSISTENCY])
         .answers(&[ok("the nodes", &[Content::List("Node")])])
         .refuses(&[READ]),
@@ -305,45 +317,49 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .takes(&[CONSISTENCY])
         .answers(&[ok("the node", &[Content::Json("Node")])])
         .refuses(&[READ, &[UNKNOWN_NODE]]),
-    delete("removeNode", "/api/nodes/{name}", "Forgets a node that holds no lease.")
+    delete("removeNode", "/api/nodes/{name}", "Removes a node that holds no lease.")
         .takes(&[IDEMPOTENCY_KEY])
-        .answers(&[ok("it is forgotten", &[Content::Json("Removed")])])
+        .answers(&[ok("the node is removed", &[Content::Json("Removed")])])
         .refuses(&[WRITE, &[UNKNOWN_NODE, NODE_BUSY]]),
-    post("drainNode", "/api/nodes/{name}/drain", "No new leases for the node until it is empty.")
+    post("drainNode", "/api/nodes/{name}/drain", "Drains a node: no new leases until it is empty.")
         .takes(&[IDEMPOTENCY_KEY])
         .body(Body::MaybeJson("DrainRequest"))
         .answers(&[ok("it drains", &[Content::Json("Accepted")])])
         .refuses(&[WRITE, BODY, &[UNKNOWN_NODE]]),
-    post("cordonNode", "/api/nodes/{name}/cordon", "No new leases for the node.")
+    post("cordonNode", "/api/nodes/{name}/cordon", "Stops new leases on a node.")
         .takes(&[IDEMPOTENCY_KEY])
         .answers(&[ok("it is cordoned", &[Content::Json("Accepted")])])
         .refuses(&[WRITE, &[UNKNOWN_NODE]]),
-    post("uncordonNode", "/api/nodes/{name}/uncordon", "New leases again; ends a drain.")
+    post("uncordonNode", "/api/nodes/{name}/uncordon", "Allows new leases on a node again; ends a drain.")
         .takes(&[IDEMPOTENCY_KEY])
-        .answers(&[ok("it takes leases", &[Content::Json("Accepted")])])
+        .answers(&[ok("the node accepts leases", &[Content::Json("Accepted")])])
         .refuses(&[WRITE, &[UNKNOWN_NODE]]),
-    post("labelNode", "/api/nodes/{name}/labels", "Gives the node labels over its worker's, or takes them away.")
-        .takes(&[IDEMPOTENCY_KEY])
-        .body(Body::Json("LabelRequest"))
-        .answers(&[ok("it is labelled", &[Content::Json("Accepted")])])
-        .refuses(&[WRITE, BODY, &[UNKNOWN_NODE, LABEL_OF_WORKER, LIMIT_REACHED]]),
+    post(
+        "labelNode",
+        "/api/nodes/{name}/labels",
+        "Sets or removes labels of a node; they override those of its worker.",
+    )
+    .takes(&[IDEMPOTENCY_KEY])
+    .body(Body::Json("LabelRequest"))
+    .answers(&[ok("the labels are changed", &[Content::Json("Accepted")])])
+    .refuses(&[WRITE, BODY, &[UNKNOWN_NODE, LABEL_OF_WORKER, LIMIT_REACHED]]),
     // Figures.
-    get("health", "/api/health", "How many jobs wait and run, and the hardware that was declared.")
+    get("health", "/api/health", "Numbers of waiting and running jobs, and declared hardware.")
         .lenient()
         .takes(&[CONSISTENCY])
-        .answers(&[ok("it serves", &[Content::Json("Health")])])
+        .answers(&[ok("the controller is healthy", &[Content::Json("Health")])])
         .refuses(&[READ]),
-    get("ready", "/api/ready", "Whether this controller can serve.")
+    get("ready", "/api/ready", "Whether this controller can serve requests.")
         .answers(&[ok("it can", &[Content::Json("Ready")])])
         .refuses(&[READ]),
     get("version", "/api/version", "The program and the cluster.")
-        .answers(&[ok("what answers", &[Content::Json("Version")])])
+        .answers(&[ok("the versions", &[Content::Json("Version")])])
         .refuses(&[&[MALFORMED]]),
-    get("figures", "/api/metrics", "Figures of all agents.")
+    get("figures", "/api/metrics", "Statistics of all agents.")
         .lenient()
         .answers(&[ok("the figures", &[Content::Json("Figures")])])
         .refuses(&[&[MALFORMED]]),
-    get("figuresOfAgent", "/api/metrics/{agent}", "Figures of one agent.")
+    get("figuresOfAgent", "/api/metrics/{agent}", "Statistics of one agent.")
         .lenient()
         .answers(&[ok("the figures", &[Content::Json("AgentFigures")])])
         .refuses(&[&[MALFORMED, UNKNOWN_AGENT]]),
@@ -353,14 +369,14 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     get(
         "errorPage",
         "/errors/{code}",
-        "What an error means and what to try; the `type` of a problem document names it.",
+        "The page of an error code: cause and what to try. The `type` of a problem document is its path.",
     )
     .answers(&[ok("the page, Markdown", &[Content::Other("text/plain")])])
     .refuses(&[&[MALFORMED]]),
     get("openApi", "/api/openapi.json", "This interface as an OpenAPI document.")
         .answers(&[ok("the document", &[Content::Json("Document")])])
         .refuses(&[&[MALFORMED]]),
-    // What the source system has besides; nothing can be set up yet.
+    // Further paths of Atlas for Python; nothing can be configured yet.
     get("skills", "/api/skills", "The skills of the cluster.")
         .lenient()
         .answers(&[ok("the skills", &[Content::List("Skill")])])
@@ -370,35 +386,35 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .answers(&[ok("the policy", &[Content::Json("Policy")])])
         .refuses(&[&[MALFORMED, NOT_CONFIGURED]]),
     // The cluster.
-    get("cluster", "/api/cluster", "Who leads, how far, how many voters answer, and the members.")
+    get("cluster", "/api/cluster", "Leader, log positions, reachable voters and members of the cluster.")
         .answers(&[ok("the cluster as this controller sees it", &[Content::Json("Cluster")])])
         .refuses(&[&[MALFORMED]]),
-    get("listMembers", "/api/cluster/members", "The members by number, and how each is.")
+    get("listMembers", "/api/cluster/members", "The members by number, with their state.")
         .takes(&[LIMIT_OF_ALL, OFFSET])
         .answers(&[ok("the members", &[Content::List("Member")])])
         .refuses(&[&[MALFORMED]]),
     delete(
         "removeMember",
         "/api/cluster/members/{member}",
-        "Removes a member for good; refused if no quorum would be left.",
+        "Removes a member permanently; refused if no quorum would remain.",
     )
     .takes(&[IDEMPOTENCY_KEY])
     .answers(&[ok("it is removed", &[Content::Json("Removed")])])
     .refuses(&[WRITE, &[UNKNOWN_MEMBER, MEMBERSHIP_REFUSED, MEMBER_BEHIND]]),
-    post("createJoinToken", "/api/cluster/join-tokens", "Makes a token with which a controller or a worker joins.")
+    post("createJoinToken", "/api/cluster/join-tokens", "Creates a token with which a controller can join.")
         .takes(&[IDEMPOTENCY_KEY])
         .body(Body::MaybeJson("TokenRequest"))
         .answers(&[created("the token, shown this once", &[Content::Json("Token")])])
         .refuses(&[WRITE, BODY, &[LIMIT_REACHED]]),
-    post("revokeJoinToken", "/api/cluster/join-tokens/revoke", "Takes a token back.")
+    post("revokeJoinToken", "/api/cluster/join-tokens/revoke", "Revokes a join token.")
         .takes(&[IDEMPOTENCY_KEY])
         .body(Body::Json("RevokeRequest"))
-        .answers(&[ok("it lets nobody in", &[Content::Json("Revoked")])])
+        .answers(&[ok("the token is revoked", &[Content::Json("Revoked")])])
         .refuses(&[WRITE, BODY]),
     post("transferLeader", "/api/cluster/transfer-leader", "Makes another member the leader.")
         .takes(&[IDEMPOTENCY_KEY])
         .body(Body::MaybeJson("TransferRequest"))
-        .answers(&[ok("who leads now", &[Content::Json("Transferred")])])
+        .answers(&[ok("the new leader", &[Content::Json("Transferred")])])
         .refuses(&[WRITE, BODY, &[UNKNOWN_MEMBER, MEMBERSHIP_REFUSED, MEMBER_BEHIND]]),
     get("snapshot", "/api/cluster/snapshot", "A backup of the cluster, streamed.")
         .answers(&[ok("a tar archive", &[Content::Other("application/x-tar")])])

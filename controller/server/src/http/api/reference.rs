@@ -8,13 +8,13 @@ use expect_test::expect_file;
 use serde_json::Value;
 
 use super::document::{path_parameter, schemas};
-use super::{ALWAYS, Body, Content, Kind, OPERATIONS, Operation, Place, refusals};
+use super::{ALWAYS, Body, Content, Kind, OPERATIONS, Operation, ParameterLocation, refusals};
 
 const INTRODUCTION: &str = "\
 # HTTP operations
 
 Generated from the program's table of operations by `cargo xtask fix`; the same as an OpenAPI document is at
-`GET /api/openapi.json`. What holds for all of them is told in [The HTTP interface](http.md).
+`GET /api/openapi.json`. Rules for all operations are in [The HTTP interface](http.md).
 ";
 
 #[test]
@@ -26,7 +26,10 @@ fn page() -> String {
     let mut page = INTRODUCTION.to_owned();
     let always: Vec<String> = ALWAYS.iter().map(|entry| link(entry.code)).collect();
     let codes = always.join(", ");
-    writeln!(page, "\nEach may be refused with {codes}; these are not repeated below.").expect("text grows");
+    writeln!(page, "\nAny operation can be refused with {codes}; these are not repeated below.").expect("text grows");
+    page.push_str(
+        "\nEach operation names the right that it needs. As long as authentication is off, every caller has all rights.\n",
+    );
     for operation in OPERATIONS {
         describe(operation, &mut page);
     }
@@ -44,17 +47,20 @@ fn link(code: &str) -> String {
 fn describe(operation: &Operation, page: &mut String) {
     let method = operation.verb.method();
     write!(page, "\n## {method} {}\n\n{}\n\n", operation.path, operation.says).expect("text grows");
+    let right = super::rights::of(operation.id).map_or("", super::rights::Right::as_str);
+    writeln!(page, "* right: `{right}`").expect("text grows");
     for name in operation.path_parameters() {
         writeln!(page, "* `{name}`, in the path: {}", path_parameter(name)).expect("text grows");
     }
     for parameter in operation.query {
         let place = match parameter.place {
-            Place::Query => "in the query",
-            Place::Header => "a header",
+            ParameterLocation::Query => "in the query",
+            ParameterLocation::Header => "a header",
         };
         let kind = match parameter.kind {
             Kind::Text | Kind::Key | Kind::Lenient | Kind::Word(_) => "",
-            Kind::Whole => ", a whole number",
+            Kind::Limit if operation.lenient => "",
+            Kind::Whole | Kind::Limit => ", a whole number",
             Kind::Number => ", a number",
         };
         writeln!(page, "* `{}`, {place}{kind}: {}", parameter.name, parameter.says).expect("text grows");

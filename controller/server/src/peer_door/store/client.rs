@@ -1,4 +1,4 @@
-//! Asking the other members: a channel each, opened when first needed.
+//! Calls to the other members: one channel each, opened on first use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
@@ -9,7 +9,9 @@ use std::time::Duration;
 use atlas_env::Env;
 use atlas_history::{Gap, Part};
 use atlas_raft::{Handle, peer_channel};
-use atlas_service::{Arriving, ArrivingLines, Found, Group, LineCursor, Outgoing, PeerAnswer, PeerError, Peers, Query};
+use atlas_service::{
+    Arriving, ArrivingLines, Group, LineCursor, Outgoing, PeerAnswer, PeerError, Peers, Query, QueryResult,
+};
 use atlas_types::{Digest, ErrorKind, EventSeq, MemberId};
 use atlas_wire::Error;
 use atlas_wire::convert::digest_out;
@@ -167,7 +169,7 @@ impl Peers for Members {
         })
     }
 
-    fn query(&self, member: MemberId, through: EventSeq, query: Query) -> PeerAnswer<'_, Found> {
+    fn query(&self, member: MemberId, through: EventSeq, query: Query) -> PeerAnswer<'_, QueryResult> {
         Box::pin(async move {
             let mut client = self.client(member)?;
             let question = Some(convert::query_out(query));
@@ -204,7 +206,7 @@ fn failed(member: MemberId, status: &Status) -> PeerError {
     }
 }
 
-/// An answer that nobody understands.
+/// A malformed answer.
 fn garbled(member: MemberId) -> PeerError {
     PeerError::Refused { member, kind: ErrorKind::Internal, reason: "its answer is malformed".to_owned() }
 }

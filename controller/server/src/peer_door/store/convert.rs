@@ -1,10 +1,10 @@
-//! Between frames and what history is asked and answers. Inward every bound is checked: a frame comes from a peer.
+//! Converts between frames and the types of history. Every bound is checked inward, because frames come from a peer.
 
 use std::sync::Arc;
 
 use atlas_format::{decode_job, encode_job};
 use atlas_history::{JobFilter, Listed, Part, Record};
-use atlas_service::{Found, Query};
+use atlas_service::{Query, QueryResult};
 use atlas_types::{AgentName, EventSeq, JobId, Namespace, Timestamp};
 use atlas_wire::ConvertError;
 use atlas_wire::proto::peer::v1 as wire;
@@ -85,7 +85,7 @@ pub(super) fn query_in(question: Option<Question>) -> Result<Query, ConvertError
     }
 }
 
-pub(super) fn found_out(found: &Found) -> wire::QueryHistoryResponse {
+pub(super) fn found_out(found: &QueryResult) -> wire::QueryHistoryResponse {
     let listed = |listed: &Listed| wire::ListedJob {
         event_seq: listed.event.0,
         job_id: listed.id.0,
@@ -99,7 +99,7 @@ pub(super) fn found_out(found: &Found) -> wire::QueryHistoryResponse {
     }
 }
 
-pub(super) fn found_in(found: wire::QueryHistoryResponse) -> Result<Found, ConvertError> {
+pub(super) fn found_in(found: wire::QueryHistoryResponse) -> Result<QueryResult, ConvertError> {
     count_in("listed", found.listed.len())?;
     count_in("job_ids", found.job_ids.len())?;
     let job = |bytes: &bytes::Bytes| decode_job(bytes).map(Arc::new).map_err(|_| ConvertError::Form { field: "jobs" });
@@ -108,7 +108,7 @@ pub(super) fn found_in(found: wire::QueryHistoryResponse) -> Result<Found, Conve
         id: JobId(listed.job_id),
         queue_seq: listed.queue_seq,
     };
-    Ok(Found {
+    Ok(QueryResult {
         jobs: found.jobs.iter().map(job).collect::<Result<_, _>>()?,
         ids: found.job_ids.into_iter().map(JobId).collect(),
         listed: found.listed.iter().map(listed).collect(),

@@ -1,7 +1,7 @@
-//! Frames there and back, and frames of somebody who means no good.
+//! Frames there and back, and hostile frames.
 
 use atlas_history::{JobFilter, Listed, Part, Record};
-use atlas_service::{Found, Query};
+use atlas_service::{Query, QueryResult};
 use atlas_types::{EventSeq, JobId, JobStatus, Namespace, Timestamp};
 use atlas_wire::proto::peer::v1 as wire;
 use expect_test::expect;
@@ -47,7 +47,7 @@ fn questions_come_back_as_they_were_asked() {
 #[test]
 fn answers_come_back_as_they_were_given() {
     let listed = Listed { event: EventSeq(1), id: JobId(2), queue_seq: 3 };
-    let found = Found { jobs: Vec::new(), ids: vec![JobId(4)], listed: vec![listed], answered: 5 };
+    let found = QueryResult { jobs: Vec::new(), ids: vec![JobId(4)], listed: vec![listed], answered: 5 };
     let back = found_in(found_out(&found)).expect("reads");
     assert_eq!((back.ids, back.listed, back.answered), (found.ids, found.listed, found.answered));
 }

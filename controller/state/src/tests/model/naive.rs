@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    Attempt, BootId, ClusterTime, Command, Demand, Effects, EventSeq, FencingToken, Inventory, JobId, JobStatus,
-    Micros, NodeEpoch, NodeId, Reason, Resolution, RunSpec,
+    Attempt, BootId, ClusterTime, Command, Demand, Effects, EventSeq, FencingToken, FoldSteps, Inventory,
+    JOURNAL_INLINE_BYTES_MAX, JobId, JobStatus, Micros, NodeEpoch, NodeId, Reason, RecordSteps, Resolution, RunSpec,
+    Step,
 };
 
 use crate::{EXECUTION_GRACE, PREPARATION_MAX, State};
@@ -23,6 +24,10 @@ pub(super) struct Job {
     attempt: u32,
     lease: Option<Lease>,
     retries: u32,
+    /// Every step ever recorded, those that were folded as well, and how many those are.
+    journal: Vec<Arc<Step>>,
+    folded: usize,
+    fold_end: Option<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -185,10 +190,16 @@ impl Naive {
             }
             Command::RetryJob(command) => {
                 let Some(job) = self.jobs.get(&command.job).cloned() else { return false };
-                job.status.is_terminal()
+                let new = job.status.is_terminal()
                     && !self.jobs.contains_key(&command.id)
-                    && self.add(command.id, job.agent, job.spec, job.priority, Reason::Queued, job.retries)
+                    && self.add(command.id, job.agent, job.spec, job.priority, Reason::Queued, job.retries);
+                if let Some(next) = self.jobs.get_mut(&command.id).filter(|_| new && command.resume) {
+                    (next.journal, next.folded, next.fold_end) = (job.journal, job.folded, job.fold_end);
+                }
+                new
             }
+            Command::RecordSteps(command) => self.record(command),
+            Command::FoldSteps(command) => self.fold(command),
             Command::ResolveJob(command) => self.resolve(command.job, &command.resolution),
             Command::SinkAck(_) => {
                 self.synced = self.ended.len();
@@ -267,7 +278,22 @@ impl Naive {
         self.created += 1;
         let (created, queued_at, status) = (self.created, self.clock, JobStatus::Pending);
         let (attempt, lease) = (0, None);
-        let job = Job { agent, spec, status, reason, priority, created, queued_at, attempt, lease, retries };
+        let (journal, folded, fold_end) = (Vec::new(), 0, None);
+        let job = Job {
+            agent,
+            spec,
+            status,
+            reason,
+            priority,
+            created,
+            queued_at,
+            attempt,
+            lease,
+            retries,
+            journal,
+            folded,
+            fold_end,
+        };
         self.jobs.insert(id, job);
         true
     }
@@ -323,6 +349,45 @@ impl Naive {
         let cancelling = job.reason == Reason::Cancelling;
         self.end(id, if cancelling { JobStatus::Cancelled } else { status });
         true
+    }
+
+    fn record(&mut self, command: &RecordSteps) -> bool {
+        let Some((_, job)) = self.leased(command.job, command.token) else { return false };
+        let from = command.from as usize;
+        if from > job.journal.len() {
+            return false;
+        }
+        let known = command.steps.len().min(job.journal.len() - from);
+        let same = |at: usize| from + at < job.folded || job.journal[from + at] == command.steps[at];
+        if !(0..known).all(same) {
+            return false;
+        }
+        let added = &command.steps[known..];
+        let bytes: u64 = job.journal[job.folded..].iter().chain(added).map(|step| step.bytes()).sum();
+        let fits = added.is_empty() || bytes <= JOURNAL_INLINE_BYTES_MAX;
+        if fits {
+            job.journal.extend(added.iter().cloned());
+        }
+        fits
+    }
+
+    fn fold(&mut self, command: &FoldSteps) -> bool {
+        let Some((_, job)) = self.leased(command.job, command.token) else { return false };
+        let upto = command.upto as usize;
+        if job.fold_end == Some(command.upto) {
+            return true;
+        }
+        let follows = upto > job.folded && upto <= job.journal.len();
+        if follows {
+            (job.folded, job.fold_end) = (upto, Some(command.upto));
+        }
+        follows
+    }
+
+    /// The steps that each job has inline.
+    pub(super) fn journals(&self) -> BTreeMap<JobId, (u64, Vec<Arc<Step>>)> {
+        let recorded = self.jobs.iter().filter(|(_, job)| !job.journal.is_empty());
+        recorded.map(|(id, job)| (*id, (job.folded as u64, job.journal[job.folded..].to_vec()))).collect()
     }
 
     fn cancel(&mut self, id: JobId, running: bool) -> bool {

@@ -1,13 +1,14 @@
-//! Random steps over a few jobs, agents and nodes, so that they meet.
+//! Random steps over a few jobs, agents and nodes, so that they interact.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use atlas_types::{
     AgentPin, Allocation, BootId, CancelJob, Command, CompleteJob, Cordon, DrainNode, FailJob, FailPending, Failure,
-    FailureKind, FencingToken, ForsakeChild, GrantLease, Inventory, Job, JobId, LabelNode, LoseLease, LoseNode,
-    MemberId, Namespace, NodeEpoch, NodeId, Origin, Payload, PruneJobs, RegisterNode, RemoveNode, Request, Resolution,
-    ResolveJob, RetryJob, SinkAck, Spawner, StartJob, SubmitJob, Usage, Verdict, Version, WakeJob, WarmChanged,
+    FailureKind, FencingToken, FoldSteps, ForsakeChild, GrantLease, Inventory, Job, JobId, LabelNode, LoseLease,
+    LoseNode, MemberId, Namespace, NodeEpoch, NodeId, Origin, Payload, PruneJobs, RecordSteps, RegisterNode,
+    RemoveNode, Request, Resolution, ResolveJob, RetryJob, SinkAck, Spawner, StartJob, Step as Recorded, StepKey,
+    StepKind, StepUsage, SubmitJob, Usage, Verdict, Version, WakeJob, WarmChanged,
 };
 use proptest::prelude::*;
 
@@ -16,7 +17,7 @@ use crate::tests::build::node;
 use crate::tests::script::{agent, apply};
 
 #[derive(Debug, Clone)]
-pub(super) enum Step {
+pub(crate) enum Step {
     Submit { id: u64, agent: u8, priority: i64 },
     Spawn { parent: usize, id: u64, agent: u8 },
     Forsake { child: usize },
@@ -35,11 +36,13 @@ pub(super) enum Step {
     Wake { job: usize },
     Retry { job: usize, id: u64 },
     Resolve { job: usize, kind: u8 },
+    Record { job: usize, back: u64, steps: u8, bytes: usize, stale: bool },
+    Fold { job: usize, back: u64 },
     Prune { limit: u32 },
     Pass(u64),
 }
 
-pub(super) fn steps(count: Range<usize>) -> impl Strategy<Value = Vec<Step>> {
+pub(crate) fn steps(count: Range<usize>) -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(prop_oneof![4 => step(), 1 => family()], count)
 }
 
@@ -76,7 +79,10 @@ fn step() -> impl Strategy<Value = Step> {
         1 => job.clone().prop_map(|job| Step::FailPending { job }),
         2 => job.clone().prop_map(|job| Step::Wake { job }),
         1 => (job.clone(), 1..12_u64).prop_map(|(job, id)| Step::Retry { job, id }),
-        2 => (job, 0..3_u8).prop_map(|(job, kind)| Step::Resolve { job, kind }),
+        2 => (job.clone(), 0..3_u8).prop_map(|(job, kind)| Step::Resolve { job, kind }),
+        4 => (job.clone(), 0..3_u64, 0..4_u8, 0..12_000_usize, proptest::bool::weighted(0.1))
+            .prop_map(|(job, back, steps, bytes, stale)| Step::Record { job, back, steps, bytes, stale }),
+        1 => (job, 0..3_u64).prop_map(|(job, back)| Step::Fold { job, back }),
         1 => (1..3_u32).prop_map(|limit| Step::Prune { limit }),
         2 => (0..3_u64).prop_map(Step::Pass),
     ]
@@ -84,7 +90,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 impl Step {
     /// Applies the step, whatever comes of it.
-    pub(super) fn run(&self, state: &mut State) {
+    pub(crate) fn run(&self, state: &mut State) {
         if let Self::Pass(seconds) = self {
             state.clock = state.clock.plus(atlas_types::Micros::from_secs(*seconds));
         } else {
@@ -153,7 +159,9 @@ impl Step {
                 Command::FailPending(FailPending { job: id(nth(state, job)), failure: failure() })
             }
             Self::Wake { job } => Command::WakeJob(WakeJob { job: id(nth(state, job)) }),
-            Self::Retry { job, id: new } => Command::RetryJob(RetryJob { job: id(nth(state, job)), id: JobId(new) }),
+            Self::Retry { job, id: new } => {
+                Command::RetryJob(RetryJob { job: id(nth(state, job)), id: JobId(new), resume: new.is_multiple_of(2) })
+            }
             Self::Resolve { job, kind } => {
                 let resolution = match kind {
                     0 => Resolution::RunAgain,
@@ -161,6 +169,17 @@ impl Step {
                     _ => Resolution::Failed("no".into()),
                 };
                 Command::ResolveJob(ResolveJob { job: id(nth(state, job)), resolution })
+            }
+            Self::Record { job, back, steps, bytes, stale } => {
+                let (job, node, token) = holder(nth(state, job), stale);
+                let from = state.journal(job).map_or(0, |journal| journal.next()).saturating_sub(back);
+                let steps = (from..from + u64::from(steps)).map(|number| journaled(number, bytes)).collect();
+                Command::RecordSteps(RecordSteps { job, node, token, from, steps })
+            }
+            Self::Fold { job, back } => {
+                let (job, node, token) = holder(nth(state, job), false);
+                let upto = state.journal(job).map_or(0, |journal| journal.next()).saturating_sub(back);
+                Command::FoldSteps(FoldSteps { job, node, token, upto, artifact: Payload::inline(b"folded") })
             }
             Self::Prune { limit } => {
                 let (member, event_seq) = (MemberId(1), state.event_seq());
@@ -200,11 +219,21 @@ fn spawner(parent: Option<&Job>) -> Spawner {
     }
 }
 
-fn report(found: Option<Arc<Job>>, kind: u8, stale: bool, idle: u32) -> Command {
+/// A job, and the node and token of its lease.
+fn holder(found: Option<Arc<Job>>, stale: bool) -> (JobId, NodeId, FencingToken) {
     let lease = found.as_ref().and_then(|job| job.lease.clone());
-    let job = id(found);
     let node = lease.as_ref().map_or_else(|| name(0), |lease| lease.node.clone());
-    let token = FencingToken(lease.map_or(0, |lease| lease.token.0).saturating_sub(stale.into()));
+    (id(found), node, FencingToken(lease.map_or(0, |lease| lease.token.0).saturating_sub(stale.into())))
+}
+
+/// A step whose content follows from its number, except that it may differ in size from the one recorded before.
+fn journaled(number: u64, bytes: usize) -> Arc<Recorded> {
+    let (outcome, usage) = (Payload::inline(&vec![b' '; bytes / 1_000 * 1_000]), StepUsage::default());
+    Arc::new(Recorded { kind: StepKind::Model, key: StepKey([number as u8; 16]), outcome, usage })
+}
+
+fn report(found: Option<Arc<Job>>, kind: u8, stale: bool, idle: u32) -> Command {
+    let (job, node, token) = holder(found, stale);
     let usage = Usage { idle, ..Usage::default() };
     let output = Payload::inline(b"1");
     match kind {

@@ -1,4 +1,4 @@
-//! Commands, entries of the log, and what they are answered with.
+//! Commands, log entries and outcomes.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(30) {
+        match self.below(32) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -69,7 +69,11 @@ impl Draw {
             14 => Command::CancelJob(CancelJob { job, running: self.flag() }),
             15 => Command::LoseLease(LoseLease { job, token }),
             16 => Command::WakeJob(WakeJob { job }),
-            17 => Command::RetryJob(RetryJob { job, id: self.job_id() }),
+            17 => Command::RetryJob(RetryJob { job, id: self.job_id(), resume: self.flag() }),
+            29 => {
+                Command::RecordSteps(RecordSteps { job, node, token, from: self.u64(), steps: self.list(Self::step) })
+            }
+            30 => Command::FoldSteps(FoldSteps { job, node, token, upto: self.u64(), artifact: self.payload() }),
             18 => Command::SinkAck(SinkAck { member: MemberId(self.u64()), event_seq: EventSeq(self.u64()) }),
             19 => Command::PruneJobs(PruneJobs {
                 voters: self.list(|draw| MemberId(draw.u64())),
@@ -150,7 +154,7 @@ impl Draw {
     }
 
     fn rejection(&mut self) -> Rejection {
-        match self.below(24) {
+        match self.below(27) {
             0 => Rejection::QueueFull { active: self.u64() },
             1 => Rejection::LimitReached { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             2 => Rejection::PayloadTooLarge { bytes: self.u64() },
@@ -174,6 +178,15 @@ impl Draw {
             20 => Rejection::GpuTwice { index: self.u32() },
             21 => Rejection::AgentInService,
             22 => Rejection::AgentInUse { jobs: self.u64() },
+            23 => Rejection::StepGap { from: self.u64(), next: self.u64() },
+            24 => Rejection::StepDiffers {
+                step: self.u64(),
+                recorded_kind: self.pick(&StepKind::ALL),
+                recorded: StepKey(self.array()),
+                sent_kind: self.pick(&StepKind::ALL),
+                sent: StepKey(self.array()),
+            },
+            25 => Rejection::StepsFolded { upto: self.u64(), first: self.u64() },
             _ => Rejection::Internal,
         }
     }

@@ -1,4 +1,4 @@
-//! What the state holds: nodes, agents, leases, jobs, and a whole image of it.
+//! Values of the state: nodes, agents, leases, jobs, and a whole image.
 
 use std::sync::Arc;
 
@@ -183,7 +183,24 @@ impl Draw {
             stream: self.option(Self::payload),
             node: self.option(Self::node_id),
             spawned: self.option(|draw| Spawned { by: draw.job_id(), depth: draw.u32(), awaited: draw.flag() }),
+            journal: self.option(|draw| Arc::new(draw.journal())),
         }
+    }
+
+    pub(super) fn step(&mut self) -> Arc<Step> {
+        let usage = StepUsage {
+            duration: self.micros(),
+            tokens_input: self.u64(),
+            tokens_output: self.u64(),
+            cost_nanodollars: self.u64(),
+        };
+        let (kind, key) = (self.pick(&StepKind::ALL), StepKey(self.array()));
+        Arc::new(Step { kind, key, outcome: self.payload(), usage })
+    }
+
+    fn journal(&mut self) -> Journal {
+        let folds = self.list(|draw| Fold { upto: draw.u64(), artifact: draw.payload() });
+        Journal { folds, steps: self.list(Self::step) }
     }
 
     pub(super) fn spawner(&mut self) -> Spawner {
@@ -203,7 +220,23 @@ impl Draw {
             spawn_depth_max: self.u32(),
             retry_deterministic: self.flag(),
             backoff_max: self.option(Self::micros),
+            journal_bytes_max: self.u64(),
         }
+    }
+
+    /// One event of each kind.
+    pub(crate) fn events(&mut self) -> Vec<Event> {
+        let (change, old_status) = (JobChange::Granted, JobStatus::Pending);
+        vec![
+            Event::Job { change, old_status, job: Arc::new(self.job()) },
+            Event::Agent { agent: Arc::new(self.agent()) },
+            Event::AgentDeleted { agent: Arc::new(self.agent()) },
+            Event::Node { node: Arc::new(self.node()) },
+            Event::NodeRemoved { node: self.node_id() },
+            Event::Configured { config: Arc::new(self.config()) },
+            Event::StepsRecorded { job: self.job_id(), from: self.u64(), steps: self.list(Self::step).into() },
+            Event::StepsFolded { job: self.job_id(), upto: self.u64(), artifact: self.payload() },
+        ]
     }
 
     pub(crate) fn image(&mut self) -> StateImage {
@@ -238,6 +271,7 @@ impl Draw {
                 expires: ClusterTime(draw.u64()),
                 uses: draw.u32(),
             }),
+            journals: self.list(|draw| JournalImage { job: draw.job_id(), journal: Arc::new(draw.journal()) }),
         }
     }
 }

@@ -1,0 +1,67 @@
+//! Runs one job on a controller and a worker that live as long as this command.
+
+use std::time::Duration;
+
+use atlas_cli::{Client, Failure};
+use atlas_dev::{Cluster, Ports};
+use atlas_env::Env;
+use atlas_package::DiscoveredAgent;
+use serde_json::{Value, json};
+
+use super::Refusal;
+
+/// How the agent runs.
+pub(super) struct Plan<'p> {
+    /// Every agent that the job may use.
+    pub(super) agents: &'p [DiscoveredAgent],
+    pub(super) agent: &'p str,
+    pub(super) input: &'p Value,
+    /// Priority; higher runs first.
+    pub(super) priority: i64,
+    /// Maximum number of concurrent jobs.
+    pub(super) places: u32,
+    /// Maximum number of idle slots.
+    pub(super) warm_pool_size: u32,
+    /// Maximum time to wait for the end; none waits for the contract's execution timeout.
+    pub(super) patience: Option<Duration>,
+}
+
+/// The job as the API shows it, ended unless patience was over first.
+pub(super) fn run(plan: &Plan<'_>) -> Result<Value, Refusal> {
+    let runtime = atlas_dev::runtime().map_err(|error| Refusal::new(format!("Error: {error}")))?;
+    runtime.block_on(async {
+        let ports = Ports::choose(0).map_err(|error| refused(&error))?;
+        let mut options = atlas_dev::Options::new(ports);
+        options.node = Some("local".to_owned());
+        options.places = Some(plan.places);
+        options.warm_pool_size = Some(plan.warm_pool_size);
+        // The source checks hardware where flags declare some, and these verbs have none.
+        options.hardware_checks = false;
+        let cluster = Cluster::start(options, Env::system()).await.map_err(|error| refused(&error))?;
+        let job = tokio::select! {
+            job = submit(plan, &cluster) => job,
+            // The agents end with the cluster below.
+            _ = tokio::signal::ctrl_c() => Err(Failure::usage("interrupted")),
+        };
+        cluster.shutdown().await;
+        job.map_err(|failure| Refusal::new(format!("Error: {}", failure.message)))
+    })
+}
+
+async fn submit(plan: &Plan<'_>, cluster: &Cluster) -> Result<Value, Failure> {
+    let client = Client::new(&format!("http://{}", cluster.http()))?;
+    for found in plan.agents {
+        let package = atlas_package::pack(&found.dir);
+        let package = package.map_err(|error| Failure::usage(atlas_env::chain(&error)))?;
+        client.upload(&["api", "agents"], package.bytes).await?;
+    }
+    let body = json!({"agent": plan.agent, "input": plan.input, "priority": plan.priority});
+    let answer = client.post(&["api", "jobs"], &[], &body).await?;
+    let id = answer["id"].as_str().ok_or_else(|| Failure::answer("a submission is answered with an id"))?;
+    atlas_cli::wait(&client, id, plan.patience).await?;
+    client.get(&["api", "jobs", id], &[]).await
+}
+
+fn refused(error: &(dyn std::error::Error + 'static)) -> Refusal {
+    Refusal::new(format!("Error: {}", atlas_env::chain(error)))
+}

@@ -1,0 +1,129 @@
+//! `atlas`, the command line of Atlas for Python: its verbs, options, output and exit codes (compatibility §17.1).
+//!
+//! Agents run on the usual controller and worker, started inside this process for one command. Verbs whose feature
+//! Atlas does not have yet are not offered. What it prints is a format that scripts read: the texts are those of Atlas
+//! for Python.
+
+mod embedded;
+mod folder;
+mod inspect;
+mod job;
+mod list;
+mod orchestrator;
+mod pool;
+mod render;
+mod run;
+mod validate;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Runs and inspects agents, as the command line of Atlas for Python does.
+#[derive(Debug, Parser)]
+#[command(name = "atlas", version, disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Runs one agent on one input, without a server.
+    Run(run::Options),
+    /// Lists the agents of a folder.
+    List(list::Options),
+    /// Lists the agents of the folder given as argument.
+    Discover(list::Discover),
+    /// Shows an agent's contract.
+    Inspect(inspect::Options),
+    /// Checks a contract.
+    Validate(validate::Options),
+    /// Jobs.
+    #[command(subcommand)]
+    Pool(pool::Verb),
+    /// Orchestrators.
+    #[command(subcommand)]
+    Orchestrator(orchestrator::Verb),
+}
+
+/// Why a command ended with 1, for stderr.
+#[derive(Debug, PartialEq, Eq)]
+struct Refusal(String);
+
+impl Refusal {
+    fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}
+
+/// Text for stdout, or why there is none.
+type Answer = Result<String, Refusal>;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Runs one command line: 0 done, 1 refused with a text on stderr, 2 wrong use.
+fn main() -> ExitCode {
+    atlas_dev::run_if_asked();
+    if let Some(code) = atlas_bundled::run_if_asked() {
+        return code;
+    }
+    atlas_env::no_huge_pages();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are results; a failure to print them changes nothing.
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+        }
+    };
+    let answer = match arguments.verb {
+        Verb::Run(options) => run::run(&options),
+        Verb::List(options) => list::run(&options),
+        Verb::Discover(options) => list::discover(&options),
+        Verb::Inspect(options) => inspect::run(&options),
+        Verb::Validate(options) => validate::run(&options),
+        Verb::Pool(verb) => pool::run(&verb),
+        Verb::Orchestrator(verb) => orchestrator::run(&verb),
+    };
+    match answer.and_then(|text| print(&text)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Refusal(text)) => {
+            // A terminal that went away must not hide the exit code.
+            let _ = writeln!(std::io::stderr(), "{text}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// Prints a result; a reader that went away (`| head`) is not a failure.
+fn print(text: &str) -> Result<(), Refusal> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Refusal::new(format!("Error: could not write the result: {error}")))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn an_input_is_required() {
+        let error = Arguments::try_parse_from(["atlas", "run", "echo"]).expect_err("no input");
+        assert!(error.use_stderr());
+        Arguments::try_parse_from(["atlas", "run", "echo", "{}"]).expect("an input as argument");
+    }
+}

@@ -1,0 +1,154 @@
+//! Compares the cluster with the documents, and applies the differences.
+
+use serde_json::{Map, Value, json};
+
+use super::Wanted;
+use crate::api::{self, Agent, Node};
+use crate::client::Client;
+use crate::difference::{self, Change};
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// Where a document has the labels of a node that operators gave it.
+const LABELS: &str = "/operator_labels";
+
+/// What is the matter with one of them: nothing, it is not there, or it is other.
+pub(in crate::command) enum Comparison {
+    Same,
+    Missing,
+    Other(Vec<Change>),
+}
+
+/// How the cluster stands to what is wanted.
+pub(in crate::command) async fn compare(client: &Client, wanted: &Wanted) -> Result<Comparison, Failure> {
+    match wanted {
+        Wanted::Package(package) => {
+            let (name, version) = (package.contract.name.as_str(), package.contract.version.to_string());
+            let Some(value) = agent(client, name, &version).await? else { return Ok(Comparison::Missing) };
+            let known: Agent = api::read(&value)?;
+            if known.digest == package.digest.to_string() {
+                return Ok(Comparison::Same);
+            }
+            let mut changes = difference::between(&value["contract"], &package.contract.to_json());
+            changes.push(changed("/digest", json!(known.digest), json!(package.digest.to_string())));
+            Ok(Comparison::Other(changes))
+        }
+        Wanted::Agent { agent, deprecation } => {
+            let Some(value) = self::agent(client, &agent.name, &agent.version).await? else {
+                return Ok(if agent.retired { Comparison::Same } else { Comparison::Missing });
+            };
+            let known: Agent = api::read(&value)?;
+            let mut changes = Vec::new();
+            if known.digest != agent.digest {
+                changes.push(changed("/digest", json!(known.digest), json!(agent.digest)));
+            }
+            if known.retired != agent.retired {
+                changes.push(changed("/retired", json!(known.retired), json!(agent.retired)));
+            }
+            if *deprecation && known.deprecated != agent.deprecated {
+                changes.push(changed("/deprecated", json!(known.deprecated), json!(agent.deprecated)));
+            }
+            Ok(if changes.is_empty() { Comparison::Same } else { Comparison::Other(changes) })
+        }
+        Wanted::Node(node) => {
+            let known: Node = match client.get(&["api", "nodes", &node.id], &[]).await {
+                Ok(value) => api::read(&value)?,
+                Err(failure) if failure.exit == Exit::NotFound => return Ok(Comparison::Missing),
+                Err(failure) => return Err(failure),
+            };
+            let mut changes = Vec::new();
+            if known.cordoned != node.cordoned {
+                changes.push(changed("/cordoned", json!(known.cordoned), json!(node.cordoned)));
+            }
+            if node.operator_labels.is_some() && known.operator_labels != node.operator_labels {
+                changes.push(changed(LABELS, json!(known.operator_labels), json!(node.operator_labels)));
+            }
+            Ok(if changes.is_empty() { Comparison::Same } else { Comparison::Other(changes) })
+        }
+    }
+}
+
+fn changed(place: &str, old: Value, new: Value) -> Change {
+    Change { place: place.to_owned(), old: Some(old), new: Some(new) }
+}
+
+async fn agent(client: &Client, name: &str, version: &str) -> Result<Option<Value>, Failure> {
+    match client.get(&["api", "agents", name], &[("version", version)]).await {
+        Ok(value) => Ok(Some(value)),
+        Err(failure) if failure.exit == Exit::NotFound => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// A document holds no package, and no document creates a machine.
+pub(in crate::command) fn applicable(wanted: &Wanted, standing: &Comparison) -> Result<(), Failure> {
+    let why = match (wanted, standing) {
+        (_, Comparison::Same) | (Wanted::Package(_), _) => return Ok(()),
+        (Wanted::Node(_), Comparison::Missing) => {
+            "the node is not registered, and documents do not create nodes".to_owned()
+        }
+        (Wanted::Node(_), Comparison::Other(_)) => return Ok(()),
+        (Wanted::Agent { .. }, Comparison::Other(changes)) => {
+            let possible = |change: &Change| match change.place.as_str() {
+                "/retired" => change.new == Some(json!(true)),
+                place => place == "/deprecated",
+            };
+            return if changes.iter().all(possible) { Ok(()) } else { Err(no_package(wanted)) };
+        }
+        (Wanted::Agent { .. }, Comparison::Missing) => return Err(no_package(wanted)),
+    };
+    Err(Failure::new("E0125", Exit::NotFound, format!("{} cannot be applied: {why}", wanted.name())))
+}
+
+fn no_package(wanted: &Wanted) -> Failure {
+    let message = format!(
+        "{} cannot be applied: its package is not registered, and documents contain no packages",
+        wanted.name()
+    );
+    Failure::new("E0125", Exit::Conflict, message).with_next("apply its folder: atlasctl apply -f DIR")
+}
+
+/// Makes it so.
+pub(in crate::command) async fn change(client: &Client, wanted: Wanted, standing: &Comparison) -> Result<(), Failure> {
+    match wanted {
+        Wanted::Package(package) => client.upload(&["api", "agents"], package.bytes).await.map(drop),
+        Wanted::Agent { agent, .. } => {
+            let Comparison::Other(changes) = standing else { return Ok(()) };
+            let path = ["api", "agents", &agent.name, "versions", &agent.version];
+            if changes.iter().any(|change| change.place == "/deprecated") {
+                let body = match &agent.deprecated {
+                    Some(message) => json!({"message": message}),
+                    None => json!({"deprecated": false}),
+                };
+                let mut deprecate = path.to_vec();
+                deprecate.push("deprecate");
+                client.post(&deprecate, &[], &body).await?;
+            }
+            if changes.iter().any(|change| change.place == "/retired") {
+                client.delete(&path).await?;
+            }
+            Ok(())
+        }
+        Wanted::Node(node) => {
+            let Comparison::Other(changes) = standing else { return Ok(()) };
+            let cordons = changes.iter().any(|change| change.place == "/cordoned");
+            // New labels may bring the node jobs at once, which it is not to get while it is cordoned.
+            if cordons && node.cordoned {
+                client.post(&["api", "nodes", &node.id, "cordon"], &[], &json!({})).await?;
+            }
+            let labels = changes.iter().find(|change| change.place == LABELS);
+            if let Some(Change { old: Some(Value::Object(old)), new: Some(Value::Object(new)), .. }) = labels {
+                // Only what is other than it was: another person may have changed the rest meanwhile.
+                let set: Map<_, _> =
+                    new.clone().into_iter().filter(|(key, value)| old.get(key) != Some(value)).collect();
+                let gone: Vec<_> = old.keys().filter(|key| !new.contains_key(*key)).collect();
+                let body = json!({"set": set, "remove": gone});
+                client.post(&["api", "nodes", &node.id, "labels"], &[], &body).await?;
+            }
+            if cordons && !node.cordoned {
+                client.post(&["api", "nodes", &node.id, "uncordon"], &[], &json!({})).await?;
+            }
+            Ok(())
+        }
+    }
+}

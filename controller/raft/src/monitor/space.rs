@@ -1,0 +1,231 @@
+//! Disk space (B.38): when it runs low, new work is refused before the log fails, and a ballast file is freed so that
+//! running work can finish. When space is available again, this is reverted automatically.
+//!
+//! The log does not depend on it: an entry without space for its segment waits.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_types::{Command, Request};
+use tokio::sync::watch;
+
+use crate::leader::Raft;
+use atlas_log::{Log, Space};
+
+/// How often the disk is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// With less than this the log can make no segment.
+const LEAST_BYTES: u64 = 2 << 20;
+
+/// How much room a member wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpaceLimits {
+    /// Set aside in a file of its own, and given back when room gets short; 0 sets nothing aside.
+    pub ballast_bytes: u64,
+    /// With less than this free, new work is refused; with twice as much it is taken again.
+    pub reserve_bytes: u64,
+}
+
+/// How much room there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Room {
+    /// Enough.
+    Ample,
+    /// Only for what ends or frees something: new work is refused.
+    Short,
+    /// Not even for the log: nothing is proposed here, and reads go on.
+    None,
+}
+
+/// The disk of a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Disk {
+    /// How much room there is.
+    pub room: Room,
+    /// Bytes that are free.
+    pub free_bytes: u64,
+}
+
+/// Gives the ballast of a stopped member back if its disk is short of room, so that everything else can be opened.
+pub fn make_room(data_dir: &Path, limits: SpaceLimits) {
+    let dir = data_dir.join("raft").join("log");
+    if atlas_log::file::free_bytes(&dir).is_ok_and(|free| free < limits.reserve_bytes)
+        && let Err(error) = atlas_log::file::set_ballast(&dir, 0)
+    {
+        tracing::warn!(%error, "could not free the ballast on the log's disk");
+    }
+}
+
+/// Whether requests need room that ending work does not give back.
+pub(crate) fn grows(requests: &[Request]) -> bool {
+    let grows = |request: &Request| {
+        matches!(request.command, Command::SubmitJob(_) | Command::RegisterAgent(_) | Command::RetryJob(_))
+    };
+    requests.iter().any(grows)
+}
+
+/// Looks at the disk from time to time.
+pub(crate) struct SpaceKeeper {
+    raft: Raft,
+    log: Log,
+    space: Arc<dyn Space>,
+    limits: SpaceLimits,
+    disk: watch::Sender<Disk>,
+    /// True while the ballast is set aside.
+    ballast: bool,
+    env: Env,
+}
+
+impl SpaceKeeper {
+    /// Looks for the first time, and gives the ballast of an earlier start back if room is short.
+    pub(crate) fn new(raft: Raft, log: Log, limits: SpaceLimits, env: Env) -> (Self, watch::Receiver<Disk>) {
+        let space = log.space();
+        let (disk, seen) = watch::channel(Disk { room: Room::Ample, free_bytes: u64::MAX });
+        let mut keeper = Self { raft, log, space, limits, disk, ballast: true, env };
+        let free = keeper.space.free_bytes();
+        // With enough room it is made anew: only then is it known to be whole.
+        keeper.ballast = free.is_ok_and(|free| free < limits.reserve_bytes);
+        let free = keeper.space.free_bytes();
+        let look = keeper.judge(free.unwrap_or(u64::MAX));
+        let changed = change_ballast(keeper.space.as_ref(), keeper.ballast, look.ballast, limits);
+        keeper.note(look, changed);
+        (keeper, seen)
+    }
+
+    /// Looks until Raft stops.
+    pub(crate) async fn run(mut self) {
+        loop {
+            self.env.clock.sleep(LOOK_EVERY).await;
+            let (space, limits, held) = (Arc::clone(&self.space), self.limits, self.ballast);
+            let free = self.env.spawn_blocking("disk-free", move || space.free_bytes()).join().await;
+            let Ok(Ok(free)) = free else { continue };
+            let look = self.judge(free);
+            let mut changed = Ok(held);
+            if look.ballast != held {
+                let space = Arc::clone(&self.space);
+                let change = move || change_ballast(space.as_ref(), held, look.ballast, limits);
+                let changing = self.env.spawn_blocking("disk-ballast", change).join().await;
+                changed = changing.unwrap_or(Ok(held));
+            }
+            self.note(look, changed);
+        }
+    }
+
+    fn judge(&self, free_bytes: u64) -> Look {
+        let before = self.disk.borrow().room;
+        judge(self.limits, before, free_bytes, self.ballast, self.log.waits_for_space())
+    }
+
+    /// Tells what was found.
+    fn note(&mut self, look: Look, ballast: std::io::Result<bool>) {
+        self.ballast = ballast.unwrap_or_else(|error| {
+            tracing::warn!(%error, "could not change the ballast on the log's disk");
+            false
+        });
+        let Disk { room: before, .. } = *self.disk.borrow();
+        self.disk.send_replace(look.disk);
+        let Disk { room, free_bytes } = look.disk;
+        if room == before {
+            return;
+        }
+        match room {
+            Room::Ample => tracing::info!(free_bytes, "disk space is available again: accepting new work"),
+            Room::Short => tracing::error!(free_bytes, "the disk is nearly full: refusing new work"),
+            Room::None => tracing::error!(free_bytes, "the disk is full: writes wait for space"),
+        }
+        // Who cannot append must not be elected. A single member cannot hand over.
+        if self.raft.voter_ids().count() > 1 {
+            self.raft.runtime_config().elect(room != Room::None);
+        }
+    }
+}
+
+/// What a look at the disk leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Look {
+    disk: Disk,
+    /// Whether the ballast will be set aside from now on.
+    ballast: bool,
+}
+
+/// How much room `free_bytes` are. Room that was short is ample again only once there is twice the reserve, and the ballast
+/// besides, so that it does not go to and fro.
+fn judge(limits: SpaceLimits, before: Room, free_bytes: u64, ballast: bool, log_waits: bool) -> Look {
+    let SpaceLimits { ballast_bytes, reserve_bytes } = limits;
+    let look = |room, ballast| Look { disk: Disk { room, free_bytes }, ballast };
+    if log_waits || free_bytes < LEAST_BYTES {
+        return look(Room::None, false);
+    }
+    if free_bytes < reserve_bytes {
+        return look(Room::Short, false);
+    }
+    let wanted = if ballast { 0 } else { ballast_bytes };
+    let roomy = free_bytes >= wanted.saturating_add(2 * reserve_bytes);
+    if before != Room::Ample && !roomy {
+        return look(Room::Short, ballast);
+    }
+    look(Room::Ample, ballast_bytes > 0 && (ballast || roomy))
+}
+
+/// Sets the ballast aside or gives it back; whether it is there then.
+fn change_ballast(space: &dyn Space, held: bool, wanted: bool, limits: SpaceLimits) -> std::io::Result<bool> {
+    if held != wanted {
+        space.set_ballast(if wanted { limits.ballast_bytes } else { 0 })?;
+    }
+    Ok(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn room_gets_short_before_it_ends_and_comes_back_with_a_margin() {
+        let limits = SpaceLimits { ballast_bytes: 64 << 20, reserve_bytes: 64 << 20 };
+        let mut table = String::new();
+        let (mut room, mut ballast) = (Room::Ample, false);
+        // Free bytes in MiB as they would be seen; giving the ballast back shows in the next look.
+        for (free, waits) in [
+            (500, false),
+            (436, false),
+            (63, false),
+            (127, false),
+            (1, false),
+            (70, true),
+            (150, false),
+            (192, false),
+            (128, false),
+        ] {
+            let look = judge(limits, room, free << 20, ballast, waits);
+            (room, ballast) = (look.disk.room, look.ballast);
+            table += &format!(
+                "{free:>3} MiB{} {room:?}{}\n",
+                if waits { ", log waits:" } else { ":" },
+                if ballast { ", ballast" } else { "" }
+            );
+        }
+        expect![[r#"
+            500 MiB: Ample, ballast
+            436 MiB: Ample, ballast
+             63 MiB: Short
+            127 MiB: Short
+              1 MiB: None
+             70 MiB, log waits: None
+            150 MiB: Short
+            192 MiB: Ample, ballast
+            128 MiB: Ample, ballast
+        "#]]
+        .assert_eq(&table);
+    }
+
+    #[test]
+    fn a_small_disk_is_used_without_a_ballast() {
+        let limits = SpaceLimits { ballast_bytes: 64 << 20, reserve_bytes: 64 << 20 };
+        let look = judge(limits, Room::Ample, 100 << 20, false, false);
+        assert_eq!((look.disk.room, look.ballast), (Room::Ample, false));
+    }
+}

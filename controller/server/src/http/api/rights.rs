@@ -1,0 +1,81 @@
+//! The right that each operation needs. Authentication is off, so every caller has all of them; the table says what a role will hold.
+
+/// What a caller must be allowed to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Right {
+    /// Needs no right: probes, the version, descriptions of the interface.
+    Public,
+    JobsRead,
+    JobsSubmit,
+    /// Cancel, retry and resolve jobs of others.
+    JobsControl,
+    AgentsRead,
+    AgentsPublish,
+    NodesRead,
+    NodesOperate,
+    ClusterRead,
+    ClusterOperate,
+    MetricsRead,
+}
+
+impl Right {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Public => "public",
+            Self::JobsRead => "jobs.read",
+            Self::JobsSubmit => "jobs.submit",
+            Self::JobsControl => "jobs.control",
+            Self::AgentsRead => "agents.read",
+            Self::AgentsPublish => "agents.publish",
+            Self::NodesRead => "nodes.read",
+            Self::NodesOperate => "nodes.operate",
+            Self::ClusterRead => "cluster.read",
+            Self::ClusterOperate => "cluster.operate",
+            Self::MetricsRead => "metrics.read",
+        }
+    }
+}
+
+/// Each right, and the operations that need it. A test compares them with the table of operations.
+const RIGHTS: &[(Right, &[&str])] = &[
+    (Right::Public, &["health", "ready", "version", "openApi", "errorPage", "skills", "securityPolicy"]),
+    (
+        Right::JobsRead,
+        &["listJobs", "getJob", "waitForJob", "getJobTree", "followJob", "jobLogs", "followAll", "followAllAtWs"],
+    ),
+    (Right::JobsSubmit, &["submitJob", "submitJobs"]),
+    (Right::JobsControl, &["cancelJob", "deleteJob", "retryJob", "resolveJob"]),
+    (Right::AgentsRead, &["listAgents", "getAgent", "listVersions", "getVersion"]),
+    (Right::AgentsPublish, &["registerAgent", "retireAgent", "deprecateAgent", "deleteAgent"]),
+    (Right::NodesRead, &["listNodes", "getNode"]),
+    (Right::NodesOperate, &["removeNode", "drainNode", "cordonNode", "uncordonNode", "labelNode"]),
+    (Right::ClusterRead, &["cluster", "listMembers", "followEvents"]),
+    (Right::ClusterOperate, &["removeMember", "createJoinToken", "revokeJoinToken", "transferLeader", "snapshot"]),
+    (Right::MetricsRead, &["figures", "figuresOfAgent", "metrics"]),
+];
+
+/// The right that an operation needs; none if it has no row.
+pub(super) fn of(operation: &str) -> Option<Right> {
+    RIGHTS.iter().find(|(_, operations)| operations.contains(&operation)).map(|(right, _)| *right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::OPERATIONS;
+    use super::*;
+
+    #[test]
+    fn every_operation_needs_one_right() {
+        let listed: Vec<&str> = RIGHTS.iter().flat_map(|(_, operations)| operations.iter().copied()).collect();
+        let mut wrong = Vec::new();
+        for operation in OPERATIONS {
+            let rows = listed.iter().filter(|id| **id == operation.id).count();
+            if rows != 1 {
+                wrong.push(format!("{} has {rows} rows", operation.id));
+            }
+        }
+        let known = |id: &str| OPERATIONS.iter().any(|operation| operation.id == id);
+        wrong.extend(listed.iter().filter(|id| !known(id)).map(|id| format!("{id} is no operation")));
+        assert_eq!(wrong, Vec::<String>::new());
+    }
+}

@@ -1,0 +1,175 @@
+//! Events of every kind: which of them a reader wants, and how one is shown.
+
+use std::sync::Arc;
+
+use atlas_types::{AgentVersion, ClusterConfig, Event, EventRecord, Node, NodeHealth};
+use serde_json::{Value, json};
+
+use crate::view::{View, write_frame};
+use crate::{Error, Service, json};
+
+/// What an event is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventKind {
+    /// A job.
+    Job,
+    /// An agent version.
+    Agent,
+    /// A node.
+    Node,
+    /// The configuration of the cluster.
+    Cluster,
+}
+
+impl EventKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Job, Self::Agent, Self::Node, Self::Cluster];
+
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Job => "job",
+            Self::Agent => "agent",
+            Self::Node => "node",
+            Self::Cluster => "cluster",
+        }
+    }
+
+    /// The kind of a word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+
+    /// The kind of an event.
+    pub fn of(event: &Event) -> Self {
+        match event {
+            Event::Job { .. } | Event::StepsRecorded { .. } | Event::StepsFolded { .. } => Self::Job,
+            Event::Agent { .. } | Event::AgentDeleted { .. } => Self::Agent,
+            Event::Node { .. } | Event::NodeRemoved { .. } => Self::Node,
+            Event::Configured { .. } => Self::Cluster,
+        }
+    }
+}
+
+/// Which events are wanted.
+#[derive(Debug, Clone, Default)]
+pub struct EventFilter {
+    /// Of these kinds; all if there are none.
+    pub kinds: Vec<EventKind>,
+    /// About what has this name: a job's id, an agent's or a node's name.
+    pub name: Option<String>,
+}
+
+impl EventFilter {
+    pub(crate) fn admits(&self, event: &Event) -> bool {
+        let of_kind = self.kinds.is_empty() || self.kinds.contains(&EventKind::of(event));
+        of_kind && self.name.as_ref().is_none_or(|name| name_of(event) == *name)
+    }
+}
+
+/// The name of what an event is about.
+fn name_of(event: &Event) -> String {
+    match event {
+        Event::Job { job, .. } => job.id.to_string(),
+        Event::StepsRecorded { job, .. } | Event::StepsFolded { job, .. } => job.to_string(),
+        Event::Agent { agent } | Event::AgentDeleted { agent } => agent.name.to_string(),
+        Event::Node { node } => node.id.to_string(),
+        Event::NodeRemoved { node } => node.to_string(),
+        Event::Configured { .. } => String::new(),
+    }
+}
+
+impl Service {
+    /// Appends an event as JSON. A job's has the members of the frames of `GET /api/events?view=full`.
+    pub async fn write_event(&self, out: &mut Vec<u8>, record: &EventRecord) -> Result<(), Error> {
+        out.extend_from_slice(format!("{{\"event\":{},\"kind\":\"", record.seq.0).as_bytes());
+        out.extend_from_slice(EventKind::of(&record.event).as_str().as_bytes());
+        out.extend_from_slice(b"\",\"name\":");
+        json::string(out, &name_of(&record.event));
+        out.push(b',');
+        if let Event::Job { change, old_status, job } = &record.event {
+            let shown = self.show(Arc::clone(job), View::Plain, None).await?;
+            let mut frame = Vec::with_capacity(1024);
+            write_frame(&mut frame, &shown, *old_status, record.at, Some(*change), View::Full);
+            out.extend_from_slice(frame.get(1..).unwrap_or_default());
+            return Ok(());
+        }
+        let (change, member, body) = described(&record.event);
+        out.extend_from_slice(b"\"timestamp\":");
+        json::time(out, record.at);
+        out.extend_from_slice(format!(",\"change\":\"{change}\",\"{member}\":{body}}}").as_bytes());
+        Ok(())
+    }
+}
+
+/// What happened in a word, and the member that shows what it happened to.
+fn described(event: &Event) -> (&'static str, &'static str, Value) {
+    match event {
+        Event::Job { .. } => ("", "job", Value::Null),
+        Event::Agent { agent } => (agent_word(agent), "agent", agent_value(agent)),
+        Event::AgentDeleted { agent } => ("deleted", "agent", agent_value(agent)),
+        Event::Node { node } => (node_word(node), "node", node_value(node)),
+        Event::NodeRemoved { .. } => ("removed", "node", Value::Null),
+        Event::Configured { config } => ("configured", "config", config_value(config)),
+        Event::StepsRecorded { from, steps, .. } => {
+            let kinds: Vec<_> = steps.iter().map(|step| step.kind.as_str()).collect();
+            ("recorded", "steps", json!({ "from": from, "kinds": kinds }))
+        }
+        Event::StepsFolded { upto, .. } => ("folded", "steps", json!({ "upto": upto })),
+    }
+}
+
+fn agent_word(agent: &AgentVersion) -> &'static str {
+    match (agent.retired, &agent.deprecated) {
+        (true, _) => "retired",
+        (false, Some(_)) => "deprecated",
+        (false, None) => "registered",
+    }
+}
+
+fn node_word(node: &Node) -> &'static str {
+    match node.health {
+        NodeHealth::Down => "down",
+        NodeHealth::Ready if node.draining => "draining",
+        NodeHealth::Ready if node.cordoned => "cordoned",
+        NodeHealth::Ready => "ready",
+    }
+}
+
+fn agent_value(agent: &AgentVersion) -> Value {
+    json!({
+        "name": agent.name.as_str(),
+        "version": agent.version.to_string(),
+        "digest": agent.digest.to_string(),
+        "labels": agent.labels,
+        "retired": agent.retired,
+        "deprecated": agent.deprecated.as_deref(),
+    })
+}
+
+fn node_value(node: &Node) -> Value {
+    json!({
+        "name": node.id.as_str(),
+        "epoch": node.epoch.0,
+        "health": if node.health == NodeHealth::Ready { "ready" } else { "down" },
+        "cordoned": node.cordoned,
+        "draining": node.draining,
+        "labels": node.labels(),
+    })
+}
+
+fn config_value(config: &ClusterConfig) -> Value {
+    json!({
+        "jobs_active_max": config.jobs_active_max,
+        "jobs_total_max": config.jobs_total_max,
+        "inline_bytes_max": config.inline_bytes_max,
+        "dedupe_max": config.dedupe_max,
+        "dedupe_retention_s": config.dedupe_retention.0 / 1_000_000,
+        "jobs_ended_kept": config.jobs_ended_kept,
+        "agents_max": config.agents_max,
+        "nodes_max": config.nodes_max,
+        "spawn_depth_max": config.spawn_depth_max,
+        "retry_deterministic": config.retry_deterministic,
+        "backoff_max_s": config.backoff_max.map(|longest| longest.0 / 1_000_000),
+    })
+}

@@ -1,0 +1,174 @@
+//! The journal of a job: the steps that its attempts have recorded, so that a later attempt does not repeat them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{Micros, Payload};
+
+/// Most bytes of one job's steps that are kept inline; older steps are folded into artifacts before there are more.
+pub const JOURNAL_INLINE_BYTES_MAX: u64 = 32 * 1_024;
+
+/// Most bytes of the steps of one command.
+pub const STEPS_BYTES_MAX: u64 = 256 * 1_024;
+
+/// What a step counts beside its outcome.
+pub const STEP_BYTES: u64 = 64;
+
+/// Most artifacts that hold folded steps of one job.
+pub const FOLDS_MAX: u64 = 1_024;
+
+/// What a step records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StepKind {
+    /// What the job is fixed to; always step 0.
+    Start,
+    /// A call of a model.
+    Model,
+    /// The tool calls of one round.
+    Tools,
+    /// The end of a child.
+    Child,
+    /// A sleep that is over.
+    Sleep,
+    /// A question and its answer.
+    Question,
+    /// A call with effects outside is about to be made.
+    Intent,
+    /// An effect inside the cluster.
+    Effect,
+}
+
+impl StepKind {
+    /// All kinds.
+    pub const ALL: [Self; 8] =
+        [Self::Start, Self::Model, Self::Tools, Self::Child, Self::Sleep, Self::Question, Self::Intent, Self::Effect];
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Model => "model",
+            Self::Tools => "tools",
+            Self::Child => "child",
+            Self::Sleep => "sleep",
+            Self::Question => "question",
+            Self::Intent => "intent",
+            Self::Effect => "effect",
+        }
+    }
+}
+
+/// The hash of what a step was asked, from journaled content alone: a replay that computes another key has left the recorded path.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct StepKey(pub [u8; 16]);
+
+impl fmt::Display for StepKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for StepKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What a step cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StepUsage {
+    /// How long it took.
+    pub duration: Micros,
+    /// Tokens sent to a model.
+    pub tokens_input: u64,
+    /// Tokens that a model answered.
+    pub tokens_output: u64,
+    /// Its price, in billionths of a dollar.
+    pub cost_nanodollars: u64,
+}
+
+/// One recorded step. Its number is its place in the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// What it records.
+    pub kind: StepKind,
+    /// What was asked.
+    pub key: StepKey,
+    /// What came of it, JSON.
+    pub outcome: Payload,
+    /// What it cost.
+    pub usage: StepUsage,
+}
+
+impl Step {
+    /// Bytes that it counts against the bounds of journals.
+    pub fn bytes(&self) -> u64 {
+        STEP_BYTES + self.outcome.inline_bytes()
+    }
+}
+
+/// The oldest steps of a journal, or those after an earlier fold, as one artifact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fold {
+    /// The first step that is not in it.
+    pub upto: u64,
+    /// The steps from the fold before it to `upto`.
+    pub artifact: Payload,
+}
+
+/// The steps of a job, numbered from 0 without a gap: first those in artifacts, then those kept inline.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Journal {
+    /// The folded steps, the oldest first.
+    pub folds: Vec<Fold>,
+    /// The steps after them.
+    pub steps: Vec<Arc<Step>>,
+}
+
+impl Journal {
+    /// The first step that is not folded.
+    pub fn first(&self) -> u64 {
+        self.folds.last().map_or(0, |fold| fold.upto)
+    }
+
+    /// The number of the next step.
+    pub fn next(&self) -> u64 {
+        self.first() + self.steps.len() as u64
+    }
+
+    /// A step that is not folded.
+    pub fn step(&self, number: u64) -> Option<&Arc<Step>> {
+        let place = number.checked_sub(self.first())?;
+        self.steps.get(usize::try_from(place).ok()?)
+    }
+
+    /// Bytes that it counts against the bounds of journals.
+    pub fn bytes(&self) -> u64 {
+        self.steps.iter().map(|step| step.bytes()).sum::<u64>() + STEP_BYTES * self.folds.len() as u64
+    }
+
+    /// Everything that it refers to or holds.
+    pub fn payloads(&self) -> impl Iterator<Item = &Payload> {
+        self.folds.iter().map(|fold| &fold.artifact).chain(self.steps.iter().map(|step| &step.outcome))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_go_on_after_folds() {
+        let step = |text: &str| {
+            let (outcome, usage) = (Payload::inline(text.as_bytes()), StepUsage::default());
+            Arc::new(Step { kind: StepKind::Model, key: StepKey([7; 16]), outcome, usage })
+        };
+        let mut journal = Journal { folds: Vec::new(), steps: vec![step("a"), step("bc")] };
+        assert_eq!((journal.first(), journal.next(), journal.bytes()), (0, 2, 2 * STEP_BYTES + 3));
+        journal.folds.push(Fold { upto: 5, artifact: Payload::inline(b"") });
+        assert_eq!((journal.first(), journal.next()), (5, 7));
+        assert_eq!(journal.step(6), Some(&step("bc")));
+        assert_eq!((journal.step(4), journal.step(7)), (None, None));
+        assert_eq!(journal.payloads().count(), 3);
+    }
+}

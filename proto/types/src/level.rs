@@ -1,0 +1,73 @@
+//! Feature levels: one table of what each level adds, so that code names a feature and never a number.
+//!
+//! A level is active once all members report that they know it; a command of a later level is refused until then. A feature of a
+//! new level is one more row at the end: the last row is the level of this program. Rows are never changed or removed, because
+//! logs and snapshots carry their numbers.
+
+#[cfg(test)]
+mod reference;
+
+/// A feature level: what a member must know to read and to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Level(pub u32);
+
+impl Level {
+    /// The level that this program writes.
+    pub const CURRENT: Self = FEATURES[FEATURES.len() - 1].level;
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Feature {
+    /// The level that has it.
+    pub level: Level,
+    /// What it adds: one sentence, for the page on upgrades.
+    pub text: &'static str,
+}
+
+macro_rules! features {
+    ($($level:literal $name:ident $text:literal;)*) => {
+        $(
+            #[doc = $text]
+            pub const $name: Level = Level($level);
+        )*
+
+        /// All features, by rising level.
+        pub const FEATURES: &[Feature] = &[$(Feature { level: $name, text: $text }),*];
+    };
+}
+
+features! {
+    1 FIRST "Agents, nodes, jobs, leases, drains, histories and the limits of the cluster.";
+
+    2 MEMBERSHIP "Controllers join with a token.";
+    2 DIGESTS "Members compare the digests of their states.";
+    2 DOUBT "A person decides what becomes of a job in doubt.";
+    2 UNCHECKED_NODES "A worker can switch hardware checks off.";
+    2 HISTORIES_FORGOTTEN "The position of a removed member's history is forgotten.";
+
+    3 SPAWN "Jobs spawn child jobs.";
+    3 NOT_BEFORE "A job can have a time before which it does not start.";
+    3 DEPRECATION "Agent versions can be deprecated.";
+    3 RETRY_LIMITS "The spawn depth, retries of deterministic failures and the longest backoff are options of the cluster.";
+    3 REPEATED_TOKENS "A request for a join token can be repeated under its request id.";
+    3 GENERATED_NAMES "Request ids that a door generated are counted apart from those of clients.";
+    3 REFUSED_INPUTS "A retry of a job whose input was refused is refused again.";
+
+    4 DRAIN_DEADLINE "A drain can have a deadline.";
+    4 NODE_LABELS "Operators give nodes labels.";
+
+    5 AGENT_NAMES "Names of agents may contain `/`, `\\` and `..`.";
+    5 REQUIRED_AGENTS "An agent version names the agents that it requires.";
+    5 RETIREMENT_TIMES "The time at which an agent version was retired is noted.";
+    5 AGENT_DELETION "Retired agent versions can be deleted, and are deleted after the retention of the cluster.";
+    5 REPEATED_VERSIONS "Registering a known agent version again succeeds even when a limit is reached.";
+    5 RETRY_BOUNDS "The number of retries and the pause before each are bounded.";
+    5 MEMBER_NUMBERS "A join that would exceed the highest member number is refused.";
+    5 FORSAKEN_RETRIES "A parent that stops waiting for a child also cancels the child's retry.";
+    5 CHECKED_INVENTORIES "Inventories that are too large or list a GPU index twice are refused.";
+    5 COUNTED_TEXTS "Labels of jobs and agents count against the payload bytes of the cluster.";
+    5 TRIMMED_NAMES "Generated request ids beyond their bound are forgotten.";
+
+    6 JOURNAL "The state can keep a journal of the steps of a job. No worker records steps yet.";
+}

@@ -1,0 +1,119 @@
+//! Citations: promises, decisions, sections of compatibility and the files that documents name all exist in the repository.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::tree;
+
+const ENDINGS: [&str; 7] = [".rs", ".proto", ".py", ".toml", ".md", ".sh", ".json"];
+const PROMISES: &str = "docs/internals/promises.md";
+const COMPATIBILITY: &str = "docs/internals/compatibility.md";
+
+#[test]
+fn nothing_cites_a_document_outside_the_repository() {
+    // Spelt in halves, so that this file does not find itself.
+    let words = [
+        concat!("spec", " §"),
+        concat!("design", " §"),
+        concat!("spec", "/spec"),
+        concat!("reliability", ".md"),
+        concat!("source", " system"),
+    ];
+    let found = |text: &str| words.iter().filter(|word| text.contains(**word)).map(|word| (*word).to_owned()).collect();
+    report("cite a promise, an ADR or a section of compatibility.md; write Atlas for Python", found);
+}
+
+#[test]
+fn cited_promises_exist() {
+    let known: BTreeSet<String> = after(&read(PROMISES), "| B.", digits).collect();
+    assert!(known.len() > 30, "{PROMISES} lists the promises");
+    report(&format!("no such promise in {PROMISES}"), |text| {
+        let cited = after(text, concat!("B", "."), digits).filter(|number| !known.contains(number));
+        cited.map(|number| format!("B.{number}")).collect()
+    });
+}
+
+#[test]
+fn cited_decisions_exist() {
+    let decisions = tree::files(&[".md"]).into_iter().filter(|path| path.starts_with("docs/adr"));
+    let number = |path: std::path::PathBuf| path.file_name()?.to_str()?.get(..4)?.parse::<u32>().ok();
+    let known: BTreeSet<u32> = decisions.filter_map(number).collect();
+    report("no such decision in docs/adr", |text| {
+        let cited = after(text, concat!("ADR", " "), digits).filter_map(|text| text.parse().ok());
+        cited.filter(|number| !known.contains(number)).map(|number| format!("ADR {number}")).collect()
+    });
+}
+
+#[test]
+fn cited_sections_of_compatibility_exist() {
+    let text = read(COMPATIBILITY);
+    let starts = |line: &str| {
+        after(line.trim_start_matches("## "), "§", section)
+            .next()
+            .filter(|_| line.trim_start_matches("## ").starts_with('§'))
+    };
+    let known: BTreeSet<String> = text.lines().filter_map(starts).collect();
+    assert!(known.len() > 30, "{COMPATIBILITY} has the sections");
+    report(&format!("no such section in {COMPATIBILITY}"), |text| {
+        let cited = after(text, concat!("compatibility", " §"), section).filter(|section| !known.contains(section));
+        cited.map(|section| format!("§{section}")).collect()
+    });
+}
+
+#[test]
+fn files_that_promises_and_compatibility_name_exist() {
+    let mut findings = Vec::new();
+    for page in [PROMISES, COMPATIBILITY] {
+        let text = read(page);
+        let quoted = text.split('`').skip(1).step_by(2);
+        let folders = ["agents/", "cli/", "controller/", "deploy/", "docs/", "proto/", "tests/", "worker/"];
+        for path in quoted.filter(|path| folders.iter().any(|folder| path.starts_with(folder))) {
+            if !tree::root().join(path).exists() {
+                findings.push(format!("{page}: {path}"));
+            }
+        }
+    }
+    tree::report("no such file", &findings);
+}
+
+fn read(path: &str) -> String {
+    tree::read(Path::new(path))
+}
+
+/// Reports what `wrong` finds in each line of each text of the tree.
+fn report(rule: &str, wrong: impl Fn(&str) -> Vec<String>) {
+    let mut findings = Vec::new();
+    // The page of promises explains which numbers are missing.
+    for path in tree::files(&ENDINGS).iter().filter(|path| !path.ends_with(PROMISES)) {
+        for (number, line) in tree::read(path).lines().enumerate() {
+            findings.extend(wrong(line).iter().map(|what| format!("{}:{}: {what}", path.display(), number + 1)));
+        }
+    }
+    tree::report(rule, &findings);
+}
+
+/// What `take` accepts behind each `mark` that begins a word.
+fn after<'a>(text: &'a str, mark: &'a str, take: fn(&str) -> &str) -> impl Iterator<Item = String> + 'a {
+    let places = text.match_indices(mark).map(|(at, _)| at);
+    let begins = |at: &usize| !text[..*at].ends_with(|before: char| before.is_alphanumeric() || before == '.');
+    places.filter(begins).map(move |at| take(&text[at + mark.len()..]).to_owned()).filter(|found| !found.is_empty())
+}
+
+/// The digits at the beginning.
+fn digits(text: &str) -> &str {
+    let end = text.find(|next: char| !next.is_ascii_digit()).unwrap_or(text.len());
+    &text[..end]
+}
+
+/// A number such as `7` or `7.1` at the beginning.
+fn section(text: &str) -> &str {
+    let end = text.find(|next: char| !next.is_ascii_digit() && next != '.').unwrap_or(text.len());
+    text[..end].trim_end_matches('.')
+}
+
+#[test]
+fn the_helpers_find_what_they_should() {
+    let found = |text, mark, take| after(text, mark, take).collect::<Vec<_>>();
+    assert_eq!(found("(X.16, X.7) AX.3 1.X.4 X.y", "X.", digits), ["16", "7"]);
+    assert_eq!(found("see §7.1. Then §8 and §y", "§", section), ["7.1", "8"]);
+}

@@ -1,0 +1,339 @@
+//! The supervisor's side: a small single-threaded process between the worker and one agent's process tree.
+//!
+//! On the control socket the worker writes [`TERMINATE`], [`KILL`] and [`UNTIL`]; the supervisor writes one [`super::Change`] and exits.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl;
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::{SigSet, Signal, kill, killpg};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getgid, getpid, getuid};
+
+use super::tree::Change;
+use super::watchdog::UNTIL;
+use super::{Confinement, pre_exec};
+
+/// The hidden first argument that makes this program a supervisor.
+pub(super) const ARGUMENT: &str = "__atlas-keeper";
+
+/// Asks the agent's process group to stop.
+pub(super) const TERMINATE: u8 = b't';
+
+/// Ends the whole tree at once.
+pub(super) const KILL: u8 = b'k';
+
+static CAPABLE: AtomicBool = AtomicBool::new(false);
+
+/// True if this program's `main` calls [`run_if_asked`], so that it can be started again as a supervisor.
+pub(super) fn capable() -> bool {
+    CAPABLE.load(Ordering::Relaxed)
+}
+
+/// Becomes a supervisor and ends, if this process was started as one. Every program that embeds a worker calls it first in `main`,
+/// before it starts a thread.
+pub fn run_if_asked() {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_none_or(|first| first != ARGUMENT) {
+        CAPABLE.store(true, Ordering::Relaxed);
+        return;
+    }
+    atlas_env::huge_pages_as_the_system_does();
+    let ended = Orders::parse(arguments).map(|orders| match orders {
+        Orders::Probe(confinement) => probe(confinement).is_ok(),
+        Orders::Keep(keep) => keep.run().is_ok(),
+    });
+    std::process::exit(if ended == Some(true) { 0 } else { 1 });
+}
+
+enum Orders {
+    Probe(Confinement),
+    Keep(Keep),
+}
+
+struct Keep {
+    confinement: Confinement,
+    control: OwnedFd,
+    /// When the tree dies at the latest, as [`UNTIL`] tells it.
+    until: u64,
+    /// Passed on only to the agent.
+    passed: Vec<RawFd>,
+    /// Most bytes of data of each process; 0 is no limit.
+    memory_max: u64,
+    program: OsString,
+    arguments: Vec<OsString>,
+}
+
+impl Orders {
+    /// `probe MODE`, or `keep MODE CONTROL UNTIL FD,FD… MEMORY PROGRAM ARGUMENT…`.
+    fn parse(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
+        let mut word = || arguments.next()?.into_string().ok();
+        let verb = word()?;
+        let confinement = Confinement::parse(&word()?)?;
+        if verb == "probe" {
+            return Some(Self::Probe(confinement));
+        }
+        let control = pre_exec::adopt(word()?.parse().ok()?).ok()?;
+        let until = word()?.parse().ok()?;
+        let passed = word()?;
+        let passed = passed.split(',').filter(|fd| !fd.is_empty()).map(str::parse).collect::<Result<_, _>>().ok()?;
+        let memory_max = word()?.parse().ok()?;
+        let program = arguments.next()?;
+        Some(Self::Keep(Keep {
+            confinement,
+            control,
+            until,
+            passed,
+            memory_max,
+            program,
+            arguments: arguments.collect(),
+        }))
+    }
+}
+
+/// Succeeds if a tree can be held in this way here.
+fn probe(confinement: Confinement) -> nix::Result<()> {
+    if confinement == Confinement::Subreaper {
+        return prctl::set_child_subreaper(true);
+    }
+    enter_namespaces(confinement)?;
+    match pre_exec::fork()? {
+        None => std::process::exit(if getpid() == Pid::from_raw(1) { 0 } else { 1 }),
+        Some(child) => match waitpid(child, None)? {
+            WaitStatus::Exited(_, 0) => Ok(()),
+            _ => Err(Errno::EPERM),
+        },
+    }
+}
+
+/// Lets the next child be the first process of a PID namespace.
+fn enter_namespaces(confinement: Confinement) -> nix::Result<()> {
+    if confinement == Confinement::PidNamespace {
+        return unshare(CloneFlags::CLONE_NEWPID);
+    }
+    let (uid, gid) = (getuid(), getgid());
+    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWPID)?;
+    let write = |path: &str, text: String| fs::write(path, text).map_err(|_| Errno::EPERM);
+    write("/proc/self/setgroups", "deny".to_owned())?;
+    write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+    write("/proc/self/gid_map", format!("{gid} {gid} 1"))
+}
+
+impl Keep {
+    fn run(self) -> nix::Result<()> {
+        if self.confinement == Confinement::Subreaper {
+            prctl::set_child_subreaper(true)?;
+            return self.hold();
+        }
+        enter_namespaces(self.confinement)?;
+        match pre_exec::fork()? {
+            // The first process of the namespace: when it ends, the kernel ends the others.
+            None => {
+                prctl::set_pdeathsig(Signal::SIGKILL)?;
+                self.hold()
+            }
+            Some(init) => {
+                self.let_go();
+                loop {
+                    match waitpid(init, None) {
+                        Err(Errno::EINTR) => {}
+                        other => return other.map(drop),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Closes what belongs to the agent, so that only the agent's tree keeps its pipes open.
+    fn let_go(&self) {
+        if let Ok(null) = fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
+            // A pipe that stays open is noticed by the worker as a late end of file, never as a wrong result.
+            let _ = nix::unistd::dup2_stdin(&null);
+            let _ = nix::unistd::dup2_stdout(&null);
+            let _ = nix::unistd::dup2_stderr(&null);
+        }
+        for &fd in &self.passed {
+            drop(pre_exec::adopt(fd));
+        }
+    }
+
+    fn hold(self) -> nix::Result<()> {
+        let mut children = SigSet::empty();
+        children.add(Signal::SIGCHLD);
+        children.thread_block()?;
+        let signals = SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+        let end = End::new(self.until)?;
+        if self.memory_max > 0 {
+            // Inherited by the agent; this process needs next to nothing.
+            setrlimit(Resource::RLIMIT_DATA, self.memory_max, self.memory_max)?;
+        }
+        let mut agent = Command::new(&self.program);
+        agent.args(&self.arguments).process_group(0);
+        let spawned = agent.spawn();
+        self.let_go();
+        let mut control = UnixStream::from(self.control);
+        let agent = match spawned {
+            Ok(child) => Pid::from_raw(i32::try_from(child.id()).map_err(|_| Errno::EINVAL)?),
+            Err(error) => {
+                let change = Change::NotStarted { errno: error.raw_os_error().unwrap_or(0) };
+                // A worker that is gone does not want to know.
+                let _ = control.write_all(&change.to_bytes());
+                return Ok(());
+            }
+        };
+        let tree = Held { confinement: self.confinement, agent };
+        let ended = tree.wait(&mut control, &signals, &end)?;
+        tree.end();
+        if let Some(status) = ended {
+            let _ = control.write_all(&Change::Exited(status).to_bytes());
+        }
+        Ok(())
+    }
+}
+
+/// The clock of the tree's end, by which the worker's leases end as well.
+struct End(TimerFd);
+
+impl End {
+    fn new(until: u64) -> nix::Result<Self> {
+        let end = Self(TimerFd::new(ClockId::CLOCK_BOOTTIME, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?);
+        end.set(until)?;
+        Ok(end)
+    }
+
+    /// At a nanosecond since boot; 0: never.
+    fn set(&self, until: u64) -> nix::Result<()> {
+        if until == 0 {
+            return self.0.unset();
+        }
+        let until = Expiration::OneShot(TimeSpec::from_duration(Duration::from_nanos(until)));
+        self.0.set(until, TimerSetTimeFlags::TFD_TIMER_ABSTIME)
+    }
+}
+
+struct Held {
+    confinement: Confinement,
+    agent: Pid,
+}
+
+impl Held {
+    /// Waits for the agent's end; none if the tree must be killed.
+    fn wait(&self, control: &mut UnixStream, signals: &SignalFd, end: &End) -> nix::Result<Option<ExitStatus>> {
+        loop {
+            if let Some(status) = self.reap() {
+                return Ok(Some(status));
+            }
+            let mut fds =
+                [signals.as_fd(), control.as_fd(), end.0.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+            match poll(&mut fds, PollTimeout::NONE) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(error) => return Err(error),
+            }
+            let [_, asked, over] = fds.map(|fd| fd.any().unwrap_or(false));
+            while let Ok(Some(_)) = signals.read_signal() {}
+            if asked {
+                let mut order = [0];
+                match control.read(&mut order) {
+                    Ok(1) if order[0] == TERMINATE => {
+                        // The group may be gone already; its end is reaped above.
+                        let _ = killpg(self.agent, Signal::SIGTERM);
+                    }
+                    Ok(1) if order[0] == UNTIL => {
+                        let mut until = [0; 8];
+                        control.read_exact(&mut until).map_err(|_| Errno::EIO)?;
+                        end.set(u64::from_be_bytes(until))?;
+                    }
+                    _ => return Ok(None),
+                }
+            } else if over {
+                // Only now: a later end that was sent in time counts.
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Takes the ends of all children that have ended; returns the agent's.
+    fn reap(&self) -> Option<ExitStatus> {
+        let mut agent = None;
+        loop {
+            match waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::Exited(pid, code)) if pid == self.agent => {
+                    agent = Some(ExitStatus::from_raw((code & 0xff) << 8));
+                }
+                Ok(WaitStatus::Signaled(pid, signal, _)) if pid == self.agent => {
+                    agent = Some(ExitStatus::from_raw(signal as i32));
+                }
+                Ok(WaitStatus::StillAlive) | Err(_) => return agent,
+                Ok(_) => {}
+            }
+        }
+    }
+
+    /// Kills all remaining processes. In a namespace the kernel does it when this process ends.
+    fn end(&self) {
+        if self.confinement != Confinement::Subreaper {
+            return;
+        }
+        loop {
+            for pid in descendants() {
+                // It may have ended by itself meanwhile.
+                let _ = kill(pid, Signal::SIGKILL);
+            }
+            match waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)) {
+                Err(_) => return, // no child is left, and as the subreaper every orphan would be one
+                Ok(WaitStatus::StillAlive) => {
+                    let _ = poll(&mut [], PollTimeout::from(1_u8));
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+/// All processes below this one, by `/proc`.
+fn descendants() -> Vec<Pid> {
+    let parents: Vec<(i32, i32)> = fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
+        .filter_map(|pid| Some((pid, parent_of(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?)))
+        .collect();
+    let mut below = vec![getpid().as_raw()];
+    let mut next = 0;
+    while let Some(&parent) = below.get(next) {
+        below.extend(parents.iter().filter(|&&(_, p)| p == parent).map(|&(pid, _)| pid));
+        next += 1;
+    }
+    below.into_iter().skip(1).map(Pid::from_raw).collect()
+}
+
+/// The parent in a line of `/proc/PID/stat`; the command's name before it may hold anything, so count from its last `)`.
+fn parent_of(stat: &str) -> Option<i32> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hostile_process_name_does_not_hide_its_parent() {
+        assert_eq!(parent_of("7 (a) 1 (b)) S 42 7 7 0"), Some(42));
+        assert_eq!(parent_of("7 (sh) R 1 7"), Some(1));
+        assert_eq!(parent_of("garbage"), None);
+    }
+}
