@@ -1,5 +1,5 @@
-//! A controller on damaged files refuses to serve, names the file and says what to do (B.37). Every byte class of log and snapshot is
-//! tried offline (`atlas-raft`, `tests::damage`); here the whole program is.
+//! A controller on damaged files refuses to serve, names the file and says what to do (B.37). Every byte class of log
+//! and snapshot is tested offline (`tests/damage.rs` of atlas-raft); this tests the whole program.
 
 use std::fs;
 use std::path::Path;
@@ -32,6 +32,8 @@ fn refused(folder: &Path) -> String {
     command.args(["--worker-listen", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0"]);
     let mut process = crate::Process::start(&mut command);
     let code = eventually("it gives up", LONG, || process.ended());
+    // It ends before the thread that reads its stderr has seen the last line.
+    eventually("what it said is read", LONG, || process.is_read().then_some(()));
     let text = process.text();
     assert_eq!(code, Some(1), "{text}");
     text

@@ -40,7 +40,8 @@ impl Process {
     #[track_caller]
     pub fn says<T>(&mut self, what: &str, mut find: impl FnMut(&str) -> Option<T>) -> T {
         eventually(what, LONG, || {
-            let ended = self.child.try_wait().expect("waitable");
+            // Its end counts once its last line has been read as well.
+            let ended = self.child.try_wait().expect("waitable").filter(|_| self.is_read());
             let text = self.text();
             let found = find(&text);
             assert!(found.is_some() || ended.is_none(), "{what}: it ended with {ended:?}:\n{text}");
@@ -97,7 +98,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended on its own.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

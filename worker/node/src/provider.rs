@@ -1,7 +1,7 @@
-//! Providers: how an agent's program is started, given a job and stopped. One file a kind.
+//! Providers: how an agent's program is started, given a job and stopped. One file per kind.
 //!
-//! All of it runs on the task of a slot and shares its runtime with the pump and the link: what takes long, a fork or the reading of
-//! a large answer, is done elsewhere.
+//! Providers run on the task of a slot and share its runtime with the pump and the link: slow work, such as a fork or
+//! reading a large answer, runs on other threads.
 
 mod exec;
 mod io_loop;
@@ -30,7 +30,7 @@ use crate::slot::{Control, Shared, Work};
 /// The command of the in-process agent that answers with its input. Served only where the operator asked for it (benchmarks).
 pub(crate) const NOOP: &str = "@noop";
 
-/// The word in a command that stands for this program itself.
+/// The word in a command for this program itself.
 const ATLAS: &str = "@atlas";
 
 /// What an operator set for all providers.
@@ -46,7 +46,6 @@ pub(crate) struct Settings {
     pub(crate) shutdown_timeout: Duration,
     /// Longest start of an agent whose contract says nothing, where it is shorter than the cluster's.
     pub(crate) warmup_timeout: Option<Micros>,
-    /// What `@atlas` stands for.
     pub(crate) atlas_program: PathBuf,
     /// Finds the interpreter, once.
     pub(crate) python: Finder,
@@ -108,9 +107,10 @@ impl Program {
 
     /// Ends what a job left running in a program that goes on, and says so.
     pub(crate) async fn end_others(&self, control: &mut Control<'_>) {
-        for process in self.tree().map(Tree::end_others).unwrap_or_default() {
+        let Some(tree) = self.tree() else { return };
+        for process in tree.end_others().await {
             let text =
-                format!("the job left a process running, it was killed: {} (process {})", process.name, process.pid);
+                format!("killed a process that the job left running: {} (process {})", process.name, process.pid);
             control.say(StreamKind::Log, "warning", text).await;
         }
     }
@@ -172,16 +172,16 @@ impl Execution {
 
     /// The reading of the answer was cut short, because the process ends.
     fn cut_short() -> Self {
-        Self::failed(FailureKind::Internal, "the reading of the answer was cut short")
+        Self::failed(FailureKind::Internal, "reading the answer was interrupted")
     }
 
-    /// The attempt was stopped; nobody reads the text unless the machine has a fault.
+    /// The attempt was stopped; the text is shown only after an internal error.
     fn stopped() -> Self {
         Self::failed(FailureKind::Internal, "the attempt was stopped")
     }
 }
 
-/// Why a program did not start. The texts follow `Pool error: ` and are those of spec §7.1.
+/// Why a program did not start. The texts follow `Pool error: ` and are those of compatibility §7.1.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
     /// The agent calls skills, and there are none.

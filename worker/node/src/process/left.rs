@@ -1,4 +1,4 @@
-//! What a job left running in a program that goes on.
+//! Processes that a job left running in a warm program.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,6 +15,13 @@ pub(crate) struct Ended {
     pub(crate) pid: i32,
     /// Its command line, or what it calls itself.
     pub(crate) name: String,
+}
+
+impl Ended {
+    /// Whether the system still runs it: a signal takes effect when the process is scheduled next.
+    pub(super) fn is_running(&self) -> bool {
+        name_of(self.pid).is_some()
+    }
 }
 
 /// How often processes are looked for that others started while they were being ended.

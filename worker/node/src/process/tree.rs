@@ -17,29 +17,29 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::keeper::{self, ARGUMENT, KILL, TERMINATE};
-use super::leash::Hold;
 use super::left::{self, Below, Ended};
-use super::{Confinement, Leash, pre_exec};
+use super::supervisor::{self, ARGUMENT, KILL, TERMINATE};
+use super::watchdog::Hold;
+use super::{Confinement, LeaseWatchdog, pre_exec};
 use crate::readiness::{at_once, watch};
 
 /// Starts trees: which program keeps them, and how firmly.
 #[derive(Clone)]
-pub(crate) struct Keeper {
+pub(crate) struct Supervisor {
     env: Env,
     program: PathBuf,
     confinement: Confinement,
-    leash: Leash,
+    watchdog: LeaseWatchdog,
 }
 
-/// Why no keeper could be set up.
+/// Why no supervisor could be set up.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum KeeperError {
+pub(crate) enum SupervisorError {
     /// This program does not call `run_if_asked`.
-    #[error("this program cannot be started again as a keeper of agent processes")]
+    #[error("this program cannot be restarted as a supervisor of agent processes")]
     NotCapable,
     /// The machine permits none of the ways, or not the one that was asked for.
-    #[error("this machine does not permit to hold process trees in this way")]
+    #[error("this machine does not allow this way to contain process trees")]
     NoConfinement,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Spawn<'a> {
     pub(crate) leased: bool,
 }
 
-/// What a keeper tells.
+/// What a supervisor tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     /// The program could not be started.
@@ -95,14 +95,18 @@ impl Change {
     }
 }
 
-impl Keeper {
+impl Supervisor {
     /// Finds out how firmly trees can be held, if it is not `wanted` in one way. `program` stands in where this program is not one
     /// that can keep (tests).
-    pub(crate) fn probe(env: Env, program: Option<&Path>, wanted: Option<Confinement>) -> Result<Self, KeeperError> {
+    pub(crate) fn probe(
+        env: Env,
+        program: Option<&Path>,
+        wanted: Option<Confinement>,
+    ) -> Result<Self, SupervisorError> {
         let program = match program {
             Some(program) => program.to_owned(),
-            None if keeper::capable() => std::env::current_exe().map_err(|_| KeeperError::NotCapable)?,
-            None => return Err(KeeperError::NotCapable),
+            None if supervisor::capable() => std::env::current_exe().map_err(|_| SupervisorError::NotCapable)?,
+            None => return Err(SupervisorError::NotCapable),
         };
         let works = |confinement: &Confinement| {
             let mut probe = Command::new(&program);
@@ -112,8 +116,8 @@ impl Keeper {
         };
         let tried =
             Confinement::ALL.into_iter().filter(|&confinement| wanted.is_none_or(|wanted| wanted == confinement));
-        let confinement = tried.into_iter().find(works).ok_or(KeeperError::NoConfinement)?;
-        Ok(Self { env, program, confinement, leash: Leash::default() })
+        let confinement = tried.into_iter().find(works).ok_or(SupervisorError::NoConfinement)?;
+        Ok(Self { env, program, confinement, watchdog: LeaseWatchdog::default() })
     }
 
     /// How firmly trees are held.
@@ -122,8 +126,8 @@ impl Keeper {
     }
 
     /// What its trees know of the leases' end.
-    pub(crate) fn leash(&self) -> &Leash {
-        &self.leash
+    pub(crate) fn watchdog(&self) -> &LeaseWatchdog {
+        &self.watchdog
     }
 
     /// Starts a tree. Blocks for as long as a fork takes; needs the process's async runtime.
@@ -131,7 +135,7 @@ impl Keeper {
         let (control, theirs) = UnixStream::pair()?;
         control.set_nonblocking(true)?;
         let hold = match spawn.leased {
-            true => Some(self.leash.hold(Arc::new(control.try_clone()?))),
+            true => Some(self.watchdog.hold(Arc::new(control.try_clone()?))),
             false => None,
         };
         let (hold, until) = hold.map_or((None, 0), |(hold, until)| (Some(hold), until));
@@ -146,16 +150,16 @@ impl Keeper {
         let mut inherited = vec![theirs.as_raw_fd()];
         inherited.extend(spawn.passed.iter().map(AsRawFd::as_raw_fd));
         pre_exec::inherit(&mut command, inherited);
-        let keeper = command.spawn()?;
+        let supervisor = command.spawn()?;
         let control = watch(control, Interest::READABLE)?;
-        Ok(Tree { env: self.env.clone(), keeper, control, hold, heard: Vec::new(), own: None, ended: false })
+        Ok(Tree { env: self.env.clone(), supervisor, control, hold, heard: Vec::new(), own: None, ended: false })
     }
 }
 
-/// A running process tree. Dropping it ends it, and blocks until it has ended: whoever can wait calls [`Self::kill`] before.
+/// A running process tree. Dropping it kills it, and blocks until it has ended: async callers use [`Self::kill`] first.
 pub(crate) struct Tree {
     env: Env,
-    keeper: Child,
+    supervisor: Child,
     control: AsyncFd<UnixStream>,
     /// Its place among those that die when the leases end.
     hold: Option<Hold>,
@@ -167,8 +171,11 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// How long a keeper may take to end its tree before it is killed itself.
+    /// How long a supervisor may take to end its tree before it is killed itself.
     const END_MAX: Duration = Duration::from_secs(2);
+
+    /// How long a job's report waits for killed processes to disappear. A loaded machine takes some milliseconds.
+    const GONE_MAX: Duration = Duration::from_millis(200);
 
     /// True if the tree may have changed; if not, the task is woken when it does.
     pub(crate) fn poll_changed(&self, cx: &mut Context<'_>) -> bool {
@@ -187,12 +194,19 @@ impl Tree {
     }
 
     /// Ends what a job left running beside the tree's own processes, and tells which those were. Nothing before it has settled.
-    pub(crate) fn end_others(&self) -> Vec<Ended> {
-        self.own.as_ref().map(|own| left::end(self.root(), own)).unwrap_or_default()
+    /// They are gone when it returns, unless the system takes longer than [`Self::GONE_MAX`] to end them.
+    pub(crate) async fn end_others(&self) -> Vec<Ended> {
+        let Some(own) = &self.own else { return Vec::new() };
+        let ended = left::end(self.root(), own);
+        let until = self.env.clock.monotonic() + Self::GONE_MAX;
+        while ended.iter().any(Ended::is_running) && self.env.clock.monotonic() < until {
+            self.env.clock.sleep(Duration::from_millis(1)).await;
+        }
+        ended
     }
 
     fn root(&self) -> i32 {
-        i32::try_from(self.keeper.id()).unwrap_or(0)
+        i32::try_from(self.supervisor.id()).unwrap_or(0)
     }
 
     /// An attempt begins in it, or has ended: between attempts it may live without a lease.
@@ -204,11 +218,11 @@ impl Tree {
 
     /// Asks the agent's process group to stop.
     pub(crate) fn terminate(&mut self) {
-        // A keeper that is gone has no tree any more.
+        // A supervisor that is gone has no tree any more.
         let _ = self.control.get_ref().write_all(&[TERMINATE]);
     }
 
-    /// What the keeper told since, without waiting. A keeper that ended without a word counts as a killed agent.
+    /// What the supervisor told since, without waiting. A supervisor that ended without a word counts as a killed agent.
     pub(crate) fn change(&mut self) -> Option<Change> {
         let mut bytes = [0; 5];
         match at_once(&self.control, Interest::READABLE, |mut control| control.read(&mut bytes)) {
@@ -238,7 +252,7 @@ impl Tree {
         let _ = self.control.get_ref().write_all(&[KILL]);
         let until = self.env.clock.monotonic() + Self::END_MAX;
         let mut word = [0; 16];
-        // The keeper closes its socket by ending.
+        // The supervisor closes its socket by ending.
         loop {
             match at_once(&self.control, Interest::READABLE, |mut control| control.read(&mut word)) {
                 Ok(0) => break,
@@ -247,7 +261,7 @@ impl Tree {
                     let left = until.saturating_sub(self.env.clock.monotonic());
                     if left.is_zero() || !self.wait_for_change(left).await {
                         // A namespace ends with it.
-                        let _ = self.keeper.kill();
+                        let _ = self.supervisor.kill();
                         break;
                     }
                 }
@@ -258,7 +272,7 @@ impl Tree {
         self.reap();
     }
 
-    /// Waits for the keeper, whose socket is closed or about to be.
+    /// Waits for the supervisor, whose socket is closed or about to be.
     fn reap(&mut self) {
         let timeout = PollTimeout::try_from(Self::END_MAX).unwrap_or(PollTimeout::MAX);
         let mut word = [0; 16];
@@ -269,14 +283,14 @@ impl Tree {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let mut fds = [PollFd::new(self.control.get_ref().as_fd(), PollFlags::POLLIN)];
                     if matches!(poll(&mut fds, timeout), Ok(0)) {
-                        let _ = self.keeper.kill();
+                        let _ = self.supervisor.kill();
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => break,
             }
         }
-        let _ = self.keeper.wait();
+        let _ = self.supervisor.wait();
         self.ended = true;
     }
 }
