@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
+use crate::cgroup::Limits;
 use crate::environment::Environment;
 use crate::provider::{NOOP, bounded};
 
@@ -120,19 +121,13 @@ impl Agent {
         }
     }
 
-    /// Most bytes of data of each of its processes: what its contract states, and nothing otherwise.
-    pub(crate) fn memory_max(&self) -> Option<u64> {
-        let bytes = self.contract.hardware.min_memory_gb?.saturating_mul(1 << 30);
-        (bytes > 0).then_some(bytes)
-    }
-
-    /// Which limits of its contract are enforced, in words; none if it states none.
-    pub(crate) fn limits(&self) -> Option<String> {
-        let memory = self.memory_max().map(|bytes| format!("memory {} GiB a process by rlimit", bytes >> 30));
-        let cores = self.contract.hardware.min_cpu_cores.filter(|&cores| cores > 0);
-        let cores = cores.map(|_| "cpu not enforced".to_owned());
-        let said: Vec<String> = memory.into_iter().chain(cores).collect();
-        (!said.is_empty()).then(|| said.join(", "))
+    /// The limits of its processes: what its contract states, and nothing otherwise.
+    pub(crate) fn limits(&self) -> Limits {
+        let hardware = &self.contract.hardware;
+        Limits {
+            memory_bytes: hardware.min_memory_gb.filter(|&gb| gb > 0).map(|gb| gb.saturating_mul(1 << 30)),
+            cores: hardware.min_cpu_cores.filter(|&cores| cores > 0),
+        }
     }
 
     /// True if nothing has to be installed before it can run.

@@ -20,6 +20,7 @@ use nix::sys::time::TimeSpec;
 use sha2::{Digest as _, Sha256};
 use tracing::{debug, info, warn};
 
+use crate::cgroup::Limits;
 use crate::process::{Change, Spawn, Supervisor};
 use crate::provider::{Lines, Settings};
 use crate::pump::Preparing;
@@ -198,7 +199,7 @@ impl Environments {
                 stdout: log.try_clone()?.into(),
                 stderr: log.into(),
                 passed: Vec::new(),
-                memory_max: None,
+                limits: Limits::default(),
                 // It serves whichever attempt comes next.
                 leased: false,
             })

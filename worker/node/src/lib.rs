@@ -7,6 +7,7 @@
 
 mod agent;
 mod backoff;
+mod cgroup;
 mod controllers;
 mod environment;
 mod link;
@@ -24,6 +25,7 @@ mod results;
 mod slot;
 mod worker;
 
+pub use cgroup::Cgroup;
 pub use environment::shared_environments;
 pub use options::{Configuration, ConfigurationError, Options};
 pub use process::{Confinement, run_if_asked};

@@ -10,7 +10,7 @@ use atlas_types::{IdError, NodeId};
 use clap::Parser;
 use serde::{Deserialize, Serialize};
 
-use crate::Confinement;
+use crate::{Cgroup, Confinement};
 
 #[cfg(test)]
 mod reference;
@@ -73,6 +73,8 @@ pub struct Options {
     pub supervisor: Option<PathBuf>,
     /// How agents' process trees are contained; none takes the firmest way that the machine permits.
     pub confinement: Option<Confinement>,
+    /// Whether the limits of contracts are enforced by control groups.
+    pub cgroup: Cgroup,
     /// Serves the command `@noop` in this process (benchmarks).
     pub noop: bool,
 }
@@ -106,6 +108,7 @@ impl Options {
             atlas_program: None,
             supervisor: None,
             confinement: None,
+            cgroup: Cgroup::Auto,
             noop: false,
         }
     }
@@ -243,6 +246,10 @@ pub struct Configuration {
     /// How agents' process trees are contained: pid-namespace, user-pid-namespace or subreaper; defaults to the strictest available.
     #[arg(long, env = "ATLAS_CONFINEMENT", value_name = "WAY")]
     pub confinement: Option<String>,
+    /// Where to create the cgroups that limit agents to the memory and cores of their contracts: auto (the worker's own cgroup), off, or
+    /// the path of a cgroup; defaults to auto.
+    #[arg(long, env = "ATLAS_CGROUP", value_name = "WAY")]
+    pub cgroup: Option<String>,
     /// Serve the command @noop in this process, for benchmarks.
     #[arg(long, env = "ATLAS_NOOP", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub noop: Option<bool>,
@@ -291,6 +298,7 @@ impl Configuration {
             hardware_checks: self.hardware_checks.or(file.hardware_checks),
             python: self.python.or(file.python),
             confinement: self.confinement.or(file.confinement),
+            cgroup: self.cgroup.or(file.cgroup),
             noop: self.noop.or(file.noop),
             log: self.log.or(file.log),
         }
@@ -323,6 +331,7 @@ impl Configuration {
         }
         options.python.clone_from(&self.python);
         options.confinement = self.confinement.as_deref().map(confinement).transpose()?;
+        set(&mut options.cgroup, self.cgroup.as_deref(), cgroup)?;
         options.noop = self.noop.unwrap_or(false);
         Ok(options)
     }
@@ -373,6 +382,11 @@ fn switch(text: &str) -> Result<bool, ConfigurationError> {
 fn confinement(text: &str) -> Result<Confinement, ConfigurationError> {
     let what = "a confinement (pid-namespace, user-pid-namespace, subreaper)";
     Confinement::parse(text).ok_or_else(|| ConfigurationError::Value { value: text.to_owned(), what })
+}
+
+fn cgroup(text: &str) -> Result<Cgroup, ConfigurationError> {
+    let what = "auto, off or the absolute path of a cgroup";
+    Cgroup::parse(text).ok_or_else(|| ConfigurationError::Value { value: text.to_owned(), what })
 }
 
 fn label(text: &str) -> Result<(String, String), ConfigurationError> {

@@ -33,6 +33,9 @@ pub(crate) const NOOP: &str = "@noop";
 /// The word in a command for this program itself.
 const ATLAS: &str = "@atlas";
 
+/// Where a program that failed said nothing.
+const UNKNOWN: &str = "unknown error";
+
 /// What an operator set for all providers.
 #[derive(Debug)]
 pub(crate) struct Settings {
@@ -76,11 +79,13 @@ pub(crate) enum Program {
 impl Program {
     /// Runs one job. Returns within the job's time limit, or soon after a stop was asked for.
     pub(crate) async fn execute(&mut self, work: &Arc<Work>, control: &mut Control<'_>) -> Execution {
-        match self {
-            Self::Exec(program) => program.execute(work, control).await,
-            Self::Warm(program) => program.execute(work, control).await,
-            Self::Python(program) => program.execute(work, control).await,
-        }
+        control.limits = self.tree().and_then(|tree| tree.enforced().text());
+        let (execution, why) = match self {
+            Self::Exec(program) => return program.execute(work, control).await,
+            Self::Warm(program) => (program.execute(work, control).await, program.tree_mut().out_of_memory()),
+            Self::Python(program) => (program.execute(work, control).await, program.tree_mut().out_of_memory()),
+        };
+        execution.explained(why, control).await
     }
 
     /// False if it has a process only while a job runs.
@@ -165,6 +170,16 @@ impl Execution {
         Self::Failed { failure, metadata: Map::new(), usable: false }
     }
 
+    /// Processes of it were killed, and `why`: the failure says so, or else the job's log.
+    async fn explained(mut self, why: Option<String>, control: &mut Control<'_>) -> Self {
+        let Some(why) = why else { return self };
+        match &mut self {
+            Self::Output { .. } => control.say(StreamKind::Log, "warning", why).await,
+            Self::Failed { failure, .. } => failure.error = explained(&failure.error, &why).into(),
+        }
+        self
+    }
+
     /// The execution took too long.
     fn timed_out(limit: Micros) -> Self {
         Self::failed(FailureKind::Timeout, format!("Execution timed out after {}s", seconds(limit)))
@@ -241,6 +256,14 @@ pub(crate) async fn elsewhere<T: Send + 'static>(
         return Some(work());
     }
     env.spawn_blocking("read output", work).join().await.ok()
+}
+
+/// An error with its reason.
+fn explained(error: &str, why: &str) -> String {
+    match error.strip_suffix(UNKNOWN) {
+        Some(error) => format!("{error}{why}"),
+        None => format!("{error}; {why}"),
+    }
 }
 
 /// An error text of a bounded length.

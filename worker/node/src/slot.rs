@@ -100,6 +100,8 @@ pub(crate) struct Shared {
 pub(crate) struct Control<'a> {
     pub(crate) env: &'a Env,
     pub(crate) mailbox: &'a Mailbox,
+    /// Which limits of the contract hold for the attempt's program; none if it states none.
+    pub(crate) limits: Option<String>,
     told: &'a mpsc::Sender<SlotEvent>,
     token: FencingToken,
     log_bytes_left: usize,
@@ -170,6 +172,7 @@ pub(crate) async fn serve(slot: SlotId, mailbox: Arc<Mailbox>, shared: Shared) {
         let mut control = Control {
             env: &shared.env,
             mailbox: &mailbox,
+            limits: None,
             told: &shared.told,
             token,
             log_bytes_left: shared.settings.log_bytes_max,
@@ -235,13 +238,14 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
         program.end_others(control).await;
         program.set_busy(false);
     }
-    let declared = shared.settings.declared;
+    let (declared, limits) = (shared.settings.declared, control.limits.take());
     let bytes = match &execution {
         Execution::Output { output, .. } => output.get().len(),
         Execution::Failed { .. } => 0,
     };
     let work = Arc::clone(work);
-    let end = provider::elsewhere(control.env, bytes, move || conclude(execution, &work, usage, declared)).await;
+    let end =
+        provider::elsewhere(control.env, bytes, move || conclude(execution, &work, usage, declared, limits)).await;
     end.unwrap_or_else(|| {
         let error = "checking the output was interrupted".into();
         Ended { usage, ..Ended::failed(Failure { kind: FailureKind::Internal, error }) }
@@ -264,9 +268,8 @@ async fn check_input(work: &Arc<Work>, control: &Control<'_>) -> Option<Failure>
 }
 
 /// Validates the output (compatibility §7.1): a wrong one is kept, and so is the slot.
-fn conclude(execution: Execution, work: &Work, usage: Usage, declared: bool) -> Ended {
+fn conclude(execution: Execution, work: &Work, usage: Usage, declared: bool, limits: Option<String>) -> Ended {
     let held = declared.then_some(&work.assignment.allocation);
-    let limits = work.agent.limits();
     match execution {
         Execution::Output { output, metadata, usable } => {
             let (output, wrong) = match work.agent.check_output(&output) {

@@ -11,7 +11,6 @@ use atlas_types::{BootId, Inventory, Micros, NodeId};
 use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
 
-use crate::Options;
 use crate::environment::Environments;
 use crate::link::Link;
 use crate::packages::Packages;
@@ -22,6 +21,7 @@ use crate::pump::{Identity, Inbox, News, Parts, Pump};
 use crate::python::{Finder, unpack_sdk};
 use crate::results::Results;
 use crate::slot::Shared;
+use crate::{Cgroup, Options};
 
 /// Variables that every agent gets, if the worker has them.
 pub const PASSED: [&str; 6] = ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ"];
@@ -71,9 +71,10 @@ impl Worker {
         let sdk = sdk.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()));
         let path = || options.data_dir.clone();
         let sdk = sdk.map_err(|source| StartError::DataDir { path: path(), source })?;
-        let supervisor = Supervisor::probe(env.clone(), options.supervisor.as_deref(), options.confinement)
+        let mut supervisor = Supervisor::probe(env.clone(), options.supervisor.as_deref(), options.confinement)
             .map_err(|error: SupervisorError| StartError::Supervisor(Box::new(error)))?;
         info!(confinement = %supervisor.confinement(), "agents' process trees are contained");
+        open_groups(&mut supervisor, &options);
         let (files, node, at) = (Arc::clone(&env.files), options.node.clone(), options.data_dir.clone());
         let opened = env.spawn_blocking("results", move || Results::open(files, &at, &node)).join().await;
         let opened = opened.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()));
@@ -156,6 +157,22 @@ impl Worker {
         // A pump that is gone has nothing to drain.
         let _ = self.news.send(News::Drain).await;
         let _ = self.pump.join().await;
+    }
+}
+
+/// Looks for control groups, and logs which limits of contracts are enforced.
+fn open_groups(supervisor: &mut Supervisor, options: &Options) {
+    let reasons = supervisor.open_groups(&options.cgroup, &options.node, &options.data_dir);
+    let groups = supervisor.groups().unwrap_or_else(|| "none".to_owned());
+    if reasons.is_empty() {
+        info!("limits of contracts that cgroups enforce: {groups}");
+        return;
+    }
+    let reasons = reasons.join("; ");
+    let consequence = "without a cgroup, memory is limited by rlimit and CPU is not limited";
+    match options.cgroup {
+        Cgroup::Under(_) => warn!("limits of contracts that cgroups enforce: {groups} ({reasons}); {consequence}"),
+        _ => info!("limits of contracts that cgroups enforce: {groups} ({reasons}); {consequence}"),
     }
 }
 

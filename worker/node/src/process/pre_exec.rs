@@ -23,6 +23,19 @@ pub(super) fn inherit(command: &mut Command, fds: Vec<RawFd>) {
     unsafe { command.pre_exec(keep) };
 }
 
+/// Lets the program that `command` starts enter the control groups whose lists of processes are open as `groups`.
+pub(super) fn enter(command: &mut Command, groups: Vec<OwnedFd>) {
+    let enter = move || {
+        for group in &groups {
+            // 0 is the process that writes it.
+            nix::unistd::write(group, b"0").map_err(io::Error::from)?;
+        }
+        Ok(())
+    };
+    // SAFETY: `write` is async-signal-safe and the closure allocates nothing.
+    unsafe { command.pre_exec(enter) };
+}
+
 /// Takes a descriptor that this process was started with, and closes it on exec from now on.
 pub(super) fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
     if fd <= 2 {

@@ -55,6 +55,7 @@ pub fn run_if_asked() {
     atlas_env::huge_pages_as_the_system_does();
     let ended = Orders::parse(arguments).map(|orders| match orders {
         Orders::Probe(confinement) => probe(confinement).is_ok(),
+        Orders::Enter(groups) => groups.iter().all(|group| nix::unistd::write(group, b"0").is_ok()),
         Orders::Keep(keep) => keep.run().is_ok(),
     });
     std::process::exit(if ended == Some(true) { 0 } else { 1 });
@@ -62,6 +63,8 @@ pub fn run_if_asked() {
 
 enum Orders {
     Probe(Confinement),
+    /// Tries to enter control groups.
+    Enter(Vec<OwnedFd>),
     Keep(Keep),
 }
 
@@ -72,6 +75,8 @@ struct Keep {
     until: u64,
     /// Passed on only to the agent.
     passed: Vec<RawFd>,
+    /// The lists of processes of the control groups that the agent enters.
+    groups: Vec<OwnedFd>,
     /// Most bytes of data of each process; 0 is no limit.
     memory_max: u64,
     program: OsString,
@@ -79,18 +84,21 @@ struct Keep {
 }
 
 impl Orders {
-    /// `probe MODE`, or `keep MODE CONTROL UNTIL FD,FD… MEMORY PROGRAM ARGUMENT…`.
+    /// `probe MODE`, `enter FD,FD…`, or `keep MODE CONTROL UNTIL FD,FD… FD,FD… MEMORY PROGRAM ARGUMENT…`.
     fn parse(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let mut word = || arguments.next()?.into_string().ok();
         let verb = word()?;
+        if verb == "enter" {
+            return Some(Self::Enter(adopt_all(&word()?)?));
+        }
         let confinement = Confinement::parse(&word()?)?;
         if verb == "probe" {
             return Some(Self::Probe(confinement));
         }
         let control = pre_exec::adopt(word()?.parse().ok()?).ok()?;
         let until = word()?.parse().ok()?;
-        let passed = word()?;
-        let passed = passed.split(',').filter(|fd| !fd.is_empty()).map(str::parse).collect::<Result<_, _>>().ok()?;
+        let passed = numbers(&word()?)?;
+        let groups = adopt_all(&word()?)?;
         let memory_max = word()?.parse().ok()?;
         let program = arguments.next()?;
         Some(Self::Keep(Keep {
@@ -98,11 +106,21 @@ impl Orders {
             control,
             until,
             passed,
+            groups,
             memory_max,
             program,
             arguments: arguments.collect(),
         }))
     }
+}
+
+/// Numbers of descriptors, `5,6`.
+fn numbers(list: &str) -> Option<Vec<RawFd>> {
+    list.split(',').filter(|fd| !fd.is_empty()).map(|fd| fd.parse().ok()).collect()
+}
+
+fn adopt_all(list: &str) -> Option<Vec<OwnedFd>> {
+    numbers(list)?.into_iter().map(|fd| pre_exec::adopt(fd).ok()).collect()
 }
 
 /// Succeeds if a tree can be held in this way here.
@@ -171,7 +189,7 @@ impl Keep {
         }
     }
 
-    fn hold(self) -> nix::Result<()> {
+    fn hold(mut self) -> nix::Result<()> {
         let mut children = SigSet::empty();
         children.add(Signal::SIGCHLD);
         children.thread_block()?;
@@ -183,6 +201,11 @@ impl Keep {
         }
         let mut agent = Command::new(&self.program);
         agent.args(&self.arguments).process_group(0);
+        // Only the agent: a limit that ends it must not end this process, which tells how it ended.
+        let groups = std::mem::take(&mut self.groups);
+        if !groups.is_empty() {
+            pre_exec::enter(&mut agent, groups);
+        }
         let spawned = agent.spawn();
         self.let_go();
         let mut control = UnixStream::from(self.control);

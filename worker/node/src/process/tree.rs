@@ -1,9 +1,10 @@
 //! The worker's side of a process tree.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::future::poll_fn;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use atlas_env::Env;
+use atlas_types::NodeId;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -21,15 +23,16 @@ use super::left::{self, Below, Ended};
 use super::supervisor::{self, ARGUMENT, KILL, TERMINATE};
 use super::watchdog::Hold;
 use super::{Confinement, LeaseWatchdog, pre_exec};
+use crate::cgroup::{Cgroup, Enforced, Group, Groups, Limits};
 use crate::readiness::{at_once, watch};
 
 /// Starts trees: which program keeps them, and how firmly.
-#[derive(Clone)]
 pub(crate) struct Supervisor {
     env: Env,
     program: PathBuf,
     confinement: Confinement,
     watchdog: LeaseWatchdog,
+    groups: Groups,
 }
 
 /// Why no supervisor could be set up.
@@ -56,8 +59,8 @@ pub(crate) struct Spawn<'a> {
     pub(crate) stderr: Stdio,
     /// Passed on under their numbers, and closed here.
     pub(crate) passed: Vec<OwnedFd>,
-    /// Most bytes of data of each of its processes.
-    pub(crate) memory_max: Option<u64>,
+    /// What its contract limits.
+    pub(crate) limits: Limits,
     /// It runs an attempt, and dies when the leases end.
     pub(crate) leased: bool,
 }
@@ -117,7 +120,27 @@ impl Supervisor {
         let tried =
             Confinement::ALL.into_iter().filter(|&confinement| wanted.is_none_or(|wanted| wanted == confinement));
         let confinement = tried.into_iter().find(works).ok_or(SupervisorError::NoConfinement)?;
-        Ok(Self { env, program, confinement, watchdog: LeaseWatchdog::default() })
+        Ok(Self { env, program, confinement, watchdog: LeaseWatchdog::default(), groups: Groups::default() })
+    }
+
+    /// Puts trees with limits into control groups of the worker `node`, as far as this machine permits. Tells why others are not. Blocks.
+    pub(crate) fn open_groups(&mut self, choice: &Cgroup, node: &NodeId, data_dir: &Path) -> Vec<String> {
+        let enters = |entrances: Vec<File>| {
+            let numbers: Vec<String> = entrances.iter().map(|file| file.as_raw_fd().to_string()).collect();
+            let mut probe = Command::new(&self.program);
+            probe.args([ARGUMENT, "enter", &numbers.join(",")]).env_clear();
+            probe.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            pre_exec::inherit(&mut probe, entrances.iter().map(AsRawFd::as_raw_fd).collect());
+            probe.status().is_ok_and(|status| status.success())
+        };
+        let (groups, reasons) = Groups::open(choice, node, data_dir, enters);
+        self.groups = groups;
+        reasons
+    }
+
+    /// Which limits of contracts control groups enforce, in words; none if there is none.
+    pub(crate) fn groups(&self) -> Option<String> {
+        self.groups.text()
     }
 
     /// How firmly trees are held.
@@ -139,20 +162,35 @@ impl Supervisor {
             false => None,
         };
         let (hold, until) = hold.map_or((None, 0), |(hold, until)| (Some(hold), until));
-        let passed: Vec<String> = spawn.passed.iter().map(|fd| fd.as_raw_fd().to_string()).collect();
+        let (group, enforced) = self.groups.create(spawn.limits);
+        let entrances = group.as_ref().map(Group::entrances).transpose()?.unwrap_or_default();
+        let numbers = |fds: &[RawFd]| fds.iter().map(RawFd::to_string).collect::<Vec<_>>().join(",");
+        let passed: Vec<RawFd> = spawn.passed.iter().map(AsRawFd::as_raw_fd).collect();
+        let entered: Vec<RawFd> = entrances.iter().map(AsRawFd::as_raw_fd).collect();
         let mut command = Command::new(&self.program);
         command.args([ARGUMENT, "keep", self.confinement.as_str()]);
-        command.args([theirs.as_raw_fd().to_string(), until.to_string(), passed.join(",")]);
-        command.arg(spawn.memory_max.unwrap_or(0).to_string());
+        command.args([theirs.as_raw_fd().to_string(), until.to_string(), numbers(&passed), numbers(&entered)]);
+        command.arg(enforced.rlimit().unwrap_or(0).to_string());
         command.arg(spawn.program).args(spawn.arguments);
         command.current_dir(spawn.directory).env_clear().envs(spawn.environment);
         command.stdin(spawn.stdin).stdout(spawn.stdout).stderr(spawn.stderr).process_group(0);
-        let mut inherited = vec![theirs.as_raw_fd()];
-        inherited.extend(spawn.passed.iter().map(AsRawFd::as_raw_fd));
+        let inherited = [&[theirs.as_raw_fd()][..], &passed, &entered].concat();
         pre_exec::inherit(&mut command, inherited);
         let supervisor = command.spawn()?;
         let control = watch(control, Interest::READABLE)?;
-        Ok(Tree { env: self.env.clone(), supervisor, control, hold, heard: Vec::new(), own: None, ended: false })
+        Ok(Tree {
+            env: self.env.clone(),
+            supervisor,
+            control,
+            hold,
+            heard: Vec::new(),
+            own: None,
+            enforced,
+            group,
+            kills: 0,
+            kills_told: 0,
+            ended: false,
+        })
     }
 }
 
@@ -166,6 +204,12 @@ pub(crate) struct Tree {
     heard: Vec<u8>,
     /// Its own processes, once it has settled.
     own: Option<Below>,
+    enforced: Enforced,
+    /// Its control group, until it has ended.
+    group: Option<Group>,
+    /// How many of its processes were killed at its memory limit, at last count and as told by [`Self::out_of_memory`].
+    kills: u64,
+    kills_told: u64,
     /// Nothing of it is left.
     ended: bool,
 }
@@ -203,6 +247,25 @@ impl Tree {
             self.env.clock.sleep(Duration::from_millis(1)).await;
         }
         ended
+    }
+
+    /// Which limits of its contract hold, and how.
+    pub(crate) fn enforced(&self) -> &Enforced {
+        &self.enforced
+    }
+
+    /// What to say if processes of it were killed at its memory limit since this was asked last.
+    pub(crate) fn out_of_memory(&mut self) -> Option<String> {
+        self.count_kills();
+        let is_new = self.kills > self.kills_told;
+        self.kills_told = self.kills;
+        self.enforced.out_of_memory().filter(|_| is_new)
+    }
+
+    fn count_kills(&mut self) {
+        if let Some(group) = &self.group {
+            self.kills = group.kills();
+        }
     }
 
     fn root(&self) -> i32 {
@@ -291,6 +354,8 @@ impl Tree {
             }
         }
         let _ = self.supervisor.wait();
+        self.count_kills();
+        self.group = None;
         self.ended = true;
     }
 }

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::io_loop::{Lines, ReadResult, Sink, Source, Wait, Woken};
-use super::{ATLAS, Execution, Settings, elsewhere, json_text};
+use super::{ATLAS, Execution, Settings, UNKNOWN, elsewhere, json_text};
 use crate::agent::Agent;
 use crate::process::{Change, Spawn, Supervisor, Tree};
 use crate::slot::{Control, Shared, Work};
@@ -40,6 +40,7 @@ impl Exec {
             Ok(process) => process,
             Err(failed) => return *failed,
         };
+        control.limits = process.tree.enforced().text();
         process.stdin.send(&document(work));
         process.stdin.finish();
         let limit = work.assignment.execution_timeout;
@@ -56,7 +57,10 @@ impl Exec {
                 }
                 // It has no way to make calls.
                 Woken::Answered => drop(control.answers()),
-                Woken::TimedOut => return Execution::timed_out(limit),
+                Woken::TimedOut => {
+                    let why = process.tree.out_of_memory();
+                    return Execution::timed_out(limit).explained(why, control).await;
+                }
                 Woken::Stopped => return Execution::stopped(),
             }
         }
@@ -116,7 +120,7 @@ impl Process {
             stdout: stdout.into(),
             stderr: stderr.into(),
             passed: Vec::new(),
-            memory_max: work.agent.memory_max(),
+            limits: work.agent.limits(),
             leased: true,
         })?;
         Ok(Self {
@@ -201,8 +205,9 @@ impl Process {
         if self.drain(control, output_bytes_max).await {
             return too_large(output_bytes_max);
         }
+        let why = self.tree.out_of_memory();
         if let Some(failed) = self.failure(change, work) {
-            return failed;
+            return failed.explained(why, control).await;
         }
         let output = std::mem::take(&mut self.output);
         let bytes = output.len();
@@ -210,7 +215,8 @@ impl Process {
             Ok(output) => accept(output, true),
             Err(message) => invalid_json(&message, &output),
         };
-        elsewhere(control.env, bytes, read).await.unwrap_or_else(Execution::cut_short)
+        let execution = elsewhere(control.env, bytes, read).await.unwrap_or_else(Execution::cut_short);
+        execution.explained(why, control).await
     }
 
     /// The failure that a process's end means; none for a good end.
@@ -231,7 +237,7 @@ impl Process {
         let code = status.code().unwrap_or_else(|| -status.signal().unwrap_or(0));
         let complaint = String::from_utf8_lossy(&self.complaint);
         let complaint = complaint.trim();
-        let why = if complaint.is_empty() { "unknown error" } else { complaint };
+        let why = if complaint.is_empty() { UNKNOWN } else { complaint };
         format!("Process exited with code {code}: {why}")
     }
 

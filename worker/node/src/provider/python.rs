@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use super::exec::environment;
 use super::io_loop::{Lines, ReadResult, Ready, Sink, Source, Wait, Woken};
-use super::{Execution, Settings, StartError, elsewhere, seconds};
+use super::{Execution, Settings, StartError, elsewhere, explained, seconds};
 use crate::agent::Agent;
 use crate::mailbox::Answer;
 use crate::process::{Change, Spawn, Supervisor, Tree};
@@ -122,7 +122,13 @@ impl PythonProgram {
             Ok(frame) => frame,
             Err(Silence::TimedOut) => return Err(StartError::TimedOut { agent: agent(), limit: seconds(limit) }),
             Err(Silence::Stopped) => return Err(StartError::Stopped),
-            Err(Silence::Broken(why)) => return Err(StartError::Raised(why)),
+            Err(Silence::Broken(why)) => {
+                let why = match program.host.tree.out_of_memory() {
+                    Some(killed) => explained(&why, &killed),
+                    None => why,
+                };
+                return Err(StartError::Raised(why));
+            }
         };
         match frame.kind {
             Kind::Ready => {
@@ -165,6 +171,10 @@ impl PythonProgram {
 
     pub(super) fn tree(&self) -> &Tree {
         &self.host.tree
+    }
+
+    pub(super) fn tree_mut(&mut self) -> &mut Tree {
+        &mut self.host.tree
     }
 
     pub(super) async fn stop(&mut self, env: &Env) {
@@ -259,7 +269,7 @@ impl Host {
             stdout: host_stdout.into(),
             stderr: host_stderr.into(),
             passed: vec![OwnedFd::from(host_reads), OwnedFd::from(host_writes)],
-            memory_max: work.agent.memory_max(),
+            limits: work.agent.limits(),
             leased: true,
         })?;
         Ok(Self {

@@ -85,6 +85,10 @@ impl WarmExec {
         &self.process.tree
     }
 
+    pub(super) fn tree_mut(&mut self) -> &mut Tree {
+        &mut self.process.tree
+    }
+
     pub(super) async fn stop(&mut self, env: &Env) {
         self.process.stop(env, self.settings.shutdown_timeout).await;
     }

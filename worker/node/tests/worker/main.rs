@@ -3,6 +3,7 @@
 mod environment;
 mod exec;
 mod hostile;
+mod limits;
 mod python;
 mod results;
 mod room;

@@ -382,7 +382,9 @@ async fn the_memory_of_the_contract_is_a_limit_and_a_default_is_none() {
         return;
     }
     let code = "from atlas.runtime.base import AgentBase\nclass A(AgentBase):\n    async def execute(self, d):\n        try:\n            return {'bytes': len(bytearray(3 << 29))}\n        except MemoryError:\n            return {'bytes': 0}\n";
-    let Stage { mut controller, node, mut session } = Stage::set().await;
+    let mut controller = Controller::start().await;
+    let node = Node::start_with(&controller, |options| options.cgroup = atlas_worker::Cgroup::Off).await;
+    let mut session = controller.welcomed(Vec::new()).await;
     let agent = controller.publish_owned(&python(code, "  hardware: {min_memory_gb: 1, min_cpu_cores: 1}\n"));
     let end = session.run(&controller.assignment(&agent, "{}")).await;
     assert_eq!(end.output(&controller), r#"{"bytes":0}"#);

@@ -1,0 +1,194 @@
+//! One group: its limits, its processes, its end.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::layout::{Controller, Version};
+
+/// The file by which a process enters a group.
+pub(super) const PROCESSES: &str = "cgroup.procs";
+
+/// The period in which a group may use its share of the cores; the kernel's own default.
+const PERIOD_MICROS: u64 = 100_000;
+
+/// More cores than a machine has; the kernel refuses absurd quotas.
+const CORES_MAX: u64 = 1 << 16;
+
+/// A group for one process tree, one directory in each hierarchy that limits it. It is removed when it is dropped, which the tree's
+/// end must precede.
+#[derive(Debug)]
+pub(crate) struct Group {
+    directories: Vec<PathBuf>,
+    /// The file that counts processes which were killed at the memory limit.
+    kills: Option<PathBuf>,
+    left: Arc<Left>,
+}
+
+impl Group {
+    /// Without any directory yet.
+    pub(super) fn new(left: Arc<Left>) -> Self {
+        Self { directories: Vec::new(), kills: None, left }
+    }
+
+    /// Limits one controller in `directory`, which may exist if it limits another one as well.
+    pub(super) fn limit(
+        &mut self,
+        directory: &Path,
+        version: Version,
+        controller: Controller,
+        amount: u64,
+    ) -> io::Result<()> {
+        if !self.directories.iter().any(|known| known == directory) {
+            fs::create_dir(directory)?;
+            self.directories.push(directory.to_owned());
+        }
+        for setting in settings(version, controller, amount) {
+            let written = write(&directory.join(setting.file), &setting.text);
+            if setting.required {
+                written?;
+            }
+        }
+        if controller == Controller::Memory {
+            self.kills = Some(directory.join(kills_file(version)));
+        }
+        Ok(())
+    }
+
+    /// True if it has no directory.
+    pub(super) fn is_empty(&self) -> bool {
+        self.directories.is_empty()
+    }
+
+    /// The files through which a process enters, open for writing.
+    pub(crate) fn entrances(&self) -> io::Result<Vec<File>> {
+        let open = |directory: &PathBuf| OpenOptions::new().write(true).open(directory.join(PROCESSES));
+        self.directories.iter().map(open).collect()
+    }
+
+    /// How many processes were killed so far because all together reached the memory limit.
+    pub(crate) fn kills(&self) -> u64 {
+        let text = self.kills.as_ref().and_then(|file| fs::read_to_string(file).ok());
+        text.as_deref().and_then(kills_in).unwrap_or(0)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for directory in self.directories.drain(..) {
+            self.left.remove(directory);
+        }
+    }
+}
+
+/// Groups that could not be removed yet, because the kernel still finds a process in them.
+#[derive(Debug, Default)]
+pub(super) struct Left(Mutex<Vec<PathBuf>>);
+
+impl Left {
+    /// Removes a group, now or later.
+    pub(super) fn remove(&self, directory: PathBuf) {
+        match fs::remove_dir(&directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                self.0.lock().unwrap_or_else(PoisonError::into_inner).push(directory);
+            }
+            _ => {}
+        }
+    }
+
+    /// Tries again to remove those that are left.
+    pub(super) fn retry(&self) {
+        let left = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        left.into_iter().for_each(|directory| self.remove(directory));
+    }
+}
+
+/// A file of a group and what is written to it.
+#[derive(Debug, PartialEq, Eq)]
+struct Setting {
+    file: &'static str,
+    text: String,
+    /// Without it the limit does not hold. The others depend on how the kernel was built.
+    required: bool,
+}
+
+fn settings(version: Version, controller: Controller, amount: u64) -> Vec<Setting> {
+    let required = |file, text| Setting { file, text, required: true };
+    let optional = |file, text| Setting { file, text, required: false };
+    let quota = amount.min(CORES_MAX) * PERIOD_MICROS;
+    match (version, controller) {
+        // Swap would let a tree have more than its memory.
+        (Version::V1, Controller::Memory) => vec![
+            required("memory.limit_in_bytes", amount.to_string()),
+            optional("memory.memsw.limit_in_bytes", amount.to_string()),
+        ],
+        (Version::V2, Controller::Memory) => {
+            vec![required("memory.max", amount.to_string()), optional("memory.swap.max", "0".to_owned())]
+        }
+        (Version::V1, Controller::Cpu) => vec![
+            required("cpu.cfs_period_us", PERIOD_MICROS.to_string()),
+            required("cpu.cfs_quota_us", quota.to_string()),
+        ],
+        (Version::V2, Controller::Cpu) => vec![required("cpu.max", format!("{quota} {PERIOD_MICROS}"))],
+    }
+}
+
+fn kills_file(version: Version) -> &'static str {
+    match version {
+        Version::V1 => "memory.oom_control",
+        Version::V2 => "memory.events",
+    }
+}
+
+/// Both versions have a line `oom_kill 3` among others; kernels before 4.13 have none.
+fn kills_in(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+}
+
+/// Writes to a file that must exist.
+pub(super) fn write(file: &Path, text: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).open(file)?.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_version_has_its_own_files() {
+        let said = |version, controller, amount| -> Vec<String> {
+            let settings = settings(version, controller, amount);
+            settings.into_iter().map(|setting| format!("{}={}", setting.file, setting.text)).collect()
+        };
+        assert_eq!(said(Version::V2, Controller::Memory, 1 << 30), ["memory.max=1073741824", "memory.swap.max=0"]);
+        assert_eq!(said(Version::V2, Controller::Cpu, 2), ["cpu.max=200000 100000"]);
+        assert_eq!(
+            said(Version::V1, Controller::Memory, 1 << 30),
+            ["memory.limit_in_bytes=1073741824", "memory.memsw.limit_in_bytes=1073741824"]
+        );
+        assert_eq!(said(Version::V1, Controller::Cpu, 1), ["cpu.cfs_period_us=100000", "cpu.cfs_quota_us=100000"]);
+        assert_eq!(said(Version::V2, Controller::Cpu, u64::MAX), ["cpu.max=6553600000 100000"]);
+    }
+
+    #[test]
+    fn kills_are_counted_in_each_version() {
+        assert_eq!(kills_in("oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"), Some(2));
+        assert_eq!(kills_in("low 0\nhigh 0\nmax 31\noom 4\noom_kill 3\noom_group_kill 0\n"), Some(3));
+        assert_eq!(kills_in("oom_kill_disable 0\nunder_oom 0\n"), None);
+        assert_eq!(kills_in("oom_kill -1\n"), None);
+    }
+
+    #[test]
+    fn a_group_that_is_not_empty_yet_is_removed_later() {
+        let parent = tempfile::tempdir().expect("temporary directory");
+        let (left, directory) = (Left::default(), parent.path().join("g"));
+        fs::create_dir_all(directory.join("busy")).expect("writable");
+        left.remove(directory.clone());
+        left.retry();
+        assert!(directory.exists());
+        fs::remove_dir(directory.join("busy")).expect("there");
+        left.retry();
+        assert!(!directory.exists() && left.0.lock().expect("not poisoned").is_empty());
+    }
+}

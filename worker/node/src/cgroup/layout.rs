@@ -1,0 +1,184 @@
+//! Where the control groups of this process are, read from `/proc/self/cgroup` and `/proc/self/mountinfo`.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Component, Path, PathBuf};
+
+/// Whether agents' process trees are put into control groups, and where.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Cgroup {
+    /// Under the worker's own group, if this machine permits it.
+    #[default]
+    Auto,
+    /// Not at all.
+    Off,
+    /// Under this group, a path below the mount of its hierarchy.
+    Under(PathBuf),
+}
+
+impl Cgroup {
+    /// `auto`, `off` or an absolute path without `..`.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "auto" => return Some(Self::Auto),
+            "off" => return Some(Self::Off),
+            _ => {}
+        }
+        let plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
+        let path = Path::new(text);
+        (path.is_absolute() && path.components().all(plain)).then(|| Self::Under(path.to_owned()))
+    }
+}
+
+/// The version of the kernel's interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    /// One hierarchy for each controller.
+    V1,
+    /// One hierarchy for all.
+    V2,
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::V1 => "cgroup v1",
+            Self::V2 => "cgroup v2",
+        })
+    }
+}
+
+/// What a group limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Controller {
+    Memory,
+    Cpu,
+}
+
+impl Controller {
+    /// The kernel's name for it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Cpu => "cpu",
+        }
+    }
+}
+
+/// A group under which others may be created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Parent {
+    pub(super) version: Version,
+    pub(super) directory: PathBuf,
+    /// It is the group of this process.
+    pub(super) is_own: bool,
+}
+
+/// Why there is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Absent {
+    #[error("no hierarchy with the controller \"{0}\" is mounted")]
+    NotMounted(&'static str),
+    #[error("\"{}\" is mounted read-only", .0.display())]
+    ReadOnly(PathBuf),
+    #[error("the worker's own group is not below \"{}\"", .0.display())]
+    Elsewhere(PathBuf),
+}
+
+/// The group of version 2 in which a worker keeps itself: there, a group with limited children has no processes of its own.
+pub(super) const WORKER_GROUP: &str = "atlas-worker";
+
+/// The group under which those for `controller` are created: `under`, or else the one that this process is in.
+pub(super) fn find(controller: Controller, own: &str, mounts: &str, under: Option<&Path>) -> Result<Parent, Absent> {
+    let name = controller.name();
+    let mounts: Vec<Mount> = mounts.lines().filter_map(Mount::parse).collect();
+    let first = own_group(own, |controllers| controllers.split(',').any(|listed| listed == name));
+    let one: Vec<&Mount> = mounts.iter().filter(|mount| mount.kind == "cgroup" && mount.has(name)).collect();
+    let (version, group, candidates) = match first {
+        Some(group) if !one.is_empty() => (Version::V1, group, one),
+        _ => {
+            let group = own_group(own, str::is_empty).ok_or(Absent::NotMounted(name))?;
+            (Version::V2, without_worker_group(group), mounts.iter().filter(|mount| mount.kind == "cgroup2").collect())
+        }
+    };
+    let any = candidates.first().ok_or(Absent::NotMounted(name))?;
+    let writable = candidates.iter().find(|mount| !mount.read_only);
+    let mount = writable.ok_or_else(|| Absent::ReadOnly(any.point.clone()))?;
+    let below = match under {
+        Some(under) => under.strip_prefix("/").unwrap_or(under),
+        None => Path::new(group).strip_prefix(&mount.root).map_err(|_| Absent::Elsewhere(mount.point.clone()))?,
+    };
+    Ok(Parent { version, directory: mount.point.join(below), is_own: under.is_none() })
+}
+
+/// The group that a worker which keeps itself in a group of its own was started in.
+fn without_worker_group(group: &str) -> &str {
+    match group.strip_suffix(WORKER_GROUP).and_then(|parent| parent.strip_suffix('/')) {
+        Some("") => "/",
+        Some(parent) => parent,
+        None => group,
+    }
+}
+
+/// The path in the line of `/proc/self/cgroup` whose controllers are these.
+fn own_group(own: &str, these: impl Fn(&str) -> bool) -> Option<&str> {
+    own.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let controllers = fields.next()?;
+        // A process outside of the namespace's root sees paths such as `/../x`.
+        let group = fields.next().filter(|group| !group.split('/').any(|part| part == ".."))?;
+        these(controllers).then_some(group)
+    })
+}
+
+/// A line of `/proc/self/mountinfo`.
+struct Mount<'a> {
+    kind: &'a str,
+    /// Which directory of the file system is mounted.
+    root: PathBuf,
+    point: PathBuf,
+    read_only: bool,
+    options: &'a str,
+}
+
+impl<'a> Mount<'a> {
+    /// `31 23 0:28 / /sys/fs/cgroup rw,relatime shared:1 - cgroup cgroup rw,memory`.
+    fn parse(line: &'a str) -> Option<Self> {
+        let (before, after) = line.split_once(" - ")?;
+        let mut before = before.split(' ').skip(3);
+        let (root, point, own_options) = (before.next()?, before.next()?, before.next()?);
+        let mut after = after.split(' ');
+        let (kind, _source, options) = (after.next()?, after.next()?, after.next()?);
+        let read_only = [own_options, options].iter().any(|options| options.split(',').any(|option| option == "ro"));
+        Some(Self { kind, root: unescaped(root), point: unescaped(point), read_only, options })
+    }
+
+    fn has(&self, option: &str) -> bool {
+        self.options.split(',').any(|listed| listed == option)
+    }
+}
+
+/// The kernel writes a space, a tab, a line break and a backslash as `\` and three octal digits.
+fn unescaped(text: &str) -> PathBuf {
+    let bytes = text.as_bytes();
+    let mut path = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let digits = text.get(at + 1..at + 4).filter(|_| byte == b'\\');
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(escaped) => {
+                path.push(escaped);
+                at += 4;
+            }
+            None => {
+                path.push(byte);
+                at += 1;
+            }
+        }
+    }
+    PathBuf::from(OsString::from_vec(path))
+}
+
+#[cfg(test)]
+mod tests;
