@@ -34,6 +34,7 @@ mod scrub;
 mod service;
 mod spawn;
 mod stats;
+mod steps;
 mod streams;
 mod submit;
 #[cfg(test)]

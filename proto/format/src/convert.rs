@@ -11,7 +11,7 @@ mod command;
 mod config;
 mod hardware;
 mod job;
-mod journal;
+pub(crate) mod journal;
 mod member;
 mod node;
 mod origin;

@@ -18,6 +18,7 @@ mod job;
 mod outcome;
 mod proto;
 mod snapshot;
+mod steps;
 
 #[cfg(test)]
 mod tests;
@@ -32,3 +33,4 @@ pub use event::{decode_event, encode_event};
 pub use job::{decode_job, encode_job};
 pub use outcome::{decode_outcomes, encode_outcomes};
 pub use snapshot::{RECORD_BYTES_MAX, decode_snapshot, digest_state, encode_snapshot};
+pub use steps::{decode_steps, encode_steps};

@@ -88,6 +88,13 @@ proptest! {
         let _ = decode_job(&bytes);
         let _ = decode_event(&bytes);
         let _ = decode_snapshot(bytes.as_slice());
+        let _ = decode_steps(&bytes);
+    }
+
+    #[test]
+    fn folded_steps_read_back_as_written(seed in any::<u64>()) {
+        let steps = Draw::new(seed).journal().steps;
+        prop_assert_eq!(decode_steps(&encode_steps(&steps)).expect("steps"), steps);
     }
 
     /// An entry has no checksum of its own (the log has): what still reads must at least be the same bytes again.

@@ -69,5 +69,5 @@ features! {
     5 COUNTED_TEXTS "Labels of jobs and agents count against the payload bytes of the cluster.";
     5 TRIMMED_NAMES "Generated request ids beyond their bound are forgotten.";
 
-    6 JOURNAL "The state can keep a journal of the steps of a job. No worker records steps yet.";
+    6 JOURNAL "The state keeps a journal of the steps of a job, and workers can record steps. No agent records steps yet.";
 }

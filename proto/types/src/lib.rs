@@ -55,8 +55,8 @@ pub use origin::{Door, Origin, TraceContext};
 pub use outcome::{Outcome, Rejection};
 pub use payload::{INLINE_BYTES_MAX, Payload, PayloadBody};
 pub use session::{
-    Assignment, HandBack, HeldLease, Report, ReportKind, ReportResult, Spawn, SpawnEnd, SpawnRule, StreamEvent,
-    StreamKind,
+    AssignedJournal, Assignment, HandBack, HeldLease, Report, ReportKind, ReportResult, Spawn, SpawnEnd, SpawnRule,
+    StepsResult, StreamEvent, StreamKind,
 };
 pub use time::{ClusterTime, Micros, Timestamp};
 pub use version::{Version, VersionError};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    AgentName, Allocation, Attempt, ClusterTime, Digest, Failure, FencingToken, JobId, Micros, Namespace, Payload,
-    Spawner, Timestamp, TraceContext, Usage, Version,
+    AgentName, Allocation, Attempt, ClusterTime, Digest, Failure, FencingToken, JobId, Journal, Micros, Namespace,
+    Payload, Spawner, Timestamp, TraceContext, Usage, Version,
 };
 
 /// A granted lease with all that a worker needs to run the attempt.
@@ -43,6 +43,17 @@ pub struct Assignment {
     pub spawn: Option<SpawnRule>,
     /// Why it fails instead of running: agents are missing that it requires.
     pub lacks: Option<Arc<str>>,
+    /// The journal that the attempt continues; none where the cluster keeps no journals.
+    pub journal: Option<AssignedJournal>,
+}
+
+/// The journal of a job as the holder of its lease gets it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AssignedJournal {
+    /// The recorded steps; those after the last fold are missing if they are in `unfolded`.
+    pub journal: Arc<Journal>,
+    /// The steps after the last fold as one artifact, where the frame had no room for them.
+    pub unfolded: Option<Payload>,
 }
 
 /// By when the worker of a drained node returns its running jobs.
@@ -151,6 +162,24 @@ pub enum ReportResult {
     Applied,
     /// The lease is outdated; nothing changed.
     Fenced,
+}
+
+/// The answer to steps, or to a fold of steps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StepsResult {
+    /// They are in the journal: their outcomes may be used.
+    Applied,
+    /// The lease is outdated: nothing changed, the attempt must stop.
+    Fenced,
+    /// The cluster has no room for them at the moment: the same frame may be accepted later.
+    Busy,
+    /// The journal contradicts them, and would do so again.
+    Refused {
+        /// The step that is refused.
+        step: u64,
+        /// Both sides, in words.
+        why: String,
+    },
 }
 
 /// What a stream event is.

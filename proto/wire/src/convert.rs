@@ -9,6 +9,7 @@ use crate::limits;
 
 mod artifact;
 mod inventory;
+mod journal;
 mod lease;
 mod report;
 mod session;

@@ -1,8 +1,10 @@
 //! The messages of a worker's session, as plain data: each frame of the stream is one of these.
 
+use std::sync::Arc;
+
 use atlas_types::{
-    Assignment, Attempt, BootId, Digest, FencingToken, HandBack, HeldLease, Inventory, JobId, Level, Micros, NodeEpoch,
-    NodeId, Report, ReportResult, Spawn, SpawnEnd, StreamEvent,
+    Assignment, Attempt, BootId, Digest, FencingToken, Fold, HandBack, HeldLease, Inventory, JobId, Level, Micros,
+    NodeEpoch, NodeId, Report, ReportResult, Spawn, SpawnEnd, Step, StepsResult, StreamEvent,
 };
 
 /// What a worker says to the leader.
@@ -45,6 +47,26 @@ pub enum ToLeader {
         number: u64,
         /// What.
         spawn: Box<Spawn>,
+    },
+    /// An attempt records steps of its job.
+    RecordSteps {
+        /// Counted by the worker from 1, over all sessions of one boot, together with folds.
+        number: u64,
+        job: JobId,
+        /// Its lease.
+        token: FencingToken,
+        /// The number of the first of these steps.
+        from: u64,
+        steps: Vec<Arc<Step>>,
+    },
+    /// An attempt folds steps of its job into an artifact.
+    FoldSteps {
+        /// Counted together with the frames of steps.
+        number: u64,
+        job: JobId,
+        /// Its lease.
+        token: FencingToken,
+        fold: Fold,
     },
 }
 
@@ -121,6 +143,12 @@ pub enum ToWorker {
     },
     /// The node is drained with another deadline than before, or with none any more.
     HandBack(Option<HandBack>),
+    /// Steps or a fold were decided on.
+    StepsAck {
+        /// The number of their frame.
+        number: u64,
+        result: StepsResult,
+    },
 }
 
 /// Answers a hello: the session lives.

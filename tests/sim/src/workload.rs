@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use atlas_state::State;
 use atlas_types::{
-    AgentKind, AgentName, AgentPin, Assignment, BootId, ClusterConfig, Command, CompleteJob, ConfigureCluster,
-    DeleteAgent, Demand, Digest, Door, Effects, FailJob, FencingToken, Gpu, Inventory, Job, JobId, LabelNode,
-    LoseLease, Micros, Namespace, NodeId, Origin, Payload, PayloadBody, Principal, RegisterAgent, RegisterNode,
-    ReportKind, Request, RequestId, RetireAgent, RetryRule, RunSpec, Spawner, StartJob, SubmitJob, Timeouts, Verdict,
-    Version,
+    AgentKind, AgentName, AgentPin, AssignedJournal, Assignment, BootId, ClusterConfig, Command, CompleteJob,
+    ConfigureCluster, DeleteAgent, Demand, Digest, Door, Effects, FailJob, FencingToken, Gpu, Inventory, Job, JobId,
+    LabelNode, LoseLease, Micros, Namespace, NodeId, Origin, Payload, PayloadBody, Principal, RegisterAgent,
+    RegisterNode, ReportKind, Request, RequestId, RetireAgent, RetryRule, RunSpec, Spawner, StartJob, SubmitJob,
+    Timeouts, Verdict, Version,
 };
 
 use crate::rng::Rng;
@@ -210,6 +210,7 @@ pub fn assignment(state: &State, id: JobId) -> Option<Assignment> {
         trace: job.trace,
         spawn: None,
         lacks: None,
+        journal: Some(AssignedJournal { journal: state.journal(id).cloned().unwrap_or_default(), unfolded: None }),
     })
 }
 

@@ -253,6 +253,8 @@ impl Pump {
             ToWorker::Drain => self.drain(),
             // The link follows the leader itself.
             ToWorker::NotLeader { .. } | ToWorker::Shutdown => {}
+            // No provider records steps yet.
+            ToWorker::StepsAck { .. } => {}
         }
     }
 

@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
+use atlas_format::encode_steps;
 use atlas_raft::{Leadership, ProposeError, ReadError};
 use atlas_types::{
-    Command, Door as By, Level, Namespace, NodeEpoch, NodeHealth, NodeId, Origin, Outcome, PayloadBody, Principal,
-    RegisterNode, Request,
+    Command, Door as By, Level, Namespace, NodeEpoch, NodeHealth, NodeId, Origin, Outcome, Payload, PayloadBody,
+    Principal, RegisterNode, Request,
 };
 use atlas_wire::session::{Hello, ToWorker};
 use bytes::Bytes;
 use tonic::Status;
 
 use super::Door;
-use super::hub::Stored;
+use super::hub::{Excess, Stored};
 use super::outbox::Outbox;
 
 /// A hello waits so long for a leader to be known, rather than have the worker ask round.
@@ -69,7 +70,7 @@ impl Door {
         let admitted = async {
             let (node, level) = (hello.node.clone(), hello.level);
             let epoch = self.attach(hello).await?;
-            Ok(Admitted { epoch, level, stored: self.store_inputs(&node).await? })
+            Ok(Admitted { epoch, level, stored: self.store_excess(&node).await? })
         };
         tokio::select! {
             biased;
@@ -114,16 +115,26 @@ impl Door {
         Ok(epoch)
     }
 
-    /// Makes artifacts of the inputs that have no room in the welcome.
-    async fn store_inputs(&self, node: &NodeId) -> Result<Stored, Refusal> {
-        let mut stored = Stored::new();
-        for (job, input) in self.hub.inputs_without_room(node) {
-            // For this controller alone: the worker fetches it from here, and the state has it inline.
-            let digest = self.service.artifacts().keep(Bytes::from_owner(input.clone())).await;
-            let digest = digest.map_err(|error| Status::unavailable(error.to_string()))?;
-            stored.insert(job, PayloadBody::Artifact { digest, size_bytes: input.len() as u64 });
+    /// Makes artifacts of the inputs and steps that have no room in the welcome.
+    async fn store_excess(&self, node: &NodeId) -> Result<Stored, Refusal> {
+        let mut stored = Stored::default();
+        let Excess { inputs, journals } = self.hub.without_room(node);
+        for (job, input) in inputs {
+            stored.inputs.insert(job, self.keep(Bytes::from_owner(input)).await?);
+        }
+        for (job, journal) in journals {
+            let body = self.keep(encode_steps(&journal.steps).into()).await?;
+            stored.journals.insert(job, (journal.next(), Payload { key_id: 0, body }));
         }
         Ok(stored)
+    }
+
+    /// For this controller alone: the worker fetches it from here, and the state has it inline.
+    async fn keep(&self, bytes: Bytes) -> Result<PayloadBody, Refusal> {
+        let size_bytes = bytes.len() as u64;
+        let digest = self.service.artifacts().keep(bytes).await;
+        let digest = digest.map_err(|error| Status::unavailable(error.to_string()))?;
+        Ok(PayloadBody::Artifact { digest, size_bytes })
     }
 
     async fn register(&self, command: RegisterNode) -> Result<NodeEpoch, Refusal> {

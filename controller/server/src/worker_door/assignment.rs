@@ -1,7 +1,7 @@
 //! A lease in the form sent to its holder.
 
 use atlas_state::State;
-use atlas_types::{Assignment, Job, Lease, SpawnRule};
+use atlas_types::{AssignedJournal, Assignment, Job, JobId, Lease, SpawnRule, level};
 
 /// What the holder of `lease` needs to run the attempt. None for a job without a version, which never gets a lease.
 ///
@@ -35,5 +35,11 @@ pub(super) fn assignment(state: &State, job: &Job, lease: &Lease, package_bytes_
             permitted: spec.spawns,
         }),
         lacks: lacks.map(Into::into),
+        journal: (state.level() >= level::JOURNAL).then(|| assigned_journal(state, job.id)),
     })
+}
+
+/// The journal that an attempt continues.
+fn assigned_journal(state: &State, job: JobId) -> AssignedJournal {
+    AssignedJournal { journal: state.journal(job).cloned().unwrap_or_default(), unfolded: None }
 }

@@ -13,8 +13,8 @@ use atlas_raft::{AppliedBatch, Leadership};
 use atlas_service::Service;
 use atlas_state::State;
 use atlas_types::{
-    Assignment, Attempt, BootId, ClusterTime, Event, EventRecord, FencingToken, HandBack, Job, JobChange, JobId, Level,
-    Micros, Namespace, Node, NodeEpoch, NodeHealth, NodeId, PayloadBody, Reason, Seq, level,
+    Assignment, Attempt, BootId, ClusterTime, Event, EventRecord, FencingToken, HandBack, Job, JobChange, JobId,
+    Journal, Level, Micros, Namespace, Node, NodeEpoch, NodeHealth, NodeId, Payload, PayloadBody, Reason, Seq, level,
 };
 use atlas_wire::limits::CONTROLLER_FRAME_BYTES_MAX;
 use atlas_wire::session::{ToWorker, Welcome};
@@ -32,8 +32,20 @@ const WELCOME_BYTES_MAX: usize = CONTROLLER_FRAME_BYTES_MAX - (1 << 20);
 /// What a lease takes in a frame besides its input and metadata, at most, as long as it holds a few GPUs.
 const LEASE_BYTES: usize = 1_024;
 
-/// Inputs that are artifacts as well, because they have no room in a welcome.
-pub(super) type Stored = BTreeMap<JobId, PayloadBody>;
+/// What is an artifact as well, because it has no room in a welcome.
+#[derive(Debug, Default)]
+pub(super) struct Stored {
+    pub(super) inputs: BTreeMap<JobId, PayloadBody>,
+    /// The inline steps of journals, with the number of the step after them.
+    pub(super) journals: BTreeMap<JobId, (u64, Payload)>,
+}
+
+/// What would make a welcome too large.
+#[derive(Debug, Default)]
+pub(super) struct Excess {
+    pub(super) inputs: Vec<(JobId, Arc<[u8]>)>,
+    pub(super) journals: Vec<(JobId, Arc<Journal>)>,
+}
 
 /// All connections.
 pub(super) struct Hub {
@@ -143,23 +155,32 @@ impl Hub {
         Ok(connection)
     }
 
-    /// Inputs of a node's leases that would make its welcome too large.
-    pub(super) fn inputs_without_room(&self, node: &NodeId) -> Vec<(JobId, Arc<[u8]>)> {
+    /// What of a node's leases would make its welcome too large.
+    pub(super) fn without_room(&self, node: &NodeId) -> Excess {
         let state = self.service.handle().applied();
-        let Some(node) = state.node(node) else { return Vec::new() };
+        let mut excess = Excess::default();
+        let Some(node) = state.node(node) else { return excess };
         let mut bytes = 0;
-        let mut inputs = Vec::new();
         for (_, id) in node.leases() {
             let Some(job) = state.job(id) else { continue };
-            let PayloadBody::Inline(input) = &job.input.body else { continue };
-            bytes += LEASE_BYTES + input.len() + job.metadata.len();
+            bytes += LEASE_BYTES + job.metadata.len();
             // A reference is no shorter than a small input.
-            if bytes > WELCOME_BYTES && input.len() > LEASE_BYTES {
-                bytes -= input.len();
-                inputs.push((id, input.clone()));
+            if let PayloadBody::Inline(input) = &job.input.body {
+                match bytes + input.len() > WELCOME_BYTES && input.len() > LEASE_BYTES {
+                    true => excess.inputs.push((id, input.clone())),
+                    false => bytes += input.len(),
+                }
+            }
+            if let Some(journal) = state.journal(id) {
+                let (folds, steps) = journal_bytes(journal);
+                bytes += folds;
+                match bytes + steps > WELCOME_BYTES && steps > LEASE_BYTES {
+                    true => excess.journals.push((id, journal.clone())),
+                    false => bytes += steps,
+                }
             }
         }
-        inputs
+        excess
     }
 
     /// Gives a connection up, unless a newer stream has taken it.
@@ -270,10 +291,20 @@ impl Hub {
         for (token, id) in node.leases() {
             let Some(job) = state.job(id) else { continue };
             let Some(mut assignment) = self.hold(&mut leases, connection, state, job) else { continue };
-            if let Some(input) = stored.get(&id) {
+            if let Some(input) = stored.inputs.get(&id) {
                 assignment.input.body = input.clone();
             }
             bytes += LEASE_BYTES + assignment.metadata.len();
+            if let Some(assigned) = &mut assignment.journal {
+                // One that has grown since is sent as it is.
+                let kept = stored.journals.get(&id).filter(|(next, _)| *next == assigned.journal.next());
+                if let Some((_, unfolded)) = kept {
+                    assigned.unfolded = Some(unfolded.clone());
+                    Arc::make_mut(&mut assigned.journal).steps.clear();
+                }
+                let (folds, steps) = journal_bytes(&assigned.journal);
+                bytes += folds + steps;
+            }
             if let PayloadBody::Inline(input) = &assignment.input.body {
                 bytes += input.len();
             }
@@ -318,6 +349,14 @@ impl Hub {
     fn connections(&self) -> MutexGuard<'_, HashMap<NodeId, Arc<Connection>>> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What the folds and the steps of a journal take in a frame, at most.
+fn journal_bytes(journal: &Journal) -> (usize, usize) {
+    /// A digest, a size and a number; what a step has besides its outcome is no more than twice that.
+    const REFERENCE_BYTES: usize = 64;
+    let steps = journal.steps.iter().map(|step| usize::try_from(step.bytes()).unwrap_or(usize::MAX) + REFERENCE_BYTES);
+    (journal.folds.len() * REFERENCE_BYTES, steps.sum())
 }
 
 /// Why a worker got no connection.

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use atlas_raft::ReadError;
-use atlas_types::{Command, Digest, DrainNode, Spawn, SpawnEnd, WarmChanged};
+use atlas_service::{Error, Service};
+use atlas_types::{
+    Command, Digest, DrainNode, Fold, FoldSteps, NodeId, RecordSteps, Spawn, SpawnEnd, StepsResult, WarmChanged,
+};
 use atlas_wire::proto::worker::v1::SessionRequest;
 use atlas_wire::session::{Hello, ToLeader, ToWorker};
 use futures::stream::{FuturesOrdered, FuturesUnordered, ReadyChunks, StreamExt as _};
@@ -33,6 +36,8 @@ const WARM_AT_ONCE_MAX: usize = 64;
 const WARM_WAITING_MAX: usize = 1_024;
 /// Jobs that a worker's attempts have spawned and wait for, at once.
 const SPAWNS_MAX: usize = 16_384;
+/// Frames of steps under way for one worker. Its attempts have one each; more are answered `busy`.
+const STEPS_MAX: usize = 1_024;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -74,6 +79,7 @@ pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>
         warm: BTreeMap::new(),
         warm_pause: None,
         spawns: FuturesUnordered::new(),
+        steps: FuturesUnordered::new(),
     };
     match session.attend().await {
         Ok(()) => connection.out.finish(),
@@ -108,6 +114,8 @@ struct Session {
     warm_pause: Option<Boxed<()>>,
     /// Jobs that attempts spawned and wait for.
     spawns: FuturesUnordered<Boxed<(u64, SpawnEnd)>>,
+    /// Steps and folds that are being recorded.
+    steps: FuturesUnordered<Boxed<(u64, Result<StepsResult, Error>)>>,
 }
 
 impl Session {
@@ -132,6 +140,7 @@ impl Session {
                 Some(acks) = self.proposals.next() => self.answered(acks)?,
                 number = renewal => self.renewed(number)?,
                 Some((number, end)) = self.spawns.next() => self.connection.out.send(ToWorker::Spawned { number, end }),
+                Some((number, result)) = self.steps.next() => self.recorded(number, result)?,
                 () = pause, if self.proposals.len() < PROPOSALS_MAX => {
                     self.warm_pause = None;
                     self.tell_warm();
@@ -225,6 +234,28 @@ impl Session {
         self.spawns.push(Box::pin(spawn::run(service, env, node, number, spawn)));
     }
 
+    /// Answers steps. Without an answer the stream ends, and the worker sends them again.
+    fn recorded(&self, number: u64, result: Result<StepsResult, Error>) -> Result<(), Refusal> {
+        match result {
+            Ok(result) => self.connection.out.send(ToWorker::StepsAck { number, result }),
+            Err(Error::NoLeader) => return Err(Refusal::NotLeader),
+            Err(error) => return Err(Status::unavailable(error.to_string()).into()),
+        }
+        Ok(())
+    }
+
+    /// Has steps or a fold recorded.
+    fn record<F>(&self, number: u64, record: impl FnOnce(Service, NodeId) -> F)
+    where
+        F: Future<Output = Result<StepsResult, Error>> + Send + 'static,
+    {
+        if self.steps.len() >= STEPS_MAX {
+            return self.connection.out.send(ToWorker::StepsAck { number, result: StepsResult::Busy });
+        }
+        let recorded = record(self.door.service.clone(), self.connection.node.clone());
+        self.steps.push(Box::pin(async move { (number, recorded.await) }));
+    }
+
     fn take_one(&mut self, said: ToLeader, batch: &mut Batch) -> Result<(), Refusal> {
         let service = &self.door.service;
         match said {
@@ -241,6 +272,16 @@ impl Session {
                 }
             }
             ToLeader::Spawn { number, spawn } => self.spawn(number, *spawn),
+            ToLeader::RecordSteps { number, job, token, from, steps } => {
+                self.record(number, |service, node| async move {
+                    service.record_steps(RecordSteps { job, node, token, from, steps }).await
+                });
+            }
+            ToLeader::FoldSteps { number, job, token, fold: Fold { upto, artifact } } => {
+                self.record(number, |service, node| async move {
+                    service.fold_steps(FoldSteps { job, node, token, upto, artifact }).await
+                });
+            }
             ToLeader::WarmChanged { digest, idle } => {
                 if self.warm.len() < WARM_WAITING_MAX || self.warm.contains_key(&digest) {
                     self.warm.insert(digest, idle);

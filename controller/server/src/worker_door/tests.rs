@@ -1,7 +1,9 @@
 //! Whole sessions: a real controller on one side, a worker that only talks on the other.
 
 mod fake;
+mod steps;
 
+use atlas_format::decode_steps;
 use atlas_types::{
     Attempt, Command, Cordon, Digest, DrainNode, Failure, FailureKind, FencingToken, JobId, Level, LoseLease, Micros,
     NodeId, Payload, PayloadBody, ReportKind, StreamEvent, StreamKind, Timestamp, Usage,
@@ -155,7 +157,7 @@ async fn an_older_worker_is_not_told_of_a_deadline() {
     let door = cluster.door();
     let mut batches = cluster.controller.service().handle().subscribe_to(|_| true);
     let (out, outgoing) = outbox::outbox();
-    let Ok(_seat) = door.hub.enter(identity(), Level(3), &Stored::new(), out) else { panic!("refused") };
+    let Ok(_seat) = door.hub.enter(identity(), Level(3), &Stored::default(), out) else { panic!("refused") };
     let node = NodeId::new("n1").expect("a name");
     cluster.does(Command::DrainNode(DrainNode { node: node.clone(), deadline: Some(Micros::from_secs(1)) })).await;
     soon(async {
@@ -277,7 +279,7 @@ async fn whoever_missed_something_says_hello_again_and_lines_of_ended_jobs_are_f
     worker.hears().await;
     let door = cluster.door();
     let (out, outgoing) = outbox::outbox();
-    let Ok(_seat) = door.hub.enter(identity(), Level::CURRENT, &Stored::new(), out) else { panic!("refused") };
+    let Ok(_seat) = door.hub.enter(identity(), Level::CURRENT, &Stored::default(), out) else { panic!("refused") };
     let event = StreamEvent {
         number: 1,
         at: Timestamp(1),
@@ -304,7 +306,7 @@ async fn workers_of_a_member_that_does_not_lead_are_sent_to_the_leader() {
     worker.hears().await;
     let door = cluster.door();
     let (out, outgoing) = outbox::outbox();
-    let Ok(_seat) = door.hub.enter(identity(), Level::CURRENT, &Stored::new(), out) else { panic!("refused") };
+    let Ok(_seat) = door.hub.enter(identity(), Level::CURRENT, &Stored::default(), out) else { panic!("refused") };
     door.hub.hand_over(Some("there:7401"));
     let frames: Vec<_> = outgoing.collect().await;
     let Ok(SessionResponse { kind: Some(Kind::NotLeader(last)) }) = &frames[1] else { panic!("{frames:?}") };
@@ -312,7 +314,7 @@ async fn workers_of_a_member_that_does_not_lead_are_sent_to_the_leader() {
 }
 
 #[tokio::test]
-async fn inputs_without_room_in_a_welcome_are_told_by_reference() {
+async fn inputs_and_steps_without_room_in_a_welcome_are_told_by_reference() {
     const JOBS: u64 = 600;
     let cluster = Cluster::start().await;
     let mut worker = cluster.worker_of("n1", 1, JOBS as u32).await;
@@ -320,6 +322,10 @@ async fn inputs_without_room_in_a_welcome_are_told_by_reference() {
     cluster.submit_large(1..=JOBS).await;
     for _ in 0..JOBS {
         assert!(worker.hears().await.starts_with("grant"));
+    }
+    for number in 1..=JOBS {
+        worker.say(steps::record(number, number, number, 0, &[&format!("\"{number:0>30000}\"")])).await;
+        assert_eq!(worker.hears().await, format!("StepsAck {{ number: {number}, result: Applied }}"));
     }
     drop(worker);
     let mut worker = cluster.worker_of("n1", 1, JOBS as u32).await;
@@ -331,7 +337,14 @@ async fn inputs_without_room_in_a_welcome_are_told_by_reference() {
         PayloadBody::Inline(_) => None,
     };
     let digests: Vec<_> = bodies.filter_map(digest).collect();
-    assert!(digests.len() > 50 && digests.len() < 150, "{}", digests.len());
+    assert!(digests.len() > 150 && digests.len() < 400, "{}", digests.len());
+    let journals = welcome.leases.iter().filter_map(|lease| lease.journal.as_ref());
+    let unfolded: Vec<_> = journals.clone().filter_map(|journal| journal.unfolded.as_ref()).collect();
+    let inline = journals.map(|journal| journal.journal.steps.len()).sum::<usize>();
+    assert!(!unfolded.is_empty() && inline + unfolded.len() == JOBS as usize, "{inline} and {}", unfolded.len());
+    let PayloadBody::Artifact { digest, .. } = unfolded[0].body else { panic!("{:?}", unfolded[0]) };
+    let steps = cluster.controller.service().artifacts().read(digest).await.expect("stored");
+    assert_eq!(decode_steps(&steps).expect("steps").len(), 1);
     let input = cluster.controller.service().artifacts().read(digests[0]).await.expect("stored");
     assert_eq!(input.len(), 65_000);
 }

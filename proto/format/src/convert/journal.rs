@@ -86,11 +86,11 @@ impl TryFrom<proto::Journal> for Journal {
 }
 
 /// Steps, outward.
-pub(super) fn steps_out(steps: &[Arc<Step>]) -> Vec<proto::Step> {
+pub(crate) fn steps_out(steps: &[Arc<Step>]) -> Vec<proto::Step> {
     steps.iter().map(|step| (&**step).into()).collect()
 }
 
 /// Steps, inward.
-pub(super) fn steps_in(steps: Vec<proto::Step>) -> Result<Vec<Arc<Step>>, FormatError> {
+pub(crate) fn steps_in(steps: Vec<proto::Step>) -> Result<Vec<Arc<Step>>, FormatError> {
     steps.into_iter().map(|step| step.try_into().map(Arc::new)).collect()
 }

@@ -1,6 +1,8 @@
 //! Leases: assignments to a worker, and the leases that it reports.
 
-use atlas_types::{AgentName, Allocation, Assignment, Attempt, FencingToken, GpuShare, HeldLease, JobId, Namespace};
+use atlas_types::{
+    AgentName, Allocation, AssignedJournal, Assignment, Attempt, FencingToken, GpuShare, HeldLease, JobId, Namespace,
+};
 use bytes::Bytes;
 
 use super::artifact::{digest_in, digest_out};
@@ -30,6 +32,7 @@ impl From<Assignment> for pb::Assignment {
             traceparent: trace_out(assignment.trace),
             spawn: assignment.spawn.map(Into::into),
             lacks: assignment.lacks.map(|why| why.to_string()).unwrap_or_default(),
+            journal: assignment.journal.map(Into::into),
         }
     }
 }
@@ -58,6 +61,7 @@ impl TryFrom<pb::Assignment> for Assignment {
             trace: trace_in("assignment.traceparent", &assignment.traceparent)?,
             spawn: assignment.spawn.map(Into::into),
             lacks: Some(assignment.lacks).filter(|why| !why.is_empty()).map(Into::into),
+            journal: assignment.journal.map(AssignedJournal::try_from).transpose()?,
         })
     }
 }

@@ -7,6 +7,7 @@ use atlas_types::{
 use bytes::Bytes;
 
 use super::artifact::{digest_in, digest_out};
+use super::journal::{ack_in, ack_out, fold_in, fold_out, record_in, record_out};
 use super::report::{report_in, report_out, result_in, result_out};
 use super::spawn::{end_in, end_out, spawn_in, spawn_out};
 use super::time::{duration_in, duration_out};
@@ -32,6 +33,10 @@ impl From<ToLeader> for pb::SessionRequest {
             }),
             ToLeader::Draining => Kind::Draining(pb::Draining {}),
             ToLeader::Spawn { number, spawn } => Kind::Spawn(spawn_out(number, *spawn)),
+            ToLeader::RecordSteps { number, job, token, from, steps } => {
+                Kind::RecordSteps(record_out(number, job, token, from, &steps))
+            }
+            ToLeader::FoldSteps { number, job, token, fold } => Kind::FoldSteps(fold_out(number, job, token, &fold)),
         };
         Self { kind: Some(kind) }
     }
@@ -62,6 +67,8 @@ impl TryFrom<pb::SessionRequest> for ToLeader {
                 let (number, spawn) = spawn_in(spawn)?;
                 Self::Spawn { number, spawn: Box::new(spawn) }
             }
+            Kind::RecordSteps(frame) => record_in(frame)?,
+            Kind::FoldSteps(frame) => fold_in(frame)?,
         })
     }
 }
@@ -119,6 +126,7 @@ impl From<ToWorker> for pb::SessionResponse {
             ToWorker::HandBack(by) => {
                 Kind::HandBackChanged(pb::HandBackChanged { hand_back: by.map(pb::HandBack::from) })
             }
+            ToWorker::StepsAck { number, result } => Kind::StepsAck(ack_out(number, result)),
         };
         Self { kind: Some(kind) }
     }
@@ -159,6 +167,10 @@ impl TryFrom<pb::SessionResponse> for ToWorker {
             }
             Kind::HandBackChanged(pb::HandBackChanged { hand_back }) => {
                 Self::HandBack(hand_back.map(HandBack::try_from).transpose()?)
+            }
+            Kind::StepsAck(ack) => {
+                let (number, result) = ack_in(ack)?;
+                Self::StepsAck { number, result }
             }
         })
     }

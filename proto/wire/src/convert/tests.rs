@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, Allocation, Architecture, Assignment, Attempt, BootId, ClusterTime, Digest, Failure, FailureKind,
-    FencingToken, Gpu, GpuShare, HandBack, HeldLease, INLINE_BYTES_MAX, Inventory, JobId, Level, Micros, Namespace,
-    NodeEpoch, NodeId, Payload, PayloadBody, Report, ReportKind, ReportResult, Spawn, SpawnEnd, SpawnRule, Spawner,
-    StreamEvent, StreamKind, Timestamp, TraceContext, Usage, Version,
+    AgentName, Allocation, Architecture, AssignedJournal, Assignment, Attempt, BootId, ClusterTime, Digest, Failure,
+    FailureKind, FencingToken, Fold, Gpu, GpuShare, HandBack, HeldLease, INLINE_BYTES_MAX, Inventory, JobId, Journal,
+    Level, Micros, Namespace, NodeEpoch, NodeId, Payload, PayloadBody, Report, ReportKind, ReportResult, Spawn,
+    SpawnEnd, SpawnRule, Spawner, Step, StepKey, StepKind, StepUsage, StepsResult, StreamEvent, StreamKind, Timestamp,
+    TraceContext, Usage, Version,
 };
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -59,7 +60,21 @@ fn assignment() -> Assignment {
         trace: Some(TraceContext { trace_id: 1 << 100, span_id: 5, flags: 1 }),
         spawn: Some(SpawnRule { depth: 1, depth_max: 3, permitted: true }),
         lacks: Some("Missing agent dependencies: b".into()),
+        journal: Some(AssignedJournal { journal: Arc::new(journal()), unfolded: Some(artifact()) }),
     }
+}
+
+fn artifact() -> Payload {
+    Payload { key_id: 0, body: PayloadBody::Artifact { digest: Digest([1; 32]), size_bytes: 1 << 20 } }
+}
+
+fn journal() -> Journal {
+    let step = |(kind, number): (StepKind, u8)| {
+        let usage = StepUsage { duration: Micros(5), tokens_input: 6, tokens_output: 7, cost_nanodollars: 8 };
+        Arc::new(Step { kind, key: StepKey([number; 16]), outcome: Payload::inline(b"1"), usage })
+    };
+    let steps = StepKind::ALL.into_iter().zip(1..).map(step).collect();
+    Journal { folds: vec![Fold { upto: 2, artifact: artifact() }], steps }
 }
 
 fn usage() -> Usage {
@@ -97,6 +112,10 @@ fn spawn() -> Spawn {
     }
 }
 
+fn record(steps: Vec<Arc<Step>>) -> ToLeader {
+    ToLeader::RecordSteps { number: 6, job: JobId(7), token: FencingToken(9), from: 2, steps }
+}
+
 fn to_leader() -> Vec<ToLeader> {
     let lease = HeldLease { job: JobId(7), token: FencingToken(9), attempt: Attempt(1) };
     let report = |kind| ToLeader::Report { number: 4, report: Report { job: JobId(7), token: FencingToken(9), kind } };
@@ -119,6 +138,8 @@ fn to_leader() -> Vec<ToLeader> {
         },
         ToLeader::Draining,
         ToLeader::Spawn { number: 5, spawn: Box::new(spawn()) },
+        record(journal().steps),
+        ToLeader::FoldSteps { number: 7, job: JobId(7), token: FencingToken(9), fold: journal().folds.remove(0) },
     ];
     all.extend(reports().into_iter().map(report));
     all
@@ -151,6 +172,10 @@ fn to_worker() -> Vec<ToWorker> {
         ToWorker::Spawned { number: 5, end: SpawnEnd::Refused("no".to_owned()) },
         ToWorker::HandBack(Some(by)),
         ToWorker::HandBack(None),
+        ToWorker::StepsAck { number: 6, result: StepsResult::Applied },
+        ToWorker::StepsAck { number: 6, result: StepsResult::Fenced },
+        ToWorker::StepsAck { number: 6, result: StepsResult::Busy },
+        ToWorker::StepsAck { number: 6, result: StepsResult::Refused { step: 2, why: "no".to_owned() } },
     ]
 }
 
@@ -225,6 +250,23 @@ fn an_inventory_is_refused_that_no_snapshot_could_hold() {
     check_inventory(
         |inventory| inventory.devices = vec!["x".repeat(4_000); 20],
         &expect![[r#"field "inventory" has 80027 bytes or items, more than 65536"#]],
+    );
+}
+
+#[test]
+fn steps_are_refused_that_no_command_could_carry() {
+    let step = |bytes: usize| {
+        let outcome = Payload::inline(&vec![b' '; bytes]);
+        Arc::new(Step { outcome, ..(*journal().steps[0]).clone() })
+    };
+    let check = |steps: Vec<Arc<Step>>, refused: &Expect| {
+        let error = ToLeader::try_from(pb::SessionRequest::from(record(steps))).expect_err("too large");
+        refused.assert_eq(&error.to_string());
+    };
+    check(vec![step(0); 4_097], &expect![[r#"field "record_steps.steps" has 4097 bytes or items, more than 4096"#]]);
+    check(
+        vec![step(INLINE_BYTES_MAX); 4],
+        &expect![[r#"field "record_steps.steps" has 262400 bytes or items, more than 262144"#]],
     );
 }
 

@@ -497,7 +497,7 @@ pub(crate) fn image() -> StateImage {
 }
 
 /// A journal with a fold and two steps.
-fn journal() -> Journal {
+pub(crate) fn journal() -> Journal {
     let usage =
         StepUsage { duration: Micros(1_200_000), tokens_input: 900, tokens_output: 40, cost_nanodollars: 1_500 };
     let step = |kind, key, outcome, usage| Arc::new(Step { kind, key: StepKey([key; 16]), outcome, usage });

@@ -1,8 +1,8 @@
 //! Entries, outcomes, jobs and snapshots.
 
 use atlas_format::{
-    decode_entry, decode_job, decode_outcomes, decode_snapshot, encode_entry, encode_job, encode_outcomes,
-    encode_snapshot,
+    decode_entry, decode_job, decode_outcomes, decode_snapshot, decode_steps, encode_entry, encode_job,
+    encode_outcomes, encode_snapshot, encode_steps,
 };
 use atlas_types::Request;
 
@@ -42,4 +42,10 @@ fn snapshots_read_and_write_as_ever() {
     encode_snapshot(&samples::image_with_journals(), &mut journals).expect("a vector takes everything");
     let journals = Golden { name: "snapshot_journals", bytes: journals, read };
     check("snapshots", &[Golden { name: "snapshot", bytes, read }, journals]);
+}
+
+#[test]
+fn folded_steps_read_and_write_as_ever() {
+    let read = |bytes: &[u8]| text(decode_steps(bytes).expect("steps"));
+    check("steps", &[Golden { name: "steps", bytes: encode_steps(&samples::journal().steps), read }]);
 }

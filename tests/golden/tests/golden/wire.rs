@@ -36,6 +36,9 @@ fn what_workers_say_reads_and_writes_as_ever() {
         timeout: Micros::from_secs(60),
         again: true,
     };
+    let (job, token, Journal { mut folds, steps }) = (samples::JOB, samples::TOKEN, samples::journal());
+    let record = ToLeader::RecordSteps { number: 8, job, token, from: 2, steps };
+    let fold = ToLeader::FoldSteps { number: 9, job, token, fold: folds.remove(0) };
     let said = [
         ("hello", ToLeader::Hello(hello)),
         ("renew", ToLeader::Renew { number: 3 }),
@@ -63,6 +66,8 @@ fn what_workers_say_reads_and_writes_as_ever() {
         ("stream_events", ToLeader::StreamEvents { job: samples::JOB, attempt: ATTEMPT, events: vec![event] }),
         ("draining", ToLeader::Draining),
         ("spawn", ToLeader::Spawn { number: 7, spawn: Box::new(spawn) }),
+        ("record_steps", record),
+        ("fold_steps", fold),
     ];
     let read = |bytes: &[u8]| {
         text(ToLeader::try_from(SessionRequest::decode(bytes).expect("a frame")).expect("a known frame"))
@@ -93,7 +98,11 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         trace: samples::origin().trace,
         spawn: None,
         lacks: None,
+        journal: None,
     };
+    let journal = AssignedJournal { journal: samples::journal().into(), unfolded: None };
+    let folds = Journal { steps: Vec::new(), ..samples::journal() };
+    let unfolded = AssignedJournal { journal: folds.into(), unfolded: Some(samples::artifact()) };
     let spawn = Some(SpawnRule { depth: 1, depth_max: 3, permitted: true });
     let lacks = Some("Missing agent dependencies: b".into());
     let welcome = Welcome {
@@ -111,7 +120,9 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         ("not_leader", ToWorker::NotLeader { leader_address: Some("c2:7401".into()) }),
         ("grant", ToWorker::Grant(Box::new(assignment.clone()))),
         ("grant_spawns", ToWorker::Grant(Box::new(Assignment { spawn, ..assignment.clone() }))),
-        ("grant_lacks", ToWorker::Grant(Box::new(Assignment { lacks, ..assignment }))),
+        ("grant_lacks", ToWorker::Grant(Box::new(Assignment { lacks, ..assignment.clone() }))),
+        ("grant_journal", ToWorker::Grant(Box::new(Assignment { journal: Some(journal), ..assignment.clone() }))),
+        ("grant_journal_unfolded", ToWorker::Grant(Box::new(Assignment { journal: Some(unfolded), ..assignment }))),
         ("cancel", ToWorker::Cancel { job, token, grace: Micros::from_secs(5) }),
         ("revoke", ToWorker::Revoke { job, token }),
         ("report_applied", ToWorker::ReportAck { number: 12, result: ReportResult::Applied }),
@@ -125,6 +136,10 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         ("spawned_refused", ToWorker::Spawned { number: 7, end: SpawnEnd::Refused("no".to_owned()) }),
         ("hand_back", ToWorker::HandBack(Some(by))),
         ("hand_back_ended", ToWorker::HandBack(None)),
+        ("steps_applied", ToWorker::StepsAck { number: 8, result: StepsResult::Applied }),
+        ("steps_fenced", ToWorker::StepsAck { number: 8, result: StepsResult::Fenced }),
+        ("steps_busy", ToWorker::StepsAck { number: 8, result: StepsResult::Busy }),
+        ("steps_refused", ToWorker::StepsAck { number: 8, result: StepsResult::Refused { step: 2, why: "no".into() } }),
     ];
     let read = |bytes: &[u8]| {
         text(ToWorker::try_from(SessionResponse::decode(bytes).expect("a frame")).expect("a known frame"))

@@ -183,6 +183,7 @@ impl Controller {
             trace: None,
             spawn: None,
             lacks: None,
+            journal: None,
         }
     }
 

@@ -240,11 +240,16 @@ impl Worker {
 
     /// The next frame, which must be a welcome.
     pub(super) async fn welcome(&mut self) -> Welcome {
-        let frame = soon(self.answers.message()).await.expect("it is sent").expect("a frame");
-        match ToWorker::try_from(frame).expect("well-formed") {
+        match self.frame().await {
             ToWorker::Welcome(welcome) => welcome,
             other => panic!("{other:?}"),
         }
+    }
+
+    /// The next frame.
+    pub(super) async fn frame(&mut self) -> ToWorker {
+        let frame = soon(self.answers.message()).await.expect("it is sent").expect("a frame");
+        ToWorker::try_from(frame).expect("well-formed")
     }
 
     /// The next frame in words, or how the stream ended.

@@ -198,7 +198,7 @@ impl Draw {
         Arc::new(Step { kind, key, outcome: self.payload(), usage })
     }
 
-    fn journal(&mut self) -> Journal {
+    pub(crate) fn journal(&mut self) -> Journal {
         let folds = self.list(|draw| Fold { upto: draw.u64(), artifact: draw.payload() });
         Journal { folds, steps: self.list(Self::step) }
     }

@@ -1,0 +1,137 @@
+//! Steps of journals: recorded, folded, refused, and granted again.
+
+use std::sync::Arc;
+
+use atlas_format::encode_steps;
+use atlas_types::{
+    ClusterConfig, Command, ConfigureCluster, FencingToken, Fold, JobId, LoseLease, Payload, PayloadBody, Step,
+    StepKey, StepKind, StepUsage,
+};
+use atlas_wire::session::{ToLeader, ToWorker};
+use bytes::Bytes;
+
+use super::fake::{Cluster, Worker, completed, report};
+
+fn step(outcome: &str) -> Arc<Step> {
+    let (outcome, usage) = (Payload::inline(outcome.as_bytes()), StepUsage::default());
+    Arc::new(Step { kind: StepKind::Model, key: StepKey([1; 16]), outcome, usage })
+}
+
+fn steps(outcomes: &[&str]) -> Vec<Arc<Step>> {
+    outcomes.iter().map(|outcome| step(outcome)).collect()
+}
+
+pub(super) fn record(number: u64, job: u64, token: u64, from: u64, outcomes: &[&str]) -> ToLeader {
+    let (job, token, steps) = (JobId(job), FencingToken(token), steps(outcomes));
+    ToLeader::RecordSteps { number, job, token, from, steps }
+}
+
+async fn fold(cluster: &Cluster, number: u64, upto: u64, bytes: Vec<u8>) -> ToLeader {
+    let size_bytes = bytes.len() as u64;
+    let digest = cluster.controller.service().artifacts().store(Bytes::from(bytes)).await.expect("stored");
+    let artifact = Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes } };
+    let (job, token) = (JobId(7), FencingToken(1));
+    ToLeader::FoldSteps { number, job, token, fold: Fold { upto, artifact } }
+}
+
+/// The answer to a frame, without its number.
+async fn answer(worker: &mut Worker, said: ToLeader) -> String {
+    worker.say(said).await;
+    match worker.frame().await {
+        ToWorker::StepsAck { result, .. } => format!("{result:?}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn running() -> (Cluster, Worker) {
+    let cluster = Cluster::start().await;
+    let mut worker = cluster.worker("n1", 1).await;
+    worker.hears().await;
+    cluster.submit(7, "plain").await;
+    worker.hears().await;
+    (cluster, worker)
+}
+
+#[tokio::test]
+async fn steps_are_recorded_under_the_lease_and_the_next_attempt_gets_them() {
+    let (cluster, mut worker) = running().await;
+    worker.say(record(5, 7, 1, 0, &["1", "2"])).await;
+    assert_eq!(worker.hears().await, "StepsAck { number: 5, result: Applied }");
+    assert_eq!(answer(&mut worker, record(6, 7, 1, 0, &["1", "2"])).await, "Applied");
+    assert_eq!(answer(&mut worker, record(7, 7, 9, 2, &["3"])).await, "Fenced");
+    cluster.does(Command::LoseLease(LoseLease { job: JobId(7), token: FencingToken(1) })).await;
+    assert_eq!(worker.hears().await, "revoke job 7 token 1");
+    let ToWorker::Grant(assignment) = worker.frame().await else { panic!("no grant") };
+    let assigned = assignment.journal.expect("a journal");
+    assert_eq!((assigned.journal.steps.clone(), assigned.unfolded), (steps(&["1", "2"]), None));
+    assert_eq!(answer(&mut worker, record(8, 7, 1, 2, &["3"])).await, "Fenced");
+    assert_eq!(answer(&mut worker, record(9, 7, 2, 2, &["3"])).await, "Applied");
+    worker.say(report(1, 7, 2, completed("1"))).await;
+    assert_eq!(worker.hears().await, "report 1 Applied");
+    assert_eq!(answer(&mut worker, record(10, 7, 2, 3, &["4"])).await, "Fenced");
+}
+
+#[tokio::test]
+async fn steps_that_contradict_the_journal_are_refused_with_both_sides() {
+    let (_cluster, mut worker) = running().await;
+    assert_eq!(answer(&mut worker, record(1, 7, 1, 0, &["1"])).await, "Applied");
+    let key = "01".repeat(16);
+    let differs = format!(
+        "Refused {{ step: 0, why: \"step 0 is recorded as model {key} and was sent as model {key}, or with another outcome\" }}"
+    );
+    assert_eq!(answer(&mut worker, record(2, 7, 1, 0, &["2"])).await, differs);
+    assert_eq!(
+        answer(&mut worker, record(3, 7, 1, 5, &["2"])).await,
+        "Refused { step: 5, why: \"step 5 does not follow the journal, whose next step is 1\" }"
+    );
+    assert_eq!(
+        answer(&mut worker, record(4, 7, 1, 1, &["1", "1e999"])).await,
+        "Refused { step: 2, why: \"its outcome is not JSON that every client can read\" }"
+    );
+    let deep = format!("{}1{}", "[".repeat(3_000), "]".repeat(3_000));
+    assert_eq!(
+        answer(&mut worker, record(5, 7, 1, 1, &[&deep])).await,
+        "Refused { step: 1, why: \"its outcome is nested more than 100 levels\" }"
+    );
+}
+
+#[tokio::test]
+async fn a_journal_without_room_is_busy_until_there_is_some() {
+    let (cluster, mut worker) = running().await;
+    let limited = |journal_bytes_max| {
+        let config = ClusterConfig { journal_bytes_max, ..ClusterConfig::default() };
+        Command::ConfigureCluster(ConfigureCluster { config })
+    };
+    cluster.does(limited(64)).await;
+    assert_eq!(answer(&mut worker, record(1, 7, 1, 0, &["1"])).await, "Busy");
+    cluster.does(limited(65)).await;
+    assert_eq!(answer(&mut worker, record(1, 7, 1, 0, &["1"])).await, "Applied");
+}
+
+#[tokio::test]
+async fn a_fold_holds_exactly_the_steps_that_it_replaces() {
+    let (cluster, mut worker) = running().await;
+    assert_eq!(answer(&mut worker, record(1, 7, 1, 0, &["1", "2", "3"])).await, "Applied");
+    let cases = [
+        (b"junk".to_vec(), "Refused { step: 2, why: \"its artifact does not hold steps\" }"),
+        (encode_steps(&steps(&["1"])), "Refused { step: 1, why: \"the artifact does not hold the recorded step\" }"),
+        (
+            encode_steps(&steps(&["1", "4"])),
+            "Refused { step: 1, why: \"the artifact does not hold the recorded step\" }",
+        ),
+        (
+            encode_steps(&steps(&["1", "2", "3"])),
+            "Refused { step: 2, why: \"the artifact does not hold the recorded step\" }",
+        ),
+        (encode_steps(&steps(&["1", "2"])), "Applied"),
+        (encode_steps(&steps(&["1", "2"])), "Applied"),
+    ];
+    for (number, (bytes, expected)) in (2..).zip(cases) {
+        let said = fold(&cluster, number, 2, bytes).await;
+        assert_eq!(answer(&mut worker, said).await, expected);
+    }
+    assert_eq!(answer(&mut worker, record(8, 7, 1, 3, &["4"])).await, "Applied");
+    let state = cluster.controller.service().handle().applied();
+    let journal = state.journal(JobId(7)).expect("a journal");
+    assert_eq!((journal.folds.len(), journal.first(), journal.next()), (1, 2, 4));
+}

@@ -1,0 +1,166 @@
+//! The journal of a running job: steps that its attempt records, and folds of them.
+//!
+//! A worker's session proposes here or not at all: at the next leader the worker sends the same frame again.
+
+use std::sync::Arc;
+
+use atlas_format::decode_steps;
+use atlas_types::{
+    Command, ErrorKind, FencingToken, Fold, FoldSteps, JobId, Journal, Payload, PayloadBody, RecordSteps, Rejection,
+    Step, StepsResult,
+};
+use bytes::Bytes;
+
+use crate::artifacts::{ArtifactError, digest_of};
+use crate::json::{self, NotJson};
+use crate::{Caller, Error, Service};
+
+/// Outcomes up to this size are checked on the caller's thread.
+const SMALL_BYTES_MAX: usize = 4 * 1_024;
+
+/// Why nothing is proposed.
+enum Unfit {
+    /// This is the answer.
+    Answer(StepsResult),
+    /// There is no answer.
+    Error(Error),
+}
+
+impl Service {
+    /// Appends steps to the journal of a job, for the holder of its lease.
+    pub async fn record_steps(&self, command: RecordSteps) -> Result<StepsResult, Error> {
+        let Some(caller) = self.holder(command.job, command.token) else { return Ok(StepsResult::Fenced) };
+        for (number, step) in (command.from..).zip(&command.steps) {
+            match self.check_outcome(number, &step.outcome).await {
+                Ok(()) => {}
+                Err(Unfit::Answer(answer)) => return Ok(answer),
+                Err(Unfit::Error(error)) => return Err(error),
+            }
+        }
+        let from = command.from;
+        self.propose_steps(&caller, from, Command::RecordSteps(command)).await
+    }
+
+    /// Replaces the oldest inline steps of a job's journal by an artifact, for the holder of its lease.
+    pub async fn fold_steps(&self, command: FoldSteps) -> Result<StepsResult, Error> {
+        let Some(caller) = self.holder(command.job, command.token) else { return Ok(StepsResult::Fenced) };
+        match self.check_fold(&command).await {
+            Ok(()) => {}
+            Err(Unfit::Answer(answer)) => return Ok(answer),
+            Err(Unfit::Error(error)) => return Err(error),
+        }
+        let upto = command.upto;
+        self.propose_steps(&caller, upto, Command::FoldSteps(command)).await
+    }
+
+    /// The job as a caller, if its live lease is this one.
+    fn holder(&self, job: JobId, token: FencingToken) -> Option<Caller> {
+        let state = self.shared.handle.applied();
+        let job = state.job(job).filter(|job| job.lease.as_ref().is_some_and(|lease| lease.token == token))?;
+        Some(Caller::job(job))
+    }
+
+    async fn propose_steps(&self, caller: &Caller, step: u64, command: Command) -> Result<StepsResult, Error> {
+        let outcomes = self.shared.handle.propose_here(vec![caller.request(command)]).await;
+        let outcome = match outcomes.map_err(Error::from) {
+            Ok(outcomes) => outcomes.into_iter().next().ok_or(Error::OutcomeUnknown)?,
+            Err(Error::Overloaded | Error::NoSpace) => return Ok(StepsResult::Busy),
+            Err(error) => return Err(error),
+        };
+        Ok(outcome.map_or_else(|rejection| refused(step, &rejection), |_| StepsResult::Applied))
+    }
+
+    /// An outcome that is missing, or that not every client can read, would spoil the journal for all readers.
+    async fn check_outcome(&self, step: u64, outcome: &Payload) -> Result<(), Unfit> {
+        let text = self.durable(step, outcome).await?;
+        let checked = if text.len() <= SMALL_BYTES_MAX {
+            json::check(&text)
+        } else {
+            let task = self.shared.env.spawn_blocking("check-step", move || json::check(&text));
+            task.join().await.map_err(|_| Unfit::Error(Error::Internal))?
+        };
+        let why = match checked {
+            Ok(()) => return Ok(()),
+            Err(NotJson::TooDeep) => format!("its outcome is nested more than {} levels", json::DEPTH_MAX),
+            Err(NotJson::Malformed) => "its outcome is not JSON that every client can read".to_owned(),
+        };
+        Err(Unfit::Answer(StepsResult::Refused { step, why }))
+    }
+
+    /// An artifact that does not hold exactly the steps which it replaces would change the journal.
+    async fn check_fold(&self, command: &FoldSteps) -> Result<(), Unfit> {
+        let state = self.shared.handle.applied();
+        let empty = Arc::default();
+        let journal = state.journal(command.job).unwrap_or(&empty);
+        let fold = Fold { upto: command.upto, artifact: command.artifact.clone() };
+        // One that was recorded before, or that `apply` refuses for its number.
+        if journal.folds.last() == Some(&fold) || fold.upto <= journal.first() || fold.upto > journal.next() {
+            return Ok(());
+        }
+        let bytes = self.durable(command.upto, &command.artifact).await?;
+        let differs = |step, why: &str| Unfit::Answer(StepsResult::Refused { step, why: why.to_owned() });
+        let steps = decode_steps(&bytes).map_err(|_| differs(fold.upto, "its artifact does not hold steps"))?;
+        check_folded(journal, fold.upto, &steps)
+            .map_err(|step| differs(step, "the artifact does not hold the recorded step"))
+    }
+
+    /// The bytes of a payload, durable on a majority.
+    async fn durable(&self, step: u64, payload: &Payload) -> Result<Bytes, Unfit> {
+        let PayloadBody::Artifact { digest, size_bytes } = payload.body else {
+            return self.bytes(payload).await.map_err(Unfit::Error);
+        };
+        let read = async {
+            self.shared.artifacts.pin(digest).await?;
+            self.shared.artifacts.read(digest).await
+        };
+        match read.await {
+            Ok(bytes) if bytes.len() as u64 == size_bytes => Ok(bytes),
+            Ok(_) => {
+                let why = "its artifact does not have the announced size".to_owned();
+                Err(Unfit::Answer(StepsResult::Refused { step, why }))
+            }
+            Err(error @ ArtifactError::Stopped) => Err(Unfit::Error(Error::Artifact(error))),
+            Err(error) if error.kind() == ErrorKind::Unavailable => Err(Unfit::Answer(StepsResult::Busy)),
+            Err(error) => Err(Unfit::Answer(StepsResult::Refused { step, why: error.to_string() })),
+        }
+    }
+}
+
+/// Compares an artifact with the inline steps that it replaces; the number of the first that differs.
+fn check_folded(journal: &Journal, upto: u64, folded: &[Arc<Step>]) -> Result<(), u64> {
+    for number in journal.first()..upto {
+        let place = usize::try_from(number - journal.first()).unwrap_or(usize::MAX);
+        let same = match (journal.step(number), folded.get(place)) {
+            (Some(recorded), Some(folded)) => is_same(recorded, folded),
+            _ => false,
+        };
+        if !same {
+            return Err(number);
+        }
+    }
+    if folded.len() as u64 == upto - journal.first() { Ok(()) } else { Err(upto) }
+}
+
+/// A fold holds outcomes by value, also those that were recorded as artifacts.
+fn is_same(recorded: &Step, folded: &Step) -> bool {
+    let same_outcome = match (&recorded.outcome.body, &folded.outcome.body) {
+        (PayloadBody::Artifact { digest, .. }, PayloadBody::Inline(bytes)) => digest_of(bytes) == *digest,
+        (recorded, folded) => recorded == folded,
+    };
+    same_outcome && (recorded.kind, recorded.key, recorded.usage) == (folded.kind, folded.key, folded.usage)
+}
+
+fn refused(step: u64, rejection: &Rejection) -> StepsResult {
+    let step = match *rejection {
+        Rejection::Fenced | Rejection::UnknownJob { .. } | Rejection::WrongStatus { .. } => return StepsResult::Fenced,
+        // Room comes with the end of other jobs, the level with the next upgrade.
+        Rejection::LimitReached { what: "journal bytes", .. } | Rejection::LevelTooLow { .. } => {
+            return StepsResult::Busy;
+        }
+        Rejection::StepDiffers { step, .. } => step,
+        Rejection::StepGap { from, .. } => from,
+        Rejection::StepsFolded { upto, .. } => upto,
+        _ => step,
+    };
+    StepsResult::Refused { step, why: rejection.to_string() }
+}
