@@ -19,27 +19,30 @@ use tokio::sync::{Notify, broadcast};
 /// An entry that this member has applied: what happened, and the state behind it.
 #[derive(Debug, Clone)]
 pub struct AppliedBatch {
-    /// Raft's index of the entry.
+    /// The Raft index of the entry.
     pub index: u64,
-    /// The state's count of entries.
+    /// The number of entries in the state, including this one.
     pub seq: Seq,
-    /// What happened, in order; empty for an entry that changed nothing, and for a state that came as a snapshot.
+    /// The events of the entry, in order. Empty for an entry that changed nothing and for a state installed from a
+    /// snapshot.
     pub events: Arc<[EventRecord]>,
-    /// The state after it.
+    /// The state after the entry.
     pub state: State,
 }
 
-/// How long an entry that no subscriber needs at once is held back.
+/// The longest delay of an entry that no subscriber needs at once.
 const HELD: Duration = Duration::from_millis(4);
-/// Entries that are kept back at most.
+/// The most entries that are delayed together.
 const HELD_MAX: usize = 64;
-/// Entries that wait for the history. One that is further behind after a crash has a gap, which it tells.
+/// The most entries that are stored for the history. A history that is further behind after a crash has a gap and
+/// reports it.
 const EARLY_MAX: usize = 4_096;
 
-/// Whether an entry is wanted at once.
+/// Decides whether a subscriber needs an entry at once.
 type Urgent = Box<dyn Fn(&AppliedBatch) -> bool + Send + Sync>;
 
-/// Where applied entries go: to subscribers, and until the history comes for them also into a store for it. Cheap to clone.
+/// Distributes applied entries to subscribers, and stores entries for the history until the history subscribes. Cheap
+/// to clone.
 #[derive(Clone)]
 pub(crate) struct Batches {
     shared: Arc<Shared>,
@@ -48,7 +51,7 @@ pub(crate) struct Batches {
 struct Shared {
     sender: broadcast::Sender<Arc<AppliedBatch>>,
     inner: Mutex<Inner>,
-    /// Notified when something is kept back.
+    /// Notified when an entry is delayed.
     holds: Notify,
     /// Entries up to this event are not stored for the history.
     from: EventSeq,
@@ -57,24 +60,25 @@ struct Shared {
 struct Inner {
     early: Option<VecDeque<Arc<AppliedBatch>>>,
     held: Vec<Arc<AppliedBatch>>,
-    /// What the patient subscribers want at once, by their numbers.
+    /// The filters of subscribers that accept delayed entries, by subscriber number.
     urgent: Vec<(u64, Urgent)>,
     next: u64,
 }
 
 impl Batches {
-    /// Keeps entries behind `from` for the history if there is one.
+    /// Stores entries after `from` for the history, if this member has one.
     pub(crate) fn new(capacity: usize, history: bool, from: EventSeq) -> Self {
         let (sender, _) = broadcast::channel(capacity);
         let inner = Inner { early: history.then(VecDeque::new), held: Vec::new(), urgent: Vec::new(), next: 0 };
         Self { shared: Arc::new(Shared { sender, inner: Mutex::new(inner), holds: Notify::new(), from }) }
     }
 
-    /// Tells subscribers, at once or soon.
+    /// Sends an entry to subscribers, at once or after a delay.
     pub(crate) fn send(&self, batch: AppliedBatch) {
         let batch = Arc::new(batch);
         let Shared { sender, holds, from, .. } = &*self.shared;
-        // Held while sending, so that a subscriber that reads the stored ones misses none and sees none twice.
+        // The lock is held while sending, so that a history that reads the stored entries misses none and sees none
+        // twice.
         let mut inner = self.lock();
         if let Some(early) = inner.early.as_mut()
             && batch.events.last().is_some_and(|event| event.seq > *from)
@@ -84,7 +88,7 @@ impl Batches {
             }
             early.push_back(Arc::clone(&batch));
         }
-        // Subscribers without a filter get everything at once.
+        // A subscriber without a filter gets every entry at once.
         let patient = sender.receiver_count() <= inner.urgent.len();
         let waits = patient && inner.held.len() < HELD_MAX && !inner.urgent.iter().any(|(_, urgent)| urgent(&batch));
         inner.held.push(batch);
@@ -95,12 +99,12 @@ impl Batches {
         }
     }
 
-    /// Tells what was kept back.
+    /// Sends the delayed entries.
     pub(crate) fn flush(&self) {
         self.lock().tell(&self.shared.sender);
     }
 
-    /// Tells in time what is kept back, for ever.
+    /// Sends delayed entries after [`HELD`]. Never completes.
     pub(crate) async fn flush_in_time(self, clock: Arc<dyn Clock>) {
         loop {
             self.shared.holds.notified().await;
@@ -109,19 +113,20 @@ impl Batches {
         }
     }
 
-    /// What is sent from now on, each entry at once.
+    /// Subscribes to entries from now on. Each entry is sent at once.
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<Arc<AppliedBatch>> {
         let mut inner = self.lock();
         inner.tell(&self.shared.sender);
         self.shared.sender.subscribe()
     }
 
-    /// What is sent from now on, at once if it is `urgent`.
+    /// Subscribes to entries from now on. Entries that are not `urgent` may be delayed.
     pub(crate) fn subscribe_to(&self, urgent: impl Fn(&AppliedBatch) -> bool + Send + Sync + 'static) -> Subscription {
         self.patient(&mut self.lock(), Box::new(urgent))
     }
 
-    /// Events missing in the history and later ones, without urgency.
+    /// The stored entries that the history does not have yet, and a subscription to later entries, which may be
+    /// delayed.
     pub(crate) fn subscribe_from_start(&self) -> (Vec<Arc<AppliedBatch>>, Subscription) {
         let mut inner = self.lock();
         let early = inner.early.take().unwrap_or_default().into();
@@ -129,7 +134,7 @@ impl Batches {
     }
 
     fn patient(&self, inner: &mut Inner, urgent: Urgent) -> Subscription {
-        // What is kept back is of before.
+        // The delayed entries are older than this subscription.
         inner.tell(&self.shared.sender);
         let number = inner.next;
         inner.next += 1;
@@ -145,7 +150,7 @@ impl Batches {
 impl Inner {
     fn tell(&mut self, sender: &broadcast::Sender<Arc<AppliedBatch>>) {
         for batch in self.held.drain(..) {
-            // There are no subscribers.
+            // Sending fails only when there are no subscribers.
             let _ = sender.send(batch);
         }
     }
@@ -171,7 +176,7 @@ impl Subscription {
         self.receiver.recv().await
     }
 
-    /// Whether everything that was applied by now has been received.
+    /// True if every entry applied so far has been received.
     pub fn is_empty(&self) -> bool {
         self.batches.flush();
         self.receiver.is_empty()
@@ -183,7 +188,7 @@ impl Drop for Subscription {
         let mut inner = self.batches.lock();
         let at = inner.urgent.iter().position(|(number, _)| *number == self.number);
         let gone = at.map(|at| inner.urgent.swap_remove(at));
-        // Outside of the lock: what it holds may be the last of its kind.
+        // The filter is dropped outside the lock, because dropping the values it captured may run other code.
         drop(inner);
         drop(gone);
     }

@@ -12,12 +12,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(2);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// A channel to the peer door at `address` that connects when first used, and again whenever the connection broke.
+/// A channel to the peer door at `address`. It connects on first use and reconnects after a failure.
 pub fn peer_channel(env: &Env, address: &str) -> Result<Channel, Error> {
     Ok(endpoint(address)?.connect_with_connector_lazy(connector(env)))
 }
 
-/// A channel that is connected: an error means that nothing reached the peer.
+/// A channel that is already connected. On an error, no data has reached the peer.
 pub(crate) async fn connected(env: &Env, address: &str) -> Result<Channel, Error> {
     endpoint(address)?.connect_with_connector(connector(env)).await
 }

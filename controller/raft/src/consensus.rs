@@ -1,5 +1,5 @@
-//! openraft's traits on our log, our snapshots and our transport. Only the leader loop, membership and the peer door
-//! use openraft besides.
+//! Implements openraft's traits on our log, snapshots and transport. Of the other modules, only the leader loop,
+//! membership and the peer door use openraft.
 
 pub(crate) mod body;
 mod deadline;
@@ -37,7 +37,8 @@ pub(crate) type RaftMembership = openraft::Membership<u64, Member>;
 pub(crate) type RaftStoredMembership = alias::StoredMembershipOf<Types>;
 pub(crate) type RaftSnapshotMeta = alias::SnapshotMetaOf<Types>;
 
-/// An entry of ours as it stands in the log: the bytes of `atlas.state.v1`, then one byte that tells them from Raft's own.
+/// An Atlas entry as stored in the log: the bytes of `atlas.state.v1`, then one byte that marks it as an Atlas entry
+/// and not one of Raft's own.
 ///
 /// The byte comes last so that neither proposing nor reading copies the entry.
 #[derive(Clone, PartialEq, Eq)]
@@ -82,8 +83,8 @@ impl fmt::Display for Proposal {
 pub(crate) enum Reply {
     /// One of Raft's own entries.
     Raft,
-    /// Ours changed nothing: it was planned on another state.
+    /// The Atlas entry changed nothing, because it was planned on another state.
     Stale,
-    /// Ours was applied.
+    /// The Atlas entry was applied.
     Applied,
 }

@@ -1,4 +1,5 @@
-//! The peer door: what this member offers the other members. Mounted by the controller's gRPC server.
+//! The peer door: the gRPC calls that this member answers for the other members. Mounted by the controller's gRPC
+//! server.
 
 mod receive;
 
@@ -28,7 +29,7 @@ use crate::leader::Raft;
 use crate::local::Local;
 use crate::membership::Group;
 
-/// Answers the other members. Cheap to clone.
+/// Answers calls of the other members. Cheap to clone.
 #[derive(Clone)]
 pub struct PeerDoor {
     pub(crate) raft: Raft,
@@ -83,7 +84,7 @@ impl PeerService for PeerDoor {
             let append: AppendBody = decode("an append", body).map_err(refused)?;
             AppendEntriesRequest::<Types>::try_from(append).map_err(refused)
         });
-        // A message that cannot be read ends the stream, and the peer gets the reason: skipping it would leave a gap in the log.
+        // A message that cannot be decoded ends the stream with an error. Skipping it would leave a gap in the log.
         let refusal = Arc::new(Mutex::new(None));
         let noted = Arc::clone(&refusal);
         let requests = requests.scan((), move |(), append| {
@@ -94,7 +95,7 @@ impl PeerService for PeerDoor {
             std::future::ready(append.ok())
         });
         let answers = self.raft.stream_append(requests).filter_map(move |answer| {
-            // What would wake the leader to tell it nothing new is left out.
+            // Answers that tell the leader nothing new are not sent, so that the leader is not woken for them.
             let left_out = quiet.next() && matches!(answer, Ok(Ok(_)));
             std::future::ready((!left_out).then(|| {
                 let body = AppendAnswer::from(answer.map_err(stopped)?).encode_to_vec().into();
@@ -158,8 +159,8 @@ impl PeerService for PeerDoor {
 }
 
 impl PeerDoor {
-    /// Refuses what was sent to another cluster, or to the member that was at this address before: to answer in its stead would
-    /// tell the leader that a log it counts on is gone.
+    /// Refuses a message for another cluster, or for the member that had this address before. An answer in place of
+    /// that member would tell the leader that it has lost its log.
     fn meant(&self, cluster_id: &[u8], to: u64) -> Result<(), Status> {
         same_cluster(self.cluster_id, cluster_id)?;
         if to == *self.raft.node_id() {
@@ -169,7 +170,7 @@ impl PeerDoor {
     }
 }
 
-/// Which of the appends that Raft has not answered yet need no answer, in their order.
+/// For each append that Raft has not answered yet, in order, whether it needs no answer.
 #[derive(Clone, Default)]
 struct Quiet(Arc<Mutex<VecDeque<bool>>>);
 
@@ -178,7 +179,7 @@ impl Quiet {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(quiet);
     }
 
-    /// Whether the one that is answered now needs none.
+    /// Whether the append that Raft answers now needs no answer.
     fn next(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front().unwrap_or(false)
     }

@@ -9,17 +9,17 @@ use crate::member::Peer;
 /// Whether this member leads, as far as it knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leadership {
-    /// It leads and takes proposals.
+    /// This member leads and accepts proposals.
     Leader {
         /// Its term.
         term: u64,
     },
-    /// It follows, or does not lead yet.
+    /// This member follows, or is not yet ready to lead.
     Follower {
-        /// Whom, if it knows.
+        /// The leader, if known.
         leader: Option<Peer>,
     },
-    /// It has stopped for good; the process must exit.
+    /// This member has stopped for good. The process must exit.
     Stopped {
         /// Why.
         reason: Arc<str>,
@@ -32,13 +32,13 @@ pub enum ProposeError {
     /// Nothing was written: it is safe to repeat the proposal, at the leader.
     #[error("this member does not lead")]
     NotLeader {
-        /// Who does, if known.
+        /// The leader, if known.
         leader: Option<Peer>,
     },
-    /// It may or may not be applied: repeat it with the same request id to learn which.
+    /// The proposal may or may not be applied. Repeat it with the same request id to learn the outcome.
     #[error("leadership changed during the proposal; its outcome is unknown")]
     Unknown,
-    /// Too much waits already; nothing was written.
+    /// Too many proposals wait already. Nothing was written.
     #[error("too many proposals are waiting")]
     Overloaded,
     /// The leader's disk is nearly full; nothing was written.
@@ -55,16 +55,16 @@ pub enum ProposeError {
 /// Why a linearizable read, or the renewal of a session, was not answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// Only the leader can tell.
+    /// Only the leader can answer.
     #[error("this member does not lead")]
     NotLeader {
-        /// Who does, if known.
+        /// The leader, if known.
         leader: Option<Peer>,
     },
-    /// Too much waits already.
+    /// Too many reads wait already.
     #[error("too many reads are waiting")]
     Overloaded,
-    /// The session that was to be renewed has ended: the worker has to say hello again.
+    /// The session to be renewed has ended. The worker must register again.
     #[error("the session has ended")]
     NoSession,
     /// The member has stopped.
@@ -84,7 +84,7 @@ pub enum StartError {
     /// The snapshot cannot be read.
     #[error("could not read the snapshot")]
     Snapshot(#[source] std::io::Error),
-    /// The snapshot is whole and holds a state that no commands lead to.
+    /// The snapshot is undamaged, but its state breaks an invariant.
     #[error(
         "the snapshot breaks the invariant {name}; let this controller join again with an empty directory, or if no controller starts, restore the last backup: atlasctl operator snapshot restore"
     )]
@@ -94,7 +94,7 @@ pub enum StartError {
         /// What was found.
         source: std::io::Error,
     },
-    /// Raft does not start on what is stored.
+    /// Raft does not start with the stored log and snapshot.
     #[error("could not start raft: {reason}")]
     Raft {
         /// Why.
@@ -115,7 +115,7 @@ impl StartError {
         }
     }
 
-    /// Whether log or snapshot do not read back as they were written.
+    /// True if the log or the snapshot is damaged on disk.
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Log(error) => {

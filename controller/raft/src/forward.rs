@@ -1,8 +1,8 @@
-//! Proposals and reads on any member: at its own leader loop if it leads, else at the leader that it follows.
+//! Proposals and reads on any member: sent to its own leader loop if it leads, otherwise to the leader that it follows.
 //!
 //! A change of leadership costs a caller only time: a request without a leader waits for one and is repeated. A
 //! proposal whose outcome is unknown is repeated only if its requests have names, because then the state recognises
-//! them (B.2, B.3). Nothing is decided here.
+//! them (B.2, B.3). This module makes no decisions.
 
 pub(crate) mod door;
 mod leader;
@@ -24,17 +24,17 @@ use crate::handle::Answers;
 use crate::local::Local;
 use crate::member::Peer;
 
-/// How long a caller waits for a leader before it gets an error.
+/// How long a caller waits for a leader before the call fails.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The pause before a leader that is still the same is asked again, of which up to the half is random.
+/// The pause before the same leader is asked again. Up to half of it is random.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long a follower that knows an answer waits until it has applied what the answer tells of. It is for callers that look
-/// at the state of this member next; the answer itself is certain before.
+/// How long a follower waits, before it returns an answer, until it has applied the entries behind that answer. This
+/// helps callers that read the state of this member next. The answer itself is already certain.
 const CATCH_UP_MAX: Duration = Duration::from_secs(1);
 
-/// Brings proposals and reads to the leader. Cheap to clone.
+/// Sends proposals and reads to the leader. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Forward {
     pub(crate) local: Local,
@@ -45,7 +45,7 @@ pub(crate) struct Forward {
 }
 
 impl Forward {
-    /// Proposes `requests` at the leader that is elected in time.
+    /// Proposes `requests` to the current leader, or to the next one if it is elected in time.
     pub(crate) async fn propose(&self, requests: Vec<Request>) -> Result<Answers, ProposeError> {
         let repeatable = requests.iter().all(is_repeatable);
         let mut patience = Patience::new(self);
@@ -67,7 +67,7 @@ impl Forward {
         }
     }
 
-    /// The state of this member, once it holds everything that was acknowledged before this call.
+    /// Waits until this member has applied everything that was acknowledged before this call, and returns its state.
     pub(crate) async fn read(&self) -> Result<State, ReadError> {
         let mut patience = Patience::new(self);
         let reading = async {
@@ -81,7 +81,7 @@ impl Forward {
         tokio::select! {
             biased;
             answer = reading => answer,
-            // A leader without a quorum, or a follower without a leader: waiting longer would not tell the caller more.
+            // The leader has no quorum, or this follower has no leader. Waiting longer would not help the caller.
             () = self.env.clock.sleep(PATIENCE) => Err(ReadError::NotLeader { leader: None }),
         }
     }
@@ -106,7 +106,7 @@ impl Forward {
         let (answers, seq) = tokio::select! {
             biased;
             proposed = self.link.propose(&leader, &requests) => proposed?,
-            // Its answer may never come. With names the next leader can be asked.
+            // The old leader may never answer. Named requests can safely be repeated at the next leader.
             () = patience.another_leader(&leader), if repeatable => return Err(ProposeError::Unknown),
         };
         self.wait_applied(seq, CATCH_UP_MAX).await;
@@ -115,7 +115,7 @@ impl Forward {
         in_order.collect::<Option<Answers>>().ok_or(ProposeError::Unknown)
     }
 
-    /// The cluster's feature level: what this member knows of it, or the leader if that is too low for a request.
+    /// The cluster's feature level as this member knows it, or as the leader knows it if that is too low for a request.
     async fn level_for(&self, patience: &mut Patience<'_>, requests: &[Request]) -> Result<Level, ProposeError> {
         let level = self.applied.borrow().level();
         if requests.iter().all(|request| request.command.level() <= level) {
@@ -156,8 +156,8 @@ impl Forward {
     }
 }
 
-/// What the cluster's feature level has of these requests, and why each of the others is refused. They are not sent: the leader may run
-/// an older program, which could not read them, or would read them without what is new in them.
+/// Splits `requests` into those that the cluster's feature level supports and refusals of the others. Unsupported
+/// requests are not sent, because an older leader could not decode them, or would ignore their new fields.
 fn within(level: Level, requests: Vec<Request>) -> (Vec<Request>, Vec<Option<Rejection>>) {
     let mut fitting = Vec::with_capacity(requests.len());
     let refused = requests.into_iter().map(|request| {
@@ -172,12 +172,13 @@ fn within(level: Level, requests: Vec<Request>) -> (Vec<Request>, Vec<Option<Rej
     (fitting, refused)
 }
 
-/// Whether asking twice does no more than asking once: a named request is known again, and a history that is synced stays so.
+/// True if repeating the request is harmless. The state recognises a named request, and acknowledging the history twice
+/// changes nothing.
 fn is_repeatable(request: &Request) -> bool {
     request.origin.request_id.is_some() || matches!(request.command, Command::SinkAck(_))
 }
 
-/// One caller's waiting for a leader.
+/// The waiting of one caller for a leader.
 struct Patience<'f> {
     forward: &'f Forward,
     leadership: watch::Receiver<Leadership>,
@@ -190,12 +191,12 @@ impl<'f> Patience<'f> {
         Self { forward, leadership: forward.local.leadership.clone(), until }
     }
 
-    /// Who leads, as far as this member knows now.
+    /// The leadership as this member currently knows it.
     fn leadership(&mut self) -> Leadership {
         self.leadership.borrow_and_update().clone()
     }
 
-    /// Completes when `leader` is not followed any more.
+    /// Completes when this member no longer follows `leader`.
     async fn another_leader(&mut self, leader: &Peer) {
         let another = |now: &Leadership| match now {
             Leadership::Follower { leader: Some(now) } => now.member != leader.member,
@@ -203,13 +204,13 @@ impl<'f> Patience<'f> {
             Leadership::Follower { leader: None } => false,
             Leadership::Leader { .. } | Leadership::Stopped { .. } => true,
         };
-        // A member does not announce its end.
+        // A member that stops does not announce it.
         if self.leadership.wait_for(another).await.is_err() {
             std::future::pending().await
         }
     }
 
-    /// Waits until another attempt may go better; false when the time is up.
+    /// Waits until another attempt may succeed. False when the time is up.
     async fn wait(&mut self) -> bool {
         let Env { clock, entropy, .. } = &self.forward.env;
         let left = self.until.saturating_sub(clock.monotonic());
@@ -217,7 +218,7 @@ impl<'f> Patience<'f> {
         tokio::select! {
             biased;
             changed = self.leadership.changed() => changed.is_ok() && !left.is_zero(),
-            // The leader may have been away for a moment only.
+            // The leader may have been unreachable for a moment only.
             () = clock.sleep((PAUSE / 2 + random).min(left)) => !left.is_zero(),
         }
     }

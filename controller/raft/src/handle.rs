@@ -1,4 +1,4 @@
-//! The handle through which the rest of the controller uses the replicated state. Every method of it is in this folder.
+//! The handle through which the rest of the controller uses the replicated state. All its methods are in this folder.
 
 mod condition;
 mod members;
@@ -26,7 +26,7 @@ use crate::monitor::space::Disk;
 /// Answers to one proposal, in the order of its requests.
 pub type Answers = Vec<Result<Outcome, Rejection>>;
 
-/// Reaches the leader, whichever member that is, and what this member has applied. Cheap to clone.
+/// Access to the leader, whichever member that is, and to the entries that this member has applied. Cheap to clone.
 #[derive(Clone)]
 pub struct Handle {
     pub(crate) cluster_id: u128,
@@ -38,7 +38,7 @@ pub struct Handle {
     pub(crate) disk: watch::Receiver<Disk>,
     pub(crate) agreement: watch::Receiver<Agreement>,
     pub(crate) panics: Panics,
-    /// What Raft and the leader loop run on.
+    /// The runtime of Raft and the leader loop.
     pub(crate) runtime: tokio::runtime::Handle,
 }
 
@@ -59,35 +59,36 @@ impl Handle {
         MemberId(*self.door.raft.node_id())
     }
 
-    /// Whether this member is the only one of its group: no other can lead it.
+    /// True if this member is the only voter of its group, so that no other member can lead it.
     pub fn is_alone(&self) -> bool {
         self.door.raft.voter_ids().eq([self.member().0])
     }
 
-    /// Proposes `requests` and waits until their entry is applied, or their refusal is certain. One answer per request, in order.
+    /// Proposes `requests` and waits until their entry is applied or their refusal is certain. Returns one answer per
+    /// request, in order.
     ///
-    /// They are decided in one go and in order, but may be spread over several entries when they exceed one. On a member that
-    /// does not lead they go to the leader, and this member has applied what they did before it answers, if it can keep up. A
-    /// change of leadership is waited for, up to 5 s. Requests without a request id may end as [`ProposeError::Unknown`] by it.
+    /// The requests are decided in order, but may be spread over several entries. A follower forwards them to the
+    /// leader and, if it can keep up, applies their entries before it answers. The call waits up to 5 s for a new
+    /// leader. After a change of leadership, requests without a request id may end as [`ProposeError::Unknown`].
     pub async fn propose(&self, requests: Vec<Request>) -> Result<Answers, ProposeError> {
         self.forward.propose(requests).await
     }
 
-    /// Proposes at this member alone: if it does not lead, or not any more, nothing is brought to whoever does. For what a worker says on
-    /// its session with this member: what its process, or the next one, says to another leader must not be overtaken by it. It waits
-    /// behind no client.
+    /// Proposes at this member only. If it does not lead, the request is not forwarded. Used for the reports of a
+    /// worker with a session at this member: a forwarded report must not arrive after what the worker later tells
+    /// another leader. These proposals do not wait behind clients.
     pub async fn propose_here(&self, requests: Vec<Request>) -> Result<Answers, ProposeError> {
         self.forward.local.propose_urgently(requests).await
     }
 
-    /// The state with everything that was acknowledged before this call, if this member leads: for a worker's hello, which waits behind no
-    /// client. A leader without a quorum does not answer.
+    /// Returns the state with everything that was acknowledged before this call, if this member leads. Used for a
+    /// worker's hello, which must not wait behind clients. A leader without a quorum does not answer.
     pub async fn read_here(&self) -> Result<State, ReadError> {
         self.forward.local.ask_urgently(|answer| Input::Read { answer }).await
     }
 
-    /// The state with everything that was acknowledged before this call, wherever. A quorum confirms the leader for it; a
-    /// member that does not lead asks the leader how far it has to be, and waits until it is.
+    /// Returns the state with everything that was acknowledged before this call, on any member. The leader confirms its
+    /// leadership with a quorum. A follower asks the leader how many entries it must have applied, and waits for them.
     pub async fn read(&self) -> Result<State, ReadError> {
         self.forward.read().await
     }
@@ -97,7 +98,7 @@ impl Handle {
         self.forward.wait_applied(seq, max).await
     }
 
-    /// The state as this member has applied it: may be behind.
+    /// The state as this member has applied it. It may be stale.
     pub fn applied(&self) -> State {
         self.forward.applied.borrow().clone()
     }
@@ -107,30 +108,32 @@ impl Handle {
         self.forward.applied.borrow().seq()
     }
 
-    /// What this member applies from now on. A receiver that lags gets an error; it then reads the state again.
+    /// Subscribes to entries that this member applies from now on. A receiver that lags gets an error and must then
+    /// read the state again.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<AppliedBatch>> {
         self.batches.subscribe()
     }
 
-    /// The same for a subscriber that needs only some entries: `urgent` ones come at once, the rest some milliseconds later. It is
-    /// asked on Raft's thread, and must not hold that up.
+    /// Like [`Self::subscribe`], for a subscriber that needs only some entries: `urgent` entries arrive at once, the
+    /// others some milliseconds later. `urgent` is called on Raft's thread and must not block.
     pub fn subscribe_to(&self, urgent: impl Fn(&AppliedBatch) -> bool + Send + Sync + 'static) -> Subscription {
         self.batches.subscribe_to(urgent)
     }
 
-    /// What this member has applied since its start, replayed entries included, that the history does not have, and what it
-    /// applies from now on, without haste. For the history alone, once: the first part is empty the second time.
+    /// The entries applied since this member started, including replayed ones, that the history does not have, and a
+    /// subscription to later entries, which may be delayed. For the history only: a second call returns no stored
+    /// entries.
     pub fn subscribe_from_start(&self) -> (Vec<Arc<AppliedBatch>>, Subscription) {
         self.batches.subscribe_from_start()
     }
 
-    /// Whether this member leads, and whether it has stopped.
+    /// Watches whether this member leads and whether it has stopped.
     pub fn leadership(&self) -> watch::Receiver<Leadership> {
         self.forward.local.leadership.clone()
     }
 
-    /// This member's history has everything up to `event_seq` on disk: acknowledged to the cluster soon, and snapshots may go
-    /// so far.
+    /// Reports that this member's history has everything up to `event_seq` on disk. This is acknowledged to the cluster
+    /// soon, and snapshots may then include these events.
     pub fn history_synced(&self, event_seq: EventSeq) {
         self.history.send_if_modified(|synced| {
             let later = event_seq > *synced;
@@ -139,13 +142,13 @@ impl Handle {
         });
     }
 
-    /// What this member offers its peers, to be mounted on the controller's gRPC server.
+    /// The peer door of this member, to be mounted on the controller's gRPC server.
     pub fn peer_door(&self) -> PeerDoor {
         self.door.clone()
     }
 
-    /// Spawns a task on the thread of Raft and the leader loop, so that what it asks them wakes no other thread. It ends with the
-    /// member, and must never hold that thread up.
+    /// Spawns a task on the thread of Raft and the leader loop, so that its calls to them wake no other thread. The
+    /// task ends with the member and must never block.
     pub fn spawn_beside<T: Send + 'static>(
         &self,
         name: &'static str,

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 const FILE: &str = "member.json";
 
-/// What the file says.
+/// The content of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Identity {
     /// The directory is a member's.
@@ -21,12 +21,12 @@ pub enum Identity {
         cluster_id: u128,
         /// Its number.
         member: MemberId,
-        /// What people call it.
+        /// The name for people.
         name: String,
     },
-    /// A controller asks to be taken in and has no answer yet.
+    /// A controller has asked to join and has no answer yet.
     Joining {
-        /// Its name for the question.
+        /// The id of its join request.
         request_id: String,
     },
 }

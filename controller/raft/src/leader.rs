@@ -1,9 +1,9 @@
 //! The leader loop (ADR 1): gather, plan at the head, propose one entry, wait until it is applied, answer.
 //!
-//! One entry is in flight; what arrives meanwhile is the next one's batch. Its rules: any error of a proposal drops the
-//! head; a head starts from a state that is known to be complete; an answer, also a refusal, is released once the state
-//! it was decided on is certain; a proposal ends as applied, not written, or unknown. It decides nothing about jobs:
-//! the head and the leader tasks do.
+//! One entry is in flight, and the requests that arrive meanwhile form the next batch. The rules: any error of a
+//! proposal drops the head. A head starts from a state that is known to be complete. An answer, including a refusal, is
+//! released once the state that it was decided on is certain. A proposal ends as applied, not written, or unknown. The
+//! loop decides nothing about jobs; the head and the leader tasks do.
 
 mod clock;
 mod duties;
@@ -37,10 +37,10 @@ use crate::monitor::space::Disk;
 use crate::options::Options;
 use atlas_log::Log;
 
-/// Our Raft.
+/// The Raft instance of this member.
 pub(crate) type Raft = openraft::Raft<Types, MachineStore<StateMachine>>;
 
-/// Inputs taken at once.
+/// The most inputs that are taken at once.
 const INPUTS_MAX: usize = 1_024;
 
 /// How long callers wait for a take-over before they are refused.
@@ -63,7 +63,7 @@ pub(crate) struct LeaderLoop {
 }
 
 impl LeaderLoop {
-    /// Runs until `shutdown` is asked for, or Raft has failed.
+    /// Runs until `shutdown` is requested or Raft has failed.
     pub(crate) async fn run(mut self, mut shutdown: oneshot::Receiver<()>) {
         let mut metrics = self.raft.server_metrics();
         loop {
@@ -86,7 +86,7 @@ impl LeaderLoop {
                 }
                 continue;
             };
-            // Until it has taken over there is no leader, as far as its callers are concerned: the one before does not.
+            // Callers see no leader until the take-over is complete, because the previous leader leads no longer.
             self.follow();
             let Some(taken) = self.wait_to_take_over(leader, &mut shutdown).await else { return };
             match taken {
@@ -99,7 +99,7 @@ impl LeaderLoop {
                         End::Shutdown => return,
                     }
                 }
-                // What has to change will be announced.
+                // A change of the leadership is announced in the metrics.
                 TakeOver::NotYet | TakeOver::HandedOver => tokio::select! {
                     _ = metrics.changed() => {}
                     () = self.env.clock.sleep(lead::TICK) => {}
@@ -109,7 +109,7 @@ impl LeaderLoop {
         }
     }
 
-    /// Takes over as `leader`; none if `shutdown` is asked for before.
+    /// Takes over as `leader`. None if `shutdown` is requested first.
     async fn wait_to_take_over(&mut self, leader: LeaderId, shutdown: &mut oneshot::Receiver<()>) -> Option<TakeOver> {
         let (log, clock) = (self.log.clone(), Arc::clone(&self.env.clock));
         let mut taking = std::pin::pin!(async {
@@ -124,7 +124,7 @@ impl LeaderLoop {
                 biased;
                 _ = &mut *shutdown => return None,
                 taken = &mut taking => return Some(taken),
-                // Without a quorum it takes for ever: nobody must wait for it that long.
+                // Without a quorum the take-over never completes. Callers must not wait for it.
                 () = self.env.clock.sleep(TAKE_OVER_PATIENCE) => {
                     self.leadership.send_replace(Leadership::Follower { leader: None });
                     while let Some(input) = self.inputs.try_recv() {
@@ -140,7 +140,7 @@ impl LeaderLoop {
         leader_id(&self.raft)
     }
 
-    /// Whom this member follows.
+    /// The leader that this member follows.
     fn followed(&self) -> Option<Peer> {
         let metrics = self.raft.server_metrics();
         let metrics = metrics.borrow_watched();
@@ -148,7 +148,8 @@ impl LeaderLoop {
         Some(Peer::of(MemberId(id), metrics.membership_config.membership()))
     }
 
-    /// The voters of which a majority must have the pruned jobs. Nobody while the group changes: one list cannot tell two majorities.
+    /// The voters of which a majority must have jobs in their histories before the jobs are pruned. Empty during a
+    /// membership change, because one list cannot describe two majorities.
     fn voters(&self) -> Vec<MemberId> {
         let metrics = self.raft.server_metrics();
         let metrics = metrics.borrow_watched();
@@ -168,7 +169,7 @@ impl LeaderLoop {
         });
     }
 
-    /// Tells everybody that this member has failed.
+    /// Reports that this member has failed.
     fn stop(&self) {
         let metrics = self.raft.metrics();
         let raft = metrics.borrow_watched().running_state.as_ref().err().map(ToString::to_string);
@@ -180,11 +181,12 @@ impl LeaderLoop {
 
 /// This member's leader id, if it leads.
 pub(crate) fn leader_id(raft: &Raft) -> Option<LeaderId> {
-    // A new group shows itself as led in term 0 before its first vote.
+    // Before its first vote, a new group reports a leader in term 0.
     raft.as_leader().ok().map(|leader| *leader.leader_id()).filter(|leader| leader.term > 0)
 }
 
-/// Rule 3: the state is complete when an entry written after leadership began is applied, and leadership did not change.
+/// The state is complete when an entry written after the start of this leadership is applied and the leadership did not
+/// change.
 async fn take_over(raft: Raft, applied: watch::Receiver<State>, leader: LeaderId) -> TakeOver {
     let written = tokio::select! {
         written = raft.write_blank() => written,
@@ -210,15 +212,15 @@ async fn take_over(raft: Raft, applied: watch::Receiver<State>, leader: LeaderId
 enum TakeOver {
     /// This member leads, and this is everything that was committed before.
     Complete(Box<State>),
-    /// It does not lead, or not yet.
+    /// This member does not lead, or does not lead yet.
     NotYet,
-    /// It still leads, and is to leave that to another one.
+    /// This member still leads, but is handing leadership over.
     HandedOver,
     /// Raft has stopped.
     Failed,
 }
 
-/// Answers an input at a member that does not lead.
+/// Refuses an input at a member that does not lead.
 fn refuse(input: Input, leader: Option<&Peer>) {
     let leader = leader.cloned();
     // A caller that gave up waiting needs no answer.

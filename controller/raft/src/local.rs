@@ -1,4 +1,4 @@
-//! The local leader loop as its callers see it: two bounded queues of requests, each answered once.
+//! The interface of the local leader loop: two bounded queues of requests, each answered once.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::error::{Leadership, ProposeError, ReadError};
 use crate::handle::Answers;
 use crate::membership::ChangeError;
 
-/// What the leader loop is asked.
+/// A request to the leader loop.
 #[derive(Debug)]
 pub(crate) enum Input {
     Propose { requests: Vec<Request>, answer: oneshot::Sender<Result<Answers, ProposeError>> },
@@ -22,11 +22,11 @@ pub(crate) enum Input {
     HandOver { to: Option<MemberId>, answer: oneshot::Sender<Result<MemberId, ChangeError>> },
 }
 
-/// Asks this member's leader loop, which answers as a leader or refuses. Cheap to clone.
+/// Sends requests to this member's leader loop, which answers as the leader or refuses. Cheap to clone.
 ///
-/// What workers say and what operators ask is urgent: it does not wait behind clients' work. Else a flood of submissions would end the
-/// sessions of workers that are well, and with them the jobs that run, and nobody could move the lead away. How much of it there is
-/// depends on the number of workers, not on clients.
+/// Requests of workers and operators are urgent: they do not wait behind those of clients. Otherwise a flood of
+/// submissions would end the sessions of healthy workers, and with them their running jobs, and operators could not
+/// move leadership away. The amount of urgent requests depends on the number of workers, not on clients.
 #[derive(Debug, Clone)]
 pub(crate) struct Local {
     urgent: mpsc::Sender<Input>,
@@ -34,7 +34,7 @@ pub(crate) struct Local {
     pub(crate) leadership: watch::Receiver<Leadership>,
 }
 
-/// The leader loop's end: what waits for it.
+/// The leader loop's end of the queues.
 #[derive(Debug)]
 pub(crate) struct Inputs {
     urgent: mpsc::Receiver<Input>,
@@ -42,12 +42,12 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
-    /// The next of those that wait.
+    /// Takes the next waiting request, if any.
     pub(crate) fn try_recv(&mut self) -> Option<Input> {
         self.urgent.try_recv().or_else(|_| self.ordinary.try_recv()).ok()
     }
 
-    /// Waits for some of them, at most `max`, urgent ones first; 0 if no caller is left.
+    /// Waits for requests and takes at most `max`, urgent ones first. 0 if there are no callers left.
     pub(crate) async fn recv_any(&mut self, into: &mut Vec<Input>, max: usize) -> usize {
         poll_fn(|context| match self.urgent.poll_recv_many(context, into, max) {
             Poll::Pending => self.ordinary.poll_recv_many(context, into, max),
@@ -56,14 +56,14 @@ impl Inputs {
         .await
     }
 
-    /// Waits for some of the urgent ones alone, as [`Self::recv_any`] does.
+    /// Waits for urgent requests only, as [`Self::recv_any`] does.
     pub(crate) async fn recv_urgent(&mut self, into: &mut Vec<Input>, max: usize) -> usize {
         self.urgent.recv_many(into, max).await
     }
 }
 
 impl Local {
-    /// Two queues of at most `max` questions each, and their other end.
+    /// Two queues of at most `max` requests each, and their receiving end.
     pub(crate) fn new(max: usize, leadership: watch::Receiver<Leadership>) -> (Self, Inputs) {
         let (urgent, urgent_inputs) = mpsc::channel(max);
         let (ordinary, ordinary_inputs) = mpsc::channel(max);
@@ -87,21 +87,21 @@ impl Local {
             Err(mpsc::error::TrySendError::Full(_)) => return Err(ProposeError::Overloaded),
             Err(mpsc::error::TrySendError::Closed(_)) => return Err(ProposeError::Stopped { reason: self.reason() }),
         }
-        // A loop that ends drops the question: nobody can say its result.
+        // A loop that ends drops the request, and its outcome is then unknown.
         answered.await.unwrap_or(Err(ProposeError::Unknown))
     }
 
-    /// The state with everything that was acknowledged before this call, if this member leads, for a client.
+    /// For a client: the state with everything that was acknowledged before this call, if this member leads.
     pub(crate) async fn read(&self) -> Result<State, ReadError> {
         self.ask_on(&self.ordinary, |answer| Input::Read { answer }).await
     }
 
-    /// Puts an urgent question, whose answer comes by the way that it names.
+    /// Sends an urgent request that carries the channel for its answer.
     pub(crate) fn send_urgently(&self, input: Input) -> Result<(), ReadError> {
         self.send_on(&self.urgent, input)
     }
 
-    /// Puts an urgent question and waits for its answer.
+    /// Sends an urgent request and waits for its answer.
     pub(crate) async fn ask_urgently<T>(
         &self,
         question: impl FnOnce(oneshot::Sender<Result<T, ReadError>>) -> Input,

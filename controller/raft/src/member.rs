@@ -6,16 +6,16 @@ use atlas_types::MemberId;
 
 use crate::consensus::RaftMembership;
 
-/// What the group knows of one of its members. Addresses are `host:port`; empty if unknown.
+/// The name and addresses of a member. Addresses are `host:port`; empty if unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Member {
-    /// What people call it.
+    /// The name for people.
     pub name: String,
-    /// Where its peers reach it.
+    /// The address for the other members.
     pub peer: String,
-    /// Where workers connect.
+    /// The address for workers.
     pub worker: String,
-    /// Where HTTP is served.
+    /// The address for HTTP.
     pub http: String,
 }
 
@@ -31,7 +31,7 @@ impl Member {
 pub struct Peer {
     /// Its number.
     pub member: MemberId,
-    /// What people call it; empty if it has no name.
+    /// The name for people; empty if it has none.
     pub name: String,
     /// `host:port` of its peer door; empty for a member that is alone.
     pub address: String,
@@ -42,7 +42,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// A member and what is known of it.
+    /// A member with the known name and addresses.
     pub fn new(member: MemberId, known: Member) -> Self {
         let Member { name, peer, worker, http } = known;
         Self { member, name, address: peer, worker, http }
@@ -53,7 +53,7 @@ impl Peer {
         if self.name.is_empty() { format!("c{}", self.member) } else { self.name.clone() }
     }
 
-    /// What `membership` knows of `member`; all empty if it is not in it.
+    /// The member's name and addresses in `membership`; all empty if it is not a member.
     pub(crate) fn of(member: MemberId, membership: &RaftMembership) -> Self {
         Self::new(member, membership.get_node(&member.0).cloned().unwrap_or_default())
     }

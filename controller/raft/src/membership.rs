@@ -29,7 +29,7 @@ use atlas_log::Log;
 pub use change::ChangeError;
 pub(crate) use greet::Met;
 
-/// A member that answered within this time is reachable: twenty heartbeats.
+/// A member that answered within this time counts as reachable. Equals twenty heartbeats.
 pub(crate) const REACHED: Duration = Duration::from_secs(1);
 
 /// How long a member's report about its disk is valid.
@@ -43,7 +43,7 @@ const LEVEL_TOLD: Duration = Duration::from_secs(5);
 pub enum Role {
     /// It votes and can lead.
     Voter,
-    /// It receives the log and does not vote: it is on its way in.
+    /// Receives the log and does not vote yet.
     Learner,
 }
 
@@ -63,24 +63,24 @@ pub struct Status {
     pub sync_p99: Option<Duration>,
     /// Its wall clock, if reported.
     pub wall: Option<Timestamp>,
-    /// Its disk is nearly full.
+    /// True if its disk is nearly full.
     pub short_of_space: bool,
 }
 
-/// One member as this one sees it.
+/// One member as this member sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberView {
-    /// Who, and where it is reached.
+    /// Its number, name and addresses.
     pub peer: Peer,
     /// Whether it votes.
     pub role: Role,
     /// Whether it leads, as far as this member knows.
     pub leads: bool,
-    /// At the leader: the last index up to which its log is known to be the leader's.
+    /// At the leader: the index up to which this member's log is known to match the leader's.
     pub matched: Option<u64>,
-    /// At the leader: the time since it last answered; nothing for one that has not.
+    /// At the leader: the time since this member last answered. None if it has not answered.
     pub heartbeat: Option<Duration>,
-    /// Its last report and its age; nothing if it does not answer.
+    /// Its last report and the age of the report. None if it does not answer.
     pub status: Option<(Status, Duration)>,
 }
 
@@ -97,7 +97,7 @@ pub struct MembersView {
     pub applied: u64,
     /// The last index of this member's log.
     pub last_index: u64,
-    /// The voters: one set, or two while they change; a majority of each decides.
+    /// The voters: one set, or two during a membership change, each of which needs a majority.
     pub voters: Vec<BTreeSet<MemberId>>,
     /// All members, by number.
     pub members: Vec<MemberView>,
@@ -109,7 +109,7 @@ impl MembersView {
         self.members.iter().find(|view| view.peer.member == id)
     }
 
-    /// How many of `voters` answered the leader lately, itself included. Only the leader's view can tell.
+    /// How many of `voters` answered the leader recently, including the leader itself. Only the leader knows this.
     pub fn reachable<'v>(&self, voters: impl IntoIterator<Item = &'v MemberId>) -> usize {
         let reached = |id: &&MemberId| {
             let view = self.member(**id);
@@ -119,20 +119,20 @@ impl MembersView {
     }
 }
 
-/// What a [`Group`] is made of.
+/// The parts from which a [`Group`] is made.
 pub(crate) struct Parts {
     pub(crate) raft: Raft,
     pub(crate) log: Log,
-    /// Who this member is, and where it is reached.
+    /// This member's name and addresses.
     pub(crate) own: Member,
     pub(crate) addresses: Addresses,
     pub(crate) disk: watch::Receiver<Disk>,
-    /// The feature level that this member says it knows.
+    /// The feature level that this member reports.
     pub(crate) level: Level,
     pub(crate) env: Env,
 }
 
-/// What a member keeps about its group. Cheap to clone.
+/// A member's view of its group. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Group {
     raft: Raft,
@@ -142,14 +142,14 @@ pub(crate) struct Group {
     level: Level,
     env: Env,
     addresses: Addresses,
-    /// The reports of the others, by number.
+    /// The latest reports of the other members, by number.
     met: Arc<Mutex<BTreeMap<MemberId, Met>>>,
     /// Why this member's wall clock is in doubt, if it is.
     doubt: Arc<watch::Sender<Option<ClockDoubt>>>,
-    /// What time it was when that clock could be believed last.
+    /// The time when this member's clock was last trusted.
     believed: Arc<Mutex<Option<Believed>>>,
     disk: watch::Receiver<Disk>,
-    /// Held during a change: there is one at a time.
+    /// Locked during a membership change, because only one may run at a time.
     changing: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -160,7 +160,7 @@ impl std::fmt::Debug for Group {
 }
 
 impl Group {
-    /// The group of a member that starts.
+    /// The group of a member that is starting.
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts { raft, log, own, addresses, disk, level, env } = parts;
         let (met, changing, believed) = (Arc::default(), Arc::default(), Arc::default());
@@ -169,7 +169,7 @@ impl Group {
         Self { raft, log, cluster_id, own: Arc::new(own), level, env, addresses, met, doubt, believed, disk, changing }
     }
 
-    /// Who this member is, and where it is reached.
+    /// This member's number, name and addresses.
     pub(crate) fn own_peer(&self) -> Peer {
         Peer::new(self.id(), (*self.own).clone())
     }
@@ -184,7 +184,8 @@ impl Group {
 
     /// The group as this member sees it now.
     pub(crate) fn view(&self) -> MembersView {
-        // Before the metrics are borrowed: to borrow them twice at once would wait for a writer who waits for this one.
+        // Computed before the metrics are borrowed: a second borrow could wait for a writer, which waits for the first
+        // borrow to end.
         let own = self.status();
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
@@ -222,13 +223,13 @@ impl Group {
         }
     }
 
-    /// The highest feature level that all members know; nothing unless each of them has reported recently.
+    /// The highest feature level that all members know, or none unless every member has reported recently.
     pub(crate) fn level_of_all(&self) -> Option<Level> {
         let told = |view: MemberView| view.status.filter(|(_, age)| *age < LEVEL_TOLD).map(|(status, _)| status.level);
         self.view().members.into_iter().map(told).min().flatten()
     }
 
-    /// What this member tells of itself.
+    /// This member's report about itself.
     fn status(&self) -> Status {
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
@@ -249,14 +250,14 @@ impl Group {
         self.doubt.subscribe()
     }
 
-    /// The time for people, to be written into an entry: that of the wall clock as long as it can be believed.
+    /// The timestamp for an entry: the wall clock's time as long as the wall clock is trusted.
     pub(crate) fn stamp(&self) -> Timestamp {
         let (wall, now) = (self.env.clock.wall(), self.env.clock.monotonic());
         let believed = *self.believed.lock().unwrap_or_else(PoisonError::into_inner);
         believed.map_or(wall, |believed| believed.stamp(wall, now))
     }
 
-    /// A voter that answered lately and has room on its disk, to lead in place of this member.
+    /// A voter that answered recently and has free disk space, to lead in place of this member.
     pub(crate) fn roomy_voter(&self) -> Option<MemberId> {
         let roomy = |view: &MemberView| {
             let told = view.status.as_ref().filter(|(_, age)| *age < ROOMY);

@@ -1,7 +1,8 @@
-//! What a member watches beside the leader loop: room on its disk, its wall clock, when to take a snapshot, and whether it agrees
-//! with the others.
+//! Monitors that run beside the leader loop: they watch the disk space and the wall clock, decide when to take a
+//! snapshot, and compare this member's state with the other members.
 //!
-//! A monitor looks from time to time or is told what was applied, and says what it found. None of them decides about a command.
+//! A monitor checks periodically or receives applied entries, and reports what it finds. Monitors decide nothing about
+//! commands.
 
 pub(crate) mod digests;
 pub(crate) mod snapshots;

@@ -1,8 +1,8 @@
 //! The files of a stopped member: reading its log and snapshot, and creating files for a member that starts from a state.
 //!
-//! For operators, and only while no controller runs on the directory: the log's lock is taken first. Reading changes nothing on disk,
-//! not even a torn tail. The changes that a restarted state needs (another cluster id, tokens that were never issued)
-//! are up to the caller.
+//! For operators, and only while no controller runs on the directory, which the log's lock ensures. Reading changes
+//! nothing on disk on disk, not even a torn tail. The changes that a restarted state needs (another cluster id, tokens
+//! that were never issued) are up to the caller.
 
 mod begin;
 mod files;
@@ -30,13 +30,13 @@ use atlas_log::index::EntrySource;
 use atlas_log::recover::{Recovered, recover};
 use atlas_log::{Limits, LogError, LogId, Record, Vote};
 
-/// Why the files of a member cannot be read or made.
+/// Why the files of a member cannot be read or created.
 #[derive(Debug, thiserror::Error)]
 pub enum OfflineError {
     /// The log is missing.
     #[error("\"{}\" contains no controller log", path.display())]
     NoLog {
-        /// Where it should be.
+        /// The expected directory.
         path: PathBuf,
     },
     /// The log cannot be read.
@@ -45,7 +45,7 @@ pub enum OfflineError {
     /// The snapshot cannot be read.
     #[error("could not read the snapshot")]
     Snapshot(#[source] io::Error),
-    /// An entry says what this program does not know.
+    /// An entry contains data that this program does not know.
     #[error("could not read entry {index}")]
     Entry {
         /// Which one.
@@ -69,7 +69,7 @@ pub enum OfflineError {
         /// Why not.
         source: Halt,
     },
-    /// The place of the new files is taken.
+    /// The directory for the new files already exists.
     #[error("\"{}\" exists already", path.display())]
     Exists {
         /// The directory.
@@ -91,37 +91,38 @@ pub struct StoppedMember {
     snapshot: Option<(RaftSnapshotMeta, SnapshotFile)>,
     membership: RaftMembership,
     cut_short: bool,
-    /// Holds the lock.
+    /// Holds the log's lock.
     _driver: ReadOnlyDriver,
 }
 
-/// What a member's files say at a glance.
+/// A summary of a member's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
     /// The cluster that the log belongs to.
     pub cluster_id: u128,
     /// The last vote.
     pub vote: Option<Vote>,
-    /// The last entry that this member knew to be committed; it may know less than is true.
+    /// The last entry that this member knew to be committed. Later entries may be committed as well.
     pub committed: Option<LogId>,
-    /// The last entry that is gone from the log.
+    /// The last entry that was purged from the log.
     pub purged: Option<LogId>,
     /// The last entry.
     pub last: Option<LogId>,
-    /// True if something stood behind the last durable group, which was never acknowledged.
+    /// True if the log has data after the last durable group. That data was never acknowledged.
     pub torn: bool,
-    /// True if groups at the end of the log are damaged although they were durable, and are left out.
+    /// True if durable groups at the end of the log are damaged and were left out.
     pub cut_short: bool,
     /// The snapshot, if there is one.
     pub snapshot: Option<SnapshotAbout>,
-    /// Who votes, as far as this member knows.
+    /// The voters, as far as this member knows.
     pub voters: Vec<MemberId>,
     /// All members that it knows.
     pub members: Vec<Peer>,
 }
 
 impl About {
-    /// Whether these can be the files of a cluster's first member from before it knew any other: then they need not say whose they are.
+    /// True if the files may belong to a cluster's first member before others joined. Such files need not contain the
+    /// member's number.
     pub fn knows_no_other_than(&self, member: MemberId) -> bool {
         self.members.iter().all(|known| known.member == member)
     }
@@ -139,21 +140,21 @@ pub struct SnapshotAbout {
 /// An entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedEntry {
-    /// Where it stands.
+    /// Its id.
     pub id: LogId,
-    /// Bytes of its body.
+    /// The size of its body.
     pub bytes: usize,
     pub says: Logged,
 }
 
-/// What an entry of the log says.
+/// The content of a log entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Logged {
-    /// Nothing: a new leader writes one.
+    /// A blank entry, which a new leader writes.
     Blank,
-    /// Who belongs to the group from here on.
+    /// The membership from this entry on.
     Membership {
-        /// Who votes: one set, or two while the group changes.
+        /// The voters: one set, or two during a membership change.
         voters: Vec<Vec<MemberId>>,
         /// All members.
         members: Vec<Peer>,
@@ -162,12 +163,12 @@ pub enum Logged {
     Commands(Bytes),
 }
 
-/// What becomes of a log whose last groups are damaged although they were durable.
+/// How to treat a log whose last groups are damaged although they were durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tail {
-    /// It is refused.
+    /// Refuse the log.
     Whole,
-    /// It ends before them: their data is dropped.
+    /// End the log before the damaged groups and drop their data.
     DropDamaged,
 }
 
@@ -177,7 +178,7 @@ impl StoppedMember {
         Self::open_with(data_dir, Tail::Whole)
     }
 
-    /// The same for a log whose tail may be damaged.
+    /// Like [`Self::open`], for a log whose last groups may be damaged.
     pub fn open_with(data_dir: &Path, tail: Tail) -> Result<Self, OfflineError> {
         let raft = data_dir.join("raft");
         let mut driver = ReadOnlyDriver::open(&raft.join("log"), tail)?;
@@ -194,7 +195,7 @@ impl StoppedMember {
         Ok(member)
     }
 
-    /// What the files say at a glance.
+    /// A summary of the files.
     pub fn about(&self) -> About {
         let marks = self.recovered.core.marks();
         let index = &self.recovered.index;
@@ -215,14 +216,14 @@ impl StoppedMember {
         }
     }
 
-    /// The entries that the log holds from `from` on, in order.
+    /// The entries of the log from index `from` on, in order.
     pub fn entries(&self, from: u64) -> impl Iterator<Item = Result<LoggedEntry, OfflineError>> {
         let index = &self.recovered.index;
         (from.max(index.first())..index.next()).map(|index| self.entry(index))
     }
 
-    /// The state with the snapshot and every entry behind it, committed or not: this member alone cannot tell, and what it has
-    /// may have been acknowledged.
+    /// The state of the snapshot with all later entries applied, committed or not. This member alone cannot tell which
+    /// are committed, and all of them may have been acknowledged.
     pub fn state(&self) -> Result<State, OfflineError> {
         let mut next = 0;
         let mut replica = Replica::new(State::new(self.recovered.core.cluster_id()));
@@ -245,7 +246,7 @@ impl StoppedMember {
         Ok(replica.state().clone())
     }
 
-    /// The membership that the latest entry about it sets.
+    /// The membership set by the latest membership entry.
     fn latest_membership(&self) -> Result<Option<RaftMembership>, OfflineError> {
         let index = &self.recovered.index;
         for at in (index.first()..index.next()).rev() {

@@ -1,4 +1,4 @@
-//! What a member needs to start.
+//! The options for starting a member.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,20 +9,21 @@ use atlas_types::{EventSeq, Level, MemberId};
 use crate::member::Member;
 use crate::monitor::space::SpaceLimits;
 
-/// What a member needs to start.
+/// The options for starting a member.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Log and snapshots live in `raft/` below it.
+    /// The data directory. The log and snapshots are in its subdirectory `raft`.
     pub data_dir: PathBuf,
     /// This member's number in the group.
     pub member: MemberId,
-    /// The cluster; none takes that of the log, and draws one for a new log.
+    /// The cluster. None uses the log's cluster, or a random id for a new log.
     pub cluster_id: Option<u128>,
-    /// What this member is called and where it is reached.
+    /// This member's name and addresses.
     pub own: Member,
-    /// True for a member that a group has taken in: it never forms one of its own, its leader will reach it.
+    /// True for a member that joined a group. It never forms a group of its own, but waits for the leader to contact
+    /// it.
     pub joins: bool,
-    /// The feature level that this member says it knows: that of the program, or a lower one, which its group then does not leave.
+    /// The feature level that this member reports: that of the program or a lower one. Its group does not exceed it.
     pub level: Level,
     /// The members that form a new group. Read on the very first start only; empty means this member alone.
     pub members: BTreeMap<MemberId, Member>,
@@ -30,32 +31,34 @@ pub struct Options {
     pub log: atlas_log::Limits,
     /// Requests that may wait for the leader loop before it answers [`crate::ProposeError::Overloaded`].
     pub queue_max: usize,
-    /// Applied batches that a subscriber may lag behind.
+    /// The most applied batches that a subscriber may lag behind.
     pub subscription_max: usize,
     /// How long a worker's session lives after its last renewal.
     pub session_ttl: Duration,
-    /// How nodes are chosen.
+    /// The strategy for choosing nodes.
     pub strategy: atlas_duty::Strategy,
     /// True when this member keeps a history: then snapshots wait for [`crate::Handle::history_synced`].
     pub history: bool,
-    /// What the history has already: replayed batches up to here are not kept for [`crate::Handle::subscribe_from_start`].
+    /// The last event that the history already has. Replayed batches up to it are not kept for
+    /// [`crate::Handle::subscribe_from_start`].
     pub history_from: EventSeq,
-    /// Room on the disk that the member wants.
+    /// The disk space that the member reserves.
     pub space: SpaceLimits,
-    /// After so many entries members compare the digests of their states; 0 is never.
+    /// Members compare the digests of their states after this many entries; 0 for never.
     pub digest_every: u64,
-    /// A node that is down for so long, holds no lease and is not cordoned is forgotten; none is never.
+    /// A node that is down for this long, holds no lease and is not cordoned is forgotten; none for never.
     pub forget_nodes_after: Option<Duration>,
-    /// An agent version that was retired so long ago and of which no job is left that has not ended is forgotten; none is never.
+    /// A retired agent version is forgotten after this time, once all its jobs have ended; none for never.
     pub retired_agents_keep: Option<Duration>,
-    /// A snapshot is due after so much log, or twice the last snapshot if that is more; as much log is kept.
+    /// A snapshot is due after this much log, or after twice the size of the last snapshot if that is more. A purge
+    /// keeps this much log.
     pub snapshot_log_bytes: u64,
-    /// How often it is looked whether a snapshot is due.
+    /// The interval at which the member checks whether a snapshot is due.
     pub snapshot_look_every: Duration,
 }
 
 impl Options {
-    /// A member alone in its group, with the documented defaults.
+    /// A member that is alone in its group, with the documented defaults.
     pub fn new(data_dir: PathBuf) -> Self {
         Self {
             data_dir,

@@ -35,10 +35,10 @@ use crate::options::Options;
 use atlas_log::{Driver, FileDriver, Log};
 
 const HEARTBEAT: Duration = Duration::from_millis(50);
-/// No other member leads sooner after a quorum has heard of this one.
+/// No other member can lead earlier than this after a quorum has last heard from the leader.
 pub(crate) const ELECTION_MIN: Duration = Duration::from_millis(200);
 const ELECTION_MAX: Duration = Duration::from_millis(350);
-/// Longest that a snapshot may take to reach a peer and be installed there.
+/// The time limit for a peer to receive and install a snapshot.
 const INSTALL_SNAPSHOT: Duration = Duration::from_secs(600);
 
 /// The running member. Dropping it stops the member without waiting.
@@ -50,7 +50,8 @@ pub struct Service {
 }
 
 impl Service {
-    /// Completes when the member stops on its own: its log or its state failed, and the process must exit with this reason.
+    /// Completes when the member stops on its own because its log or its state failed. The process must then exit with
+    /// this reason.
     pub async fn failed(&mut self) -> Arc<str> {
         let stopped = self.leadership.wait_for(|leadership| matches!(leadership, Leadership::Stopped { .. })).await;
         match stopped.as_deref() {
@@ -59,15 +60,15 @@ impl Service {
         }
     }
 
-    /// Stops the member in order and waits until its log is closed.
+    /// Stops the member cleanly and waits until its log is closed.
     pub async fn shutdown(self) {
-        // Both ends may be gone already: then there is nothing to stop.
+        // If the channels are closed, the member has already stopped.
         let _ = self.shutdown.send(());
         let _ = self.ended.await;
     }
 }
 
-/// Starts a member on what its data directory holds, or on a new one, with a thread of its own.
+/// Starts a member with the content of its data directory, or with a new directory, on its own thread.
 pub async fn start(options: Options, env: Env) -> Result<(Handle, Service), StartError> {
     let dir = options.data_dir.join("raft").join("log");
     let driver = FileDriver::open(&dir, options.log.segment_bytes, &env).map_err(StartError::Log)?;
@@ -88,7 +89,7 @@ pub(crate) async fn start_on(
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = match runtime {
             Ok(runtime) => runtime,
-            // The caller stopped waiting.
+            // The caller may have stopped waiting.
             Err(error) => return drop(started.send(Err(StartError::Thread(error)))),
         };
         runtime.block_on(async move {
@@ -97,17 +98,18 @@ pub(crate) async fn start_on(
                 Ok((member, handle)) => {
                     let told = started.send(Ok(handle));
                     if told.is_ok() {
-                        // A task: what wakes the future that a runtime blocks on goes through the kernel, from its own thread too.
-                        // Of a panic its end was told when the member was dropped.
+                        // The member runs as a task: waking the future passed to `block_on` goes through the kernel,
+                        // even on its own thread. A panic was already reported when the member was dropped.
                         let _ = theirs.spawn("raft-member", member.run(asked)).join().await;
-                        // Peers and callers whose answers are there by now get them: this comes back when nothing else is to do.
+                        // Lets the tasks that are ready send their answers to peers and callers before the runtime
+                        // stops.
                         tokio::task::yield_now().await;
                     }
                 }
                 Err(error) => drop(started.send(Err(error))),
             }
         });
-        // The runtime goes first and with it everything that holds the log: only then is the log closed.
+        // Dropping the runtime drops everything that holds the log, which closes the log.
         drop(runtime);
         let _ = ended.send(());
     };
@@ -117,7 +119,7 @@ pub(crate) async fn start_on(
     let mut leadership = handle.leadership();
     let voters = handle.members().voters;
     if matches!(voters.as_slice(), [voters] if voters.iter().eq([&handle.member()])) {
-        // There is nothing else to wait for: the handle can propose.
+        // A single voter becomes the leader without other members. The handle can propose once it leads.
         let follows = |leadership: &Leadership| matches!(leadership, Leadership::Follower { .. });
         let _ = leadership.wait_for(|leadership| !follows(leadership)).await;
     }
@@ -125,7 +127,7 @@ pub(crate) async fn start_on(
     Ok((handle, service))
 }
 
-/// Starts a member on the runtime of the caller, its log on `driver`: for a simulation, which has no threads.
+/// Starts a member on the caller's runtime with its log on `driver`. For simulations, which have no threads.
 pub async fn start_here(driver: Box<dyn Driver>, options: Options, env: Env) -> Result<(Handle, Service), StartError> {
     let entropy = Arc::clone(&env.entropy);
     let (member, handle) = with_entropy(entropy, Running::start(driver, options, env.clone())).await?;
@@ -134,13 +136,13 @@ pub async fn start_here(driver: Box<dyn Driver>, options: Options, env: Env) -> 
     let service = Service { leadership: handle.leadership(), shutdown, ended: ending };
     env.spawn("raft", async move {
         member.run(asked).await;
-        // No caller waits for the end of a dropped member.
+        // If the member was dropped, no caller waits for its end.
         let _ = ended.send(());
     });
     Ok((handle, service))
 }
 
-/// A member at work.
+/// A running member.
 struct Running {
     raft: Raft,
     leader_loop: LeaderLoop,
@@ -164,7 +166,7 @@ impl Running {
         let state = State::new(cluster_id);
         let (applied_sender, applied) = watch::channel(state.clone());
         let batches = Batches::new(options.subscription_max, options.history, options.history_from);
-        // Without a history there is none to wait for.
+        // Without a history, snapshots do not wait for one.
         let synced = if options.history { EventSeq(0) } else { EventSeq(u64::MAX) };
         let (history, history_seen) = watch::channel(synced);
         let slot = Slot::default();
@@ -178,7 +180,7 @@ impl Running {
         let raft =
             Raft::new(options.member.0, config, network, LogStore::new(log.clone(), options.member.0), store).await;
         let raft = raft.map_err(failed)?;
-        // Raft has installed it by now: kept any longer it would only take memory.
+        // Raft has installed this state by now. Keeping it any longer would waste memory.
         snapshots.current().and_then(|(_, file)| file.take_kept::<State>());
         begin(&raft, &log, &options).await?;
 
@@ -277,7 +279,7 @@ impl Running {
     }
 }
 
-/// Reports why this member stops on its own.
+/// Reports that this member stops on its own.
 fn stop(leadership: &watch::Sender<Leadership>, reason: Arc<str>) {
     tracing::error!(%reason, "this member stops");
     leadership.send_replace(Leadership::Stopped { reason });
@@ -291,18 +293,18 @@ fn config() -> Result<Arc<Config>, StartError> {
         election_timeout_min: millis(ELECTION_MIN),
         election_timeout_max: millis(ELECTION_MAX),
         install_snapshot_timeout: millis(INSTALL_SNAPSHOT),
-        // When to take a snapshot and what to purge is decided here, by bytes.
+        // The snapshot keeper decides when to take a snapshot and what to purge, based on bytes.
         snapshot_policy: SnapshotPolicy::Never,
         max_in_snapshot_log_to_keep: u64::MAX,
         enable_pre_vote: Some(true),
-        // A leader that restarts must not believe that it still leads (none would mean true).
+        // A restarted leader must not assume that it still leads. The default, none, means true.
         enable_leader_restore: Some(false),
         ..Config::default()
     };
     Ok(Arc::new(config.validate().map_err(failed)?))
 }
 
-/// Reads snapshots of this cluster.
+/// Loads snapshots of this cluster.
 fn loader(cluster_id: u128) -> Load {
     Arc::new(move |file, meta| {
         let state = machine::read::<StateMachine>(file, meta)?;
@@ -314,7 +316,7 @@ fn loader(cluster_id: u128) -> Load {
     })
 }
 
-/// Reads the snapshot that the member goes on from. Raft would say less of what is wrong with it.
+/// Loads the snapshot that the member starts from. It is loaded here because Raft would report errors with less detail.
 async fn load_current(snapshots: &Snapshots, load: &Load, env: &Env) -> Result<(), StartError> {
     let Some((meta, file)) = snapshots.current() else { return Ok(()) };
     let load = Arc::clone(load);
@@ -325,7 +327,8 @@ async fn load_current(snapshots: &Snapshots, load: &Load, env: &Env) -> Result<(
     }
 }
 
-/// Forms a new group on the first start, unless a leader will reach this member; a member alone does not wait for an election timeout on later ones.
+/// Forms a new group on the first start, unless this member joins an existing one. A single member does not wait for an
+/// election timeout on later ones.
 async fn begin(raft: &Raft, log: &Log, options: &Options) -> Result<(), StartError> {
     if !raft.is_initialized().await.map_err(failed)? {
         if options.joins {

@@ -1,4 +1,4 @@
-//! Whole members: one alone, restarted, killed, and three that replicate.
+//! Tests whole members: a single one, restarted, killed, and three that replicate.
 
 mod clocks;
 mod damage;
@@ -27,7 +27,7 @@ use crate::start::{Service, start_on};
 use atlas_log::sim::SimDisk;
 use atlas_log::{Driver, Limits, Log};
 
-/// Longest that anything here may take on a busy machine.
+/// The time limit for every wait in these tests, even on a busy machine.
 const SOON: Duration = Duration::from_secs(20);
 
 pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
@@ -38,11 +38,11 @@ fn options(dir: &Path) -> Options {
     Options { history: false, session_ttl: Duration::from_secs(1), ..Options::new(dir.to_owned()) }
 }
 
-/// A member alone on a simulated disk.
+/// A single member on a simulated disk.
 async fn member(dir: &Path, disk: &SimDisk) -> (Handle, Service) {
     let (handle, service) = soon(start_on(Box::new(disk.driver()), options(dir), Env::system())).await.expect("starts");
     leads(&handle).await;
-    // A new group raises its level first, by an entry of the leader's own.
+    // The leader of a new group first raises the level with an entry of its own.
     let mut applied = handle.forward.applied.clone();
     soon(applied.wait_for(|state| state.level() == Level::CURRENT)).await.expect("lives");
     (handle, service)
@@ -53,7 +53,7 @@ async fn leads(handle: &Handle) {
     soon(leadership.wait_for(|leadership| matches!(leadership, Leadership::Leader { .. }))).await.expect("lives");
 }
 
-/// A command that leaves a number in the state.
+/// A command that stores a number in the state.
 pub(crate) fn set(number: u64) -> Request {
     let config = ClusterConfig { agents_max: number, ..ClusterConfig::default() };
     request(Command::ConfigureCluster(ConfigureCluster { config }))
@@ -77,7 +77,7 @@ async fn a_member_alone_commits_and_reads_its_writes() {
     assert_eq!(number(&handle), 2);
     let state = soon(handle.read()).await.expect("leads");
     let mut batch = soon(batches.recv()).await.expect("sent");
-    // The entry that raised the level may have been told only now; it has no events.
+    // The entry that raises the level may arrive only now. It has no events.
     while batch.events.is_empty() {
         batch = soon(batches.recv()).await.expect("sent");
     }
@@ -212,7 +212,7 @@ async fn one_job_alone_takes_two_entries() {
         entries += 1;
     }
     assert_eq!(entries, 2);
-    // Nor does the log hold another one that names it.
+    // The log also contains no other entry that names the job.
     let log = Log::open(Box::new(disk.driver()), Limits::default(), None, &Env::system()).expect("opens");
     let entries = log.read(0, u64::MAX, usize::MAX).expect("readable").into_iter();
     let decoded = entries.filter_map(|(_, body)| atlas_format::decode_entry(body.split_last()?.1).ok());
@@ -287,7 +287,7 @@ async fn many_callers_share_entries() {
     soon(service.shutdown()).await;
 }
 
-/// A member of three, with its peer door on loopback. The door and its connections end with the member.
+/// One of three members, with its peer door on loopback. The peer door and its connections end with the member.
 struct Third {
     handle: Handle,
     service: Service,
@@ -328,7 +328,7 @@ async fn third(
     let incoming = async move { TcpListener::from_std(listener).expect("a listener") };
     let incoming = futures::stream::once(incoming).flat_map(|listener| {
         futures::stream::unfold(listener, |listener| async move {
-            // Shut down together with what drives it, where a test failed.
+            // If the test failed, the listener is shut down together with the runtime that polls it.
             let (stream, _) = listener.accept().await.ok()?;
             Some((Ok::<_, std::io::Error>(stream), listener))
         })
@@ -344,10 +344,10 @@ impl Third {
     }
 }
 
-/// Takes a snapshot of everything that is applied and purges the log up to it.
+/// Takes a snapshot of all applied entries and purges the log up to it.
 pub(crate) async fn snapshot_and_purge(handle: &Handle) {
     let raft = handle.peer_door().raft;
-    // Metrics are told after the state.
+    // The metrics are updated after the state.
     let told = soon(raft.wait(None).metrics(|metrics| metrics.last_applied.is_some(), "something applied")).await;
     let applied = told.expect("lives").last_applied.expect("something is applied");
     raft.trigger().snapshot().await.expect("lives");
@@ -373,7 +373,7 @@ async fn a_member_restarts_from_its_snapshot_and_the_log_behind_it() {
     soon(service.shutdown()).await;
 }
 
-/// Waits until all have applied as much as one another; their chains are equal then.
+/// Waits until all members have applied equally many entries. Their chains are then equal.
 async fn agree(thirds: &[Third]) {
     loop {
         let states: Vec<_> = thirds.iter().map(|third| third.handle.applied()).collect();
@@ -397,7 +397,7 @@ async fn a_member_that_was_away_too_long_is_sent_a_snapshot() {
         propose_somewhere(&thirds, number).await;
     }
     all_have(&thirds, 30).await;
-    // openraft keeps what a leader might still send, so the one that purges comes to lead only then.
+    // openraft keeps entries that a leader may still send, so the member that purges becomes leader only afterwards.
     let leader = leader_of(&thirds).await;
     let next = &thirds[1 - leader].handle;
     snapshot_and_purge(next).await;
@@ -414,7 +414,7 @@ async fn a_member_that_was_away_too_long_is_sent_a_snapshot() {
     }
 }
 
-/// The place of the one that leads.
+/// The index of the leader.
 async fn leader_of(thirds: &[Third]) -> usize {
     let led = thirds.iter().map(|third| {
         let mut leadership = third.handle.leadership();
@@ -426,7 +426,7 @@ async fn leader_of(thirds: &[Third]) -> usize {
     soon(futures::future::select_all(led)).await.1
 }
 
-/// Proposes until it is applied, wherever that is: leadership may change at any time.
+/// Proposes at the current leader until the command is applied. Leadership may change at any time.
 async fn propose_somewhere(thirds: &[Third], number: u64) {
     soon(async {
         loop {

@@ -13,17 +13,17 @@ use prost::Message;
 use super::{Proposal, RaftEntry, RaftLogId, RaftMembership, RaftSnapshotMeta, RaftStoredMembership, RaftVote};
 use crate::member::Member;
 
-/// Last byte of a body: an entry of Raft's that says nothing.
+/// Last byte of the body of a blank Raft entry.
 const KIND_BLANK: u8 = 0;
-/// Last byte of a body: one of ours.
+/// Last byte of the body of an Atlas entry.
 pub(crate) const KIND_NORMAL: u8 = 1;
-/// Last byte of a body: a membership.
+/// Last byte of the body of a membership entry.
 pub(crate) const KIND_MEMBERSHIP: u8 = 2;
 
-/// Why bytes are not what they should be.
+/// Why bytes could not be decoded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BodyError {
-    /// Not this message.
+    /// The bytes are not this message.
     #[error("could not decode {what}")]
     Decode { what: &'static str, source: prost::DecodeError },
     /// A part is missing or invalid.
@@ -65,15 +65,15 @@ pub(crate) struct VoterSet {
 pub(crate) struct MembershipBody {
     #[prost(message, repeated, tag = "1")]
     pub configs: Vec<VoterSet>,
-    /// Where their peers reach them.
+    /// Peer addresses of the members, by number.
     #[prost(btree_map = "uint64, string", tag = "2")]
     pub addresses: BTreeMap<u64, String>,
-    /// What else is known of them; missing for members of the first release.
+    /// Names and other addresses of the members. Members of the first release do not write this field.
     #[prost(btree_map = "uint64, message", tag = "3")]
     pub details: BTreeMap<u64, DetailsBody>,
 }
 
-/// What is known of a member besides its peer address.
+/// The name and the addresses of a member other than its peer address.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct DetailsBody {
     #[prost(string, tag = "1")]
@@ -95,27 +95,27 @@ pub(crate) struct SnapshotBody {
     pub membership: Option<MembershipBody>,
 }
 
-/// Decodes a message, naming it if that fails.
+/// Decodes a message. The error contains `what`.
 pub(crate) fn decode<M: Message + Default>(what: &'static str, bytes: impl bytes::Buf) -> Result<M, BodyError> {
     M::decode(bytes).map_err(|source| BodyError::Decode { what, source })
 }
 
-/// A log id in the log's words.
+/// Converts a Raft log id for the log.
 pub(crate) fn log_id(id: RaftLogId) -> atlas_log::LogId {
     atlas_log::LogId { term: id.leader_id.term, node: id.leader_id.node_id, index: id.index }
 }
 
-/// A log id in Raft's words.
+/// Converts a log id of the log for Raft.
 pub(crate) fn raft_log_id(id: atlas_log::LogId) -> RaftLogId {
     RaftLogId { leader_id: RaftLeaderId::new(id.term, id.node), index: id.index }
 }
 
-/// A vote in the log's words.
+/// Converts a Raft vote for the log.
 pub(crate) fn log_vote(vote: RaftVote) -> atlas_log::Vote {
     atlas_log::Vote { term: vote.leader_id.term, node: vote.leader_id.node_id, committed: vote.committed }
 }
 
-/// A vote in Raft's words.
+/// Converts a vote of the log for Raft.
 pub(crate) fn raft_vote(vote: atlas_log::Vote) -> RaftVote {
     RaftVote { leader_id: RaftLeaderId::new(vote.term, vote.node), committed: vote.committed }
 }
@@ -191,7 +191,7 @@ impl TryFrom<SnapshotBody> for RaftSnapshotMeta {
 
     fn try_from(body: SnapshotBody) -> Result<Self, BodyError> {
         let membership = match body.membership {
-            // The initial membership is empty, which a later one must not be.
+            // Only the initial membership may be empty.
             Some(membership) if membership.configs.is_empty() => RaftMembership::default(),
             Some(membership) => membership.try_into()?,
             None => return Err(BodyError::Missing { what: "a snapshot's membership" }),
@@ -204,7 +204,7 @@ impl TryFrom<SnapshotBody> for RaftSnapshotMeta {
     }
 }
 
-/// The body of an entry as it stands in the log and goes to peers.
+/// The body of an entry, as stored in the log and sent to peers.
 pub(crate) fn entry_body(entry: &RaftEntry) -> Bytes {
     match &entry.payload {
         EntryPayload::Blank => Bytes::from_static(&[KIND_BLANK]),

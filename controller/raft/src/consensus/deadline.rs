@@ -30,8 +30,8 @@ struct Waiting<'s, T> {
     over: bool,
 }
 
-/// `answers`, one a request, until one is missing for longer than `patience` after the one before it, or after its request if that
-/// came later: then `late()`, and the end.
+/// Passes on `answers`, one for each request, until an answer takes longer than `patience`, counted from the previous
+/// answer or from the request, whichever is later. Then it yields `late()` and ends.
 pub(super) fn in_time<'s, T: Send + 's>(
     answers: impl Stream<Item = T> + Send + 's,
     sent: Sent,
@@ -55,7 +55,7 @@ pub(super) fn in_time<'s, T: Send + 's>(
                     () = sent.0.1.notified() => {}
                 }
             };
-            // A peer may answer what needs no answer.
+            // A peer may also answer requests that need no answer.
             waiting.answered = sent.total().min(waiting.answered + 1);
             waiting.over = next.is_err();
             let answer = next.unwrap_or_else(|_| Some(late()))?;

@@ -13,7 +13,7 @@ use atlas_log::Log;
 /// Bytes that one limited read takes.
 const READ_BYTES: usize = 1 << 20;
 
-/// The log in openraft's eyes.
+/// Implements openraft's log traits.
 #[derive(Clone)]
 pub(crate) struct LogStore {
     log: Log,
@@ -83,7 +83,8 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn read_committed(&mut self) -> io::Result<Option<RaftLogId>> {
-        // The mark is written with a later group than the entries; after a crash it may be ahead of a purge, never of the log.
+        // The commit mark is written in a later group than its entries. After a crash it may point to purged entries,
+        // but never past the end of the log.
         Ok(self.log.committed().map(body::raft_log_id))
     }
 

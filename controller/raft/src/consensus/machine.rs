@@ -20,18 +20,18 @@ use crate::member::Member;
 
 type RaftSnapshot = openraft::alias::SnapshotOf<Types, SnapshotFile>;
 
-/// What is replicated, as far as this crate knows it.
+/// The replicated state machine, as this crate sees it.
 pub(crate) trait Machine: Send + Sync + 'static {
-    /// A whole state.
+    /// A complete state.
     type State: Send + 'static;
 
-    /// Whether each entry must follow the one before, as it does in every log; openraft's storage suite leaves some out.
+    /// Whether entry indexes must be consecutive. They are in every real log, but openraft's storage suite skips some.
     const GAPLESS: bool = true;
 
     /// Applies a committed entry. An error stops the member.
     fn apply(&mut self, id: RaftLogId, proposal: &Proposal) -> io::Result<Reply>;
 
-    /// A view of the state now, and the last event in it.
+    /// A view of the current state, and the last event in it.
     fn snapshot(&self) -> (Source, EventSeq);
 
     /// Reads a state from a snapshot's body. It may take long, so it is called off Raft's thread.
@@ -41,7 +41,7 @@ pub(crate) trait Machine: Send + Sync + 'static {
     fn restore(&mut self, index: u64, state: Self::State) -> io::Result<Self::State>;
 }
 
-/// A machine with its place in the log and its snapshots.
+/// A machine with the id of its last applied entry and its snapshots.
 pub(crate) struct MachineStore<M> {
     machine: M,
     applied: Option<RaftLogId>,
@@ -62,7 +62,8 @@ impl<M: Machine> MachineStore<M> {
         let reply = match payload {
             EntryPayload::Blank => Reply::Raft,
             EntryPayload::Normal(proposal) => {
-                // A panic on a committed entry would come again on every member at every start: it must be seen, not retried.
+                // A panic on a committed entry would recur on every member and at every start. It is reported as an
+                // error that stops the member, not retried.
                 let applied = catch_unwind(AssertUnwindSafe(|| self.machine.apply(id, &proposal)));
                 applied.unwrap_or_else(|_| Err(io::Error::other(format!("applying entry {id} panicked"))))?
             }
@@ -75,7 +76,7 @@ impl<M: Machine> MachineStore<M> {
         Ok(reply)
     }
 
-    /// To go on behind a hole in the log would make this member differ from the others without a sign.
+    /// Applying an entry after a gap in the log would make this member silently differ from the others.
     fn check_follows(&self, id: RaftLogId) -> io::Result<()> {
         if !M::GAPLESS || id.index == self.applied.map_or(0, |applied| applied.index + 1) {
             return Ok(());
@@ -155,7 +156,7 @@ pub(crate) fn read<M: Machine>(file: &SnapshotFile, meta: &RaftSnapshotMeta) -> 
     Err(io::Error::new(io::ErrorKind::InvalidData, "the snapshot differs from the announced one"))
 }
 
-/// How long a snapshot waits before it looks again whether a full disk has room.
+/// How long a snapshot waits for free disk space before it is tried again.
 const SPACE_RETRY: Duration = Duration::from_secs(1);
 
 /// Writes one snapshot from a view of the state, in the background.
@@ -188,7 +189,8 @@ impl RaftSnapshotBuilder<Types> for Builder {
                     tracing::warn!(%error, "no disk space for a snapshot, trying again");
                     self.env.clock.sleep(SPACE_RETRY).await;
                 }
-                // The log keeps what it would have covered, so nothing is lost; to end the process would bring nothing back.
+                // The log keeps the entries that the snapshot would have covered, so no data is lost. Stopping the
+                // process would not help.
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                     tracing::error!(error = %atlas_env::chain(&error), "a written snapshot cannot be loaded; the log is kept");
                     self.snapshots.set_refused(Some(self.env.clock.monotonic()));

@@ -21,7 +21,7 @@ pub(crate) struct VoteAsk {
     last: Option<Id>,
     #[prost(bool, tag = "3")]
     transfer: bool,
-    /// Asks only whether it would be granted.
+    /// For a pre-vote, which only asks whether the vote would be granted.
     #[prost(bool, tag = "4")]
     pre: bool,
 }
@@ -123,7 +123,8 @@ impl TryFrom<AppendBody> for AppendEntriesRequest<Types> {
 pub(crate) struct AppendAnswer {
     #[prost(enumeration = "AppendResult", tag = "1")]
     result: i32,
-    /// With `Matching` how far the logs agree, none for nowhere; with `Conflict` where they do not.
+    /// With `Matching`: the last log id at which the logs agree, or none. With `Conflict`: the log id at which they
+    /// differ.
     #[prost(message, optional, tag = "2")]
     id: Option<Id>,
     #[prost(message, optional, tag = "3")]
@@ -138,9 +139,9 @@ enum AppendResult {
     Unspecified = 0,
     /// The logs agree.
     Matching = 1,
-    /// They differ at an id.
+    /// The logs differ at `id`.
     Conflict = 2,
-    /// The answerer has a higher vote.
+    /// The answering member has a higher vote.
     HigherVote = 3,
 }
 
@@ -178,7 +179,7 @@ pub(crate) struct SnapshotHead {
     vote: Option<VoteBody>,
     #[prost(message, optional, tag = "2")]
     meta: Option<SnapshotBody>,
-    /// Bytes that follow.
+    /// The number of bytes in the snapshot.
     #[prost(uint64, optional, tag = "3")]
     bytes: Option<u64>,
 }
@@ -188,7 +189,7 @@ impl SnapshotHead {
         Self { vote: Some(vote.into()), meta: Some(meta.into()), bytes: Some(bytes) }
     }
 
-    /// How many bytes follow, if the sender tells.
+    /// The size of the snapshot in bytes, if the sender announced it.
     pub(crate) fn announced(&self) -> Option<u64> {
         self.bytes
     }
@@ -246,7 +247,7 @@ impl TryFrom<TransferBody> for TransferLeaderRequest<Types> {
     }
 }
 
-/// Answers a transfer: nothing set means it was taken up.
+/// Answers a transfer. No field is set if the member accepted it.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(crate) struct TransferAnswer {
     #[prost(message, optional, tag = "1")]

@@ -37,9 +37,10 @@ type BoxStream<'a, T> = Pin<Box<dyn Stream<Item = T> + Send + 'a>>;
 type RpcError = RPCError<Types>;
 type Snapshot = openraft::alias::SnapshotOf<Types, SnapshotFile>;
 
-/// A peer that answers no append for so long is asked again. More than a slow disk takes for one group.
+/// A peer that does not answer an append within this time gets the append again. Longer than a slow disk needs for one
+/// group.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(3);
-/// Sending a snapshot takes as long as it takes, but not for ever.
+/// The time limit for sending one snapshot.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Makes clients for the members of one cluster.
@@ -51,17 +52,18 @@ pub(crate) struct Network {
     pub(crate) env: Env,
 }
 
-/// Where members say that they are reached now, by number: newer than the membership, which follows.
+/// The current addresses reported by the members, by number. They are newer than the membership, which is updated
+/// later.
 #[derive(Clone, Default)]
 pub(crate) struct Addresses(Arc<Mutex<BTreeMap<u64, String>>>);
 
 impl Addresses {
-    /// Where a member says that it is.
+    /// The address that a member last reported.
     pub(crate) fn get(&self, member: u64) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&member).cloned()
     }
 
-    /// A member says where it is.
+    /// Stores the address that a member reports.
     pub(crate) fn set(&self, member: u64, address: &str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(member, address.to_owned());
     }
@@ -100,7 +102,7 @@ impl Network {
 }
 
 impl PeerClient {
-    /// The client, made anew if the member says that it is elsewhere now.
+    /// Returns the client, and creates a new one if the member reports another address.
     fn client(&mut self) -> Result<PeerServiceClient<Channel>, RpcError> {
         if let Some(moved) = self.network.addresses.get(self.member).filter(|moved| *moved != self.address) {
             self.client = self.network.client(&moved);
@@ -109,7 +111,8 @@ impl PeerClient {
         self.client.clone().map_err(|error| Unreachable::new(&io::Error::other(error)).into())
     }
 
-    /// A snapshot did not get through. One that the peer could not use is not sent again at once.
+    /// Converts the error of a failed snapshot transfer. If the peer could not use the snapshot, openraft waits before
+    /// it sends it again.
     fn snapshot_refused(&self, status: tonic::Status) -> StreamingError<Types> {
         if status.code() != tonic::Code::DataLoss {
             return streaming(failed(status));
@@ -170,10 +173,10 @@ impl RaftNetworkV2<Types> for PeerClient {
             let to = self.member;
             let sent = Sent::default();
             let counted = sent.clone();
-            // Before a stream is opened: openraft waits in here after a failure. A peer that refuses connections would else be asked
-            // again and again without a pause.
+            // Waits for the first append before the stream is opened, because openraft delays that append after a
+            // failure. Otherwise a peer that refuses connections would be called in a busy loop.
             let Some(first) = input.next().await else { return Ok(stream::empty().boxed()) };
-            // The first may ask how far the peer's log goes.
+            // The first append may ask for the peer's last log id, so it is not delayed.
             let first = stream::once(std::future::ready((first, false)));
             let others =
                 unhurried(input, Arc::clone(&self.network.env.clock), self.network.hurry.of(to)).map(|append| {
@@ -225,7 +228,8 @@ impl RaftNetworkV2<Types> for PeerClient {
         let head = wire::SnapshotRequest { head: Some(head), chunk: bytes::Bytes::new() };
         let chunks = stream::iter(snapshot.snapshot.chunks(CHUNK_BYTES))
             .map(|chunk| wire::SnapshotRequest { head: None, chunk: chunk.into() });
-        // After damage the stream stays open until the call is dropped: its end would look like that of a whole snapshot.
+        // If the snapshot is damaged, the stream stays open until the call is dropped. A stream that ends looks
+        // complete to the peer.
         let held = file.clone();
         let end = stream::once(async move {
             if held.is_damaged() {
@@ -266,7 +270,7 @@ impl RaftNetworkV2<Types> for PeerClient {
     }
 }
 
-/// A call that did not come back: the peer is away, and openraft waits before it tries again.
+/// Maps a failed call to an error on which openraft waits before it tries again.
 #[expect(clippy::needless_pass_by_value, reason = "shaped for map_err")]
 fn failed(status: tonic::Status) -> RpcError {
     match status.code() {
@@ -275,7 +279,7 @@ fn failed(status: tonic::Status) -> RpcError {
     }
 }
 
-/// This member's own snapshot is damaged: the peer gets the next one, which is being written.
+/// The error for a damaged snapshot of this member. The peer gets the next snapshot, which is being written.
 fn own_damage() -> StreamingError<Types> {
     streaming(Unreachable::new(&io::Error::other("the snapshot is damaged and will be rewritten")).into())
 }
@@ -303,7 +307,7 @@ mod tests {
 
     use super::*;
 
-    /// Refuses all connections, and says whether there was one.
+    /// Refuses all connections and counts whether one was tried.
     #[derive(Default)]
     struct Nobody(AtomicBool);
 

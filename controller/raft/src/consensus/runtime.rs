@@ -1,8 +1,8 @@
 //! The async runtime for openraft: tokio, with random numbers from the same source as the rest of Atlas.
 //!
-//! openraft asks a runtime for random numbers without saying who asks, so the [`Env`](atlas_env::Env)'s entropy travels with the
-//! task: election timeouts of a simulated member follow from its seed. Tasks spawned elsewhere, such as for a peer's call,
-//! use the machine's randomness.
+//! openraft asks a runtime for random numbers without naming a member. Therefore the [`Env`](atlas_env::Env)'s entropy
+//! travels with the task, and the election timeouts of a simulated member follow from its seed. Tasks spawned
+//! elsewhere, such as for a peer's call, use the machine's randomness.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -27,18 +27,18 @@ pub(crate) fn with_entropy<F: Future>(
     ENTROPY.scope(entropy, future)
 }
 
-/// Tokio, with our numbers.
+/// Tokio with random numbers from the environment.
 #[derive(Debug)]
 pub(crate) struct Runtime(TokioRuntime);
 
-/// Numbers of the task that asked for them.
+/// Random numbers from the entropy of the current task.
 pub(crate) struct Draws(Arc<dyn Entropy>);
 
 impl TryRng for Draws {
     type Error = Infallible;
 
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        // The upper half is as good as the lower one.
+        // Both halves of the number are equally random.
         Ok((self.0.u64() >> 32) as u32)
     }
 

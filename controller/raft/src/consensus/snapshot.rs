@@ -25,24 +25,24 @@ const BUFFER_BYTES: usize = 1 << 16;
 /// Writes a state into a snapshot.
 pub(crate) type Source = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + Send + Sync>;
 
-/// Reads the body of a snapshot as on load, and reports errors.
+/// Reads the body of a snapshot as at a start, and reports errors.
 pub(crate) type Check = fn(&mut dyn Read) -> io::Result<()>;
 
-/// A finished snapshot file. It stays readable while it is in use, also when a newer one has replaced it.
+/// A complete snapshot file. It stays readable while it is in use, even after a newer one has replaced it.
 #[derive(Clone)]
 pub(crate) struct SnapshotFile {
     pub(crate) file: Arc<dyn FileReader>,
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
-    /// The state that was read from it, for its installation.
+    /// The state read from the file, kept for its installation.
     loaded: Arc<Mutex<Option<Box<dyn Any + Send>>>>,
-    /// Whether it turned out that it does not read back as it was written.
+    /// True once a read found that the content is damaged.
     damaged: Arc<watch::Sender<bool>>,
-    /// One that has arrived and is not the current one.
+    /// Set for a received snapshot that is not the current one.
     _incoming: Option<Arc<Incoming>>,
 }
 
-/// A file that arrives, whole or not. With the last who holds it the file goes, unless it has got another name by then.
+/// A file that is being received or has arrived. Dropping the last reference removes the file, unless it was renamed.
 pub(crate) struct Incoming {
     files: Arc<dyn Files>,
     pub(super) path: PathBuf,
@@ -50,7 +50,8 @@ pub(crate) struct Incoming {
 
 impl Drop for Incoming {
     fn drop(&mut self) {
-        // Not there: it was installed, or never made. If it stays for another reason, the next start removes it.
+        // The file does not exist if it was installed or never created. If removal fails for another reason, the next
+        // start removes it.
         let _ = self.files.remove(&self.path);
     }
 }
@@ -70,9 +71,9 @@ pub(crate) struct Snapshots {
     files: Arc<dyn Files>,
     dir: PathBuf,
     current: Arc<Mutex<Option<Current>>>,
-    /// Held while the current one is replaced, which needs syncs; readers do not wait for it.
+    /// Locked while the current snapshot is replaced, which needs disk syncs. Readers do not wait for this lock.
     adopting: Arc<Mutex<()>>,
-    /// When a snapshot was written last that did not read back.
+    /// When a written snapshot last failed to read back.
     refused: Arc<Mutex<Option<Duration>>>,
 }
 
@@ -95,22 +96,22 @@ impl Snapshots {
         let mut current = None;
         if let Some(newest) = found.pop() {
             let file = SnapshotFile::open(files.as_ref(), &newest)?;
-            // A damaged one is an error: the log behind it may be purged.
+            // A damaged snapshot is an error, because the log entries that it covers may be purged.
             let (meta, ()) = file.read(|_| Ok(()))?;
             current = Some((meta, file));
         }
-        // Left over when a crash came between two steps of replacing one.
+        // An older snapshot is left over after a crash between two steps of its replacement.
         found.iter().try_for_each(|path| files.remove(path))?;
         let current = Arc::new(Mutex::new(current));
         Ok(Self { files, dir, current, adopting: Arc::default(), refused: Arc::default() })
     }
 
-    /// Notes when a snapshot was written that did not read back; none forgets it.
+    /// Sets when a written snapshot last failed to read back, or clears it.
     pub(crate) fn set_refused(&self, at: Option<Duration>) {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = at;
     }
 
-    /// When a snapshot was written last that did not read back, unless a good one followed.
+    /// When a written snapshot last failed to read back, unless a later one was good.
     pub(crate) fn refused(&self) -> Option<Duration> {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -120,7 +121,7 @@ impl Snapshots {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Begins a file that arrives, under a name of its own.
+    /// Creates a file for a snapshot that is being received, under a unique name.
     pub(crate) fn begin(&self, name: u64) -> io::Result<(Incoming, Box<dyn FileWriter>)> {
         let path = self.dir.join(format!("incoming-{name:016x}.tmp"));
         let incoming = Incoming { files: Arc::clone(&self.files), path };
@@ -128,7 +129,7 @@ impl Snapshots {
         Ok((incoming, file))
     }
 
-    /// Opens a file that has arrived whole.
+    /// Opens a file that was received completely.
     pub(crate) fn arrived(&self, incoming: Incoming) -> io::Result<SnapshotFile> {
         let file = SnapshotFile::open(self.files.as_ref(), &incoming.path)?;
         Ok(SnapshotFile { _incoming: Some(Arc::new(incoming)), ..file })
@@ -139,7 +140,7 @@ impl Snapshots {
     pub(crate) fn write(&self, meta: &RaftSnapshotMeta, source: &Source, check: Check) -> io::Result<Current> {
         let temporary = self.dir.join("new.tmp");
         let written = self.write_whole(&temporary, meta, source).and_then(|()| self.read_back(&temporary, meta, check));
-        // The reason is the first failure, not the result of the rest.
+        // The first failure is reported, not the result of the removal.
         written.inspect_err(|_| drop(self.files.remove(&temporary)))?;
         self.adopt(meta, &temporary)
     }
@@ -151,7 +152,7 @@ impl Snapshots {
         if found == *meta { Ok(()) } else { Err(unusable(io::Error::other("its header does not read back correctly"))) }
     }
 
-    /// A placeholder while no snapshot could be made: it covers nothing and cannot be read.
+    /// A placeholder for a snapshot that could not be written. It covers nothing and cannot be read.
     pub(crate) fn none(&self) -> Current {
         let (loaded, damaged) = (Arc::default(), Arc::new(watch::Sender::new(true)));
         let file = SnapshotFile {
@@ -180,8 +181,9 @@ impl Snapshots {
         out.inner.into_inner().map_err(io::IntoInnerError::into_error)?.sync()
     }
 
-    /// Makes the whole and synced file at `temporary` the current snapshot, unless the current one reaches further: a snapshot may be
-    /// installed while an older one is being built, and then the log begins behind the newer. Returns the current one.
+    /// Makes the whole and synced file at `temporary` the current snapshot, unless the current one reaches further: a
+    /// snapshot may be installed while an older one is being built, and then the log begins after the newer one.
+    /// Returns the current one.
     pub(crate) fn adopt(&self, meta: &RaftSnapshotMeta, temporary: &Path) -> io::Result<Current> {
         let _adopting = self.adopting.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.current();
@@ -213,23 +215,23 @@ impl SnapshotFile {
         Ok(Self { file, path: path.to_owned(), bytes, loaded, damaged, _incoming: None })
     }
 
-    /// Keeps the state read from the snapshot for its installation.
+    /// Keeps the state read from the snapshot until it is installed.
     pub(crate) fn keep<S: Any + Send>(&self, state: S) {
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(state));
     }
 
-    /// What was kept, once.
+    /// Takes the kept state. A second call returns none.
     pub(crate) fn take_kept<S: Any>(&self) -> Option<S> {
         let kept = self.loaded.lock().unwrap_or_else(PoisonError::into_inner).take();
         kept.and_then(|state| state.downcast().ok()).map(|state| *state)
     }
 
-    /// Whether it turned out that it does not read back as it was written.
+    /// True once a read found that the content is damaged.
     pub(crate) fn is_damaged(&self) -> bool {
         *self.damaged.borrow()
     }
 
-    /// Completes when that turns out.
+    /// Completes when the snapshot is found to be damaged.
     pub(crate) async fn damaged(&self) {
         let mut damaged = self.damaged.subscribe();
         if damaged.wait_for(|damaged| *damaged).await.is_err() {
@@ -276,8 +278,8 @@ impl SnapshotFile {
         Ok((meta, restore(&mut input)?))
     }
 
-    /// The file in parts of `size` bytes, to be sent. The last part is there only if all of them read as they were written;
-    /// otherwise the file is damaged from then on.
+    /// The file in chunks of `size` bytes, for sending. The last chunk is left out if the checksum does not match, and
+    /// the snapshot is then marked as damaged.
     pub(crate) fn chunks(&self, size: usize) -> impl Iterator<Item = Vec<u8>> + use<> {
         let (snapshot, mut offset) = (self.clone(), 0);
         let mut sum =
@@ -314,7 +316,7 @@ impl SnapshotFile {
     }
 }
 
-/// The checksum of a file that is read in parts, to be compared with the one that it ends with.
+/// Computes the checksum of a file that is read in chunks, for comparison with the stored one.
 struct Checksum {
     crc: u32,
     bytes: u64,
@@ -340,7 +342,7 @@ impl Checksum {
     }
 }
 
-/// The file of a snapshot that is none.
+/// The file of a placeholder snapshot.
 struct Nothing;
 
 impl FileReader for Nothing {
@@ -353,7 +355,7 @@ impl FileReader for Nothing {
     }
 }
 
-/// Reads a part of a file without moving its cursor, which others share.
+/// Reads a range of a file without moving the cursor that all readers share.
 struct At<'f> {
     file: &'f dyn FileReader,
     offset: u64,
@@ -370,7 +372,7 @@ impl Read for At<'_> {
     }
 }
 
-/// Counts and sums what goes through.
+/// Counts and checksums the bytes that pass through.
 struct Summed<W> {
     inner: W,
     crc: u32,

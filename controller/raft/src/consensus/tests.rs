@@ -1,4 +1,5 @@
-//! openraft's own storage suite, on the simulated disk and on files; crossing snapshots and missing entries.
+//! Runs openraft's storage suite on the simulated disk and on files, and tests concurrent snapshots and missing
+//! entries.
 
 use std::io::{self, Read};
 
@@ -18,7 +19,7 @@ use super::{Proposal, RaftEntry, RaftLogId, RaftSnapshotMeta, Reply, Types, body
 use atlas_log::sim::SimDisk;
 use atlas_log::{Driver, FileDriver, Limits, Log};
 
-/// Counts what it applies. The suite applies entries with gaps between them.
+/// Counts the entries that it applies. The suite leaves gaps between their indexes.
 #[derive(Default)]
 struct Counter<const GAPLESS: bool = false>(u64);
 
@@ -51,13 +52,13 @@ impl<const GAPLESS: bool> Machine for Counter<GAPLESS> {
     }
 }
 
-/// A state of which a snapshot can be written and not loaded.
+/// A state whose snapshot can be written but not loaded.
 const UNLOADABLE: u64 = 13;
 
 struct Stores {
     on_files: bool,
     inline: bool,
-    /// Whose log it is; the suite's entries are of member 0.
+    /// The member that owns the log. The suite's entries are from member 0.
     member: u64,
 }
 
@@ -70,7 +71,7 @@ impl StoreBuilder<Types, LogStore, MachineStore<Counter>, TempDir> for Stores {
         } else {
             Box::new(SimDisk::default().driver())
         };
-        // Little room, so that segments end and the cache forgets.
+        // Small limits, so that several segments are written and the cache evicts entries.
         let limits =
             Limits { first_segment_bytes: 1 << 16, segment_bytes: 1 << 16, cache_bytes: 64, ..Limits::default() };
         let log = Log::open(driver, limits, None, &env).expect("an empty log opens");
@@ -108,7 +109,7 @@ fn snapshots(dir: &TempDir) -> Snapshots {
     Snapshots::open(Env::system().files, dir.path().join("snapshots")).expect("writable")
 }
 
-/// A snapshot file of a state, as one that has just arrived.
+/// A snapshot file that has just been received.
 fn arrived(snapshots: &Snapshots, index: u64, count: u64) -> SnapshotFile {
     let (incoming, _) = snapshots.begin(index).expect("writable");
     let source: Source = Box::new(move |out| out.write_all(&count.to_le_bytes()));

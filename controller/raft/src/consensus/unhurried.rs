@@ -17,15 +17,15 @@ use super::Types;
 
 type Append = AppendEntriesRequest<Types>;
 
-/// How long what is committed waits for an entry.
+/// How long a commit announcement waits for the next entry.
 const HELD: Duration = Duration::from_millis(1);
 
-/// The members that must know at once what is committed.
+/// The members that must learn about commits at once.
 #[derive(Clone, Default)]
 pub(crate) struct Hurry(Arc<Mutex<BTreeMap<u64, Arc<Notify>>>>);
 
 impl Hurry {
-    /// A member waits for what is committed by now.
+    /// Notes that a member waits for entries committed so far.
     pub(crate) fn tell(&self, member: u64) {
         if let Some(told) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&member) {
             told.notify_waiters();
@@ -38,13 +38,14 @@ impl Hurry {
     }
 }
 
-/// `appends`, of which one without entries gives way to the next if that comes within [`HELD`] and before `hurry`.
+/// Passes on `appends`. An append without entries is dropped if the next append comes within [`HELD`] and before
+/// `hurry`.
 pub(super) fn unhurried(
     appends: impl Stream<Item = Append> + Unpin + Send,
     clock: Arc<dyn Clock>,
     hurry: Arc<Notify>,
 ) -> impl Stream<Item = Append> + Send {
-    // After its end it is asked once more.
+    // `fuse` is needed because the stream is polled once more after its end.
     stream::unfold((appends.fuse(), clock, hurry), |(mut appends, clock, hurry)| async move {
         let mut next = appends.next().await?;
         while next.entries.is_empty() {
@@ -89,7 +90,7 @@ mod tests {
         }
     }
 
-    /// The index of an append's entry, and what it commits.
+    /// The last index of an append, and the index that it commits.
     fn told(append: &Append) -> (Option<u64>, Option<u64>) {
         (append.entries.last().map(|entry| entry.log_id.index), append.leader_commit.map(|id| id.index))
     }

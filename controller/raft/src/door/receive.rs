@@ -1,4 +1,4 @@
-//! A snapshot that another member sends: its parts are written to a file, which is deleted unless it is installed.
+//! Receives a snapshot from another member into a file, which is deleted unless the snapshot is installed.
 
 use std::io;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::consensus::RaftSnapshotMeta;
 use crate::consensus::snapshot::{SnapshotFile, Snapshots};
 use atlas_log::Space;
 
-/// Reads a snapshot that was announced so, and keeps what was read with the file.
+/// Loads a received snapshot, checks it against its announced header, and keeps the loaded state with the file.
 pub(crate) type Load = Arc<dyn Fn(&SnapshotFile, &RaftSnapshotMeta) -> io::Result<()> + Send + Sync>;
 
-/// Takes in snapshots, one at a time. Cheap to clone.
+/// Receives snapshots, one at a time. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Receiver {
     snapshots: Snapshots,
     space: Arc<dyn Space>,
     load: Load,
-    /// Counts those that have begun: the latest is from the member that leads, and takes the place of any other.
+    /// Counts started transfers. The latest one comes from the current leader and cancels any other.
     begun: Arc<watch::Sender<u64>>,
     env: Env,
 }
@@ -33,8 +33,8 @@ impl Receiver {
         Self { snapshots, space, load, begun: Arc::new(watch::Sender::new(0)), env }
     }
 
-    /// Takes in a snapshot whole, and reads it: nothing that cannot be used gets as far as Raft, for which it would be a failure of
-    /// this member's own disk. The state that was read is kept for who installs it.
+    /// Receives a complete snapshot and loads it. An unusable snapshot is rejected here, because Raft would report it
+    /// as a failure of this member's own disk. The loaded state is kept for the installation.
     pub(super) async fn take<S>(
         &self,
         meta: &RaftSnapshotMeta,
@@ -58,8 +58,8 @@ impl Receiver {
         }
     }
 
-    /// Puts the parts of a snapshot into a file, synced. `bytes` is how long it says to be, if the sender told: without room for it
-    /// nothing is written, and another length is refused.
+    /// Writes the chunks of a snapshot to a file and syncs it. `bytes` is the announced size: without room for it
+    /// nothing is written, and a snapshot of another size is refused.
     pub(super) async fn receive<S>(&self, bytes: Option<u64>, mut parts: S) -> Result<SnapshotFile, Status>
     where
         S: Stream<Item = Result<wire::SnapshotRequest, Status>> + Unpin,
@@ -85,7 +85,7 @@ impl Receiver {
             if bytes.is_some_and(|bytes| received > bytes) {
                 return Err(other_length(bytes, received));
             }
-            // Each part is written off the async threads; the file goes there and comes back.
+            // Each chunk is written on a blocking thread, which takes the file and returns it.
             let written = self.env.spawn_blocking("snapshot-part", move || {
                 let outcome = file.write_all(&part.chunk);
                 (file, outcome)

@@ -1,7 +1,7 @@
-//! The leader's side: requests of clients that came to another member.
+//! The leader's side: handles client requests that another member forwards.
 //!
-//! They go to this member's own leader loop and no further, so that two members that consider each other the leader do
-//! not forward a request in circles.
+//! Requests go to this member's own leader loop and are never forwarded again. Otherwise two members that consider each
+//! other the leader could forward a request in circles.
 
 use atlas_wire::proto::peer::v1::{
     ForwardResult, ProposeRequest, ProposeResponse, ReadIndexRequest, ReadIndexResponse,
@@ -11,7 +11,7 @@ use tonic::Status;
 use crate::door::{PeerDoor, refused, same_cluster};
 use crate::error::{ProposeError, ReadError};
 
-/// Most requests in one proposal of a peer.
+/// The most requests in one forwarded proposal.
 const REQUESTS_MAX: usize = 16_384;
 
 /// Answers `PeerService.Propose`.
@@ -28,7 +28,7 @@ pub(crate) async fn propose(door: &PeerDoor, request: ProposeRequest) -> Result<
                 ..ended(ForwardResult::Done)
             }
         }
-        // A member that has stopped took nothing in either.
+        // A member that has stopped did not accept the proposal either.
         Err(ProposeError::NotLeader { .. } | ProposeError::Stopped { .. }) => ended(ForwardResult::NotLeader),
         Err(ProposeError::Unknown) => ended(ForwardResult::Unknown),
         Err(ProposeError::Overloaded) => ended(ForwardResult::Overloaded),

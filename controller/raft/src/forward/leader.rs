@@ -19,18 +19,18 @@ use crate::member::Peer;
 
 type Client = PeerServiceClient<Channel>;
 
-/// How long a leader may take for a proposal: longer than an entry of its own may be in flight.
+/// The time limit for a proposal at the leader: longer than an entry may be in flight there.
 const PROPOSE_MAX: Duration = Duration::from_secs(6);
-/// How long a leader may take to ask its quorum.
+/// The time limit for the leader to confirm a read with its quorum.
 const READ_MAX: Duration = Duration::from_secs(1);
 
-/// Reaches the leader. Cheap to clone.
+/// Calls the leader. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct LeaderLink {
     cluster_id: bytes::Bytes,
     member: MemberId,
     env: Env,
-    /// The client of the leader that was asked last, and its address.
+    /// The client of the leader that was called last, and its address.
     client: Arc<Mutex<Option<(String, Client)>>>,
 }
 
@@ -40,7 +40,7 @@ impl LeaderLink {
         Self { cluster_id: cluster_id.to_be_bytes().to_vec().into(), member, env, client: Arc::default() }
     }
 
-    /// Proposes at `leader`. Answers with how many entries the leader had applied by then.
+    /// Proposes at `leader`. Also returns how many entries the leader had applied when it answered.
     pub(super) async fn propose(&self, leader: &Peer, requests: &[Request]) -> Result<(Answers, Seq), ProposeError> {
         let not_leader = || ProposeError::NotLeader { leader: None };
         let requests = atlas_format::encode_requests(requests);
@@ -61,7 +61,7 @@ impl LeaderLink {
         };
         match answer.result() {
             ForwardResult::Done => {
-                // An answer that cannot be read is one that was lost.
+                // An answer that cannot be decoded counts as lost.
                 let answers = atlas_format::decode_outcomes(&answer.answers).map_err(|_| ProposeError::Unknown)?;
                 Ok((answers, Seq(answer.seq)))
             }
@@ -72,7 +72,7 @@ impl LeaderLink {
         }
     }
 
-    /// Asks `leader` how far a linearizable read must wait.
+    /// Asks `leader` how many entries a member must have applied before it may answer a linearizable read.
     pub(super) async fn read_index(&self, leader: &Peer) -> Result<Seq, ReadError> {
         let not_leader = || ReadError::NotLeader { leader: None };
         let mut client = self.client(leader).await.ok_or_else(not_leader)?;
@@ -100,7 +100,7 @@ impl LeaderLink {
         if leader.address.is_empty() {
             return None;
         }
-        // Held while connecting: the others would connect to the same.
+        // The lock is held while connecting, so that concurrent callers share one connection.
         let mut kept = self.client.lock().await;
         if let Some((address, client)) = &*kept
             && *address == leader.address
@@ -118,7 +118,7 @@ impl LeaderLink {
         Some(client)
     }
 
-    /// A call did not come back: the next one connects again, so that it knows whether anything was sent.
+    /// Handles a failed call: the next call connects again. A connection error then proves that nothing was sent.
     async fn failed(&self, leader: &Peer, status: &Status) {
         tracing::debug!(%leader, %status, "a call to the leader failed");
         let mut kept = self.client.lock().await;

@@ -1,4 +1,4 @@
-//! Linearizable reads on a follower: one question to the leader serves all readers that arrived before it.
+//! Linearizable reads on a follower: one request to the leader serves all readers that arrived before it.
 
 use atlas_types::Seq;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -6,13 +6,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::LeaderLink;
 use crate::error::{Leadership, ReadError};
 
-/// A reader that wants to know how far a state must be.
+/// A reader that waits to learn how many entries its state must contain.
 pub(crate) type Ask = oneshot::Sender<Result<Seq, ReadError>>;
 
-/// Readers that share a question, and that may wait for the next one.
+/// The most readers that share one request to the leader, and the most that wait for the next one.
 pub(crate) const READERS_MAX: usize = 16_384;
 
-/// Puts the questions, one after the other. A reader never shares one that was put before it came.
+/// Asks the leader, one request at a time. A reader never shares a request that was sent before the reader arrived.
 pub(crate) struct ReadIndexer {
     pub(crate) link: LeaderLink,
     pub(crate) leadership: watch::Receiver<Leadership>,
@@ -20,7 +20,7 @@ pub(crate) struct ReadIndexer {
 }
 
 impl ReadIndexer {
-    /// Runs until no caller is left.
+    /// Runs until there are no callers left.
     pub(crate) async fn run(mut self) {
         let mut readers = Vec::new();
         while self.asks.recv_many(&mut readers, READERS_MAX).await > 0 {
@@ -38,7 +38,7 @@ impl ReadIndexer {
         tokio::select! {
             biased;
             answer = self.link.read_index(&leader) => answer,
-            // The old leader's answer may never come; nothing is lost by asking the next one.
+            // The old leader may never answer. A repeated question at the next leader is harmless.
             _ = self.leadership.changed() => Err(ReadError::NotLeader { leader: None }),
         }
     }

@@ -1,4 +1,4 @@
-//! Proposals and reads on members that do not lead, while leadership changes, and without a network.
+//! Tests proposals and reads on members that do not lead, during leadership changes, and without a network.
 
 mod trio;
 
@@ -25,12 +25,13 @@ fn named(name: &str, request: Request) -> Request {
     Request { origin, ..request }
 }
 
-/// Asks for what may be done twice until it is: the first leader of a new group may lose an election, and then it is unknown.
+/// Repeats a request that may be applied twice until it is acknowledged. The first leader of a new group may lose an
+/// election, and the outcome is then unknown.
 async fn applied(handle: &Handle, request: Request) {
     while handle.propose(vec![request.clone()]).await.is_err() {}
 }
 
-/// Reads until it is answered.
+/// Reads until the read succeeds.
 async fn until_read(handle: &Handle) -> State {
     loop {
         if let Ok(state) = handle.read().await {
@@ -39,7 +40,7 @@ async fn until_read(handle: &Handle) -> State {
     }
 }
 
-/// Pulls the leader's cable and has the others leave a 2 in the state: the one that was deposed, which does not know it yet.
+/// Cuts off the leader and lets the others write a 2. Returns the deposed leader, which still believes that it leads.
 async fn depose(trio: &Trio) -> &One {
     soon(applied(&trio.members[0].handle, set(1))).await;
     let old = trio.leader().await;
@@ -174,7 +175,7 @@ async fn a_proposal_waits_for_a_leader_before_it_is_refused() {
     trio.stop().await;
 }
 
-/// Something that programs before level 3 do not know.
+/// A command that programs before level 3 do not know.
 fn deprecation() -> Request {
     let mut request = agent();
     request.command = Command::DeprecateAgent(DeprecateAgent {
@@ -194,7 +195,7 @@ async fn a_follower_sends_an_older_leader_nothing_that_it_would_not_understand()
     let refused = || Err(Rejection::LevelTooLow { needed: Level(3) });
     let answers = soon(handle.propose(vec![set(2), deprecation(), set(3)])).await;
     assert_eq!(answers, Ok(vec![Ok(Outcome::Done), refused(), Ok(Outcome::Done)]));
-    // A leader that takes what it gets for a stranger's refuses it unread, as an older program does.
+    // A leader of another cluster refuses the proposal without decoding it, as an older program does.
     let mut forward = handle.forward.clone();
     forward.link = LeaderLink::new(8, MemberId(9), Env::system());
     let unread = soon(forward.propose(vec![set(4)])).await;
@@ -220,7 +221,7 @@ async fn frames_of_strangers_are_refused() {
     let read = ReadIndexRequest { cluster_id: bytes::Bytes::new(), from: 0 };
     let refused = door.read_index(tonic::Request::new(read)).await.expect_err("refused");
     assert_eq!(refused.code(), Code::FailedPrecondition);
-    // A member that took over the address of one whose disk is gone must not answer in its stead.
+    // A member that took over the address of a lost member must not answer in its place.
     let vote = VoteRequest { cluster_id: own.clone(), body: bytes::Bytes::new(), to: 9 };
     let refused = door.vote(tonic::Request::new(vote)).await.expect_err("another member is meant");
     assert_eq!(refused.code(), Code::FailedPrecondition);

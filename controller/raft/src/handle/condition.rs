@@ -1,4 +1,4 @@
-//! How this member is: what its monitors found.
+//! The health of this member, as found by its monitors.
 
 use tokio::sync::watch;
 
@@ -8,12 +8,12 @@ use crate::monitor::space::Disk;
 use crate::monitor::wall::ClockDoubt;
 
 impl Handle {
-    /// The disk of this member, as it was looked at last.
+    /// The result of the latest check of this member's disk.
     pub fn disk(&self) -> watch::Receiver<Disk> {
         self.disk.clone()
     }
 
-    /// Why this member's wall clock is in doubt, if it is: then entries are stamped by its monotonic clock.
+    /// Why this member's wall clock is in doubt, if it is. The leader then stamps entries by its monotonic clock.
     pub fn clock_doubt(&self) -> watch::Receiver<Option<ClockDoubt>> {
         self.group.clock_doubt()
     }

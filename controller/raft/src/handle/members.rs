@@ -1,4 +1,4 @@
-//! Who belongs to the group, and changes to that.
+//! The members of the group, and changes to the membership.
 
 use atlas_types::{Level, MemberId};
 use tokio::sync::oneshot;
@@ -9,27 +9,27 @@ use crate::member::{Member, Peer};
 use crate::membership::{ChangeError, MembersView};
 
 impl Handle {
-    /// The group as this member sees it now. Only the leader's view says how the others keep up.
+    /// The group as this member sees it now. Only the leader knows how far the other members are.
     pub fn members(&self) -> MembersView {
         self.group.view()
     }
 
-    /// Who this member is, and where it is reached.
+    /// This member's number, name and addresses.
     pub fn own(&self) -> Peer {
         self.group.own_peer()
     }
 
-    /// The highest feature level that all members know; nothing unless each of them has reported recently.
+    /// The highest feature level that all members know, or none unless every member has reported recently.
     pub fn level_of_all(&self) -> Option<Level> {
         self.group.level_of_all()
     }
 
-    /// Takes a new member in as a learner. A member that is in already stays what it is.
+    /// Adds a member as a learner. An existing member keeps its role.
     pub async fn add_learner(&self, member: MemberId, known: Member) -> Result<(), ChangeError> {
         self.group.add_learner(member, known).await
     }
 
-    /// Makes voters of learners that have caught up.
+    /// Promotes learners that have caught up to voters.
     pub async fn promote(&self, members: &[MemberId]) -> Result<(), ChangeError> {
         self.group.promote(members).await
     }
@@ -39,7 +39,7 @@ impl Handle {
         self.group.remove(member).await
     }
 
-    /// Ends a change that a leader before this one began.
+    /// Completes a membership change that an earlier leader began.
     pub async fn settle(&self) -> Result<(), ChangeError> {
         self.group.settle_in_turn().await
     }
@@ -49,8 +49,8 @@ impl Handle {
         self.group.view().keeps_up(member)
     }
 
-    /// Hands leadership to a voter, by default to the one that is furthest, once what is in flight is applied. Answers with who
-    /// leads then and in which term.
+    /// Transfers leadership to a voter once the entries in flight are applied. The default is the voter with the most
+    /// of the log. Returns the new leader and its term.
     pub async fn transfer_leader(&self, to: Option<MemberId>) -> Result<(MemberId, u64), ChangeError> {
         let (answer, answered) = oneshot::channel();
         self.forward.local.send_urgently(Input::HandOver { to, answer }).map_err(|_| ChangeError::Stopped)?;

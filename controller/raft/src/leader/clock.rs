@@ -1,11 +1,12 @@
-//! The leader's clock of timeouts (ADR 2). The time for people is the group's: [`crate::membership::Group::stamp`].
+//! The leader's clock for timeouts (ADR 2). Timestamps for people come from [`crate::membership::Group::stamp`].
 
 use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_types::{ClusterTime, Micros};
 
-/// Reads the clocks for one leadership: cluster time goes on from the state's, as far as this member's monotonic clock has.
+/// Reads the clocks during one leadership. Cluster time continues from the time of the state, at the rate of this
+/// member's monotonic clock.
 pub(super) struct LeaderClock {
     env: Env,
     base: ClusterTime,
@@ -14,7 +15,7 @@ pub(super) struct LeaderClock {
 }
 
 impl LeaderClock {
-    /// Begins a leadership on a state whose time is `base`. The time before it, in which nobody led, does not count.
+    /// Begins a leadership on a state whose time is `base`. Time without a leader does not count.
     pub(super) fn new(env: Env, base: ClusterTime) -> Self {
         let since = env.clock.monotonic();
         Self { env, base, since }

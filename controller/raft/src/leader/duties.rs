@@ -6,22 +6,23 @@ use atlas_duty::{DownNodes, Follow, Run, Sessions, Strategy, Task};
 use atlas_state::State;
 use atlas_types::{ClusterTime, Command, EventSeq, MemberId, Micros, Namespace, Origin, Request, SinkAck};
 
-/// What the duties of one plan see besides the state.
+/// The inputs of the leader tasks of one plan, besides the state.
 pub(super) struct Duties<'l> {
     pub(super) now: ClusterTime,
     pub(super) sessions: &'l Sessions,
     pub(super) voters: &'l [MemberId],
     pub(super) strategy: Strategy,
-    /// Nodes that are down, the leader's time, and after how long they are forgotten.
+    /// The nodes that are down, the leader's monotonic time, and after how long such a node is forgotten.
     pub(super) down: (&'l DownNodes, Duration, Option<Duration>),
-    /// How long retired agent versions are kept, when it is time to look for them.
+    /// How long retired agent versions are kept. Set only when a check for expired ones is due.
     pub(super) retired_keep: Option<Duration>,
     /// This member and how far its history is synced, when an acknowledgement is due.
     pub(super) sink: Option<(MemberId, EventSeq)>,
 }
 
 impl Duties<'_> {
-    /// At most `budget` commands that follow from `state`; asked again with the state after them until nothing more follows.
+    /// At most `budget` commands that follow from `state`. The caller repeats this with the resulting state until no
+    /// more commands follow.
     pub(super) fn plan(&self, run: &mut impl Run, state: &State, budget: usize) -> Vec<Request> {
         let mut commands = run.run(Task::AcknowledgeHistory, || self.sink_ack(state).into_iter().collect());
         let left = budget.saturating_sub(commands.len());
@@ -35,7 +36,8 @@ impl Duties<'_> {
             let delete = || atlas_duty::delete_retired(state, self.now, Micros::from(keep), left);
             commands.extend(run.run(Task::DeleteRetired, delete));
         }
-        // Planned beside the others: a placement that they make stale is refused and planned again.
+        // Jobs are planned on the same state as the other tasks. A placement that their commands invalidate is refused
+        // and planned again.
         let left = budget.saturating_sub(commands.len());
         let jobs = Follow { ended: self.sessions.ended(), now: self.now, strategy: self.strategy };
         commands.extend(jobs.plan(run, state, left));
@@ -61,7 +63,7 @@ mod tests {
     use super::*;
     use crate::tests::{agent, submit};
 
-    /// Runs tasks as a leader does; one of them panics.
+    /// Runs tasks as a leader does, except that one of them panics.
     struct Broken<'t, R>(Task, &'t mut R);
 
     impl<R: Run> Run for Broken<'_, R> {
@@ -71,7 +73,7 @@ mod tests {
         }
     }
 
-    /// A cluster with one node and one job that waits.
+    /// A cluster with one node and one waiting job.
     fn waiting() -> Head {
         let mut head = Head::new(State::new(7));
         head.raise(atlas_types::Level::CURRENT);

@@ -15,14 +15,14 @@ use crate::consensus::{LeaderId, Types};
 use crate::membership::{ChangeError, REACHED};
 use atlas_log::{Log, Vote};
 
-/// How long the next leader may take to have the whole log, while nothing is planned.
+/// How long the next leader may take to receive the whole log. Nothing is planned meanwhile.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long it may take to lead then. It needs one round of votes.
+/// How long the next leader may then take to be elected, which needs one round of votes.
 const HANDED_MAX: Duration = Duration::from_secs(1);
 
 pub(crate) type Answer = oneshot::Sender<Result<MemberId, ChangeError>>;
 
-/// A hand-over that was asked for.
+/// A requested hand-over.
 pub(super) struct HandOver {
     to: Option<MemberId>,
     answer: Option<Answer>,
@@ -35,14 +35,14 @@ impl HandOver {
         Self { to, answer: Some(answer), since }
     }
 
-    /// Hands over if the next leader is ready; called while nothing is in flight. False once there is no more to wait for: then the
-    /// member leads on.
+    /// Hands over leadership once the next leader is ready. Called while nothing is in flight. False if there is no
+    /// more to wait for, and this member then continues to lead.
     pub(super) async fn advance(&mut self, raft: &Raft, now: Duration) -> bool {
         let waited = now.saturating_sub(self.since);
         let Some(answer) = self.answer.take() else { return waited < HANDED_MAX };
         match next(raft, self.to) {
             Ok(next) => {
-                // A member that has stopped hands nothing over, and its loop ends on its own.
+                // If this member has stopped, the transfer fails and the leader loop ends by itself.
                 let _ = raft.trigger().transfer_leader(next.0).await;
                 tracing::info!(%next, "handing over leadership");
                 self.since = now;
@@ -62,8 +62,8 @@ impl HandOver {
     }
 }
 
-/// Ends a hand-over that nobody takes up: openraft lets a leader that hands over write nothing, for as long as it leads. After a while
-/// it follows, in the next term, and can be elected again like every other voter.
+/// Ends a hand-over that no member takes up. openraft lets a leader that hands over write nothing more. After a while
+/// this member becomes a follower in the next term, and can be elected again like every other voter.
 pub(super) async fn end(raft: &Raft, log: &Log, leader: LeaderId, clock: &dyn Clock) {
     tokio::select! {
         biased;
@@ -75,14 +75,14 @@ pub(super) async fn end(raft: &Raft, log: &Log, leader: LeaderId, clock: &dyn Cl
     }
     tracing::warn!(term = leader.term, "no member took over leadership in time; the handover is abandoned");
     let last = log.bounds().1.map(raft_log_id);
-    // A vote for a candidate that does not campaign: it is granted, which ends the leadership, and elects nobody.
+    // A vote for a candidate that does not campaign. Granting it ends this leadership and elects no leader.
     let vote = Vote { term: leader.term + 1, node: leader.node_id.wrapping_add(1), committed: false };
     let ask = VoteRequest::<Types> { leadership_transfer: true, ..VoteRequest::new(raft_vote(vote), last) };
-    // A member that has stopped leads no more.
+    // If this member has stopped, it does not lead either.
     let _ = raft.vote(ask).await;
 }
 
-/// The voter that is to lead: it has the whole log, and answered lately.
+/// The next leader: a voter that has the whole log and answered recently.
 fn next(raft: &Raft, to: Option<MemberId>) -> Result<MemberId, ChangeError> {
     let metrics = raft.metrics();
     let metrics = metrics.borrow_watched();

@@ -1,4 +1,4 @@
-//! One leadership: the loop itself.
+//! One leadership, and the loop that runs during it.
 
 use std::collections::BTreeSet;
 use std::future::pending;
@@ -30,33 +30,33 @@ use crate::membership::{ChangeError, Group};
 use crate::monitor::space::{Room, grows};
 use crate::options::Options;
 
-/// How often the loop looks at the clock when nothing happens.
+/// How often the loop checks the clock when nothing happens.
 pub(super) const TICK: Duration = Duration::from_millis(50);
-/// History's progress is acknowledged at most so often.
+/// The shortest interval between two acknowledgements of the history's progress.
 const SINK_ACK_EVERY: Duration = Duration::from_millis(200);
-/// An entry that is in flight for so long has no quorum: its callers are told, and the head is rebuilt.
+/// An entry that is in flight for longer has no quorum. Its callers get an error and the head is rebuilt.
 const IN_FLIGHT_MAX: Duration = Duration::from_secs(5);
-/// Which nodes are down is looked at so often.
+/// The interval between two checks for nodes that are down.
 const LOOK_AT_NODES_EVERY: Duration = Duration::from_secs(5);
 
-/// How often it is looked which retired agent versions have been kept for long enough.
+/// The interval between two checks for retired agent versions that have been kept long enough.
 const LOOK_AT_AGENTS_EVERY: Duration = Duration::from_secs(5);
-/// A leader that is short of room tries to leave the lead at most so often.
+/// The shortest interval between two attempts of a leader with low disk space to hand over.
 const LEAVE_EVERY: Duration = Duration::from_secs(2);
-/// Requests in one plan: what an entry can hold.
+/// The most requests in one plan: the capacity of an entry.
 const PLAN_REQUESTS_MAX: usize = 512;
 
 /// How a leadership ended.
 pub(super) enum End {
-    /// Another member leads, or will.
+    /// Another member leads or will lead.
     Lost,
     /// Raft has stopped.
     Failed,
-    /// As asked.
+    /// The member was asked to stop.
     Shutdown,
 }
 
-/// The entry in flight, and who waits for it.
+/// The entry in flight, and the callers that wait for it.
 struct InFlight {
     outcome:
         <openraft::alias::OneshotOf<Types> as openraft::async_runtime::Oneshot>::Receiver<ClientWriteResult<Types>>,
@@ -76,30 +76,30 @@ pub(super) struct Lead<'l> {
     waiting: Waiting,
     in_flight: Option<InFlight>,
     confirm: Option<Confirm>,
-    /// The latest round of renewals that a quorum was asked about in vain.
+    /// The latest round of renewals that a quorum did not confirm.
     unconfirmed: Option<Round>,
-    /// The quorum is not asked again before this.
+    /// The earliest time at which the quorum is asked again.
     confirm_from: Duration,
-    /// Set while leadership is handed over: nothing is planned then.
+    /// Set during a hand-over, in which nothing is planned.
     hand_over: Option<HandOver>,
-    /// True when duties may have something to do: after every entry and at every tick.
+    /// True if leader tasks may have work: after every entry and at every tick.
     due: bool,
     sink_acked_at: Duration,
     ticked_at: Duration,
     down: DownNodes,
     /// Which leader tasks panicked, and when they are tried again.
     tasks: Tasks,
-    /// When it last looked which nodes are down.
+    /// When the loop last checked which nodes are down.
     looked_at: Duration,
-    /// When it last looked at retired agent versions, and whether the next plan does.
+    /// When the loop last checked for retired agent versions, and whether the next plan does so.
     agents_looked_at: Duration,
     agents_due: bool,
-    /// When it last tried to leave the lead for want of room.
+    /// When this leader last tried to hand over because of low disk space.
     left_at: Duration,
 }
 
 impl<'l> Lead<'l> {
-    /// A leadership on `state`, which is complete.
+    /// A leadership that starts on `state`, which is complete.
     pub(super) fn new(base: &'l mut LeaderLoop, leader: LeaderId, state: State) -> Self {
         let clock = LeaderClock::new(base.env.clone(), state.clock());
         let mut sessions = Sessions::new(base.options.session_ttl);
@@ -134,7 +134,7 @@ impl<'l> Lead<'l> {
         }
     }
 
-    /// Leads until that ends.
+    /// Runs until this leadership ends.
     pub(super) async fn run(mut self, shutdown: &mut oneshot::Receiver<()>) -> End {
         let end = self.turn(shutdown).await;
         let leader = self.base.followed();
@@ -163,12 +163,14 @@ impl<'l> Lead<'l> {
                     break;
                 }
             }
-            // Not where the timer completes: under load something else always comes first there.
+            // The tick is checked here and not in the `select!`, because under load another branch always completes
+            // before the timer.
             if self.clock.monotonic().saturating_sub(self.ticked_at) >= TICK {
                 self.tick();
                 let late = |sent: &InFlight| self.ticked_at.saturating_sub(sent.since) > IN_FLIGHT_MAX;
                 if self.in_flight.as_ref().is_some_and(late) && self.base.log.waits_for_space() {
-                    // It is in its place and will be written; until then reads go on, under the same leadership.
+                    // The entry has its place in the log and will be written once there is disk space. Until then this
+                    // leadership continues to answer reads.
                     self.in_flight
                         .iter_mut()
                         .for_each(|sent| fail(std::mem::take(&mut sent.tickets), &ProposeError::Unknown));
@@ -201,7 +203,7 @@ impl<'l> Lead<'l> {
                 confirmed = confirmation(&mut self.confirm) => if !self.confirmed(confirmed) {
                     return End::Lost;
                 },
-                // While nothing can be planned, what arrives gathers, up to a bound; what is urgent beyond it.
+                // While nothing can be planned, inputs are queued up to a bound. Urgent inputs are taken beyond it.
                 count = async {
                     if self.queue.len() < self.base.options.queue_max {
                         self.base.inputs.recv_any(&mut inputs, INPUTS_MAX).await
@@ -230,19 +232,19 @@ impl<'l> Lead<'l> {
             },
             Input::Read { answer } => self.waiting.reads.push(answer),
             Input::Hello { node, epoch, answer } => {
-                // The head knows of a loss that is in flight: a session of that epoch must not live again by a late hello.
+                // The head includes a loss that is in flight. A late hello must not revive the session of a lost epoch.
                 let found = self.head.state().node(&node).map(|found| &found.node);
                 let lives = found.is_some_and(|node| node.epoch == epoch && node.health == NodeHealth::Ready);
                 if lives {
                     self.sessions.hello(&node, epoch, self.clock.monotonic());
                 }
-                // A worker that gave up asking needs no answer.
+                // A worker that stopped waiting needs no answer.
                 drop(answer.send(if lives { Ok(()) } else { Err(ReadError::NoSession) }));
             }
             Input::Renew { node, epoch, number, answer } => {
                 match self.sessions.renew(&node, epoch, number, self.clock.monotonic()) {
                     Ok(()) => self.waiting.renewals.push(Renewal { node, epoch, number, answer }),
-                    // A worker that gave up asking needs no answer.
+                    // A worker that stopped waiting needs no answer.
                     Err(_) => drop(answer.send(Err(ReadError::NoSession))),
                 }
             }
@@ -257,14 +259,14 @@ impl<'l> Lead<'l> {
             return;
         }
         if to == Some(self.base.options.member) {
-            // It leads already.
+            // This member leads already.
             let _ = answer.send(Ok(self.base.options.member));
             return;
         }
         self.hand_over = Some(HandOver::new(to, answer, self.clock.monotonic()));
     }
 
-    /// Leaves the lead to a voter that has room on its disk, if this one is short of it.
+    /// Hands leadership over to a voter with free disk space, if this member's disk is nearly full.
     fn leave_for_space(&mut self) {
         let room = self.base.disk.borrow().room;
         let waited = self.ticked_at.saturating_sub(self.left_at) < LEAVE_EVERY;
@@ -273,7 +275,7 @@ impl<'l> Lead<'l> {
         }
         self.left_at = self.ticked_at;
         if room == Room::None {
-            // What waits was not written, and it is unknown when it could be.
+            // The queued requests were not written, and it is unknown when they could be.
             self.queue.fail_all_with(&ProposeError::NoSpace);
         }
         if let Some(next) = self.base.group.roomy_voter() {
@@ -350,7 +352,7 @@ impl<'l> Lead<'l> {
         write.await.map_err(|_| End::Failed)
     }
 
-    /// This member's history and how far it is synced, if that will be acknowledged in the next entry.
+    /// This member's history and how far it is synced, if an acknowledgement is due.
     fn sink_due(&self) -> Option<(MemberId, EventSeq)> {
         let Options { history: true, member, .. } = self.base.options else { return None };
         let synced = *self.base.history.borrow();
@@ -358,7 +360,7 @@ impl<'l> Lead<'l> {
         (waited >= SINK_ACK_EVERY && synced > self.head.state().sink(member)).then_some((member, synced))
     }
 
-    /// The entry in flight came to its end.
+    /// Handles the outcome of the entry in flight.
     fn applied(&mut self, outcome: Option<ClientWriteResult<Types>>) -> Result<(), End> {
         let Some(InFlight { tickets, planned, .. }) = self.in_flight.take() else { return Ok(()) };
         match outcome {
@@ -368,13 +370,13 @@ impl<'l> Lead<'l> {
                 self.keep_sessions(&planned);
                 Ok(())
             }
-            // Nothing was written, or what was written is a no-op on all members: safe to repeat.
+            // Nothing was written, or the entry changes nothing on any member. The requests are safe to repeat.
             Some(Err(ClientWriteError::ForwardToLeader(_)) | Ok(_)) => {
                 fail(tickets, &ProposeError::NotLeader { leader: self.base.followed() });
                 self.queue.fail_begun();
                 Err(End::Lost)
             }
-            // Cut off by another leader here, but maybe not everywhere.
+            // Another leader removed the entry from this member's log, but other members may still have it.
             Some(Err(_)) => {
                 fail(tickets, &ProposeError::Unknown);
                 Err(End::Lost)
@@ -386,14 +388,15 @@ impl<'l> Lead<'l> {
         }
     }
 
-    /// An entry is applied: every node that it made ready has a session, whoever registered it.
+    /// Gives every node that an applied entry made ready a session, whichever member registered it.
     fn keep_sessions(&mut self, planned: &Planned) {
         let events = planned.events.iter().map(|record| &record.event);
         self.sessions.applied(events, &planned.state, self.clock.monotonic());
         debug_assert_eq!(self.sessions.mismatch(&planned.state), None, "nodes and sessions differ");
     }
 
-    /// Asks the quorum for those who wait for it, unless it is being asked: they came after that question began.
+    /// Asks the quorum for the waiting requests. If a question is in flight, they wait for the next one, because they
+    /// arrived after it began.
     fn confirm(&mut self) {
         if self.confirm.is_some() || self.waiting.is_empty() || self.clock.monotonic() < self.confirm_from {
             return;
@@ -405,7 +408,7 @@ impl<'l> Lead<'l> {
         self.confirm = Some(Confirm { outcome, waiting: std::mem::take(&mut self.waiting), round });
     }
 
-    /// The quorum has answered. False if this member does not lead any more.
+    /// Handles the quorum's answer. False if this member does not lead any more.
     fn confirmed(&mut self, confirmed: bool) -> bool {
         let Some(Confirm { waiting, round, .. }) = self.confirm.take() else { return true };
         if self.base.leader_id() != Some(self.leader) {
@@ -413,8 +416,9 @@ impl<'l> Lead<'l> {
             return false;
         }
         if !confirmed {
-            // Too late an answer says nothing about who leads: those who still wait are asked for again, at the next tick. While a
-            // leader hands over it is refused at once, and would ask for nothing else.
+            // A late or failed answer does not decide who leads. The requests wait for another question at the next
+            // tick: during a hand-over questions fail at once, and without a pause the loop would repeat them all the
+            // time.
             self.confirm_from = self.clock.monotonic() + TICK;
             self.unconfirmed = round.or(self.unconfirmed);
             self.waiting.take_in(waiting);
@@ -427,7 +431,7 @@ impl<'l> Lead<'l> {
     }
 }
 
-/// Answers callers with the results of their proposals, or that they are unknown.
+/// Fails the proposals of callers.
 fn fail(tickets: Vec<Ticket>, error: &ProposeError) {
     tickets.into_iter().for_each(|ticket| ticket.fail(error.clone()));
 }
@@ -441,7 +445,7 @@ fn raise(head: &mut Head, group: &Group) {
     }
 }
 
-/// Completes when `leader` is not this member's leader id any more; true if Raft has stopped.
+/// Completes when this member no longer leads as `leader`. True if Raft has stopped.
 pub(super) async fn lost(raft: Raft, leader: LeaderId) -> bool {
     let mut metrics = raft.server_metrics();
     while raft.as_leader().is_ok_and(|found| *found.leader_id() == leader) {
@@ -452,7 +456,7 @@ pub(super) async fn lost(raft: Raft, leader: LeaderId) -> bool {
     false
 }
 
-/// The end of the entry in flight; waits for ever if there is none. None if Raft dropped it.
+/// Waits for the outcome of the entry in flight, or for ever if there is none. None if Raft dropped it.
 async fn completion(in_flight: &mut Option<InFlight>) -> Option<ClientWriteResult<Types>> {
     match in_flight {
         Some(in_flight) => (&mut in_flight.outcome).await.ok(),

@@ -15,11 +15,11 @@ use crate::consensus::snapshot::Source;
 use crate::consensus::{LeaderId, Proposal, RaftLogId, Reply};
 use crate::monitor::digests::Checks;
 
-/// What the leader loop has in flight, for the state machine to adopt when it comes back committed.
+/// The plan that the leader loop has in flight. The state machine adopts its result when the entry is committed.
 #[derive(Clone, Default)]
 pub(crate) struct Slot(Arc<Mutex<Option<OwnPlan>>>);
 
-/// A plan, and the leadership that it is proposed under.
+/// A plan, and the leadership under which it is proposed.
 type OwnPlan = (LeaderId, Arc<Planned>);
 
 impl Slot {
@@ -28,12 +28,12 @@ impl Slot {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((leader, planned));
     }
 
-    /// Drops what is there: it will not be adopted.
+    /// Drops the stored plan, which will not be adopted.
     pub(crate) fn clear(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// The plan of this very entry.
+    /// Takes the stored plan if it belongs to exactly this entry.
     fn take(&self, leader: &LeaderId, entry: &[u8]) -> Option<Arc<Planned>> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let own = slot.as_ref().is_some_and(|(by, planned)| by == leader && planned.entry_bytes == entry);
@@ -51,7 +51,7 @@ pub(crate) struct StateMachine {
 }
 
 impl StateMachine {
-    /// A machine on the state of a new cluster.
+    /// A machine that starts with `state`.
     pub(crate) fn new(
         state: State,
         slot: Slot,
@@ -89,7 +89,7 @@ impl Machine for StateMachine {
         let event_seq = state.event_seq();
         let write = move |mut out: &mut dyn io::Write| {
             atlas_format::encode_snapshot(&state.to_image(), &mut out).map_err(|error| match error {
-                // Whether the disk is full makes a difference.
+                // The original I/O error is kept, because the caller checks for a full disk.
                 SnapshotError::Io { source, .. } => source,
                 other => io::Error::other(other),
             })
@@ -112,7 +112,8 @@ impl Machine for StateMachine {
         let before = self.replica.state().clone();
         self.applied.send_replace(state.clone());
         self.replica = Replica::new(state.clone());
-        // Without events: subscribers see by its number that they missed some, and need not wait for the next entry.
+        // The batch has no events. Subscribers notice by its number that they missed some, and do not have to wait for
+        // the next entry.
         self.batches.send(AppliedBatch { index, seq: state.seq(), events: Arc::from([]), state });
         Ok(before)
     }

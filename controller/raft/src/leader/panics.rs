@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use atlas_duty::tasks::Panicked;
 
-/// How many panics of leader tasks there were. Clones count together.
+/// Counts the panics of leader tasks. Clones share the count.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Panics(Arc<AtomicU64>);
 
 impl Panics {
-    /// How many there were since the start of this member.
+    /// The number of panics since the start of this member.
     pub(crate) fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Reports panics.
+    /// Logs and counts panics.
     pub(crate) fn note(&self, panicked: &[Panicked]) {
         for Panicked { task, in_a_row, retry_in } in panicked {
             self.0.fetch_add(1, Ordering::Relaxed);

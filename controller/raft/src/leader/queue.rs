@@ -11,35 +11,35 @@ use crate::member::Peer;
 
 type Answer = oneshot::Sender<Result<Answers, ProposeError>>;
 
-/// One caller, and the answers that were decided for it.
+/// One caller, and the answers decided for it so far.
 #[derive(Debug)]
 pub(super) struct Ticket {
     answer: Answer,
     wanted: usize,
     outcomes: Answers,
-    /// True once an entry with a part of its requests may be applied.
+    /// True if an entry with part of its requests may already be applied.
     begun: bool,
 }
 
 impl Ticket {
-    /// Tells the caller what was decided. Only once it is certain (ADR 1).
+    /// Sends the answers to the caller. Called only once they are certain (ADR 1).
     pub(super) fn release(self) {
-        // The caller may have given up waiting.
+        // The caller may have stopped waiting.
         let _ = self.answer.send(Ok(self.outcomes));
     }
 
-    /// Answers the caller that it failed or that its result is unknown.
+    /// Fails the proposal. If a part of it may be applied, its result is unknown.
     pub(super) fn fail(self, error: ProposeError) {
         let written = self.begun && matches!(error, ProposeError::NotLeader { .. });
         let _ = self.answer.send(Err(if written { ProposeError::Unknown } else { error }));
     }
 }
 
-/// Requests in the order in which they came, and whose they are.
+/// Waiting requests in the order of arrival, and the callers that they belong to.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     requests: VecDeque<Request>,
-    /// The first may have some of its answers already, from an entry that did not hold all its requests.
+    /// The first ticket may already have some answers, from an entry that could not hold all its requests.
     tickets: VecDeque<Ticket>,
 }
 
@@ -49,7 +49,7 @@ impl Queue {
         self.requests.is_empty()
     }
 
-    /// Requests that wait.
+    /// The number of waiting requests.
     pub(super) fn len(&self) -> usize {
         self.requests.len()
     }
@@ -71,13 +71,13 @@ impl Queue {
         self.requests.drain(..end).collect()
     }
 
-    /// Notes what a plan decided: `outcomes` of the first requests taken, `leftover` for the next plan. Returns the callers
-    /// that have all their answers by that.
+    /// Records a plan's result: `outcomes` of the first requests that were taken, `leftover` for the next plan. Returns
+    /// the tickets that now have all their answers.
     pub(super) fn decide(&mut self, outcomes: Answers, leftover: Vec<Request>) -> Vec<Ticket> {
         for request in leftover.into_iter().rev() {
             self.requests.push_front(request);
         }
-        // What was decided of the first before was in an earlier entry.
+        // Answers that the first ticket already has were decided in an earlier entry.
         if let Some(first) = self.tickets.front_mut() {
             first.begun = !first.outcomes.is_empty();
         }
@@ -92,7 +92,8 @@ impl Queue {
         whole
     }
 
-    /// The entry that decided a part of the first proposal came to nothing known: nor will the rest of it.
+    /// Fails the first proposal if an entry with part of it has an unknown outcome. The rest of the proposal is
+    /// dropped.
     pub(super) fn fail_begun(&mut self) {
         if self.tickets.front().is_some_and(|ticket| !ticket.outcomes.is_empty())
             && let Some(ticket) = self.tickets.pop_front()
@@ -102,12 +103,13 @@ impl Queue {
         }
     }
 
-    /// This member does not lead: nothing that waits was written, except for a part of the first.
+    /// Fails all waiting proposals because this member does not lead. None was written, except for a part of the first.
     pub(super) fn fail_all(&mut self, leader: Option<&Peer>) {
         self.fail_all_with(&ProposeError::NotLeader { leader: leader.cloned() });
     }
 
-    /// Refuses everything that waits, for a reason that nothing was written; only of a part of the first nobody knows.
+    /// Fails all waiting proposals with an error that means that nothing was written. If part of the first was in an
+    /// entry, its result is unknown.
     pub(super) fn fail_all_with(&mut self, error: &ProposeError) {
         self.fail_begun();
         self.requests.clear();

@@ -1,4 +1,4 @@
-//! Requests that wait for a quorum to confirm this leadership, and the question that is sent for them.
+//! Requests that wait for a quorum to confirm this leadership, and the question sent to the quorum.
 
 use std::collections::BTreeSet;
 use std::future::{Future, pending};
@@ -15,17 +15,17 @@ use crate::error::{ProposeError, ReadError};
 use crate::local::Input;
 use crate::member::Peer;
 
-/// A question to the quorum in flight, and who waits for it.
+/// A question to the quorum in flight, and the requests that wait for its answer.
 pub(super) struct Confirm {
     pub(super) outcome: Pin<Box<dyn Future<Output = bool> + Send>>,
     pub(super) waiting: Waiting,
     pub(super) round: Option<Round>,
 }
 
-/// Who waits for a quorum to confirm this leadership.
+/// Requests that wait for a quorum to confirm this leadership.
 #[derive(Default)]
 pub(super) struct Waiting {
-    /// Refusals and repeats, which are in no entry.
+    /// Refusals and repeated requests, which are in no entry.
     pub(super) tickets: Vec<Ticket>,
     pub(super) reads: Vec<oneshot::Sender<Result<State, ReadError>>>,
     pub(super) renewals: Vec<Renewal>,
@@ -40,7 +40,7 @@ pub(super) struct Renewal {
 }
 
 impl Waiting {
-    /// Adds those of `others` who still wait. They came first.
+    /// Adds the requests of `others` whose callers still wait, before the own ones.
     pub(super) fn take_in(&mut self, others: Self) {
         let Self { tickets, reads, renewals } = std::mem::replace(self, others);
         self.reads.retain(|answer| !answer.is_closed());
@@ -53,12 +53,12 @@ impl Waiting {
         self.tickets.is_empty() && self.reads.is_empty() && self.renewals.is_empty()
     }
 
-    /// The quorum has confirmed: everybody is answered, renewals by whether their session is one of those that are `alive`.
+    /// Answers all requests after the quorum has confirmed. A renewal succeeds if its session is in `alive`.
     pub(super) fn release(self, applied: &watch::Receiver<State>, alive: &BTreeSet<(NodeId, NodeEpoch)>) {
         self.tickets.into_iter().for_each(Ticket::release);
         if !self.reads.is_empty() {
             let state = applied.borrow().clone();
-            // A caller that gave up waiting needs no answer, here and below.
+            // A caller that stopped waiting needs no answer, here and below.
             self.reads.into_iter().for_each(|answer| drop(answer.send(Ok(state.clone()))));
         }
         for Renewal { node, epoch, number, answer } in self.renewals {
@@ -67,7 +67,7 @@ impl Waiting {
         }
     }
 
-    /// This member leads no more.
+    /// Refuses all requests, because this member no longer leads.
     pub(super) fn fail(self, leader: Option<&Peer>) {
         for ticket in self.tickets {
             ticket.fail(ProposeError::NotLeader { leader: leader.cloned() });
@@ -81,7 +81,7 @@ impl Waiting {
     }
 }
 
-/// The quorum's answer; waits for ever if it was not asked.
+/// Waits for the quorum's answer, or for ever if no question is in flight.
 pub(super) async fn confirmation(confirm: &mut Option<Confirm>) -> bool {
     match confirm {
         Some(confirm) => confirm.outcome.as_mut().await,

@@ -1,4 +1,5 @@
-//! Membership changes: one at a time, by joint consensus, and none that leaves fewer than a quorum reachable (B.42).
+//! Membership changes: one at a time, by joint consensus. A change that would leave fewer than a quorum reachable is
+//! refused (B.42).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,33 +15,33 @@ use crate::consensus::Types;
 use crate::leader::leader_id;
 use crate::member::{Member, Peer};
 
-/// A change that takes longer has no quorum: whoever asked is told, and the leader task ends what was begun.
+/// A change that takes longer has no quorum. The caller gets an error, and a leader task completes the change later.
 const CHANGE_MAX: Duration = Duration::from_secs(10);
 /// A transfer that takes longer has failed.
 const TRANSFER_MAX: Duration = Duration::from_secs(5);
-/// What a change waits for is looked at so often: once a heartbeat.
+/// The interval at which a change checks its conditions: once per heartbeat.
 const PAUSE: Duration = Duration::from_millis(50);
-/// A learner whose log is no more than this behind keeps up: a few entries are always on their way.
+/// A learner that lags by no more entries than this has caught up, because a few entries are always in flight.
 const LAG_MAX: u64 = 64;
 
 type Changed<T> = Result<T, RaftError<Types, ClientWriteError<Types>>>;
 
-/// Whether a change was refused because the one before it is not committed, as far as this leader knows.
+/// True if a change was refused because this leader does not know yet that the previous change is committed.
 fn is_under_way<T>(changed: &Changed<T>) -> bool {
     let Err(RaftError::APIError(ClientWriteError::ChangeMembershipError(refused))) = changed else { return false };
     matches!(refused, ChangeMembershipError::InProgress(_))
 }
 
-/// Why the membership, or the leader, did not change.
+/// Why a change of the membership or of the leader failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
-    /// Only the leader changes the group.
+    /// Only the leader can change the membership.
     #[error("this member does not lead")]
     NotLeader {
-        /// Who does, if known.
+        /// The leader, if known.
         leader: Option<Peer>,
     },
-    /// No such member.
+    /// The cluster has no such member.
     #[error("{member} is not a member of this cluster")]
     UnknownMember {
         /// Its number.
@@ -52,13 +53,13 @@ pub enum ChangeError {
         /// Its number.
         member: MemberId,
     },
-    /// Its log is too far behind, or it does not answer.
+    /// The member's log is too far behind, or the member does not answer.
     #[error("{member} has not caught up")]
     Behind {
         /// Its number.
         member: MemberId,
     },
-    /// The leader cannot remove itself: it hands leadership over first.
+    /// The leader cannot remove itself. Leadership must be transferred first.
     #[error("{member} is the leader: transfer leadership first")]
     Leads {
         /// Its number.
@@ -75,13 +76,13 @@ pub enum ChangeError {
     NoQuorum {
         /// Voters after the change.
         voters: usize,
-        /// How many of them answer.
+        /// The number of reachable voters after the change.
         reachable: usize,
     },
-    /// It was begun, and may still come to pass.
+    /// The change was started and may still complete.
     #[error("the change did not complete in time")]
     Late,
-    /// Raft refused it.
+    /// Raft refused the change.
     #[error("raft refused the change: {reason}")]
     Refused {
         /// Why.
@@ -93,7 +94,7 @@ pub enum ChangeError {
 }
 
 impl MembersView {
-    /// True if the log of `member` is hardly behind the leader's. Only the leader's view can tell.
+    /// True if the log of `member` is nearly up to date. Only the leader knows this.
     pub(crate) fn keeps_up(&self, member: MemberId) -> bool {
         let matched = self.member(member).and_then(|view| view.matched);
         matched.is_some_and(|matched| matched + LAG_MAX >= self.last_index) && self.reachable([&member]) == 1
@@ -120,7 +121,7 @@ impl Group {
         if self.view().member(member).is_some() {
             return Ok(());
         }
-        // Joined with its log, not before: the caller waits for the leader task, not for the log.
+        // Does not wait until the learner has the log: a leader task does that, not the caller.
         self.changed(self.raft.add_learner(member.0, known, false)).await
     }
 
@@ -161,7 +162,7 @@ impl Group {
         self.change(ChangeMembers::RemoveVoters(BTreeSet::from([member.0]))).await
     }
 
-    /// Writes down where members are reached now.
+    /// Writes the members' current addresses into the membership.
     pub(super) async fn update(&self, members: BTreeMap<u64, Member>) -> Result<(), ChangeError> {
         let _turn = self.changing.lock().await;
         self.settle().await?;
@@ -169,13 +170,13 @@ impl Group {
         self.change(ChangeMembers::SetNodes(members)).await
     }
 
-    /// Ends a change that a leader before this one began.
+    /// Completes a membership change that an earlier leader began.
     pub(crate) async fn settle_in_turn(&self) -> Result<(), ChangeError> {
         let _turn = self.changing.lock().await;
         self.settle().await
     }
 
-    /// Waits until `to` leads, and says in which term it does.
+    /// Waits until `to` leads, and returns the term of its leadership.
     pub(crate) async fn wait_for_leader(&self, to: MemberId) -> Result<(MemberId, u64), ChangeError> {
         let raft = self.raft.clone();
         let led = async move {
@@ -193,7 +194,7 @@ impl Group {
         self.in_time(TRANSFER_MAX, led).await
     }
 
-    /// Leaves a joint membership that was left over when leadership changed in the middle of a change.
+    /// Leaves a joint membership that remained because leadership changed during a membership change.
     async fn settle(&self) -> Result<(), ChangeError> {
         if self.leading()?.voters.len() < 2 {
             return Ok(());
@@ -201,8 +202,8 @@ impl Group {
         self.change(ChangeMembers::AddVoterIds(BTreeSet::new())).await
     }
 
-    /// Refuses `voters` if no majority of them is reachable. A leader has heard of nobody when it begins, so it listens for as long as
-    /// an answer counts before it says that there is none.
+    /// Refuses `voters` if no majority of them is reachable. A new leader has not heard from the other members yet, so
+    /// it waits as long as an answer stays valid before it reports that there is no quorum.
     async fn wait_for_quorum(&self, voters: &BTreeSet<MemberId>) -> Result<(), ChangeError> {
         let until = self.env.clock.monotonic() + REACHED;
         loop {
@@ -224,10 +225,10 @@ impl Group {
         Err(ChangeError::NotLeader { leader })
     }
 
-    /// Members that stop being voters stop being members.
+    /// Changes the membership. Members that stop being voters also stop being members.
     ///
-    /// A leader that has just begun does not know yet that the last change before it is committed, and refuses another one: that is
-    /// waited for.
+    /// A new leader does not know at once that the previous change is committed, and openraft refuses another change
+    /// until then. The call is repeated until openraft accepts it.
     async fn change(&self, change: ChangeMembers<u64, Member>) -> Result<(), ChangeError> {
         let until = self.env.clock.monotonic() + REACHED;
         let changed = async {

@@ -1,7 +1,7 @@
 //! Members exchange their identities, addresses, feature levels and states.
 //!
-//! Each asks every other member once a second. The leader writes changed addresses into the membership; a member that
-//! it reports as removed stops, so that a member removed while it was offline does not continue.
+//! Each member asks every other member once a second. The leader writes changed addresses into the membership. A member
+//! that the leader reports as removed stops, so that a member removed while it was offline does not continue.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
@@ -23,9 +23,9 @@ use crate::start::ELECTION_MIN;
 
 /// How often members greet each other.
 const GREET_EVERY: Duration = Duration::from_secs(1);
-/// Longest that an answer may take.
+/// The time limit for an answer.
 const GREET_MAX: Duration = Duration::from_secs(1);
-/// A comparison of clocks holds for so long.
+/// How long a comparison of clocks stays valid.
 const AHEAD_MAX: Duration = Duration::from_secs(5);
 /// Why a removed member stops.
 const REMOVED: &str =
@@ -34,21 +34,21 @@ const REMOVED: &str =
 /// The report of another member.
 #[derive(Debug, Clone)]
 pub(crate) struct Met {
-    /// When, by the monotonic clock.
+    /// The monotonic time of the report.
     pub(super) at: Duration,
     /// Its current addresses, if reported.
     own: Option<Member>,
     pub(super) status: Option<Status>,
-    /// How far its wall clock is ahead of this member's, microseconds, if it was asked.
+    /// How far the other member's wall clock is ahead of this one's in microseconds, if measured.
     ahead: Option<i64>,
 }
 
 impl Group {
-    /// Greets the others until this member learns that it was removed; then says why it must stop.
+    /// Greets the other members until this member learns that it was removed. Returns the reason to stop.
     pub(crate) async fn greet(self) -> Arc<str> {
         let mut channels = BTreeMap::new();
         let mut wall = WallWatch::default();
-        // Where the others see the leader: a member that was away may not know it.
+        // The leader's address as the other members report it. A member that was offline may not know the leader.
         let mut leader = None;
         loop {
             let mut addresses = self.others();
@@ -60,7 +60,7 @@ impl Group {
                     Some(channel) => Channel::clone(channel),
                     None => match peer_channel(&self.env, &address) {
                         Ok(channel) => channels.entry(address).or_insert(channel).clone(),
-                        // What is not an address is told when the log is to be sent there.
+                        // An invalid address is reported when the log is sent to that member.
                         Err(_) => continue,
                     },
                 };
@@ -81,7 +81,8 @@ impl Group {
 
     /// Greets the member behind a channel.
     ///
-    /// Also tells how far the other's wall clock is ahead of this one's, taking the middle of the question's time.
+    /// Also returns how far the other wall clock is ahead of this one, compared with the midpoint between request and
+    /// answer.
     async fn ask(&self, channel: Channel) -> Option<(wire::HelloResponse, Option<i64>)> {
         let request = wire::HelloRequest {
             cluster_id: self.cluster_id.to_be_bytes().to_vec().into(),
@@ -103,7 +104,7 @@ impl Group {
         Some((answer, ahead))
     }
 
-    /// Compares the clocks and tells whether this member's wall clock is in doubt.
+    /// Compares the clocks and updates whether this member's wall clock is in doubt.
     fn look_at_wall(&self, watch: &mut WallWatch) {
         let (wall, now) = (self.env.clock.wall(), self.env.clock.monotonic());
         let mut ahead: Vec<i64> = {
@@ -146,16 +147,17 @@ impl Group {
         }
     }
 
-    /// Whether this member knows for certain that `member` belongs to the group no more. A controller gets its number only once the
-    /// membership has it, so a number that the leader's log does not have was removed.
+    /// True if this member knows for certain that `member` was removed from the group. A controller gets its number
+    /// only once the membership contains it, so a number that is missing in the leader's log was removed.
     fn is_removed(&self, member: MemberId) -> bool {
         if member.0 == 0 || leader_id(&self.raft).is_none() {
             return false;
         }
         let metrics = self.raft.metrics();
         let metrics = metrics.borrow_watched();
-        // A leader that was deposed, and does not know it yet, may not know a newer member either. Nobody else can lead sooner than an
-        // election after a quorum was last asked, and nobody at all where this member alone votes: there nothing asks it either.
+        // A deposed leader that does not know it yet may also not know a newer member. No other member can lead earlier
+        // than one election timeout after a quorum last answered. If this member is the only voter, no other can lead
+        // at all, and there is no quorum to ask.
         let alone = metrics.committed_membership_config.membership().voter_ids().all(|voter| voter == self.id().0);
         let confirmed = alone || metrics.last_quorum_acked.is_some_and(|instant| instant.elapsed() < ELECTION_MIN);
         let known = [&metrics.membership_config, &metrics.committed_membership_config];
@@ -185,14 +187,14 @@ impl Group {
         met.insert(member, Met { at: self.env.clock.monotonic(), own, status, ahead });
     }
 
-    /// Where the other members are reached.
+    /// The addresses of the other members.
     fn others(&self) -> BTreeSet<String> {
         let others = self.view().members.into_iter().filter(|view| view.peer.member != self.id());
         let address = |peer: Peer| self.addresses.get(peer.member.0).unwrap_or(peer.address);
         others.map(|view| address(view.peer)).filter(|address| !address.is_empty()).collect()
     }
 
-    /// As the leader, writes down where members are reached now, if that changed.
+    /// As the leader, writes the members' current addresses into the membership if they changed.
     async fn keep_addresses(&self) {
         if leader_id(&self.raft).is_none() {
             return;
@@ -200,7 +202,7 @@ impl Group {
         let view = self.view();
         let moved: BTreeMap<u64, Member> = {
             let met = self.met();
-            // One that does not know where it is reached says nothing about it.
+            // A member that does not know its own address does not report one.
             let own = Some(&*self.own).filter(|own| !own.peer.is_empty());
             let told = |member| if member == self.id() { own } else { met.get(&member)?.own.as_ref() };
             let moved = view.members.iter().filter_map(|view| {
@@ -221,7 +223,8 @@ impl Group {
     }
 }
 
-/// How far a clock that said `theirs` between two looks at the own one is ahead of it, microseconds. A peer may say anything.
+/// How far a clock that said `theirs` is ahead of this member's clock, which was read before and after, in
+/// microseconds. `theirs` may be any number.
 fn ahead(theirs: i64, asked: Timestamp, answered: Timestamp) -> i64 {
     theirs.saturating_sub(asked.0.midpoint(answered.0))
 }

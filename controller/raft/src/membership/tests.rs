@@ -1,4 +1,4 @@
-//! A group that grows from one member to five and shrinks again, under load, on loopback.
+//! Tests a group that grows from one member to five and shrinks again, under load, on loopback.
 
 mod transfer;
 
@@ -23,7 +23,7 @@ use crate::options::Options;
 use crate::start::{Service, start_on};
 use atlas_log::sim::SimDisk;
 
-/// Longest that anything here may take on a busy machine.
+/// The time limit for every wait in these tests, even on a busy machine.
 const SOON: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -39,12 +39,12 @@ struct Running {
 }
 
 impl Running {
-    /// Starts a member on an address of its own.
+    /// Starts a member with a free port as its address.
     async fn start(dir: &TempDir, member: u64, disk: SimDisk) -> Self {
         Self::start_knowing(dir, member, disk, Level::CURRENT).await
     }
 
-    /// The same for one that says it knows this level.
+    /// Starts a member that reports `level` as its feature level.
     async fn start_knowing(dir: &TempDir, member: u64, disk: SimDisk, level: Level) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let own = Member {
@@ -64,7 +64,7 @@ impl Running {
         let starting = start_on(Box::new(disk.driver()), options, Env::system());
         let (handle, service) = soon(starting).await.expect("starts");
         let incoming = futures::stream::unfold(listener, |listener| async move {
-            // Shut down together with what drives it, where a test failed.
+            // If the test failed, the listener is shut down together with the runtime that polls it.
             let (stream, _) = listener.accept().await.ok()?;
             Some((Ok::<_, std::io::Error>(stream), listener))
         });
@@ -85,7 +85,7 @@ impl Running {
     }
 }
 
-/// A founding member and `more` that it took in, all voters.
+/// A founding member and `more` members that joined it, all voters.
 async fn group(dir: &TempDir, more: u64) -> Vec<Running> {
     let mut members = vec![Running::start(dir, 1, SimDisk::default()).await];
     for id in 2..=1 + more {
@@ -96,7 +96,7 @@ async fn group(dir: &TempDir, more: u64) -> Vec<Running> {
     members
 }
 
-/// Makes a learner and then a voter of a member.
+/// Makes a member a learner and then a voter.
 async fn take_in(leader: &Handle, joining: &Running) {
     let member = joining.handle.member();
     soon(leader.add_learner(member, joining.known())).await.expect("a learner");
@@ -133,7 +133,7 @@ fn set(number: u64) -> Request {
     Request { origin, command: Command::ConfigureCluster(ConfigureCluster { config }) }
 }
 
-/// Writes numbers from 1 through `handle` until told to stop; each must be acknowledged. Answers with the last.
+/// Writes numbers from 1 through `handle` until told to stop, each of which must be acknowledged. Returns the last.
 fn load(handle: Handle) -> (Arc<AtomicBool>, Task<u64>) {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
@@ -185,7 +185,7 @@ async fn one_member_becomes_five_and_three_again_while_it_works() {
     }
 }
 
-/// Changes a byte in the middle of a member's snapshot, as a disk may.
+/// Changes one byte in the middle of a member's snapshot, like a disk error.
 fn damage_snapshot(dir: &TempDir, member: u64) {
     let env = Env::system();
     let paths = env.files.list(&dir.path().join(member.to_string()).join("raft/snapshots")).expect("listable");
@@ -240,7 +240,7 @@ async fn a_group_stays_at_the_level_of_the_member_that_knows_least() {
     }
     soon(first.handle.propose(vec![set(1)])).await.expect("acknowledged");
     assert_eq!(level(&first), Level(2));
-    // Whoever comes back at its place may run another program: what it told before it went does not count for ever.
+    // The member may return with another program, so the level it reported before it stopped must expire.
     second.stop().await;
     until(|| first.handle.level_of_all().is_none()).await;
     first.stop().await;
@@ -418,7 +418,7 @@ async fn asking_how_the_members_are_holds_nobody_up() {
         Env::system().spawn_blocking("ask", ask)
     });
     let asking: Vec<_> = asking.collect();
-    // Each write changes what is borrowed to answer.
+    // Each write changes the metrics that the answers borrow.
     let before = members[0].handle.applied().seq().0;
     until(|| members[0].handle.applied().seq().0 >= before + 100).await;
     stop.store(true, Ordering::Relaxed);

@@ -17,19 +17,19 @@ use tokio::sync::{mpsc, watch};
 use crate::forward::Forward;
 use crate::leader::Raft;
 
-/// What waits for the keeper at most; what is more is left out of the comparison.
+/// The most states and reports that wait for the keeper. Further ones are left out of the comparison.
 const SEEN_MAX: usize = 16;
-/// States of which digests are remembered.
+/// How many states' digests are remembered.
 const REMEMBERED: usize = 8;
 
-/// A state that a majority of the voters was found to share.
+/// A state that a majority of the voters was found to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Agreement {
-    /// Entries applied to it; 0 before the first one.
+    /// The number of entries applied to it; 0 before the first agreement.
     pub seq: Seq,
 }
 
-/// What the state machine tells the keeper.
+/// A message from the state machine to the keeper.
 pub(crate) enum Seen {
     /// A state whose digest is due.
     Due(Box<State>),
@@ -37,7 +37,7 @@ pub(crate) enum Seen {
     Reported(ReportDigest),
 }
 
-/// Where the state machine tells it.
+/// The state machine's end of the channel to the keeper.
 #[derive(Clone)]
 pub(crate) struct Checks {
     every: u64,
@@ -45,13 +45,13 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    /// Asks for a digest of every so many entries; 0 asks for none.
+    /// Requests a digest after every `every` entries; 0 requests none.
     pub(crate) fn new(every: u64) -> (Self, mpsc::Receiver<Seen>) {
         let (seen, keeper) = mpsc::channel(SEEN_MAX);
         (Self { every, seen }, keeper)
     }
 
-    /// An entry was applied. A keeper that cannot keep up misses some: the next digest is as good.
+    /// Handles an applied entry. If the keeper cannot keep up, a digest is skipped, because the next one is as good.
     pub(crate) fn applied(&self, state: &State, reports: &[ReportDigest]) {
         for report in reports {
             let _ = self.seen.try_send(Seen::Reported(*report));
@@ -63,7 +63,7 @@ impl Checks {
     }
 }
 
-/// Takes digests, reports them and compares.
+/// Computes digests, reports them and compares them.
 pub(crate) struct DigestKeeper {
     pub(crate) raft: Raft,
     pub(crate) forward: Forward,
@@ -73,7 +73,7 @@ pub(crate) struct DigestKeeper {
 }
 
 impl DigestKeeper {
-    /// Works until this member is found to differ; then says why it must stop.
+    /// Runs until this member is found to differ. Returns the reason to stop.
     pub(crate) async fn run(mut self) -> Arc<str> {
         let member = MemberId(*self.raft.node_id());
         let mut digests = Digests::default();
@@ -107,7 +107,7 @@ impl DigestKeeper {
                 }
             }
         }
-        // The state machine is gone: the member ends on its own.
+        // The state machine is gone, so the member is already stopping.
         std::future::pending().await
     }
 
@@ -116,7 +116,7 @@ impl DigestKeeper {
         self.raft.server_metrics().borrow_watched().membership_config.membership().nodes().count() < 2
     }
 
-    /// Tells the others. A report that is lost is made up for by the next one.
+    /// Reports a digest to the other members. A lost report does no harm, because another one follows.
     fn report(&self, report: ReportDigest) {
         let forward = self.forward.clone();
         let origin = Origin::duty(Namespace::default_namespace());
@@ -129,14 +129,14 @@ impl DigestKeeper {
     }
 }
 
-/// What is known of one member's state against the others'.
+/// How one member's state compares with the others.
 #[derive(Debug, PartialEq, Eq)]
 enum DigestComparison {
-    /// Too few reports.
+    /// There are too few reports.
     Open,
-    /// A majority has the same state.
+    /// A majority has the same state as this member.
     Agrees,
-    /// A majority has another one, or no two have the same.
+    /// A majority has another state, or no majority is possible.
     Differs,
 }
 
@@ -173,7 +173,7 @@ impl Digests {
         match shared {
             Some((digest, _)) if digest == own => DigestComparison::Agrees,
             Some(_) => DigestComparison::Differs,
-            // All have reported and there is no majority.
+            // All voters have reported and there is no majority.
             None if told.len() == voters.len() => DigestComparison::Differs,
             None => DigestComparison::Open,
         }

@@ -9,28 +9,29 @@ use crate::consensus::snapshot::Snapshots;
 use crate::leader::Raft;
 use atlas_log::Log;
 
-/// Entries younger than this are kept for members that were away.
+/// Entries younger than this are kept for members that were offline.
 const KEEP: Duration = Duration::from_secs(600);
 
-/// After a snapshot that did not read back the next one is not tried sooner: it would most likely be the same.
+/// The pause after a snapshot that did not read back. An immediate second attempt would most likely give the same
+/// snapshot.
 const PAUSE_AFTER_REFUSED: Duration = Duration::from_secs(60);
 
-/// Takes snapshots by the size of the log and purges what they cover.
+/// Takes snapshots based on the size of the log, and purges entries that they cover.
 pub(crate) struct SnapshotKeeper {
     pub(crate) raft: Raft,
     pub(crate) log: Log,
     pub(crate) snapshots: Snapshots,
-    /// Least log between snapshots, and behind the purge mark.
+    /// The least size of the log between two snapshots, and of the log that a purge keeps.
     pub(crate) log_bytes: u64,
-    /// How often the log's size is looked at.
+    /// The interval at which the log's size is checked.
     pub(crate) every: Duration,
     pub(crate) env: Env,
 }
 
 impl SnapshotKeeper {
-    /// Looks from time to time, until Raft stops.
+    /// Checks periodically until Raft stops.
     pub(crate) async fn run(self) {
-        // When which index was the last one, to know what is older than `KEEP`.
+        // The last index at earlier times, to find the entries that are older than `KEEP`.
         let mut seen: VecDeque<(Duration, u64)> = VecDeque::new();
         loop {
             let damaged = async {
@@ -68,14 +69,15 @@ impl SnapshotKeeper {
             None => (None, 0),
         };
         let behind = self.log.bytes_from(covered.map_or(0, |index| index + 1));
-        // One that members were to be sent turned out to be damaged: the state in memory is whole.
+        // A snapshot that was being sent turned out to be damaged. The state in memory is good, so a new snapshot
+        // replaces it.
         let damaged = current.as_ref().is_some_and(|(_, file)| file.is_damaged());
         let now = self.env.clock.monotonic();
         let refused = self.snapshots.refused().is_some_and(|at| now.saturating_sub(at) < PAUSE_AFTER_REFUSED);
         if !refused && (damaged || behind >= self.log_bytes.max(2 * bytes)) {
             self.raft.trigger().snapshot().await.map_err(|_| ())?;
         }
-        // At least ten minutes or so many bytes are kept, whichever is less.
+        // Keeps the last ten minutes or the last `log_bytes` of the log, whichever is less.
         let enough = self.log.index_before_last(self.log_bytes).max(old);
         if let (Some(covered), Some(enough)) = (covered, enough) {
             let upto = covered.min(enough);

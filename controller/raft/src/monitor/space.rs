@@ -1,7 +1,7 @@
 //! Disk space (B.38): when it runs low, new work is refused before the log fails, and a ballast file is freed so that
 //! running work can finish. When space is available again, this is reverted automatically.
 //!
-//! The log does not depend on it: an entry without space for its segment waits.
+//! The log does not depend on this monitor: an entry without disk space for its segment waits.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,41 +14,41 @@ use tokio::sync::watch;
 use crate::leader::Raft;
 use atlas_log::{Log, Space};
 
-/// How often the disk is looked at.
+/// The interval at which the disk is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// With less than this the log can make no segment.
+/// With less free space than this, the log cannot create a segment.
 const LEAST_BYTES: u64 = 2 << 20;
 
-/// How much room a member wants.
+/// How much disk space a member reserves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpaceLimits {
-    /// Set aside in a file of its own, and given back when room gets short; 0 sets nothing aside.
+    /// Size of the ballast file, which is freed when space runs low; 0 for no ballast file.
     pub ballast_bytes: u64,
-    /// With less than this free, new work is refused; with twice as much it is taken again.
+    /// With less free space than this, new work is refused. With twice as much it is accepted again.
     pub reserve_bytes: u64,
 }
 
-/// How much room there is.
+/// How much disk space is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Room {
     /// Enough.
     Ample,
-    /// Only for what ends or frees something: new work is refused.
+    /// Only enough for requests that end work or free space. New work is refused.
     Short,
-    /// Not even for the log: nothing is proposed here, and reads go on.
+    /// Not even enough for the log. Nothing is proposed at this member, but it still answers reads.
     None,
 }
 
 /// The disk of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Disk {
-    /// How much room there is.
+    /// How much space is left.
     pub room: Room,
     /// Bytes that are free.
     pub free_bytes: u64,
 }
 
-/// Gives the ballast of a stopped member back if its disk is short of room, so that everything else can be opened.
+/// Frees the ballast of a stopped member if its disk is nearly full, so that its other files can be opened.
 pub fn make_room(data_dir: &Path, limits: SpaceLimits) {
     let dir = data_dir.join("raft").join("log");
     if atlas_log::file::free_bytes(&dir).is_ok_and(|free| free < limits.reserve_bytes)
@@ -58,7 +58,7 @@ pub fn make_room(data_dir: &Path, limits: SpaceLimits) {
     }
 }
 
-/// Whether requests need room that ending work does not give back.
+/// True if requests need space that is not freed again when running work ends.
 pub(crate) fn grows(requests: &[Request]) -> bool {
     let grows = |request: &Request| {
         matches!(request.command, Command::SubmitJob(_) | Command::RegisterAgent(_) | Command::RetryJob(_))
@@ -66,26 +66,26 @@ pub(crate) fn grows(requests: &[Request]) -> bool {
     requests.iter().any(grows)
 }
 
-/// Looks at the disk from time to time.
+/// Checks the disk periodically.
 pub(crate) struct SpaceKeeper {
     raft: Raft,
     log: Log,
     space: Arc<dyn Space>,
     limits: SpaceLimits,
     disk: watch::Sender<Disk>,
-    /// True while the ballast is set aside.
+    /// True while the ballast file exists.
     ballast: bool,
     env: Env,
 }
 
 impl SpaceKeeper {
-    /// Looks for the first time, and gives the ballast of an earlier start back if room is short.
+    /// Checks for the first time, and frees the ballast of an earlier start if space is low.
     pub(crate) fn new(raft: Raft, log: Log, limits: SpaceLimits, env: Env) -> (Self, watch::Receiver<Disk>) {
         let space = log.space();
         let (disk, seen) = watch::channel(Disk { room: Room::Ample, free_bytes: u64::MAX });
         let mut keeper = Self { raft, log, space, limits, disk, ballast: true, env };
         let free = keeper.space.free_bytes();
-        // With enough room it is made anew: only then is it known to be whole.
+        // With enough space, the ballast file is written again, because an existing one may be incomplete.
         keeper.ballast = free.is_ok_and(|free| free < limits.reserve_bytes);
         let free = keeper.space.free_bytes();
         let look = keeper.judge(free.unwrap_or(u64::MAX));
@@ -94,7 +94,7 @@ impl SpaceKeeper {
         (keeper, seen)
     }
 
-    /// Looks until Raft stops.
+    /// Checks until Raft stops.
     pub(crate) async fn run(mut self) {
         loop {
             self.env.clock.sleep(LOOK_EVERY).await;
@@ -118,7 +118,7 @@ impl SpaceKeeper {
         judge(self.limits, before, free_bytes, self.ballast, self.log.waits_for_space())
     }
 
-    /// Tells what was found.
+    /// Reports the result of a check.
     fn note(&mut self, look: Look, ballast: std::io::Result<bool>) {
         self.ballast = ballast.unwrap_or_else(|error| {
             tracing::warn!(%error, "could not change the ballast on the log's disk");
@@ -135,23 +135,23 @@ impl SpaceKeeper {
             Room::Short => tracing::error!(free_bytes, "the disk is nearly full: refusing new work"),
             Room::None => tracing::error!(free_bytes, "the disk is full: writes wait for space"),
         }
-        // Who cannot append must not be elected. A single member cannot hand over.
+        // A member that cannot append must not be elected. A single member cannot hand over.
         if self.raft.voter_ids().count() > 1 {
             self.raft.runtime_config().elect(room != Room::None);
         }
     }
 }
 
-/// What a look at the disk leads to.
+/// The result of a check of the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Look {
     disk: Disk,
-    /// Whether the ballast will be set aside from now on.
+    /// Whether the ballast file is to exist from now on.
     ballast: bool,
 }
 
-/// How much room `free_bytes` are. Room that was short is ample again only once there is twice the reserve, and the ballast
-/// besides, so that it does not go to and fro.
+/// Classifies `free_bytes`. After a shortage, space is ample again only with twice the reserve plus the ballast, so
+/// that the result does not oscillate.
 fn judge(limits: SpaceLimits, before: Room, free_bytes: u64, ballast: bool, log_waits: bool) -> Look {
     let SpaceLimits { ballast_bytes, reserve_bytes } = limits;
     let look = |room, ballast| Look { disk: Disk { room, free_bytes }, ballast };
@@ -169,7 +169,7 @@ fn judge(limits: SpaceLimits, before: Room, free_bytes: u64, ballast: bool, log_
     look(Room::Ample, ballast_bytes > 0 && (ballast || roomy))
 }
 
-/// Sets the ballast aside or gives it back; whether it is there then.
+/// Creates or frees the ballast. Returns whether it exists afterwards.
 fn change_ballast(space: &dyn Space, held: bool, wanted: bool, limits: SpaceLimits) -> std::io::Result<bool> {
     if held != wanted {
         space.set_ballast(if wanted { limits.ballast_bytes } else { 0 })?;
@@ -188,7 +188,7 @@ mod tests {
         let limits = SpaceLimits { ballast_bytes: 64 << 20, reserve_bytes: 64 << 20 };
         let mut table = String::new();
         let (mut room, mut ballast) = (Room::Ample, false);
-        // Free bytes in MiB as they would be seen; giving the ballast back shows in the next look.
+        // Free space in MiB as each check sees it. Freeing the ballast shows in the next check.
         for (free, waits) in [
             (500, false),
             (436, false),

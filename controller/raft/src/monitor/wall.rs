@@ -1,33 +1,32 @@
 //! Whether the wall clock can be trusted (ADR 2).
 //!
-//! No timeout reads the wall clock, but people do, and so do jobs for later and the retention of history. While it is
-//! in doubt, a leader stamps entries with the last trusted time plus the time its monotonic clock has counted since,
-//! and shows the reason.
+//! No timeout reads the wall clock, but people, delayed jobs and the retention of history do. While it is in doubt, a
+//! leader stamps entries with the last trusted time plus the elapsed monotonic time, and shows the reason.
 
 use std::fmt;
 use std::time::Duration;
 
 use atlas_types::Timestamp;
 
-/// Wall and monotonic time may go apart by so much since the last look before it counts as a jump.
+/// A larger difference between wall and monotonic time since the last check counts as a jump.
 const JUMP_MICROS: u64 = 5_000_000;
-/// How far the wall clock may be from the median of the peers.
+/// The largest allowed distance between the wall clock and the median of the peers.
 const APART_MICROS: u64 = 2_000_000;
-/// How long a clock that jumped is in doubt if no peer can confirm it, and if some can.
+/// How long a clock that jumped stays in doubt: without peers to confirm it, and with them.
 const STEADY_ALONE: Duration = Duration::from_secs(60);
 const STEADY: Duration = Duration::from_secs(5);
 
 /// Why the wall clock is in doubt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockDoubt {
-    /// It jumped against the monotonic clock.
+    /// The wall clock jumped relative to the monotonic clock.
     Jumped {
-        /// How far, microseconds; back if negative.
+        /// The size of the jump in microseconds; negative if backwards.
         by_micros: i64,
     },
-    /// It is not where those of the peers are.
+    /// The wall clock differs from those of the peers.
     Apart {
-        /// How far behind their median, microseconds; ahead if negative.
+        /// How far the wall clock is behind the median of the peers, in microseconds; negative if ahead.
         by_micros: i64,
     },
 }
@@ -48,18 +47,18 @@ impl fmt::Display for ClockDoubt {
     }
 }
 
-/// What time it was when the wall clock could be believed last.
+/// The time when the wall clock was last trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Believed {
     wall: Timestamp,
-    /// Monotonic time then.
+    /// The monotonic time at that moment.
     at: Duration,
-    /// Whether it has been in doubt since.
+    /// Whether the wall clock has been in doubt since.
     doubted: bool,
 }
 
 impl Believed {
-    /// What time it is when the clocks show this: the wall clock's, unless it is in doubt or has jumped since the last look.
+    /// The current time: the wall clock's, unless it is in doubt or has jumped since the last check.
     pub(crate) fn stamp(self, wall: Timestamp, now: Duration) -> Timestamp {
         let expected = self.wall.0.saturating_add(micros(now.saturating_sub(self.at)));
         let jumped = wall.0.abs_diff(expected) > JUMP_MICROS;
@@ -70,19 +69,20 @@ impl Believed {
 /// Watches one wall clock.
 #[derive(Debug, Default)]
 pub(crate) struct WallWatch {
-    /// When it was looked at first, by the monotonic clock.
+    /// The monotonic time of the first check.
     began: Option<Duration>,
-    /// Both clocks at the last look.
+    /// Both clocks at the last check.
     last: Option<(Timestamp, Duration)>,
-    /// When it jumped last, by the monotonic clock, and how far.
+    /// The monotonic time of the last jump, and its size.
     jumped: Option<(Duration, i64)>,
     believed: Option<Believed>,
-    /// Whether the time that is believed was ever confirmed: by peers, or by going evenly for a while.
+    /// Whether the trusted time was ever confirmed, by peers or by a period without jumps.
     confirmed: bool,
 }
 
 impl WallWatch {
-    /// Looks at both clocks, and at how far the peers' wall clocks are ahead of this one, in microseconds.
+    /// Checks both clocks against each other and against `ahead`, how far the peers' wall clocks are ahead of this one
+    /// in microseconds.
     pub(crate) fn look(&mut self, wall: Timestamp, now: Duration, ahead: &mut [i64]) -> Option<ClockDoubt> {
         let began = *self.began.get_or_insert(now);
         if let Some((wall_before, before)) = self.last.replace((wall, now)) {
@@ -105,7 +105,7 @@ impl WallWatch {
         doubt
     }
 
-    /// What time it was when the wall clock could be believed last; none before the first look.
+    /// The time when the wall clock was last trusted; none before the first check.
     pub(crate) fn believed(&self) -> Option<Believed> {
         self.believed
     }
@@ -113,7 +113,8 @@ impl WallWatch {
     fn believe(&mut self, wall: Timestamp, now: Duration, doubt: Option<ClockDoubt>, peers: usize) {
         let wall = match (doubt, &mut self.believed) {
             (None, _) => wall,
-            // Two others know better than a clock that was wrong from the start for all that is known; one may be wrong itself.
+            // This clock may have been wrong from the start, so the median of two or more peers is better. A single
+            // peer may itself be wrong.
             (Some(ClockDoubt::Apart { by_micros }), _) if !self.confirmed && peers > 1 => {
                 Timestamp(wall.0.saturating_add(by_micros))
             }
@@ -121,7 +122,7 @@ impl WallWatch {
                 believed.doubted = true;
                 return;
             }
-            // There is nothing better.
+            // No better time is known.
             (Some(_), None) => wall,
         };
         self.believed = Some(Believed { wall, at: now, doubted: doubt.is_some() });
@@ -132,7 +133,7 @@ fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// The median; of two in the middle the one nearer to this clock, which then is one of a majority that agree.
+/// The median. Of two middle values, the one nearer to this clock, because this clock then agrees with a majority.
 fn median(ahead: &mut [i64]) -> Option<i64> {
     ahead.sort_unstable();
     let upper = *ahead.get(ahead.len() / 2)?;
@@ -146,8 +147,8 @@ mod tests {
 
     use super::*;
 
-    /// Looks while the wall clock is `wall_offset` seconds off and the peers are `ahead` of it: what is told, and by how much the stamps
-    /// of entries are off at this look and just before it.
+    /// Checks while the wall clock is `wall_offset` seconds off and the peers are `ahead` of it. Lists the reported
+    /// doubts and by how much the stamps of entries are off at this look and just before it.
     fn check(looks: &[(u64, i64, &[i64])], expected: &expect_test::Expect) {
         let mut watch = WallWatch::default();
         let mut table = String::new();

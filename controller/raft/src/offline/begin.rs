@@ -16,7 +16,7 @@ use crate::consensus::{RaftMembership, RaftSnapshotMeta, RaftStoredMembership, b
 use crate::leader::machine::StateMachine;
 use atlas_log::{FileDriver, Limits, Log, LogId, Vote};
 
-/// What a member begins with.
+/// The initial data of a member.
 #[derive(Debug, Clone)]
 pub struct Beginning {
     /// Its number; it is the only voter.
@@ -25,13 +25,13 @@ pub struct Beginning {
     pub known: Member,
     /// The state, of the cluster that the new log belongs to.
     pub state: State,
-    /// The term and index at which the snapshot stands: the log goes on behind it.
+    /// The term of the snapshot's last entry. The log continues after it.
     pub term: u64,
-    /// See `term`.
+    /// The index of the snapshot's last entry.
     pub index: u64,
 }
 
-/// Makes the files of a member in the directory `raft`, which must not exist. A controller can start on them.
+/// Creates the files of a member in the directory `raft`, which must not exist. A controller can then start with them.
 pub fn begin(raft: &Path, beginning: Beginning, env: &Env) -> Result<(), OfflineError> {
     if raft.exists() {
         return Err(OfflineError::Exists { path: raft.to_owned() });

@@ -16,17 +16,17 @@ use atlas_log::file::{number_in, segment_name};
 use atlas_log::mark::{End, furthest};
 use atlas_log::{Driver, LogError, MarkFile, Segment};
 
-/// The log's directory, to be read.
+/// The log's directory, opened for reading.
 pub(super) struct ReadOnlyDriver {
     dir: PathBuf,
-    /// Whether the durable mark counts: without it a damaged last group is a torn one.
+    /// Whether the durable mark is used. Without it, a damaged last group counts as torn.
     marked: bool,
-    /// Held open for its lock.
+    /// Holds the log's lock.
     _lock: File,
 }
 
 impl ReadOnlyDriver {
-    /// Takes the directory, which no controller may use meanwhile.
+    /// Locks the directory, so that no controller can use it meanwhile.
     pub(super) fn open(dir: &Path, tail: Tail) -> Result<Self, OfflineError> {
         let lock = match File::open(dir.join("lock")) {
             Ok(lock) => lock,
@@ -50,7 +50,7 @@ impl ReadOnlyDriver {
 }
 
 impl ReadOnlyDriver {
-    /// Whether the durable mark, counted or not, says that more than this was durable.
+    /// True if the durable mark, used or not, records durable data after `end`.
     pub(super) fn ends_before_mark(&self, end: End) -> bool {
         let file = open_to_read(&self.dir).ok().flatten();
         let mark = file.and_then(|file| furthest(&file.read().ok()?));
@@ -79,7 +79,7 @@ impl Driver for ReadOnlyDriver {
     }
 
     fn retire(&mut self, _sequence: u64) -> io::Result<()> {
-        // A segment that was made and not begun holds nothing: to a reader it is as if it were gone.
+        // A segment that was created and never used contains nothing, so a reader can ignore it.
         Ok(())
     }
 
@@ -116,7 +116,7 @@ impl Segment for ReadOnlySegment {
     }
 }
 
-/// The newest snapshot in a directory, checked whole; none if there is none.
+/// The newest snapshot in a directory, verified completely; none if the directory has none.
 pub(super) fn newest_snapshot(dir: &Path) -> io::Result<Option<(RaftSnapshotMeta, SnapshotFile)>> {
     let entries = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

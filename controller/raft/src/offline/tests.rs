@@ -1,4 +1,4 @@
-//! A member writes, stops, is read, and another starts from the data that was read.
+//! Tests that a stopped member's files can be read, and that another member starts from the data.
 
 use atlas_env::Env;
 use atlas_types::{ClusterConfig, Command, ConfigureCluster, MemberId, Namespace, Origin, Request};
@@ -83,7 +83,7 @@ async fn a_log_whose_last_group_is_damaged_is_read_without_it_only_if_that_is_as
     for limit in 7..10 {
         handle.propose(configure(limit)).await.expect("proposed")[0].as_ref().expect("accepted");
     }
-    // As a process leaves it that is killed.
+    // A copy of the files as a killed process leaves them.
     let copy = dir.path().join("copy");
     std::fs::create_dir_all(copy.join("raft/log")).expect("a directory");
     for file in std::fs::read_dir(dir.path().join("old/raft/log")).expect("a log").flatten() {

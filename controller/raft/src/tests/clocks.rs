@@ -1,4 +1,4 @@
-//! Times in entries when the wall clock of the leader is wrong.
+//! Tests timestamps of entries when the leader's wall clock is wrong.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,7 +10,7 @@ use super::*;
 
 const MONTH_MICROS: i64 = 31 * 24 * 3_600 * 1_000_000;
 
-/// The machine's clocks, with a wall clock that can be set.
+/// The system clocks, with a wall clock that can be set.
 struct Settable {
     machine: SystemClock,
     ahead_micros: AtomicI64,
@@ -41,7 +41,7 @@ async fn a_jump_of_the_wall_clock_does_not_reach_the_log() {
     soon(handle.propose(vec![set(1)])).await.expect("applied");
     assert!((0..5_000_000).contains(&apart(&handle)), "{}", apart(&handle));
 
-    // At once, before the clocks are checked, and after that.
+    // Entries are proposed before the next clock check and after it.
     clock.ahead_micros.store(MONTH_MICROS, Ordering::Relaxed);
     for number in 2..5 {
         soon(handle.propose(vec![set(number)])).await.expect("applied");
@@ -49,7 +49,7 @@ async fn a_jump_of_the_wall_clock_does_not_reach_the_log() {
         let mut doubt = handle.clock_doubt();
         soon(doubt.wait_for(Option::is_some)).await.expect("lives");
     }
-    // Back again: the times of what comes are right.
+    // The wall clock is right again, so later entries have the right time.
     clock.ahead_micros.store(0, Ordering::Relaxed);
     soon(handle.propose(vec![set(5)])).await.expect("applied");
     assert!(apart(&handle).abs() < 5_000_000, "{}", apart(&handle));

@@ -1,5 +1,5 @@
-//! Damaged files: two thousand drawn mutations of a good directory. Any mutation is detected and refused with the
-//! file's name, also in the last group of the log.
+//! Damaged files: two thousand random mutations of a good directory. Every mutation must be detected and refused with
+//! the name of the file, including one in the last group of the log.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,20 +8,20 @@ use super::*;
 use crate::offline::StoppedMember;
 use atlas_log::sim::next;
 
-/// How many directories with one damage each are opened.
+/// The number of directories that are opened, each with one mutation.
 const MUTATIONS: u64 = 2_000;
 
 /// A directory as a member left it.
 struct Good {
     dir: tempfile::TempDir,
-    /// Every file of log and snapshots with its bytes.
+    /// Every file of the log and the snapshots, with its content.
     files: Vec<(PathBuf, Vec<u8>)>,
     /// The chain after each number of entries.
     chains: BTreeMap<u64, [u8; 32]>,
 }
 
 impl Good {
-    /// Several segments, a snapshot and entries behind it. The member ended in order, or by the power.
+    /// Several segments, a snapshot and later entries. The member was shut down cleanly or lost power.
     async fn new(in_order: bool) -> Self {
         let (live, dir) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
         let log = Limits { first_segment_bytes: 32 << 10, segment_bytes: 64 << 10, ..Limits::default() };
@@ -58,7 +58,7 @@ impl Good {
         Self { dir, files, chains }
     }
 
-    /// The whole chain of errors, or how many entries the state has.
+    /// Opens the directory and returns the number of entries in the state, or the whole chain of errors.
     fn open(&self) -> Result<u64, String> {
         let state = StoppedMember::open(self.dir.path()).and_then(|member| member.state());
         let state = state.map_err(|error| atlas_env::chain(&error))?;
@@ -86,7 +86,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Damages some bytes: one bit at the start of a block, one anywhere, a block of zeros, or a cut.
+/// Damages some bytes: flips one bit at the start of a block or anywhere, zeroes a block, or truncates.
 fn mutate(bytes: &mut Vec<u8>, draw: &mut u64) {
     let written = bytes.iter().rposition(|&byte| byte != 0).map_or(1, |last| last + 1);
     let blocks = written.div_ceil(4096) as u64;

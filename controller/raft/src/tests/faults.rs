@@ -1,4 +1,4 @@
-//! Members whose disk is full or slow, and members that compare their states.
+//! Tests members whose disk is full or slow, and members that compare their states.
 
 use atlas_types::{EventSeq, SinkImage, StateImage};
 
@@ -7,7 +7,7 @@ use crate::consensus::snapshot::{Snapshots, Source};
 use crate::error::ProposeError;
 use crate::monitor::space::Room;
 
-/// Less than the reserve that a member wants, and enough for its log.
+/// Less than the reserve of a member, but enough for its log.
 const SHORT_BYTES: u64 = 20 << 20;
 
 async fn has_room(handle: &Handle, wanted: Room) {
@@ -140,7 +140,7 @@ async fn members_that_share_their_state_find_so() {
     }
 }
 
-/// Changes the snapshot of a stopped member, as a fault of memory would.
+/// Changes the snapshot of a stopped member, like a memory error.
 fn corrupt(dir: &Path, change: impl FnOnce(&mut StateImage)) {
     let env = Env::system();
     let snapshots = Snapshots::open(Arc::clone(&env.files), dir.join("raft").join("snapshots")).expect("readable");
@@ -180,7 +180,7 @@ async fn a_member_whose_state_differs_stops_and_names_itself() {
     for third in thirds {
         third.stop().await;
     }
-    // In one place that no answer depends on.
+    // Changes a field that no answer depends on.
     corrupt(&dir.path().join(member.to_string()), |image| image.queue_seq += 1);
 
     let mut thirds = Vec::new();
@@ -189,10 +189,12 @@ async fn a_member_whose_state_differs_stops_and_names_itself() {
         thirds.push(third(dir.path(), Box::new(disk.driver()), *id, &members, listener).await);
     }
     let mut back = thirds.remove(wrong);
-    // The same answers and so the same chain: only the digest tells, once the level that has it is active.
+    // The answers and thus the chains are equal. Only the digests differ, once the feature level that has them is
+    // active.
     let proposing = async {
         for number in 2.. {
-            // The leader, be it the one that is wrong; what is not applied is proposed again.
+            // The leader may be the member with the wrong state. A failed proposal does not matter, because the next
+            // one follows.
             let _ = soon(thirds[0].handle.propose(vec![set(number)])).await;
         }
     };
@@ -226,7 +228,7 @@ async fn a_follower_that_restarts_right_after_its_snapshot_and_purge_goes_on() {
         let follower = thirds.remove(which);
         let (member, members) = (follower.handle.member(), follower.members.clone());
         snapshot_and_purge(&follower.handle).await;
-        // What is behind the purge when it is back is nothing, or one entry.
+        // When the member is back, it has either no entry after the purge, or one.
         if round % 2 == 0 {
             propose_somewhere(&thirds, 10 * round + 1).await;
         }

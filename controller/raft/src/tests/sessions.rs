@@ -1,4 +1,4 @@
-//! Sessions of workers at members with slow logs.
+//! Tests worker sessions at members with slow logs.
 
 use atlas_types::{NodeEpoch, NodeHealth, RemoveNode};
 use openraft::async_runtime::WatchReceiver as _;
@@ -16,7 +16,7 @@ async fn a_hello_while_the_loss_of_its_session_is_being_written_is_refused() {
     let (dir, disks) = (tempfile::tempdir().expect("temporary directory"), [(); 3].map(|()| SimDisk::default()));
     let thirds = three_on(dir.path(), &disks, |disk| Box::new(disk.slow_driver())).await;
     let handle = &thirds[leader_of(&thirds).await].handle;
-    // The entry with which a new group raises its level must not be taken for the loss.
+    // The entry that raises the level of a new group must not be mistaken for the lost session.
     let mut applied = handle.forward.applied.clone();
     soon(applied.wait_for(|state| state.level() == Level::CURRENT)).await.expect("lives");
     let node = NodeId::new("n1").expect("a name");

@@ -29,7 +29,7 @@ pub(super) struct Trio {
     _dir: TempDir,
 }
 
-/// One of three.
+/// One of the three members.
 pub(super) struct One {
     pub(super) handle: Handle,
     service: Service,
@@ -41,7 +41,7 @@ impl Trio {
         Self::start_knowing(Level::CURRENT).await
     }
 
-    /// Three that say they know this feature level.
+    /// Three members that report this feature level.
     pub(super) async fn start_knowing(level: Level) -> Self {
         let dir = tempfile::tempdir().expect("temporary directory");
         let mut listeners = Vec::new();
@@ -70,7 +70,7 @@ impl Trio {
             let disk = Box::new(SimDisk::default().driver());
             let (handle, service) = soon(start_on(disk, options, env.clone())).await.expect("starts");
             let incoming = futures::stream::unfold(listener, |listener| async move {
-                // Shut down together with what drives it, where a test failed.
+                // If the test failed, the listener is shut down together with the runtime that polls it.
                 let connection = listener.accept().await.ok()?;
                 Some((Ok::<_, io::Error>(Plugged(connection)), listener))
             });
@@ -85,13 +85,13 @@ impl Trio {
         trio
     }
 
-    /// The place of the one that leads.
+    /// The index of the leader.
     pub(super) async fn leader(&self) -> usize {
         let led = self.members.iter().map(|one| Box::pin(one.leads()));
         soon(futures::future::select_all(led)).await.1
     }
 
-    /// The places of those that follow the leader.
+    /// The indexes of the followers.
     pub(super) async fn followers(&self) -> [usize; 2] {
         let leader = self.leader().await;
         [(leader + 1) % 3, (leader + 2) % 3]
@@ -111,7 +111,7 @@ impl One {
         leadership.wait_for(leads).await.expect("lives");
     }
 
-    /// From now on nothing that this member sends arrives, and it hears nothing.
+    /// From now on this member sends and receives nothing.
     pub(super) fn pull_cable(&self) {
         self.cable.send_replace(true);
     }
@@ -160,7 +160,7 @@ impl Listener for CabledListener {
     }
 }
 
-/// A connection that is broken by the pulling of its cable, which each end notices only by the silence.
+/// A connection that breaks when the cable is pulled. Each end only notices that nothing arrives any more.
 fn cabled(inner: Connection, pulled: &watch::Receiver<bool>) -> Connection {
     let peer = inner.peer();
     Connection::new(Wire { inner, pulled: pulled.clone(), broken: false }, peer)
@@ -173,7 +173,7 @@ struct Wire {
 }
 
 impl Wire {
-    /// Whether bytes got lost, now or ever.
+    /// True if bytes were lost on this connection.
     fn is_broken(&mut self) -> bool {
         self.broken |= *self.pulled.borrow();
         self.broken
@@ -188,7 +188,7 @@ impl AsyncRead for Wire {
         if !lost {
             return read;
         }
-        // The bytes are gone; the reader is woken to look for more, which ends with the other end's.
+        // The received bytes are dropped. The reader is woken to poll again, and stops at the end of the stream.
         buf.set_filled(before);
         cx.waker().wake_by_ref();
         Poll::Pending
@@ -209,7 +209,7 @@ impl AsyncWrite for Wire {
     }
 }
 
-/// An accepted connection as the server wants it.
+/// An accepted connection in the form that the gRPC server needs.
 struct Plugged(Connection);
 
 impl Connected for Plugged {

@@ -1,4 +1,5 @@
-//! Transfers of leadership that are unnecessary, impossible or not accepted: none may leave a group without a leader.
+//! Tests transfers of leadership that are unnecessary, impossible or not accepted. None may leave a group without a
+//! leader.
 
 use super::*;
 
@@ -6,7 +7,7 @@ fn leader(members: &[Running]) -> Option<Handle> {
     members.iter().map(|member| &member.handle).find(|handle| leads(handle)).cloned()
 }
 
-/// Writes a number wherever somebody leads, until it is acknowledged and everybody has it.
+/// Writes a number through the current leader until it is acknowledged and all members have it.
 async fn goes_on(members: &[Running], number: u64) {
     soon(async {
         loop {
@@ -60,7 +61,7 @@ async fn a_transfer_that_cannot_be_is_refused_and_the_leader_leads_on() {
     assert_eq!(refused, Err(ChangeError::NotVoter { member: MemberId(4) }));
     let refused = soon(leader.transfer_leader(Some(MemberId(9)))).await;
     assert_eq!(refused, Err(ChangeError::UnknownMember { member: MemberId(9) }));
-    // It has everything that was written, and does not answer any more.
+    // Member 3 has the whole log, but does not answer any more.
     members.pop().expect("three members").stop().await;
     until(|| leader.members().reachable(&[MemberId(3)]) == 0).await;
     let refused = soon(leader.transfer_leader(Some(MemberId(3)))).await;
@@ -93,7 +94,7 @@ async fn a_transfer_that_nobody_takes_up_ends() {
         let dir = tempfile::tempdir().expect("temporary directory");
         let members = group(&dir, more).await;
         goes_on(&members, 1).await;
-        // To one that was removed a moment ago, as far as the group knows: nobody is told to lead.
+        // Member 9 is not in the group, as if it had just been removed, so no member is asked to lead.
         let raft = members[0].handle.peer_door().raft;
         raft.trigger().transfer_leader(9).await.expect("lives");
         goes_on(&members, 2).await;
