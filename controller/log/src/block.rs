@@ -3,7 +3,7 @@
 /// The unit of every write.
 pub const BLOCK_BYTES: usize = 4096;
 
-/// An aligned buffer, zeroed when it is cleared. Reused from write to write.
+/// An aligned buffer that `clear` fills with zeros. Reused for all writes.
 #[derive(Debug, Default)]
 pub struct Block {
     bytes: Vec<u8>,

@@ -1,4 +1,5 @@
-//! The pure part of writing: turns records into groups, decides where they go and which segments are no longer needed.
+//! The pure part of writing: turns records into groups, and decides where they are written and which segments are no
+//! longer needed.
 
 use std::collections::VecDeque;
 
@@ -7,16 +8,16 @@ use super::mark::Mark;
 use super::record::{LogId, Record, Vote};
 use super::segment::{GROUP_HEADER_BYTES, GroupHeader, Header};
 
-/// Where an entry's record is on disk. Small, since there is one for each entry that the log holds.
+/// The position of an entry's record on disk. Kept small, because the log holds one per entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordLocation {
     /// The segment's number.
     pub sequence: u32,
-    /// Where the record starts.
+    /// The offset of the record in the segment.
     pub offset: u32,
-    /// Bytes of the record, frame included.
+    /// The size of the record, including its frame.
     pub len: u32,
-    /// The checksum of the record before, with which this one's is checked.
+    /// The checksum of the previous record, which seeds this record's checksum.
     pub seed: u32,
 }
 
@@ -27,22 +28,22 @@ pub struct Active {
     pub sequence: u64,
     pub salt: u64,
     pub size: u64,
-    /// Where the next group goes.
+    /// The offset of the next group.
     pub position: u64,
 }
 
-/// What every segment repeats at its start, so that the segments before it can go.
+/// The data that every segment repeats at its start, so that older segments can be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Marks {
     pub vote: Option<Vote>,
     /// The last entry known to be committed.
     pub committed: Option<LogId>,
-    /// The last entry that is gone.
+    /// The last purged entry.
     pub purged: Option<LogId>,
 }
 
 impl Marks {
-    /// Takes over what a record says.
+    /// Updates the marks from a record.
     pub fn note(&mut self, record: &Record) {
         match record {
             Record::Vote(vote) => self.vote = Some(*vote),
@@ -68,26 +69,27 @@ pub struct Finished {
     pub last_index: Option<u64>,
 }
 
-/// The end of a segment that entries leave to votes and marks, which must find room when there is none for another segment.
+/// The space at the end of a segment that entries leave free for votes and marks. Those must be writable even when the
+/// disk has no space for another segment.
 const MARKS_BYTES: u64 = 64 << 10;
 
-/// How large a new segment should be.
+/// The possible sizes of a new segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
-    /// What the group that comes first needs.
+    /// The size that its first group needs.
     pub least: u64,
-    /// What segments usually have.
+    /// The usual size of a segment.
     pub usual: u64,
 }
 
-/// One group to write: first make the segment if `create` says so, then write the block, then sync.
+/// One group to write: first create the segment if `create` is set, then write the block, then sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// The segment to make before.
+    /// The segment to create first.
     pub create: Option<Sizes>,
-    /// Into which segment.
+    /// The segment to write to.
     pub sequence: u64,
-    /// At which offset.
+    /// The offset in the segment.
     pub offset: u64,
 }
 
@@ -109,7 +111,7 @@ pub struct Core {
 }
 
 impl Core {
-    /// A log with nothing in it.
+    /// An empty log.
     pub fn new(cluster_id: u128, salt: u64, first_segment_bytes: u64, segment_bytes: u64) -> Self {
         Self {
             cluster_id,
@@ -136,20 +138,21 @@ impl Core {
         self.active
     }
 
-    /// The vote and marks as of the last planned group.
+    /// The vote and marks after the last planned group.
     pub fn marks(&self) -> &Marks {
         &self.marks
     }
 
-    /// The mark that all groups planned so far are durable; none before the first one.
+    /// A mark that all groups planned so far are durable; none before the first group.
     pub fn mark(&self) -> Option<Mark> {
         let Active { sequence, position: offset, .. } = self.active?;
         Some(Mark { cluster_id: self.cluster_id, group: self.group, sequence, offset })
     }
 
-    /// Puts `records` as one group into `block` and says where it goes. `places` gets one place for each entry, in order.
+    /// Encodes `records` as one group into `block` and returns where to write it. `places` gets one location for each
+    /// entry, in order.
     ///
-    /// The plan must be carried out before the next one is asked for; if that fails, the log is poisoned.
+    /// The plan must be executed before the next one is made. If that fails, the log is poisoned.
     pub fn plan(&mut self, records: &[Record], block: &mut Block, places: &mut Vec<RecordLocation>) -> Plan {
         let len: usize = records.iter().map(Record::encoded_len).sum();
         let create = self.next_segment(records).map(|(_, sizes)| self.open_next(sizes));
@@ -204,7 +207,8 @@ impl Core {
         Plan { create, sequence: active.sequence, offset }
     }
 
-    /// The segment that [`Core::plan`] will begin with `records`, if they do not fit the active one: its number and sizes.
+    /// The number and sizes of the segment that [`Core::plan`] will open for `records`, if they do not fit into the
+    /// active one.
     pub fn next_segment(&self, records: &[Record]) -> Option<(u64, Sizes)> {
         let len: usize = records.iter().map(Record::encoded_len).sum();
         let padded = (GROUP_HEADER_BYTES + len).next_multiple_of(BLOCK_BYTES) as u64;
@@ -231,18 +235,18 @@ impl Core {
         sizes
     }
 
-    /// Tells the size that the new segment really got.
+    /// Sets the actual size of the new segment.
     pub fn created(&mut self, size: u64) {
         if let Some(active) = &mut self.active {
             active.size = size;
         }
     }
 
-    /// Takes out the segments that hold nothing but purged entries. Call it once the purge mark is durable.
+    /// Removes and returns the segments that contain only purged entries. Call it once the purge mark is durable.
     pub fn retire(&mut self) -> Vec<u64> {
         let purged = self.marks.purged.map(|id| id.index);
         let mut retired = Vec::new();
-        // The vote and the marks are repeated in every later segment, so only entries hold a segment back.
+        // Every later segment repeats the vote and the marks, so a segment is needed only for its entries.
         while self.finished.front().is_some_and(|segment| segment.last_index <= purged) {
             retired.extend(self.finished.pop_front().map(|segment| segment.sequence));
         }
@@ -250,7 +254,7 @@ impl Core {
     }
 }
 
-/// What entries leave free of a segment of `size` bytes: a sixteenth, in whole blocks.
+/// The space that entries leave free in a segment of `size` bytes: a sixteenth, in whole blocks.
 fn kept(size: u64) -> u64 {
     let kept = (size / 16).min(MARKS_BYTES);
     kept - kept % BLOCK_BYTES as u64

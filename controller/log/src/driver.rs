@@ -4,43 +4,43 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One segment, open. Writes are whole aligned blocks and come from one thread at a time; reads come from anywhere.
+/// An open segment. Writes are whole aligned blocks from one thread at a time. Reads may come from any thread.
 pub trait Segment: Send + Sync + 'static {
-    /// Bytes it can hold.
+    /// Its capacity in bytes.
     fn size(&self) -> u64;
 
-    /// Fills `buf` from `offset`; less than that is an error.
+    /// Fills `buf` from `offset`. A short read is an error.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
 
-    /// Writes `bytes`, a [`super::block::Block`]'s, at `offset`. Not durable yet.
+    /// Writes `bytes`, the content of a [`super::block::Block`], at `offset`. Not durable yet.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Makes what was written durable.
+    /// Makes all written data durable.
     fn sync(&self) -> io::Result<()>;
 }
 
-/// The file of the durable mark. Written by one thread at a time.
+/// The file of the durable mark. Only one thread at a time writes it.
 pub trait MarkFile: Send + Sync + 'static {
-    /// Everything in it.
+    /// Reads the whole file.
     fn read(&self) -> io::Result<Vec<u8>>;
 
     /// Writes `bytes` at `offset`. Not durable yet.
     fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Makes what was written durable.
+    /// Makes all written data durable.
     fn sync(&self) -> io::Result<()>;
 }
 
-/// The room on the disk that segments are on. Asked apart from the writer, which it must not hold up.
+/// The free space on the disk of the segments. Queried separately from the writer, which must not be delayed.
 pub trait Space: Send + Sync + 'static {
-    /// Bytes that are free for this program.
+    /// The free space available to this program, in bytes.
     fn free_bytes(&self) -> io::Result<u64>;
 
-    /// Sets `bytes` aside, to be given back in an emergency; 0 gives them back.
+    /// Reserves `bytes` that can be freed in an emergency; 0 frees them.
     fn set_ballast(&self, bytes: u64) -> io::Result<()>;
 }
 
-/// Where segments live.
+/// The storage of the segments.
 pub trait Driver: Send + 'static {
     /// The numbers of the existing segments, ascending.
     fn list(&mut self) -> io::Result<Vec<u64>>;
@@ -48,34 +48,34 @@ pub trait Driver: Send + 'static {
     /// Opens an existing segment.
     fn open(&mut self, sequence: u64) -> io::Result<Arc<dyn Segment>>;
 
-    /// Makes a segment of at least `least` bytes, better `usual`, which holds zeros or what a retired segment held. Its name is
-    /// durable on return. If there is no room nothing was made, and it may be tried again.
+    /// Creates a segment of at least `least`, preferably `usual` bytes, with zeros or the content of a retired segment.
+    /// Its name is durable on return. If there is no space, nothing is created and the call may be repeated.
     fn create(&mut self, sequence: u64, least: u64, usual: u64) -> io::Result<Arc<dyn Segment>>;
 
-    /// Takes a segment away, maybe to be used again. Readers that still have it open may read other data from now on.
+    /// Removes a segment or keeps it for reuse. Readers that still have it open may see other data from now on.
     fn retire(&mut self, sequence: u64) -> io::Result<()>;
 
-    /// The file of the durable mark; none where no marks are kept.
+    /// The file of the durable mark; none if the driver keeps no marks.
     fn mark(&mut self) -> io::Result<Option<Arc<dyn MarkFile>>> {
         Ok(None)
     }
 
-    /// The room on the disk; without end for a driver that writes nothing.
+    /// The free space on the disk; unlimited for a driver that writes nothing.
     fn space(&self) -> Arc<dyn Space> {
         Arc::new(Endless)
     }
 
-    /// What errors call the segment.
+    /// The name of the segment in error messages.
     fn name(&self, sequence: u64) -> String;
 
-    /// How long the disk will take for the next group, where that is time of the async runtime and passes before the write. None
-    /// where writes and syncs block for as long as they take: the log then has a thread for them.
+    /// The time that the disk will take for the next group, if the driver simulates time: the writer task then sleeps
+    /// for it before the write. None if writes and syncs block, in which case the log has a writer thread.
     fn delay(&mut self) -> Option<Duration> {
         None
     }
 }
 
-/// Room without end.
+/// Unlimited space.
 struct Endless;
 
 impl Space for Endless {

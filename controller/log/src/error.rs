@@ -8,36 +8,36 @@ pub enum LogError {
     /// A file could not be read, written or named.
     #[error("could not {what} the log's \"{file}\"")]
     Io {
-        /// What was being done.
+        /// The operation.
         what: &'static str,
         file: String,
         /// Why it failed.
         source: io::Error,
     },
-    /// The disk is full. Nothing of the group was written: it waits in its place until there is room.
+    /// The disk is full. The group was not written and stays staged until there is space.
     #[error("no disk space for the log's \"{file}\"")]
     NoSpace {
-        /// The segment that could not be made.
+        /// The segment that could not be created.
         file: String,
     },
-    /// Durable data does not read back. The member must not serve: its log is not what it acknowledged.
+    /// Durable data is damaged. The member must not serve, because its log differs from what it acknowledged.
     #[error("the log is damaged: \"{file}\" at byte {offset}: {what}")]
     Damaged {
         file: String,
-        /// Where in it.
+        /// The offset of the damage.
         offset: u64,
-        /// What was found.
+        /// The kind of damage.
         what: &'static str,
     },
-    /// The log ends before its durable mark: what was acknowledged does not read back, or is not there.
+    /// The log ends before its durable mark: acknowledged data is damaged or missing.
     #[error(
         "the log is damaged: \"{file}\" at byte {offset}: group {found} cannot be read, and all groups before {durable} were durable; to continue without the lost data: atlasctl operator raft recover --drop-damaged-tail"
     )]
     Short {
         file: String,
-        /// Where in it.
+        /// The offset.
         offset: u64,
-        /// The first group that does not read back.
+        /// The first group that cannot be read.
         found: u64,
         /// Every group with a smaller number was durable.
         durable: u64,
@@ -46,9 +46,9 @@ pub enum LogError {
     #[error("\"{file}\" belongs to cluster {found:032x}, not {expected:032x}")]
     OtherCluster {
         file: String,
-        /// Whose log it is.
+        /// The cluster of the log.
         found: u128,
-        /// Whose it should be.
+        /// The expected cluster.
         expected: u128,
     },
     /// The log was written by a newer program.
@@ -57,7 +57,7 @@ pub enum LogError {
         file: String,
         /// Its format.
         found: u32,
-        /// The newest known one.
+        /// The newest version that this program knows.
         known: u32,
     },
     /// Another process has the log open.
@@ -66,13 +66,13 @@ pub enum LogError {
         /// The directory.
         dir: String,
     },
-    /// A write or sync failed before: what is on disk is not known any more, only a restart can tell.
+    /// An earlier write or sync failed. The content of the disk is unknown until the log is read again at a restart.
     #[error("the log failed earlier and accepts no more writes: {reason}")]
     Poisoned {
         /// The first failure.
         reason: String,
     },
-    /// An entry does not follow the last one.
+    /// An entry does not follow the last entry of the log.
     #[error("entry {index} does not follow the log, which needs {next}")]
     OutOfOrder {
         /// The entry's index.
@@ -80,7 +80,7 @@ pub enum LogError {
         /// The index that the next entry must have.
         next: u64,
     },
-    /// An entry is larger than any group may be.
+    /// An entry exceeds the largest possible group.
     #[error("an entry of {bytes} bytes is too large for the log")]
     TooLarge {
         /// Its size.

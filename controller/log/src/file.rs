@@ -1,8 +1,8 @@
-//! Segments as files, written by direct I/O where the file system has it.
+//! Segments as files, written by direct I/O where the file system supports it.
 //!
-//! A file is filled with zeros once before its first use and used again later, so that a sync changes neither its size nor
-//! its extents: that is the difference between 140 and 250 µs a sync. Files are filled in the background; if the next
-//! file is not ready in time, a small one is filled immediately.
+//! A file is filled with zeros before its first use and reused later, so that a sync changes neither its size nor its
+//! extents. This reduces a sync from 250 to 140 µs. Files are filled in the background. If the next file is not ready
+//! in time, a small one is filled immediately.
 
 pub mod mark;
 mod spares;
@@ -23,12 +23,12 @@ use super::error::LogError;
 pub struct FileDriver {
     dir: PathBuf,
     spares: Arc<Spares>,
-    /// Held open for its lock.
+    /// Holds the directory's lock.
     _lock: File,
 }
 
 impl FileDriver {
-    /// Takes the log's directory, which no other process may use meanwhile. Segments are filled ahead with `segment_bytes`.
+    /// Locks the log's directory against other processes. Segments are prepared with `segment_bytes`.
     pub fn open(dir: &Path, segment_bytes: u64, env: &Env) -> Result<Self, LogError> {
         let named = |what, path: &Path| {
             let file = path.display().to_string();
@@ -105,7 +105,7 @@ impl Driver for FileDriver {
     fn retire(&mut self, sequence: u64) -> io::Result<()> {
         let path = self.path(sequence);
         self.spares.give(&path)?;
-        // In order, so that after a crash the segments that are left follow each other.
+        // Segments are removed in order and durably, so that after a crash the remaining ones are consecutive.
         self.sync_dir()
     }
 
@@ -127,7 +127,7 @@ pub fn segment_name(sequence: u64) -> String {
     format!("log-{sequence:016x}.seg")
 }
 
-/// The room on the file system of the log's directory. The ballast is a file beside the segments.
+/// The free space on the file system of the log's directory. The ballast is a file beside the segments.
 struct FileSpace {
     dir: PathBuf,
 }
@@ -142,13 +142,13 @@ impl Space for FileSpace {
     }
 }
 
-/// Bytes that a process without privileges may still write on the file system of `dir`.
+/// The bytes that an unprivileged process may still write on the file system of `dir`.
 pub fn free_bytes(dir: &Path) -> io::Result<u64> {
     let found = nix::sys::statvfs::statvfs(dir)?;
     Ok(found.blocks_available() * found.fragment_size())
 }
 
-/// Makes the ballast of a log in `dir` `bytes` long. Its blocks are reserved, not written.
+/// Sets the size of the ballast file in `dir` to `bytes`. Its blocks are reserved, not written.
 pub fn set_ballast(dir: &Path, bytes: u64) -> io::Result<()> {
     let path = dir.join("ballast");
     if bytes == 0 {
@@ -164,16 +164,16 @@ pub fn set_ballast(dir: &Path, bytes: u64) -> io::Result<()> {
     let len = nix::libc::off_t::try_from(bytes).unwrap_or(nix::libc::off_t::MAX);
     let reserved = nix::fcntl::posix_fallocate(&file, 0, len);
     reserved.map_err(|error| {
-        // A ballast that is not whole weighs nothing.
+        // An incomplete ballast file is removed, so that it takes no space.
         let _ = fs::remove_file(&path);
         io::Error::from(error)
     })
 }
 
 struct FileSegment {
-    /// Direct where possible.
+    /// Uses direct I/O where possible.
     writer: File,
-    /// Through the page cache, so that reads need no alignment.
+    /// Uses the page cache, so that reads need no alignment.
     reader: File,
     bytes: u64,
     spares: Arc<Spares>,
@@ -205,7 +205,7 @@ fn open_direct(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true);
     match options.clone().custom_flags(nix::libc::O_DIRECT).open(path) {
-        // Some file systems have no direct I/O.
+        // Some file systems do not support direct I/O.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => options.open(path),
         opened => opened,
     }

@@ -14,15 +14,15 @@ struct Slot {
     place: Option<RecordLocation>,
 }
 
-/// Where an entry can be read.
+/// The place from which an entry can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntrySource {
-    /// Here.
+    /// In the cache.
     Cached(LogId, Bytes),
     OnDisk(RecordLocation),
 }
 
-/// The entries that the log holds: consecutive, the newest also cached.
+/// The entries that the log holds. Their indexes are consecutive, and the newest are also cached.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
     slots: VecDeque<Slot>,
@@ -55,13 +55,13 @@ impl Index {
         self.next - self.slots.len() as u64
     }
 
-    /// Lets an empty index begin somewhere else than at the entry after the purged one.
+    /// Sets the first index of an empty log to another one than the index after the purged entry.
     pub(super) fn start_at(&mut self, index: u64) {
         debug_assert!(self.slots.is_empty());
         self.next = index;
     }
 
-    /// Adds an entry; false if it is not the next one. An index that never held one takes any.
+    /// Adds an entry. False if it is not the next one. An index that never held an entry accepts any as its first.
     #[must_use]
     pub fn push(&mut self, id: LogId, data: Bytes, place: Option<RecordLocation>) -> bool {
         if self.slots.is_empty() && self.purged.is_none() {
@@ -77,7 +77,7 @@ impl Index {
         true
     }
 
-    /// Notes where an entry is on disk.
+    /// Stores the location of an entry on disk.
     pub fn placed(&mut self, index: u64, place: RecordLocation) {
         if let Some(at) = index.checked_sub(self.first())
             && let Some(slot) = self.slots.get_mut(at as usize)
@@ -95,12 +95,12 @@ impl Index {
             }
         }
         if self.slots.is_empty() {
-            // While a log is read back whose older segments are gone, the cut may lie before the first entry that is left.
+            // While a log without its older segments is read, a truncation may lie before the first remaining entry.
             self.next = self.next.min(next).max(self.purged.map_or(0, |purged| purged.index + 1));
         }
     }
 
-    /// Drops the entries up to `id`. They need not exist: a snapshot may be ahead of the log.
+    /// Drops the entries up to `id`. They need not be in the log, because a snapshot may be ahead of it.
     pub fn purge(&mut self, id: LogId) {
         if self.purged.is_some_and(|purged| purged.index >= id.index) {
             return;
@@ -114,7 +114,7 @@ impl Index {
         self.next = self.next.max(id.index + 1);
     }
 
-    /// Forgets the bodies of the oldest durable entries until at most `limit` bytes are cached.
+    /// Removes the bodies of the oldest durable entries from the cache until it holds at most `limit` bytes.
     pub fn trim(&mut self, limit: usize) {
         while self.cached_bytes > limit {
             let front = self.slots.len() - self.cache.len();
@@ -131,7 +131,7 @@ impl Index {
         }
     }
 
-    /// Where the entry at `index` can be read; none if the log does not hold it.
+    /// The source of the entry at `index`; none if the log does not hold it.
     pub fn find(&self, index: u64) -> Option<EntrySource> {
         let at = usize::try_from(index.checked_sub(self.first())?).ok()?;
         let slot = self.slots.get(at)?;
@@ -142,13 +142,14 @@ impl Index {
         }
     }
 
-    /// Bytes on disk of the entries from `index` on.
+    /// The size on disk of the entries from `index` on.
     pub fn bytes_from(&self, index: u64) -> u64 {
         let skipped = index.saturating_sub(self.first()) as usize;
         self.slots.iter().skip(skipped).filter_map(|slot| slot.place).map(|place| u64::from(place.len)).sum()
     }
 
-    /// The highest index up to which entries can go so that those behind it still take `bytes`; none if they do not.
+    /// The highest index up to which entries can be purged so that the remaining ones still take `bytes`. None if all
+    /// entries together take less.
     pub fn index_before_last(&self, bytes: u64) -> Option<u64> {
         let mut kept = 0;
         for slot in self.slots.iter().rev() {

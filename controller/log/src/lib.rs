@@ -1,8 +1,8 @@
 //! The write-ahead log: entries, vote, commit mark and purge mark of one member, in segments on disk.
 //!
-//! Promises B.35–B.37: data that was reported durable survives a crash; a torn tail is cut off only behind the last
-//! durable group, which the durable mark ([`mark`]) records; damage before it is an error that names file and offset, never other
-//! data; a failed sync poisons the log.
+//! Promises B.35–B.37: data that was reported durable survives a crash. A torn tail is cut off only after the last
+//! durable group, which the durable mark ([`mark`]) records. Damage before it is an error with the file and the offset,
+//! and is never read as other data. A failed sync poisons the log.
 //!
 //! Modules: [`record`], [`segment`], [`core`], [`mark`] and [`recover`] are pure, bytes in and plans out. [`store`]
 //! executes plans on a [`driver::Driver`]: [`mod@file`] on disk, [`sim`] in memory with crashes. Nothing here knows

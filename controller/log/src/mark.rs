@@ -1,9 +1,9 @@
 //! The durable mark: how far the log is known to be durable, stored outside of the groups.
 //!
-//! Without it, a damaged last group could be taken for torn although it was acknowledged, because no later group proves
-//! otherwise. A mark is written after the sync of its group, so that after a crash it never covers too much. It is
-//! synced only when the log is idle: a mark lost in a power failure covers too little, which is safe. Two slots
-//! alternate, so that a torn write leaves the previous mark.
+//! Without a mark, a damaged last group could be mistaken for a torn one although it was acknowledged, because no later
+//! group proves that it was durable. A mark is written after the sync of its group, so that after a crash it never
+//! covers too much. It is synced only when the log is idle: a mark lost in a power failure covers too little, which is
+//! safe. Two slots alternate, so that a torn write leaves the previous mark.
 
 use std::sync::Arc;
 
@@ -13,31 +13,31 @@ use super::record::{u32_at, u64_at};
 
 /// Slots in the file.
 pub const SLOTS: usize = 2;
-/// Bytes from one slot to the next: a block, so that no write touches both.
+/// The distance between two slots: one block, so that no write touches both.
 pub const SLOT_BYTES: usize = 4096;
-/// Bytes of a mark; they are in one sector.
+/// The size of a mark, which lies within one sector.
 pub const MARK_BYTES: usize = 64;
-/// Bytes of the file.
+/// The size of the file.
 pub const FILE_BYTES: usize = SLOTS * SLOT_BYTES;
 
 const MAGIC: [u8; 8] = *b"ATLASMRK";
 const FORMAT: u32 = 1;
 
-/// How far a log is durable.
+/// The position up to which a log is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     /// The cluster that the log belongs to.
     pub cluster_id: u128,
     /// Every group with a smaller number is durable.
     pub group: u64,
-    /// The segment in which they end.
+    /// The segment in which these groups end.
     pub sequence: u64,
-    /// Where in it.
+    /// The offset in that segment.
     pub offset: u64,
 }
 
 impl Mark {
-    /// The bytes of a slot.
+    /// Encodes the mark as the content of a slot.
     pub fn encode(&self) -> [u8; MARK_BYTES] {
         let mut bytes = [0; MARK_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -51,7 +51,7 @@ impl Mark {
         bytes
     }
 
-    /// Reads a slot; none if it holds no whole mark of this format.
+    /// Decodes a slot; none if it holds no valid mark of this format.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..MARK_BYTES)?;
         let whole = bytes[..8] == MAGIC && u32_at(bytes, MARK_BYTES - 4)? == crc32c::crc32c(&bytes[..MARK_BYTES - 4]);
@@ -67,32 +67,33 @@ impl Mark {
     }
 }
 
-/// The mark that goes furthest, with its slot. A file without one is that of a log that never had marks.
+/// The mark that covers the most groups, with its slot. A file without a mark belongs to a log that never had one.
 pub fn furthest(file: &[u8]) -> Option<(usize, Mark)> {
     let slots = file.chunks(SLOT_BYTES).take(SLOTS).enumerate();
     slots.filter_map(|(slot, bytes)| Some((slot, Mark::decode(bytes)?))).max_by_key(|(_, mark)| mark.group)
 }
 
-/// Where a log ends, as it was read back.
+/// The end of a log, as it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
-    /// The number that its next group will have.
+    /// The number of its next group.
     pub group: u64,
-    /// The segment in which its last group ends; 0 if it has none.
+    /// The segment in which its last group ends; 0 if it has no group.
     pub sequence: u64,
-    /// Where in it.
+    /// The offset in that segment.
     pub offset: u64,
 }
 
 impl Mark {
-    /// Refuses a log that ends before the mark. `begun` is the segment behind the end, if there is one in which nothing can be read.
+    /// Refuses a log that ends before the mark. `begun` is the segment after the end, if one exists and nothing in it
+    /// can be read.
     pub fn check(&self, end: End, begun: Option<u64>, name: impl Fn(u64) -> String) -> Result<(), LogError> {
         if end.group >= self.group {
             return Ok(());
         }
         let (sequence, offset) = match begun {
             Some(sequence) => (sequence, 0),
-            // The segment in which the log went on is not there.
+            // The segment in which the log continued is missing.
             None if self.sequence > end.sequence => (end.sequence + 1, 0),
             None => (end.sequence, end.offset),
         };
@@ -100,19 +101,19 @@ impl Mark {
     }
 }
 
-/// Writes marks. One that fails stops: the mark on disk says too little from then on, which is safe.
+/// Writes marks, and stops after a failure. The mark on disk then covers too little, which is safe.
 pub struct Marker {
     file: Option<Arc<dyn MarkFile>>,
     next: usize,
 }
 
 impl Marker {
-    /// Goes on in `file` behind the slot of the furthest mark, if the log keeps marks.
+    /// Continues in `file` after the slot of the furthest mark, if the log keeps marks.
     pub fn new(file: Option<Arc<dyn MarkFile>>, furthest: Option<usize>) -> Self {
         Self { file, next: furthest.map_or(0, |slot| (slot + 1) % SLOTS) }
     }
 
-    /// Writes a mark; false if none was. Call it once the groups that it speaks of are synced.
+    /// Writes a mark. False if none was written. Call it once all groups that the mark covers are synced.
     pub fn write(&mut self, mark: &Mark) -> bool {
         let Some(file) = &self.file else { return false };
         let written = file.write((self.next * SLOT_BYTES) as u64, &mark.encode());
@@ -125,7 +126,7 @@ impl Marker {
         self.file.clone()
     }
 
-    /// Stops if `outcome` is a failure; whether it is not.
+    /// Stops writing marks if `outcome` is an error. True if it is not.
     fn keep(&mut self, outcome: &std::io::Result<()>) -> bool {
         if let Err(error) = outcome {
             tracing::warn!(%error, "could not write the log's durable mark; damage to its last group may go unnoticed");

@@ -1,17 +1,18 @@
 //! Records: `[length u32][crc32c u32][kind u8][body]`, little-endian, each checksum seeded with the one before it.
 //!
-//! The seed chains the records: a record of an earlier use of a recycled segment never continues the current chain.
+//! The seeds chain the records, so that a record from an earlier use of a recycled segment never continues the current
+//! chain.
 
 use bytes::{BufMut, Bytes};
 
-/// Where an entry stands: the leader that wrote it, and its index.
+/// The id of an entry: the leader that wrote it, and its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct LogId {
     /// The leader's term.
     pub term: u64,
     /// The leader.
     pub node: u64,
-    /// The entry's index, dense.
+    /// The entry's index. Indexes are consecutive.
     pub index: u64,
 }
 
@@ -19,33 +20,33 @@ pub struct LogId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vote {
     pub term: u64,
-    /// For whom.
+    /// The member that gets the vote.
     pub node: u64,
     /// True once a quorum agreed.
     pub committed: bool,
 }
 
-/// What the log remembers.
+/// A record of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
     /// An entry, at the index after the last one.
     Entry {
-        /// Where it stands.
+        /// Its id.
         id: LogId,
-        /// Its body; the log does not look inside.
+        /// Its body, which the log does not interpret.
         data: Bytes,
     },
-    /// The vote, whole.
+    /// The complete vote.
     Vote(Vote),
-    /// Entries up to here were committed when this was written.
+    /// Entries up to this one were committed when the record was written.
     Committed(LogId),
-    /// Entries from this index on are gone.
+    /// Entries from this index on were dropped.
     Truncate(u64),
-    /// Entries up to here are gone: a snapshot has them.
+    /// Entries up to this one were dropped, because a snapshot contains them.
     Purge(LogId),
 }
 
-/// Bytes before the kind.
+/// The size of length and checksum, which precede the kind.
 pub const FRAME_BYTES: usize = 8;
 const KIND_ENTRY: u8 = 1;
 const KIND_VOTE: u8 = 2;
@@ -55,7 +56,7 @@ const KIND_PURGE: u8 = 5;
 const ID_BYTES: usize = 24;
 
 impl Record {
-    /// Bytes that the record takes, frame included.
+    /// The size of the encoded record, including its frame.
     pub fn encoded_len(&self) -> usize {
         let body = match self {
             Self::Entry { data, .. } => ID_BYTES + data.len(),
@@ -102,8 +103,8 @@ impl Record {
         crc
     }
 
-    /// Reads the record at the start of `bytes`. Returns it, the bytes it took and the next seed; none if it is not whole,
-    /// does not continue the chain or says what no record says.
+    /// Decodes the record at the start of `bytes`. Returns it with its size and the next seed. None if it is
+    /// incomplete, does not continue the chain or has an unknown content.
     pub fn decode(seed: u32, bytes: &[u8]) -> Option<(Self, usize, u32)> {
         let len = usize::try_from(u32_at(bytes, 0)?).ok()?;
         let crc = u32_at(bytes, 4)?;

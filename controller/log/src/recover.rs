@@ -13,7 +13,7 @@ use super::record::Record;
 use super::segment::{FORMAT, GROUP_HEADER_BYTES, GroupHeader, Header, HeaderRead};
 use super::store::Limits;
 
-/// A log as it was read back.
+/// A log as it was read from disk.
 pub struct Recovered {
     /// The write side.
     pub core: Core,
@@ -21,17 +21,17 @@ pub struct Recovered {
     pub index: Index,
     /// The segments, open.
     pub segments: BTreeMap<u64, Arc<dyn Segment>>,
-    /// True if something stood behind the last durable group: a write that was never acknowledged.
+    /// True if there was data after the last durable group: a write that was never acknowledged.
     pub torn: bool,
-    /// Writes the durable mark from here on.
+    /// Writes the durable mark from now on.
     pub marker: Marker,
-    /// Where the log ends.
+    /// The end of the log.
     pub end: End,
-    /// What the durable mark said, if the log had one.
+    /// The durable mark that was found, if the log had one.
     pub mark: Option<Mark>,
 }
 
-/// Reads the whole log. `cluster_id` none takes the log's own, or `drawn` for a new log.
+/// Reads the whole log. If `cluster_id` is none, the log's own is used, or `drawn` for a new log.
 pub fn recover(
     driver: &mut dyn Driver,
     cluster_id: Option<u128>,
@@ -59,7 +59,7 @@ pub fn recover(
         let failed = |source| LogError::Io { what: "read", file: file.clone(), source };
         let segment = driver.open(sequence).map_err(failed)?;
         if !segment.size().is_multiple_of(BLOCK_BYTES as u64) {
-            // No crash leaves that: segments get their size before their name.
+            // No crash causes this, because a segment gets its size before its name.
             return Err(LogError::Damaged { file, offset: segment.size(), what: "the file is cut short" });
         }
         let mut bytes = vec![0; usize::try_from(segment.size()).unwrap_or(usize::MAX)];
@@ -78,15 +78,15 @@ pub fn recover(
         mark.check(end, begun, |sequence| driver.name(sequence))?;
     }
     if let Some(sequence) = begun {
-        // Made, but nothing durable was written into it: as if it had never been.
+        // The segment was created, but nothing durable was written into it, so it is removed.
         let file = driver.name(sequence);
         driver.retire(sequence).map_err(|source| LogError::Io { what: "retire", file, source })?;
     }
     reader.finish(driver, segments, (Marker::new(file, slot), mark))
 }
 
-/// The file of the durable mark, and the furthest mark of `cluster_id` in it with its slot. A mark that cannot be read protects
-/// nothing, and is not a reason to refuse a log that reads back.
+/// The file of the durable mark, and the furthest mark of `cluster_id` in it with its slot. An unreadable mark is
+/// ignored and does not make a readable log fail.
 fn read_mark(
     driver: &mut dyn Driver,
     cluster_id: Option<u128>,
@@ -107,16 +107,16 @@ struct Reader {
     core: Core,
     index: Index,
     cluster_id: Option<u128>,
-    /// True once a segment was read.
+    /// True once a segment has been read.
     started: bool,
     cache_bytes: usize,
     torn: bool,
-    /// Sequence and offset where the last good group ended.
+    /// The segment and the offset at which the last valid group ended.
     last_end: (u64, u64),
 }
 
 impl Reader {
-    /// Reads one segment; false if it was begun and nothing in it can have been durable.
+    /// Reads one segment. False if it was created but cannot contain durable data.
     fn segment(
         &mut self,
         sequence: u64,
@@ -131,7 +131,7 @@ impl Reader {
                 return Err(LogError::NewerFormat { file: file.to_owned(), found, known: FORMAT });
             }
             HeaderRead::Header(header) if header.sequence == sequence => header,
-            // A recycled file keeps the header of its earlier life until the first write.
+            // A recycled file keeps the header of its previous use until the first write.
             HeaderRead::Header(_) | HeaderRead::Unreadable if last => {
                 return self.not_begun(sequence, bytes, file, |group| group.sequence == sequence);
             }
@@ -152,7 +152,8 @@ impl Reader {
         if !self.started {
             (self.core.group, self.core.chain) = (header.group, header.chain);
         }
-        // The first group repeats the vote and the marks, and is written with the header: without it the segment is not begun.
+        // The first group repeats the vote and the marks, and is written together with the header. Without it, the
+        // segment is unused.
         if last && self.group(&header, bytes, BLOCK_BYTES).is_none() {
             return self.not_begun(sequence, bytes, file, |group| own(&header, group));
         }
@@ -170,7 +171,7 @@ impl Reader {
         Ok(true)
     }
 
-    /// Drops the last segment, whose first group is not there, unless a later group of it `is_own`.
+    /// Drops the last segment, whose first group is missing, unless a later group of it `is_own`.
     fn not_begun(
         &mut self,
         sequence: u64,
@@ -194,7 +195,7 @@ impl Reader {
         Ok(false)
     }
 
-    /// Reads the groups of a segment and returns the offset behind the last good one.
+    /// Reads the groups of a segment and returns the offset after the last valid one.
     fn groups(&mut self, header: &Header, bytes: &[u8], file: &str) -> Result<usize, LogError> {
         let mut at = BLOCK_BYTES;
         while at + GROUP_HEADER_BYTES <= bytes.len() {
@@ -224,7 +225,7 @@ impl Reader {
         Ok(at)
     }
 
-    /// Reads the group at `at`; none unless all of it is good.
+    /// Reads the group at `at`. None unless all of it is valid.
     fn group(&self, segment: &Header, bytes: &[u8], at: usize) -> Option<Records> {
         let header = GroupHeader::decode(&bytes[at..])?;
         if !own(segment, &header) || header.group != self.core.group || header.chain != self.core.chain {
@@ -255,7 +256,8 @@ impl Reader {
         self.core.marks.note(&record);
         match record {
             Record::Entry { id, data } => {
-                // The segments before the first one may be gone, and with them the entries before its first entry.
+                // If older segments were removed, the entries before the first entry of this segment are missing as
+                // well.
                 if self.index.first() == self.index.next() && self.core.active_last_index.is_none() && sequence > 1 {
                     self.index.start_at(id.index.max(self.index.next()));
                 }
@@ -282,7 +284,7 @@ impl Reader {
         segments: BTreeMap<u64, Arc<dyn Segment>>,
         (marker, mark): (Marker, Option<Mark>),
     ) -> Result<Recovered, LogError> {
-        // A log of which nothing is gone may begin anywhere: its first segment is here.
+        // A log without purged entries may begin at any index, provided that its first segment exists.
         let whole = self.index.purged().is_none() && segments.keys().next().is_none_or(|&sequence| sequence == 1);
         let expected = self.index.purged().map_or(0, |purged| purged.index + 1);
         if !whole && self.index.first() > expected {
@@ -301,12 +303,12 @@ struct Records {
     len: usize,
 }
 
-/// True if a group was written into this life of the segment.
+/// True if a group was written during the current use of the segment.
 fn own(segment: &Header, group: &GroupHeader) -> bool {
     group.sequence == segment.sequence && group.salt == segment.salt
 }
 
-/// True if a block at or behind `from` begins with a group that `matches`.
+/// True if a block at or after `from` begins with a group that `matches`.
 fn behind(bytes: &[u8], from: usize, matches: impl Fn(&GroupHeader) -> bool) -> bool {
     let blocks = bytes.get(from..).unwrap_or_default().chunks_exact(BLOCK_BYTES);
     blocks.filter_map(GroupHeader::decode).any(|group| matches(&group))

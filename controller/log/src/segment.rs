@@ -1,8 +1,8 @@
-//! A segment: one block of header, then groups, each of whole blocks. One write and one sync make a group durable.
+//! A segment: one header block, then groups of whole blocks. One write and one sync make a group durable.
 //!
-//! Group n+1 is written only after group n is durable. So a readable group proves that every group before it was
-//! durable, and an unreadable group without a later one is a tail that was never acknowledged. The salt, random per
-//! start of the program, prevents a group of an earlier use of the file (or one forged inside an entry) from being such
+//! Group n+1 is written only after group n is durable. So a readable group proves that every earlier group was durable,
+//! and an unreadable group without a later one is a tail that was never acknowledged. The salt is random for each start
+//! of the program. It prevents a group from an earlier use of the file, or one forged inside an entry, from being such
 //! a proof.
 
 use super::block::BLOCK_BYTES;
@@ -13,7 +13,7 @@ pub const FORMAT: u32 = 1;
 const SEGMENT_MAGIC: [u8; 8] = *b"ATLASLOG";
 const GROUP_MAGIC: [u8; 4] = *b"AGRP";
 const HEADER_BYTES: usize = 64;
-/// Bytes of a group before its records.
+/// The size of a group's header, which precedes its records.
 pub const GROUP_HEADER_BYTES: usize = 48;
 
 /// The first block of a segment.
@@ -23,20 +23,20 @@ pub struct Header {
     pub cluster_id: u128,
     /// The segment's number, also in its name.
     pub sequence: u64,
-    /// What the segment's groups repeat.
+    /// The salt that the segment's groups repeat.
     pub salt: u64,
     /// The number of its first group.
     pub group: u64,
-    /// The chain at its start: the checksum of the last record before.
+    /// The chain at its start: the checksum of the previous record.
     pub chain: u32,
 }
 
-/// What the first block of a segment is.
+/// The result of reading the first block of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeaderRead {
     /// A header of this format.
     Header(Header),
-    /// A whole header of a format this program does not know.
+    /// A valid header in a format that this program does not know.
     Newer(u32),
     /// Anything else: never written, torn or damaged.
     Unreadable,
@@ -56,7 +56,7 @@ impl Header {
         out[HEADER_BYTES - 4..HEADER_BYTES].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// Reads the first block of a segment. The place of magic, format and checksum is the same in every format.
+    /// Decodes the first block of a segment. Magic, format and checksum have the same place in every format.
     pub fn decode(bytes: &[u8]) -> HeaderRead {
         Self::decode_whole(bytes).unwrap_or(HeaderRead::Unreadable)
     }
@@ -80,10 +80,10 @@ impl Header {
     }
 }
 
-/// What a group begins with. Its checksum covers itself alone, so that a group can be recognised behind damage.
+/// The header of a group. Its checksum covers only the header, so that a group can be recognised after damaged data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupHeader {
-    /// Bytes of records behind it.
+    /// The size of the records that follow.
     pub len: u32,
     /// The segment's number.
     pub sequence: u64,
@@ -91,9 +91,10 @@ pub struct GroupHeader {
     pub salt: u64,
     /// The group's number, counted over the whole log.
     pub group: u64,
-    /// Drawn per start of the program: sectors of a torn group never complete one that is written over it later.
+    /// Random for each start of the program, so that sectors of a torn group never complete a group that is later
+    /// written over it.
     pub life: u64,
-    /// The checksum of the last record before.
+    /// The checksum of the previous record.
     pub chain: u32,
 }
 
@@ -116,7 +117,7 @@ impl GroupHeader {
         out[GROUP_HEADER_BYTES - 4..GROUP_HEADER_BYTES].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// Reads a group's header; none if there is no whole one.
+    /// Decodes a group's header; none if it is not valid.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let crc = u32_at(bytes, GROUP_HEADER_BYTES - 4)?;
         if bytes[..4] != GROUP_MAGIC || crc32c::crc32c(&bytes[..GROUP_HEADER_BYTES - 4]) != crc {
@@ -132,7 +133,7 @@ impl GroupHeader {
         })
     }
 
-    /// Bytes of the whole group with its padding.
+    /// The size of the whole group with its padding.
     pub fn padded_len(&self) -> usize {
         (GROUP_HEADER_BYTES + self.len as usize).next_multiple_of(BLOCK_BYTES)
     }

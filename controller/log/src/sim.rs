@@ -10,10 +10,10 @@ use std::time::Duration;
 use self::mark::SimMark;
 use super::driver::{Driver, MarkFile, Segment, Space};
 
-/// What survives a crash in pieces: unsynced writes are kept or lost sector by sector.
+/// The unit that survives a crash: unsynced writes are kept or lost sector by sector.
 const SECTOR_BYTES: usize = 512;
 
-/// The disk. Clones share it; it outlives the drivers that use it, as a disk outlives processes.
+/// The disk. Clones share it. It outlives the drivers that use it, as a disk outlives processes.
 #[derive(Clone, Default)]
 pub struct SimDisk(Arc<Mutex<DiskState>>);
 
@@ -21,22 +21,22 @@ struct DiskState {
     segments: BTreeMap<u64, Contents>,
     mark: Contents,
     fail_marks: bool,
-    /// Writes, syncs, new and retired segments.
+    /// Counts writes, syncs, and new and retired segments.
     operations: u64,
     crash_at_operation: Option<u64>,
-    /// Counts crashes: an older driver's calls fail.
+    /// Counts crashes. Calls of drivers from before the latest crash fail.
     life: u64,
     syncs: u64,
     fail_sync: Option<u64>,
     fail_write: Option<u64>,
     crash_at_sync: Option<u64>,
     writes: u64,
-    /// Least and most that a group takes.
+    /// The shortest and longest duration of writing a group.
     latency: (Duration, Duration),
     drawn: u64,
-    /// Bytes that segments and ballast may take; none is without end.
+    /// The capacity for segments and ballast; none for unlimited.
     capacity: Option<u64>,
-    /// Whether it is a quota that ends, not the disk.
+    /// Whether the capacity is a quota and not the size of the disk.
     quota: bool,
     ballast: u64,
 }
@@ -70,7 +70,7 @@ impl DiskState {
         self.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(taken + self.ballast))
     }
 
-    /// The calls of the drivers before now fail, and no fault is left over.
+    /// Makes calls of all existing drivers fail, and clears pending faults.
     fn end_life(&mut self) {
         self.life += 1;
         self.fail_sync = None;
@@ -91,21 +91,21 @@ struct Contents {
 }
 
 impl Contents {
-    /// Everything that was written is durable.
+    /// Makes all written data durable.
     fn settle(&mut self) {
         for (at, bytes) in std::mem::take(&mut self.pending) {
             self.durable[at..at + bytes.len()].copy_from_slice(&bytes);
         }
     }
 
-    /// What a reader finds.
+    /// The content that a reader sees.
     fn seen(&self) -> Vec<u8> {
         let mut seen = self.clone();
         seen.settle();
         seen.durable
     }
 
-    /// Each sector of what was written and not synced is kept or lost by chance: now and then all or nothing, else sector by sector.
+    /// Keeps or loses each unsynced sector at random: sometimes all or none of them, otherwise each on its own.
     fn tear(&mut self, draw: &mut u64) {
         for (offset, bytes) in std::mem::take(&mut self.pending) {
             let whole = next(draw) % 3;
@@ -124,27 +124,28 @@ impl SimDisk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A driver over this disk; ends with the next crash.
+    /// A driver for this disk, which fails after the next crash.
     pub fn driver(&self) -> SimDriver {
         SimDriver { disk: self.clone(), life: self.state().life, takes_time: false, marks: true }
     }
 
-    /// The same for a program that keeps no durable mark.
+    /// Like [`Self::driver`], for a program that keeps no durable mark.
     pub fn unmarked_driver(&self) -> SimDriver {
         self.driver().unmarked()
     }
 
-    /// The same, for a simulated runtime: groups take the time that [`SimDisk::set_latency`] says.
+    /// Like [`Self::driver`], for a simulated runtime: writing a group takes the time set with
+    /// [`SimDisk::set_latency`].
     pub fn slow_driver(&self) -> SimDriver {
         SimDriver { takes_time: true, ..self.driver() }
     }
 
-    /// How long a group takes from now on, at least and at most.
+    /// Sets the shortest and longest duration of writing a group.
     pub fn set_latency(&self, least: Duration, most: Duration) {
         self.state().latency = (least, most);
     }
 
-    /// Power goes: each sector of what was written and not synced is kept or lost by chance.
+    /// Power failure: each unsynced sector is kept or lost at random.
     pub fn crash(&self, seed: u64) {
         let mut draw = seed;
         let mut state = self.state();
@@ -155,7 +156,7 @@ impl SimDisk {
         state.mark.tear(&mut draw);
     }
 
-    /// The process dies and the machine lives: what was written reaches the disk, synced or not.
+    /// The process is killed but the machine continues: all written data reaches the disk, synced or not.
     pub fn kill(&self) {
         let mut state = self.state();
         state.end_life();
@@ -165,60 +166,60 @@ impl SimDisk {
         state.mark.settle();
     }
 
-    /// Lets the power go at the `n`-th operation from now on, 0 the next one, be it of a segment or of the mark. Only
-    /// [`SimDisk::crash`] decides what is left of what was not synced.
+    /// Cuts the power at the `n`-th following operation, counted from 0, on a segment or on the mark.
+    /// [`SimDisk::crash`] then decides which unsynced data is left.
     pub fn lose_power_at_operation(&self, n: u64) {
         let mut state = self.state();
         state.crash_at_operation = Some(state.operations + n);
     }
 
-    /// Lets the `n`-th sync from now on fail, 0 the next one.
+    /// Makes the `n`-th following sync fail, counted from 0.
     pub fn fail_sync(&self, n: u64) {
         let mut state = self.state();
         state.fail_sync = Some(state.syncs + n);
     }
 
-    /// Lets the power go at the `n`-th sync from now on, 0 the next one: it fails, and so does every call after it until
-    /// [`SimDisk::crash`] decides what is left of the write before it.
+    /// Cuts the power at the `n`-th following sync, counted from 0. It fails, and so does every later call until
+    /// [`SimDisk::crash`] decides how much is left of the write before it.
     pub fn lose_power_at_sync(&self, n: u64) {
         let mut state = self.state();
         state.crash_at_sync = Some(state.syncs + n);
     }
 
-    /// Lets the `n`-th write from now on fail, 0 the next one.
+    /// Makes the `n`-th following write fail, counted from 0.
     pub fn fail_write(&self, n: u64) {
         let mut state = self.state();
         state.fail_write = Some(state.writes + n);
     }
 
-    /// Gives the disk so many bytes for segments and ballast, fewer or more than before; none is without end.
+    /// Sets the capacity for segments and ballast, which may be less than before; none for unlimited.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         let mut state = self.state();
         (state.capacity, state.quota) = (bytes, false);
     }
 
-    /// The same by a quota.
+    /// Sets the capacity as a quota.
     pub fn set_quota(&self, bytes: Option<u64>) {
         let mut state = self.state();
         (state.capacity, state.quota) = (bytes, true);
     }
 
-    /// How many syncs were asked for.
+    /// The number of syncs so far.
     pub fn syncs(&self) -> u64 {
         self.state().syncs
     }
 
-    /// The numbers of the segments on it.
+    /// The numbers of the segments on the disk.
     pub fn sequences(&self) -> Vec<u64> {
         self.state().segments.keys().copied().collect()
     }
 
-    /// Shows a segment's durable bytes to `change`: damage, or a look.
+    /// Passes a segment's durable bytes to `change`, to inspect or damage them.
     pub fn with<T>(&self, sequence: u64, change: impl FnOnce(&mut Vec<u8>) -> T) -> Option<T> {
         self.state().segments.get_mut(&sequence).map(|contents| change(&mut contents.durable))
     }
 
-    /// Loses a segment whole.
+    /// Removes a whole segment.
     pub fn remove(&self, sequence: u64) {
         self.state().segments.remove(&sequence);
     }
@@ -250,7 +251,7 @@ pub struct SimDriver {
 }
 
 impl SimDriver {
-    /// The same without a durable mark.
+    /// This driver without a durable mark.
     pub fn unmarked(self) -> Self {
         Self { marks: false, ..self }
     }
@@ -269,7 +270,7 @@ fn alive(disk: &SimDisk, life: u64) -> io::Result<MutexGuard<'_, DiskState>> {
     if state.life == life { Ok(state) } else { Err(io::Error::other("the machine crashed")) }
 }
 
-/// The same for a call that changes something: at some of them the power goes.
+/// Like [`alive`], for a call that changes something. The power may be cut at such a call.
 fn begin(disk: &SimDisk, life: u64) -> io::Result<MutexGuard<'_, DiskState>> {
     let mut state = alive(disk, life)?;
     state.operations += 1;

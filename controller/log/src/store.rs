@@ -1,11 +1,11 @@
-//! The log in use: group commit, readers, and the rule that a failed sync ends it. How it is read is in `read`, how it is written
-//! in `write`.
+//! The open log: group commit, readers, and the rule that a failed sync ends it. Module `read` contains the reads,
+//! module `write` the writes.
 //!
 //! A caller that needs durability stages its records and flushes; a flush writes all staged records as groups. With one
 //! voter, the caller of [`Log::append`] flushes immediately on its own thread, and so does a follower while its disk is
-//! fast ([`Log::append_led`]); otherwise a writer flushes, so that the local sync overlaps replication: a thread, or a
-//! task where the driver's time is simulated. Order is the order of staging either way, because a flush drains the
-//! stage under the writer's lock.
+//! fast ([`Log::append_led`]). Otherwise a writer flushes, so that the local sync overlaps replication. The writer is a
+//! thread, or a task if the driver simulates time. In both cases records are written in the order of staging, because a
+//! flush drains the stage under the writer's lock.
 
 mod read;
 #[cfg(test)]
@@ -32,14 +32,14 @@ use super::record::{LogId, Record, Vote};
 use super::recover::{Recovered, recover};
 use super::sync_times::SyncTimes;
 
-/// Sizes.
+/// Size limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// The first segment: small, since it is filled with zeros before the first write.
+    /// The size of the first segment: small, because it is filled with zeros before the first write.
     pub first_segment_bytes: u64,
     /// Every later segment.
     pub segment_bytes: u64,
-    /// Bodies of the newest entries that stay in memory.
+    /// The size of the cache for the newest entries' bodies.
     pub cache_bytes: usize,
     /// A group takes no further record beyond this.
     pub group_bytes: usize,
@@ -59,14 +59,14 @@ impl Default for Limits {
     }
 }
 
-/// A disk is quick while none of its latest syncs took longer: far below the time after which a member is taken for dead, since
-/// a sync on Raft's own thread delays its messages.
+/// A disk is fast while none of its latest syncs took longer than this. The value is far below the election timeout,
+/// because a sync on Raft's own thread delays its messages.
 const QUICK: Duration = Duration::from_millis(10);
 
-/// Called once the records are durable, or never will be.
+/// Called once the records are durable, or with an error if they never will be.
 pub type Done = Box<dyn FnOnce(Result<(), LogError>) + Send>;
 
-/// An open log. Clones share it; the last one to go closes it.
+/// An open log. Clones share it. Dropping the last one closes it.
 #[derive(Clone)]
 pub struct Log {
     shared: Arc<Shared>,
@@ -74,10 +74,10 @@ pub struct Log {
 }
 
 struct Shared {
-    /// Locked before `view` by callers that need both.
+    /// Callers that need both lock this before `view`.
     writer: Mutex<Writer>,
     view: Mutex<View>,
-    /// Wakes the writer: something is staged, or the log closes.
+    /// Wakes the writer when records are staged or the log closes.
     staged: Wake,
     inline: AtomicBool,
     limits: Limits,
@@ -87,7 +87,7 @@ struct Shared {
     syncs: SyncTimes,
 }
 
-/// How the writer sleeps.
+/// How the writer waits.
 enum Wake {
     Thread(Condvar),
     Task(Notify),
@@ -111,7 +111,7 @@ struct Writer {
     marker: Marker,
 }
 
-/// How far the durable mark is written and synced, as numbers of groups.
+/// Up to which group the durable mark is written and synced.
 #[derive(Default)]
 struct Marked {
     file: Option<Arc<dyn MarkFile>>,
@@ -132,13 +132,14 @@ struct View {
     full: bool,
     closed: bool,
     marked: Marked,
-    /// True while the writer waits, without a limit of time, for something to be staged.
+    /// True while the writer waits without a timeout for staged records.
     #[cfg(test)]
     idle: bool,
 }
 
 impl Log {
-    /// Opens the log that `driver` holds, or begins one. Without a cluster id it takes the log's own, or draws one.
+    /// Opens the log of `driver`, or creates one. Without a cluster id it uses the log's own, or a random one for a new
+    /// log.
     pub fn open(
         mut driver: Box<dyn Driver>,
         limits: Limits,
@@ -157,7 +158,8 @@ impl Log {
         let active = segments.values().next_back().cloned();
         let mut marked = Marked { file: marker.file(), ..Marked::default() };
         if let (Some(active), Some(mark)) = (&active, core.mark()) {
-            // What reads back may not be durable yet: a process that died before its sync left it in the system's memory.
+            // Data that was read may not be durable yet: if a process died before its sync, the data may be only in the
+            // page cache.
             let failed = |source| LogError::Io { what: "sync", file: driver.name(mark.sequence), source };
             active.sync().map_err(failed)?;
             marked.written = if marker.write(&mark) { mark.group } else { 0 };
@@ -216,12 +218,12 @@ impl Log {
         self.shared.syncs.p99()
     }
 
-    /// True makes appends durable before they return, false leaves that to the writer thread.
+    /// If true, appends are durable before they return. If false, the writer thread makes them durable.
     pub fn set_inline(&self, inline: bool) {
         self.shared.inline.store(inline, Ordering::Relaxed);
     }
 
-    /// Appends entries; they can be read when this returns and are durable when `done` is called.
+    /// Appends entries. They can be read when this returns, and are durable when `done` is called.
     pub fn append(&self, entries: impl IntoIterator<Item = (LogId, Bytes)>, done: Done) -> Result<(), LogError> {
         self.stage(entries, done)?;
         if self.shared.inline.load(Ordering::Relaxed) {
@@ -232,8 +234,9 @@ impl Log {
         Ok(())
     }
 
-    /// The same for entries of another member, which waits for their sync. While the disk is quick the caller syncs: to wake the
-    /// writer and to be woken by it would take longer. A slow disk, or a writer at work, does not hold the caller up.
+    /// Like [`Self::append`], for entries from a leader that waits for their sync. While the disk is fast the caller
+    /// syncs, because waking the writer and waiting for it would take longer. A slow disk or a busy writer does not
+    /// delay the caller.
     pub fn append_led(&self, entries: impl IntoIterator<Item = (LogId, Bytes)>, done: Done) -> Result<(), LogError> {
         self.stage(entries, done)?;
         let quick = matches!(self.shared.staged, Wake::Thread(_)) && self.shared.syncs.are_within(QUICK);
@@ -262,11 +265,11 @@ impl Log {
     }
 
     fn flush_here(&self, mut writer: MutexGuard<'_, Writer>) {
-        // The outcome goes to the callbacks, or the writer was woken to try again.
+        // The outcome reaches the callbacks. If the disk is full, the writer was woken to try again.
         let _ = self.shared.flush(&mut writer);
     }
 
-    /// Saves the vote; durable when this returns.
+    /// Saves the vote, which is durable when this returns.
     pub fn save_vote(&self, vote: Vote) -> Result<(), LogError> {
         self.mark(Record::Vote(vote), |view| view.marks.vote = Some(vote))
     }
@@ -276,7 +279,7 @@ impl Log {
         self.shared.view().marks.vote
     }
 
-    /// Notes that entries up to `id` are committed. Written with the next append.
+    /// Saves that entries up to `id` are committed. Written with the next append.
     pub fn save_committed(&self, id: LogId) -> Result<(), LogError> {
         let mut view = self.shared.view();
         view.check()?;
@@ -290,7 +293,7 @@ impl Log {
         self.shared.view().marks.committed
     }
 
-    /// Drops the entries from `next` on; durable when this returns.
+    /// Drops the entries from `next` on. Durable when this returns.
     pub fn truncate(&self, next: u64) -> Result<(), LogError> {
         self.mark(Record::Truncate(next), |view| {
             view.index.truncate(next);
@@ -298,7 +301,7 @@ impl Log {
         })
     }
 
-    /// Drops the entries up to `id` and the segments that hold no others; durable when this returns.
+    /// Drops the entries up to `id`, and the segments that contain only such entries. Durable when this returns.
     pub fn purge(&self, id: LogId) -> Result<(), LogError> {
         self.mark(Record::Purge(id), |view| {
             view.index.purge(id);
@@ -314,39 +317,40 @@ impl Log {
         Ok(())
     }
 
-    /// The last purged entry, and the last entry or else the last purged one.
+    /// The last purged entry, and the last entry. If there are no entries, both are the last purged one.
     pub fn bounds(&self) -> (Option<LogId>, Option<LogId>) {
         let view = self.shared.view();
         (view.index.purged(), view.index.last())
     }
 
-    /// Bytes on disk of the entries from `index` on.
+    /// The size on disk of the entries from `index` on.
     pub fn bytes_from(&self, index: u64) -> u64 {
         self.shared.view().index.bytes_from(index)
     }
 
-    /// The highest index up to which entries can go so that those behind it still take `bytes`.
+    /// The highest index up to which entries can be purged so that the remaining ones still take `bytes`.
     pub fn index_before_last(&self, bytes: u64) -> Option<u64> {
         self.shared.view().index.index_before_last(bytes)
     }
 
-    /// True while entries wait for room on the disk. They are not lost, and nothing was said about them.
+    /// True while entries wait for disk space. They are not lost, and their callers have no answer yet.
     pub fn waits_for_space(&self) -> bool {
         self.shared.view().full
     }
 
-    /// The room on the log's disk.
+    /// The free space on the log's disk.
     pub fn space(&self) -> Arc<dyn Space> {
         Arc::clone(&self.shared.space)
     }
 
-    /// Why the log takes nothing more, if it does not.
+    /// The reason why the log accepts no more writes, if it failed.
     pub fn poison(&self) -> Option<String> {
         self.shared.view().poison.clone()
     }
 
-    /// Makes a change and its record durable, behind all that is staged. Entries that wait for room on the disk do not hold it up: the
-    /// record goes before those that `change` leaves staged, into room that entries leave free, and says nothing of them.
+    /// Makes a change and its record durable, after all staged records. Entries that wait for disk space do not delay
+    /// it: the record is written before the entries that `change` leaves staged, into space that entries leave free. It
+    /// does not depend on those entries.
     fn mark(&self, record: Record, change: impl FnOnce(&mut View)) -> Result<(), LogError> {
         let mut writer = self.shared.writer();
         self.shared.flush_what_fits(&mut writer)?;
@@ -373,7 +377,7 @@ impl Shared {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The writer, unless it is at work.
+    /// The writer, unless another thread uses it.
     fn idle_writer(&self) -> Option<MutexGuard<'_, Writer>> {
         match self.writer.try_lock() {
             Ok(writer) => Some(writer),
@@ -384,14 +388,14 @@ impl Shared {
 }
 
 impl View {
-    /// Logs once that the log waits for space on the disk.
+    /// Logs once that the log waits for disk space.
     fn note_full(&mut self, file: &str) {
         if !std::mem::replace(&mut self.full, true) {
             tracing::error!(file, "no disk space for the log, waiting");
         }
     }
 
-    /// Forgets the entries that were staged and are gone before they found room. Their callers are answered by the next flush.
+    /// Removes staged entries that were dropped before there was space for them. The next flush answers their callers.
     fn unstage(&mut self, gone: impl Fn(u64) -> bool) {
         self.stage.retain(|record| !matches!(record, Record::Entry { id, .. } if gone(id.index)));
     }

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Syncs that are remembered.
+/// The number of remembered syncs.
 const KEPT: usize = 256;
 
-/// The latest of them: a disk that was slow now and then is so again.
+/// The number of syncs that decide whether a disk is fast. A disk that was slow recently may be slow again.
 const RECENT: usize = 64;
 
 /// The durations of the latest syncs.
@@ -15,7 +15,7 @@ const RECENT: usize = 64;
 pub(super) struct SyncTimes(Mutex<VecDeque<Duration>>);
 
 impl SyncTimes {
-    /// Notes a sync.
+    /// Records the duration of a sync.
     pub(super) fn note(&self, took: Duration) {
         let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if latest.len() == KEPT {
@@ -24,7 +24,7 @@ impl SyncTimes {
         latest.push_back(took);
     }
 
-    /// Whether none of the latest ones took longer than `max`.
+    /// True if none of the latest syncs took longer than `max`.
     pub(super) fn are_within(&self, max: Duration) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().rev().take(RECENT).all(|took| *took <= max)
     }
@@ -49,7 +49,7 @@ mod tests {
         times.note(Duration::from_millis(7));
         assert_eq!(times.p99(), Some(Duration::from_millis(7)));
         (1..=400).for_each(|millis| times.note(Duration::from_millis(millis)));
-        // Of 145 to 400.
+        // The percentile of the values 145 to 400.
         assert_eq!(times.p99(), Some(Duration::from_millis(398)));
     }
 }

@@ -1,4 +1,4 @@
-//! The log under crashes, damage and failing disks.
+//! Tests the log under crashes, damage and disk failures.
 
 mod marks;
 
@@ -34,7 +34,7 @@ fn body(term: u64, index: u64) -> Bytes {
     Bytes::from(format!("{term}.{index}:{}", "x".repeat(len)))
 }
 
-/// Appends one group; the answer of its callback.
+/// Appends one group and returns the outcome from its callback.
 fn append(log: &Log, term: u64, indexes: std::ops::Range<u64>) -> Result<(), LogError> {
     let outcome = Arc::new(Mutex::new(None));
     let theirs = Arc::clone(&outcome);
@@ -112,7 +112,7 @@ fn a_failed_sync_or_write_is_final() {
     }
 }
 
-/// Waits until `reached`, for a few seconds at most.
+/// Waits a few seconds at most until `reached` is true.
 fn eventually(what: &str, reached: impl Fn() -> bool) {
     for _ in 0..1_000 {
         if reached() {
@@ -123,11 +123,11 @@ fn eventually(what: &str, reached: impl Fn() -> bool) {
     panic!("not in time: {what}");
 }
 
-/// A log on a disk that has just become full. Its last entry waits for room.
+/// A log on a disk that has just become full. Its last entry waits for space.
 struct Full {
     disk: SimDisk,
     log: Log,
-    /// In the order in which they were.
+    /// In the order of the acknowledgements.
     acknowledged: Arc<Mutex<Vec<u64>>>,
     next: u64,
 }
@@ -143,7 +143,7 @@ impl Full {
         while !full.log.waits_for_space() {
             let index = full.append(1);
             assert!(index < 2_000, "the disk never fills");
-            // The writer's thread may come to it late.
+            // The writer thread may process the entry late.
             let done = || full.acknowledged().last() == Some(&index);
             eventually("it is written, or waits for room", || done() || full.log.waits_for_space());
         }
@@ -167,7 +167,7 @@ impl Full {
         self.acknowledged.lock().expect("not poisoned").clone()
     }
 
-    /// Does what must not wait for room, on a thread that this one does not wait for.
+    /// Runs `work`, which must not wait for disk space, on another thread with a time limit.
     fn at_once(&self, what: &str, work: impl FnOnce(&Log) -> Result<(), LogError> + Send + 'static) {
         let (log, (tell, told)) = (self.log.clone(), mpsc::channel());
         let begun = Env::system().thread("log-test", move || drop(tell.send(work(&log))));
@@ -177,7 +177,7 @@ impl Full {
         assert_eq!(self.log.poison(), None);
     }
 
-    /// Makes room, waits until `index` is durable, and opens what a crash leaves.
+    /// Frees space, waits until `index` is durable, crashes, and opens the remaining log.
     fn after_a_crash(self, index: u64) -> Log {
         self.disk.set_capacity(None);
         eventually("all is acknowledged", || self.acknowledged().last() == Some(&index));
@@ -204,7 +204,7 @@ fn on_a_full_disk_entries_wait_and_votes_do_not() {
 
 #[test]
 fn on_a_full_disk_truncating_does_not_wait() {
-    // The cut is behind the first entry that waits, at it, or before it.
+    // The truncation is after the first waiting entry, at it, or before it.
     for (inline, kept) in [(true, 1_i64), (true, 0), (true, -3), (false, 1), (false, 0), (false, -3)] {
         let mut full = Full::new(inline);
         full.append(1);
@@ -224,7 +224,7 @@ fn on_a_full_disk_truncating_does_not_wait() {
 
 #[test]
 fn on_a_full_disk_purging_does_not_wait() {
-    // Up to an entry that is durable, that waits, or that a snapshot has and the log has not.
+    // Purges up to an entry that is durable, that waits, or that only a snapshot has.
     for (inline, ahead) in [(true, -3_i64), (true, 1), (true, 9), (false, -3), (false, 1), (false, 9)] {
         let mut full = Full::new(inline);
         full.append(1);
@@ -280,7 +280,7 @@ fn a_crash_on_a_full_disk_loses_nothing_that_was_acknowledged() {
     assert_eq!(indexes(&open(&disk).expect("opens")), (0..=acknowledged).collect::<Vec<_>>());
 }
 
-/// A clock that goes on by so many microseconds each time that it is read: as long as a sync takes.
+/// A clock that advances by a fixed number of microseconds at every read, which is then the duration of a sync.
 struct Steps(AtomicU64, AtomicU64);
 
 impl Clock for Steps {
@@ -316,14 +316,16 @@ fn a_follower_syncs_for_itself_while_its_disk_is_quick() {
         eventually("it is durable", || by.lock().expect("not poisoned").is_some());
         by.lock().expect("not poisoned").expect("it is durable")
     };
-    // A writer whose thread only begins would take what the caller staged: it writes something before, and the vote waits for its end.
+    // The writer thread may still be starting and would take the caller's records. So the writer first writes an entry,
+    // and saving the vote waits until it is done.
     let written = Arc::new(AtomicU64::new(0));
     let theirs = Arc::clone(&written);
     let done = Box::new(move |_| theirs.store(1, Ordering::Relaxed));
     log.append([(id(1, 0), body(1, 0))], done).expect("appended");
     eventually("the writer is at work", || written.load(Ordering::Relaxed) == 1);
     log.save_vote(Vote { term: 1, node: 1, committed: true }).expect("saved");
-    // A sync is slow, which is known after it; the writer finds that they have been quick for long.
+    // A slow sync is noticed only after it, so the caller does it. The writer does the following ones until enough fast
+    // ones are counted.
     let took = [100, 20_000].into_iter().chain([100; 66]);
     let by_caller: Vec<_> = took
         .zip(1..)
@@ -352,7 +354,8 @@ fn append_now(log: &Log, index: u64) {
     eventually("the first entry is durable", || *acknowledged.lock().expect("not poisoned"));
 }
 
-/// A disk with groups of three entries and no durable mark, and the last segment with the offset of its last group.
+/// A disk with groups of three entries and without a durable mark. Returns also the last segment and the offset of its
+/// last group.
 fn written() -> (SimDisk, u64, usize) {
     let disk = SimDisk::default();
     let log = open(&disk).expect("opens");
@@ -362,7 +365,7 @@ fn written() -> (SimDisk, u64, usize) {
     let sequence = *disk.sequences().last().expect("there is one");
     let end = disk.with(sequence, |bytes| bytes.chunks(BLOCK_BYTES).rposition(|block| block.iter().any(|&b| b != 0)));
     let last = end.flatten().expect("something is written") * BLOCK_BYTES;
-    // The power goes before the log can mark its last group.
+    // The power fails before the log can mark its last group.
     disk.crash(0);
     drop(log);
     disk.forget_mark();
@@ -388,7 +391,7 @@ fn flipped_bits_are_an_error_or_lose_the_last_group() {
     let (mut damaged, mut dropped) = (0, 0);
     for sequence in disk.sequences() {
         let len = disk.with(sequence, |bytes| bytes.len()).expect("exists");
-        // The first bytes of a block are its headers and records; beyond them a random sample.
+        // Tests all header and record bytes at the start of each block, and a random sample of the other bytes.
         let starts = (0..len).step_by(BLOCK_BYTES).flat_map(|block| block..block + 120);
         let sample: Vec<usize> = starts.chain((0..500).map(|_| next(&mut draw) as usize % len)).collect();
         for at in sample {
@@ -440,7 +443,7 @@ fn a_missing_segment_is_damage() {
     }
 }
 
-/// What a test does to a log.
+/// One action of a test.
 #[derive(Debug, Clone)]
 enum Step {
     Append(u64),
@@ -451,7 +454,7 @@ enum Step {
     /// The process is killed.
     Kill,
     Reopen,
-    /// The power goes while a group of so many entries is being written.
+    /// The power fails while a group of this many entries is being written.
     CrashWhileWriting(u64, u64),
 }
 
@@ -471,7 +474,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Against a model: what was acknowledged is there after every restart, in order, and at most one unacknowledged group more.
+    /// Compares the log with a model: after every restart all acknowledged entries are there, in order, and at most one
+    /// unacknowledged group more.
     #[test]
     fn the_log_is_what_was_acknowledged(steps in proptest::collection::vec(step(), 1..60)) {
         let disk = SimDisk::default();

@@ -11,8 +11,9 @@ use crate::mark::FILE_BYTES;
 /// The name of the file.
 pub(crate) const NAME: &str = "durable.mark";
 
-/// Opens the file of the mark in the log's directory, or makes it at its full size, so that no write or sync of a mark changes more
-/// than its bytes. Written through the page cache: what is there survives the process, and is synced when the log is idle.
+/// Opens the file of the mark in the log's directory, or creates it at its full size, so that writing or syncing a mark
+/// changes only its bytes. Marks are written through the page cache: they survive the end of the process, and are
+/// synced when the log is idle.
 pub(super) fn open(dir: &Path) -> io::Result<FileMark> {
     let path = dir.join(NAME);
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
@@ -24,7 +25,7 @@ pub(super) fn open(dir: &Path) -> io::Result<FileMark> {
     Ok(FileMark(file))
 }
 
-/// Opens the file of the mark to be read; none if there is none.
+/// Opens the file of the mark for reading; none if it does not exist.
 pub fn open_to_read(dir: &Path) -> io::Result<Option<FileMark>> {
     match File::open(dir.join(NAME)) {
         Ok(file) => Ok(Some(FileMark(file))),

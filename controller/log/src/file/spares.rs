@@ -11,9 +11,9 @@ use atlas_env::Env;
 use super::{free_bytes, open_direct};
 use crate::block::{BLOCK_BYTES, Block};
 
-/// What is filled on the spot.
+/// The size of a file that is filled when no prepared file is ready.
 pub(super) const SMALL_BYTES: u64 = 1 << 20;
-/// Files that wait to be used again.
+/// The most files that are kept for reuse.
 const SPARES_MAX: usize = 2;
 const FILL_BYTES: usize = 1 << 20;
 
@@ -33,13 +33,13 @@ struct SpareState {
 }
 
 impl Spares {
-    /// None yet.
+    /// Starts without files.
     pub(super) fn new(dir: &Path, segment_bytes: u64, env: &Env) -> Self {
         let state = SpareState { segment_bytes, ..SpareState::default() };
         Self { dir: dir.to_owned(), env: env.clone(), state: Mutex::new(state) }
     }
 
-    /// One is there from before.
+    /// Registers a file that an earlier process left.
     pub(super) fn found(&self, number: u64, path: PathBuf, bytes: u64) {
         let mut state = self.state();
         state.drawn = state.drawn.max(number);
@@ -50,14 +50,14 @@ impl Spares {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes one that is large enough.
+    /// Takes a file of at least `least` bytes.
     pub(super) fn take(&self, least: u64) -> Option<PathBuf> {
         let mut state = self.state();
         let at = state.ready.iter().position(|&(_, bytes)| bytes >= least)?;
         Some(state.ready.swap_remove(at).0)
     }
 
-    /// Keeps a segment that is done with, or removes it.
+    /// Keeps a retired segment for reuse, or removes it.
     pub(super) fn give(&self, path: &Path) -> io::Result<()> {
         let bytes = fs::metadata(path)?.len();
         let spare = {
@@ -80,7 +80,7 @@ impl Spares {
             if state.filling || !state.ready.is_empty() {
                 return;
             }
-            // What is left of a disk that is nearly full is needed for other things than what comes later.
+            // On a nearly full disk, the remaining space is needed for more urgent data than a file for later.
             if free_bytes(&self.dir).is_ok_and(|free| free < 2 * state.segment_bytes) {
                 return;
             }
@@ -96,7 +96,8 @@ impl Spares {
             state.filling = false;
             match filled {
                 Ok(()) => state.ready.push((spare, bytes)),
-                // Not fatal: the next segment is then made on the spot, and fails there if the disk is full.
+                // Not fatal: the next segment is then filled when it is needed, and fails at that point if the disk is
+                // full.
                 Err(error) => tracing::warn!(%error, "could not prepare the next log segment"),
             }
         });
@@ -107,12 +108,13 @@ impl Spares {
     }
 }
 
-/// Makes a whole file of zeros, or none.
+/// Creates a complete file of zeros. On failure no file remains.
 pub(super) fn fill_whole(path: &Path, bytes: u64) -> io::Result<()> {
     fill(path, bytes).inspect_err(|_| drop(fs::remove_file(path)))
 }
 
-/// Makes a file of `bytes` zeros, really written: `fallocate` alone would leave extents that every later sync must journal.
+/// Creates a file of `bytes` zeros and really writes them: `fallocate` alone would leave extents that every later sync
+/// must journal.
 fn fill(path: &Path, bytes: u64) -> io::Result<()> {
     drop(File::create(path)?);
     let file = open_direct(path)?;

@@ -7,27 +7,27 @@ use crate::driver::MarkFile;
 use crate::mark::{FILE_BYTES, Mark, furthest};
 
 impl SimDisk {
-    /// The durable mark that a loss of power would surely leave.
+    /// The durable mark that would certainly survive a power failure.
     pub fn durable_mark(&self) -> Option<Mark> {
         furthest(&self.state().mark.durable).map(|(_, mark)| mark)
     }
 
-    /// Shows the durable bytes of the mark's file to `change`.
+    /// Passes the durable bytes of the mark's file to `change`.
     pub fn with_mark<T>(&self, change: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         change(&mut self.state().mark.durable)
     }
 
-    /// Forgets the mark, as if the log had been written by a program that kept none.
+    /// Removes the mark, as if the log had been written by a program that kept none.
     pub fn forget_mark(&self) {
         self.state().mark = empty();
     }
 
-    /// Lets writes and syncs of the mark fail from now on, or no longer.
+    /// Makes writes and syncs of the mark fail, or succeed again.
     pub fn fail_marks(&self, fail: bool) {
         self.state().fail_marks = fail;
     }
 
-    /// Loses everything: the disk is a new one.
+    /// Removes everything, as on a new disk.
     pub fn wipe(&self) {
         let mut state = self.state();
         state.segments.clear();

@@ -1,4 +1,4 @@
-//! The read side of a log in use: entries that are cached, and those that segments hold.
+//! The read side of an open log: reads entries from the cache and from segments.
 
 use bytes::Bytes;
 
@@ -9,7 +9,7 @@ use crate::index::EntrySource;
 use crate::record::{FRAME_BYTES, LogId, Record};
 
 impl Log {
-    /// The entries from `from` up to and without `to` that the log holds, in order; fewer when they take over `bytes`.
+    /// The entries of the log from `from` up to but excluding `to`, in order. Fewer if they exceed `bytes`.
     pub fn read(&self, from: u64, to: u64, bytes: usize) -> Result<Vec<(LogId, Bytes)>, LogError> {
         let mut entries = Vec::new();
         let mut taken = 0;
@@ -86,8 +86,8 @@ impl Log {
 }
 
 impl View {
-    /// What one read takes of the entries from `from` up to and without `to`: entries that are cached, or those of one segment in the
-    /// order in which they stand there, until they take over `bytes`.
+    /// The entries that one read returns, from `from` up to but excluding `to`: cached entries, or entries of one
+    /// segment in the order of their position. Stops when they exceed `bytes`.
     fn gather(&self, from: u64, to: u64, bytes: usize) -> Vec<EntrySource> {
         let mut found: Vec<EntrySource> = Vec::new();
         let mut left = bytes;

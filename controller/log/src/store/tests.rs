@@ -1,19 +1,19 @@
-//! Interleavings of the writer with callers that flush themselves, step by step.
+//! Tests interleavings of the writer with callers that flush themselves, step by step.
 
 use std::sync::mpsc;
 
 use super::*;
 use crate::sim::SimDisk;
 
-/// Longest that anything here may take on a busy machine.
+/// The time limit for every wait in these tests, even on a busy machine.
 const SOON: Duration = Duration::from_secs(20);
 
-/// An entry that does not fit the segment in which the log begins.
+/// The size of an entry that does not fit into the first segment.
 const LARGE_BYTES: usize = 60 << 10;
 
 fn open(disk: &SimDisk) -> Log {
     let limits = Limits { first_segment_bytes: 64 << 10, segment_bytes: 64 << 10, ..Limits::default() };
-    // Without durable marks, whose writing wakes the writer as well.
+    // Durable marks are off, because writing them also wakes the writer.
     let log = Log::open(Box::new(disk.unmarked_driver()), limits, Some(7), &Env::system()).expect("opens");
     log.set_inline(false);
     log
@@ -23,21 +23,21 @@ fn entry(index: u64, bytes: usize) -> [(LogId, Bytes); 1] {
     [(LogId { term: 1, node: 1, index }, Bytes::from(vec![7; bytes]))]
 }
 
-/// A callback, and what it is called with.
+/// A callback, and a channel with the outcome passed to it.
 fn answer() -> (Done, mpsc::Receiver<Result<(), LogError>>) {
     let (tell, told) = mpsc::channel();
-    // Who listens no longer has its answer.
+    // A test that dropped the receiver already has its answer.
     (Box::new(move |outcome| drop(tell.send(outcome))), told)
 }
 
-/// Waits until the writer waits for something to be staged.
+/// Waits until the writer is idle.
 fn writer_is_idle(log: &Log) {
     while !log.shared.view().idle {
         std::thread::yield_now();
     }
 }
 
-/// A log whose first entry is durable, on a disk that has no room for another segment, with an idle writer.
+/// A log with one durable entry and an idle writer, on a disk without space for another segment.
 fn full(disk: &SimDisk) -> Log {
     let log = open(disk);
     let (done, told) = answer();
@@ -57,7 +57,8 @@ fn what_a_mark_puts_back_is_written_when_there_is_room() {
     for mark in [vote, truncate, purge] {
         let disk = SimDisk::default();
         let log = full(&disk);
-        // As if the writer had looked while the mark had taken the stage: it is idle, and something is staged.
+        // The state after the writer checked while `mark` held the staged records: the writer is idle although a record
+        // is staged.
         let (done, told) = answer();
         log.stage(entry(1, LARGE_BYTES), done).expect("staged");
         mark(&log).expect("a mark has room");
@@ -76,7 +77,7 @@ async fn what_a_mark_puts_back_is_written_by_a_task_too() {
     log.append(entry(0, 10), done).expect("appended");
     told.try_recv().expect("at once").expect("durable");
     disk.set_capacity(Some(0));
-    // The writer waits from here on.
+    // Lets the writer run until it waits.
     tokio::task::yield_now().await;
     let (tell, told) = tokio::sync::oneshot::channel();
     log.stage(entry(1, LARGE_BYTES), Box::new(move |outcome| drop(tell.send(outcome)))).expect("staged");
@@ -93,7 +94,7 @@ fn whoever_staged_while_the_log_failed_is_answered() {
     log.set_inline(true);
     let (done, told) = answer();
     log.stage(entry(0, 10), done).expect("staged");
-    // Another thread's write fails after that, and before this one comes to flush.
+    // A write of another thread fails after this one staged its entry and before it flushes.
     log.shared.view().poison = Some("failed on purpose".to_owned());
     log.flush_here(log.shared.writer());
     assert!(matches!(told.recv_timeout(SOON).expect("answered"), Err(LogError::Poisoned { .. })));

@@ -1,4 +1,4 @@
-//! The write side of a log in use: stages become groups, groups become durable, and on a full disk they wait.
+//! The write side of an open log: staged records become groups and are made durable. On a full disk they wait.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,13 +14,14 @@ use crate::driver::{Driver, Segment};
 use crate::error::LogError;
 use crate::record::Record;
 
-/// The durable mark is synced when no group has followed the last one for so long: until then the next group proves as much.
+/// The durable mark is synced when no group has followed the last one for this long. Until then, the next group proves
+/// the same.
 const MARK_DELAY: Duration = Duration::from_millis(100);
 
-/// How long the writer waits before it looks again whether a full disk has room.
+/// The interval at which the writer tries again on a full disk.
 const SPACE_RETRY: Duration = Duration::from_millis(100);
 
-/// What the writer's thread has to do next.
+/// The next work of the writer thread.
 enum Work {
     Flush,
     SyncMark,
@@ -35,7 +36,7 @@ impl Shared {
                 Work::End => return,
                 Work::SyncMark => self.sync_mark(),
                 Work::Flush => {
-                    // Any other outcome goes to the callbacks.
+                    // Other outcomes reach the callbacks.
                     let outcome = self.flush(&mut self.writer());
                     if let Err(LogError::NoSpace { .. }) = outcome {
                         let view = self.view();
@@ -82,14 +83,14 @@ impl Shared {
         let synced = file.sync();
         let marked = &mut self.view().marked;
         if let Err(error) = &synced {
-            // What it says is true all the same, and may be lost with the power.
+            // The mark is correct nevertheless, but may be lost in a power failure.
             tracing::warn!(%error, "could not sync the log's durable mark; damage to its last group may go unnoticed");
             marked.file = None;
         }
         marked.synced = written;
     }
 
-    /// Makes durable what is staged, unless the disk has no room for it.
+    /// Makes all staged records durable, unless the disk has no space for them.
     pub(super) fn flush_what_fits(&self, writer: &mut Writer) -> Result<(), LogError> {
         match self.flush(writer) {
             Err(LogError::NoSpace { .. }) => Ok(()),
@@ -97,8 +98,8 @@ impl Shared {
         }
     }
 
-    /// Lets others write for a moment. A caller that must know that something is durable has nothing else to do: a member that
-    /// cannot save its vote must not vote. In a simulation no time would pass, so there it is an error.
+    /// Releases the writer for a moment. The caller needs durability and cannot continue without it: a member that
+    /// cannot save its vote must not vote. In a simulation no time would pass, so this is an error there.
     pub(super) fn wait_for_space<'s>(
         &'s self,
         writer: MutexGuard<'s, Writer>,
@@ -115,12 +116,13 @@ impl Shared {
         Ok(self.writer())
     }
 
-    /// Makes everything staged durable.
+    /// Makes all staged records durable.
     pub(super) fn flush(&self, writer: &mut Writer) -> Result<(), LogError> {
         let (mut records, done) = {
             let mut view = self.view();
             if let Err(error) = view.check() {
-                // Staged while another thread's write failed: what that one was told does not reach these.
+                // These records were staged while another thread's write failed. Their callers did not get that error
+                // yet.
                 let done = std::mem::take(&mut view.done);
                 drop(view);
                 answer(done, Some(&chain(&error)));
@@ -145,8 +147,8 @@ impl Shared {
         outcome
     }
 
-    /// What found no room waits in its place, before what was staged since. The writer is woken: while the stage was taken it may
-    /// have found nothing staged, and would wait until something is.
+    /// Stages records that found no disk space again, before the records staged since. The writer is woken, because it
+    /// may have found the stage empty meanwhile and would not check again by itself.
     fn put_back(&self, mut records: Vec<Record>, mut done: Vec<Done>, file: String) -> LogError {
         let mut view = self.view();
         records.append(&mut view.stage);
@@ -158,7 +160,7 @@ impl Shared {
         LogError::NoSpace { file }
     }
 
-    /// Ends the log if writing failed: after any failure but a full disk it is unknown what is on it.
+    /// Poisons the log if writing failed. After any failure except a full disk, the content of the disk is unknown.
     pub(super) fn poison_if_failed(&self, outcome: Result<(), LogError>) -> Result<(), LogError> {
         outcome.inspect_err(|error| {
             let reason = chain(error);
@@ -167,7 +169,7 @@ impl Shared {
         })
     }
 
-    /// Writes and syncs records as groups. Returns how many are durable besides the outcome.
+    /// Writes and syncs records as groups. Also returns how many records are durable.
     pub(super) fn write(&self, writer: &mut Writer, mut records: &[Record]) -> (usize, Result<(), LogError>) {
         let mut written = 0;
         while !records.is_empty() {
@@ -190,7 +192,7 @@ impl Shared {
     fn write_group(&self, writer: &mut Writer, records: &[Record]) -> Result<(), LogError> {
         writer.places.clear();
         let Writer { core, driver, block, places, active, marker } = writer;
-        // Made before anything is planned, so that a full disk leaves the plan as it was.
+        // The segment is created before the group is planned, so that a full disk leaves the plan unchanged.
         let made = match core.next_segment(records) {
             None => None,
             Some((sequence, sizes)) => match driver.create(sequence, sizes.least, sizes.usual) {
@@ -214,14 +216,15 @@ impl Shared {
         let begun = self.clock.monotonic();
         segment.sync().map_err(|error| failed(driver.as_ref(), "sync", error))?;
         self.syncs.note(self.clock.monotonic().saturating_sub(begun));
-        // Before any acknowledgement: acknowledged data is below the mark while the system runs.
+        // The mark is written before the acknowledgement, so that acknowledged data is always below the mark while the
+        // system runs.
         let marked = core.mark().filter(|mark| marker.write(mark));
         let mut view = self.view();
         if let Some(mark) = marked {
             let idle = view.marked.is_synced();
             view.marked.written = mark.group;
             if idle {
-                // The writer now waits with a limit, to sync the mark.
+                // The writer is woken so that it waits with a timeout and then syncs the mark.
                 self.staged.wake();
             }
         }
@@ -237,7 +240,7 @@ impl Shared {
     }
 }
 
-/// Waits, without a limit of time, until the writer is woken.
+/// Waits without a timeout until the writer is woken.
 fn wait_idle<'v>(staged: &Condvar, view: MutexGuard<'v, View>) -> MutexGuard<'v, View> {
     #[cfg(test)]
     let view = {
@@ -256,20 +259,20 @@ fn wait_idle<'v>(staged: &Condvar, view: MutexGuard<'v, View>) -> MutexGuard<'v,
 }
 
 impl Marked {
-    /// Whether the mark on disk says as much as can be said.
+    /// True if the mark on disk is up to date and durable.
     fn is_synced(&self) -> bool {
         self.file.is_none() || self.written == self.synced
     }
 }
 
-/// Tells those who wait for durability that they have it, or why they never will.
+/// Reports to waiting callers that their records are durable, or why they never will be.
 fn answer(done: Vec<Done>, reason: Option<&str>) {
     for done in done {
         done(reason.map_or(Ok(()), |reason| Err(LogError::Poisoned { reason: reason.to_owned() })));
     }
 }
 
-/// The writer as a task: each group takes its time before it is written and synced at once.
+/// The writer as a task: it sleeps for the simulated duration of a group and then writes and syncs the group at once.
 pub(super) async fn write_in_time(shared: Arc<Shared>, env: Env) {
     let Wake::Task(staged) = &shared.staged else { return };
     loop {
@@ -289,7 +292,7 @@ pub(super) async fn write_in_time(shared: Arc<Shared>, env: Env) {
         while !shared.view().stage.is_empty() {
             let delay = shared.writer().driver.delay().unwrap_or_default();
             env.clock.sleep(delay).await;
-            // The outcome goes to the callbacks; a log that failed takes nothing more.
+            // The outcome reaches the callbacks. A failed log accepts no more writes.
             let outcome = shared.flush(&mut shared.writer());
             match outcome {
                 Ok(()) => {}
@@ -300,13 +303,13 @@ pub(super) async fn write_in_time(shared: Arc<Shared>, env: Env) {
     }
 }
 
-/// Who writes in the background.
+/// The background writer.
 pub(super) enum Running {
     Thread(JoinHandle<()>),
     Task(Task<()>),
 }
 
-/// Ends the writer and marks the last group as durable.
+/// Stops the writer and proves that the last group is durable.
 pub(super) struct Closer {
     pub(super) shared: Arc<Shared>,
     pub(super) running: Mutex<Option<Running>>,
@@ -325,19 +328,20 @@ impl Drop for Closer {
             None => true,
         };
         if !ended {
-            // A writer that panicked left nothing that could be closed in order.
+            // After a panic of the writer, the log cannot be closed cleanly.
             return;
         }
         let mut writer = self.shared.writer();
         if self.shared.view().poison.is_none() && writer.active.is_some() {
-            // An empty group behind the last one proves that one durable; a start without it is a start after a crash.
+            // An empty group after the last one proves that the last one is durable. Without it, the next start assumes
+            // a crash.
             let _ = self.shared.write_group(&mut writer, &[]);
             self.shared.sync_mark();
         }
     }
 }
 
-/// Removes the beginning of a torn group for good, so that what is written over it later can never complete it.
+/// Erases the beginning of a torn group durably, so that a later write over it can never complete it.
 pub(super) fn cut(
     core: &Core,
     segments: &BTreeMap<u64, Arc<dyn Segment>>,

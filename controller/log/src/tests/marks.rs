@@ -2,10 +2,10 @@
 
 use super::*;
 
-/// How a machine or a process ends.
+/// How a machine or a process stops.
 #[derive(Debug, Clone, Copy)]
 enum Ending {
-    /// The power goes.
+    /// The power fails.
     Power(u64),
     /// The process is killed.
     Kill,
@@ -18,7 +18,7 @@ fn end(disk: &SimDisk, ending: Ending) {
     }
 }
 
-/// A log with groups of three entries, and how many entries it has.
+/// A log with groups of three entries, and the number of its entries.
 fn filled(disk: &SimDisk, groups: u64) -> (Log, u64) {
     let log = open(disk).expect("opens");
     for group in 0..groups {
@@ -27,7 +27,7 @@ fn filled(disk: &SimDisk, groups: u64) -> (Log, u64) {
     (log, groups * 3)
 }
 
-/// The last segment, and where its last group begins and ends: groups here are one block long.
+/// The last segment, and the range of its last group. Groups in these tests are one block long.
 fn last_group(disk: &SimDisk) -> (u64, std::ops::Range<usize>) {
     let sequence = *disk.sequences().last().expect("there is one");
     let last = disk.with(sequence, |bytes| bytes.chunks(BLOCK_BYTES).rposition(|block| block.iter().any(|&b| b != 0)));
@@ -36,7 +36,7 @@ fn last_group(disk: &SimDisk) -> (u64, std::ops::Range<usize>) {
     (sequence, start..start + written.expect("something is written") + 1)
 }
 
-/// Turns bits of the last group: the log must refuse, and name the place.
+/// Flips bits of the last group. The log must refuse to open and name the place.
 fn check_refused(disk: &SimDisk, entries: u64) {
     let (sequence, group) = last_group(disk);
     assert_eq!(indexes(&open(&disk.copy()).expect("whole")), (0..entries).collect::<Vec<_>>());
@@ -45,7 +45,7 @@ fn check_refused(disk: &SimDisk, entries: u64) {
         copy.with(sequence, |bytes| bytes[at] ^= 1 << (at % 8));
         match open(&copy) {
             Err(LogError::Short { file, offset, found, durable }) => {
-                // A segment that cannot be read from its first group on is damaged at its beginning.
+                // A segment whose first group is unreadable is reported as damaged from offset 0.
                 let start = if group.start == BLOCK_BYTES { 0 } else { group.start as u64 };
                 assert_eq!((file, offset), (format!("segment {sequence}"), start), "byte {at}");
                 assert!(found < durable, "byte {at}");
@@ -59,7 +59,7 @@ fn check_refused(disk: &SimDisk, entries: u64) {
 
 #[test]
 fn a_bit_of_the_last_group_that_turns_after_a_kill_is_refused() {
-    // The last group is the first one of the log, in the middle of a segment, or the first one of a segment.
+    // The last group is the first of the log, lies in the middle of a segment, or is the first of a segment.
     for groups in [1, 2, 5, 7, 8, 20, 22] {
         let disk = SimDisk::default();
         let (log, entries) = filled(&disk, groups);
@@ -97,7 +97,7 @@ fn a_lost_segment_at_the_end_is_refused() {
     }
 }
 
-/// What a test does to a log until the machine or the process ends.
+/// The actions of a test until the machine or the process stops.
 struct Script {
     acknowledged: u64,
     first: u64,
@@ -111,10 +111,10 @@ impl Script {
     fn run(&mut self, log: &Log) -> Result<(), LogError> {
         for step in 0..12 {
             match step % 6 {
-                // A leader that another one overrules: entries that were written are gone.
+                // A new leader overrules this one, and written entries are truncated.
                 2 if self.next > self.first + 2 => {
                     self.term += 1;
-                    // Whether it came to that is not known if it fails.
+                    // If the truncation fails, its result is unknown.
                     self.acknowledged = self.acknowledged.min(self.next - 2);
                     log.truncate(self.next - 2)?;
                     self.next -= 2;
@@ -143,7 +143,7 @@ fn after_a_loss_of_power_at_any_operation_the_log_opens_with_all_that_was_acknow
             let disk = SimDisk::default();
             let mut script = Script { acknowledged: 0, first: 0, next: 0, term: 1 };
             let mut log = open(&disk).expect("opens");
-            // The second life begins on what the first one left, and writes over it.
+            // The second run starts with the data of the first and writes over it.
             for life in 0..2 {
                 disk.lose_power_at_operation(operation);
                 let failed = script.run(&log).is_err();
@@ -188,7 +188,7 @@ fn a_directory_without_a_mark_opens_and_has_one_from_then_on() {
     disk.kill();
     drop(log);
     assert_eq!(disk.durable_mark(), None);
-    // Without a mark the last group may have been torn.
+    // Without a mark, the last group may be torn.
     let (sequence, group) = last_group(&disk);
     let torn = disk.copy();
     torn.with(sequence, |bytes| bytes[group.start + 60] ^= 1);
