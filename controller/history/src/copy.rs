@@ -1,4 +1,4 @@
-//! A copy of the file for a backup, cut at one event; and the conversion of a copy into the file of another cluster.
+//! Copies the file up to one event for a backup, and converts a copy into the file of another cluster.
 
 use std::path::Path;
 
@@ -9,12 +9,13 @@ use crate::record::split_event;
 use crate::writer::column;
 use crate::{HistoryError, schema, sum};
 
-/// Writes a copy to `to`, which must not exist, without anything behind `through`: it fits a state that has come so far.
+/// Writes a copy with all data up to `through` to `to`, which must not exist. The copy then matches a state whose last
+/// event is `through`.
 pub(crate) fn copy(connection: &Connection, to: &Path, through: EventSeq) -> Result<(), HistoryError> {
     let sql = || HistoryError::sql("copy");
     connection.execute("VACUUM INTO ?1", [to.to_string_lossy()]).map_err(sql())?;
     let mut copy = Connection::open(to).map_err(sql())?;
-    // What is written here goes into an archive with a checksum of its own, or nowhere.
+    // No syncs are needed: the copy goes into an archive with its own checksum, or is discarded.
     copy.pragma_update(None, "synchronous", 0).map_err(sql())?;
     let transaction = copy.transaction().map_err(sql())?;
     let last = column(through);
@@ -28,7 +29,7 @@ pub(crate) fn copy(connection: &Connection, to: &Path, through: EventSeq) -> Res
     ] {
         transaction.execute(statement, [last]).map_err(sql())?;
     }
-    // One blob may lie across the cut.
+    // One blob may contain events on both sides of `through`.
     let across = "SELECT last_seq, body, sum FROM events WHERE last_seq > ?1";
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let found: Option<(i64, Vec<u8>, i64)> = transaction.query_row(across, [last], read).optional().map_err(sql())?;
@@ -58,7 +59,8 @@ fn kept(mut blob: &[u8], through: EventSeq) -> Result<Vec<u8>, HistoryError> {
     Ok(kept)
 }
 
-/// Makes the closed file at `path` that of another cluster, after a check of all of it. Its controller must not run.
+/// Checks the closed file at `path` completely and assigns it to another cluster. The controller that uses the file
+/// must not run.
 pub fn rebind(path: &Path, cluster: u128) -> Result<(), HistoryError> {
     let connection = schema::open_writer(path)?;
     let sql = || HistoryError::sql("check");
@@ -69,6 +71,6 @@ pub fn rebind(path: &Path, cluster: u128) -> Result<(), HistoryError> {
     connection
         .execute("UPDATE progress SET cluster = ?1", [format!("{cluster:032x}")])
         .map_err(HistoryError::sql("open"))?;
-    // On disk, and in one file, before anything is built on it.
+    // The write-ahead log is merged into the file and synced before other steps depend on the file.
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(HistoryError::sql("open"))
 }

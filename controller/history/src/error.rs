@@ -12,7 +12,7 @@ pub enum HistoryError {
     Open {
         /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// The SQLite error.
         source: rusqlite::Error,
     },
     /// The file is damaged.
@@ -34,7 +34,7 @@ pub enum HistoryError {
         path: PathBuf,
         /// Its version.
         found: i64,
-        /// The newest that is known here.
+        /// The newest version that this program knows.
         known: i64,
     },
     /// The file belongs to another cluster.
@@ -44,17 +44,17 @@ pub enum HistoryError {
     OtherCluster {
         /// The file.
         path: PathBuf,
-        /// Whose history it is.
+        /// The cluster of the history.
         found: String,
-        /// Whose log it is.
+        /// The cluster of the log.
         cluster: String,
     },
     /// A statement failed.
     #[error("could not {doing} history")]
     Sql {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// What SQLite says.
+        /// The SQLite error.
         source: rusqlite::Error,
     },
     /// The write-ahead file could not be synced.
@@ -69,10 +69,10 @@ pub enum HistoryError {
     /// A part of another member's history does not continue this one.
     #[error("a part of history is refused: {0}")]
     Part(&'static str),
-    /// The events asked for were dropped.
+    /// The requested events were dropped.
     #[error("events up to {earliest} have been dropped")]
     Gone {
-        /// The first event that is still there.
+        /// The first event that is still stored.
         earliest: EventSeq,
     },
     /// The writer or the reader has stopped.

@@ -9,7 +9,7 @@ use crate::retention::raise_floor;
 use crate::writer::{BLOB_BYTES_MAX, BLOB_EVENTS_MAX, column, insert_events, insert_job};
 use crate::{Gap, HistoryError, Part};
 
-/// A part that was checked.
+/// A part that passed the checks.
 pub(crate) struct Filling {
     gap: Gap,
     reached: EventSeq,
@@ -26,7 +26,7 @@ struct Blob {
 }
 
 impl Filling {
-    /// Checks that a part continues a gap from its front, event by event, and that every job that ended is in it.
+    /// Checks that a part continues a gap from its beginning without missing events, and contains every job that ended.
     pub(crate) fn check(gap: Gap, part: Part) -> Result<Self, HistoryError> {
         if part.reached <= gap.after || part.reached > gap.through {
             return Err(HistoryError::Part("it does not begin at missing events, or extends beyond them"));
@@ -70,7 +70,7 @@ impl Filling {
         if raw.ended != has_job {
             return Err(HistoryError::Part("an ended job is missing"));
         }
-        // Decoded now: what cannot be read is refused here and not found by a reader later.
+        // The event is decoded here, so that an undecodable one is refused now and not found by a reader later.
         decode_event(&mut &*bytes, &mut |_| Ok(None))?;
         let full = |blob: &Blob| blob.body.len() >= BLOB_BYTES_MAX || seq.0 - blob.first.0 >= BLOB_EVENTS_MAX;
         if self.blobs.last().is_none_or(full) {
@@ -83,7 +83,7 @@ impl Filling {
         Ok(())
     }
 
-    /// Writes it, unless the gap is not there any more.
+    /// Writes the part, unless the gap no longer exists.
     pub(crate) fn write(&self, connection: &Connection) -> Result<(), HistoryError> {
         if !is_open(connection, self.gap)? {
             return Ok(());
@@ -101,7 +101,7 @@ impl Filling {
     }
 }
 
-/// Gives a gap up, unless it is not there any more.
+/// Abandons a gap, unless it no longer exists.
 pub(crate) fn give_up(connection: &Connection, gap: Gap) -> Result<(), HistoryError> {
     if !is_open(connection, gap)? {
         return Ok(());

@@ -8,36 +8,36 @@ use crate::record::split_event;
 use crate::writer::column;
 use crate::{HistoryError, StoredEvent, sum};
 
-/// Events that were not seen here: those behind `after` up to `through`.
+/// A range of events that this history did not receive: those after `after`, up to `through`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
-    /// The last event before it.
+    /// The last event before the gap.
     pub after: EventSeq,
-    /// Its last event.
+    /// The last event of the gap.
     pub through: EventSeq,
 }
 
-/// What a history has of a gap of another one: everything behind the gap's front up to `reached`.
+/// The records that one history has for the gap of another: all events from the beginning of the gap up to `reached`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// How far it goes; the gap's front if there is nothing.
+    /// The last event of the part. Equals the gap's `after` if there are no records.
     pub reached: EventSeq,
-    /// Of events up to here the giver has only the jobs that they ended.
+    /// Up to this event, the sending history has only the ended jobs, because it dropped the events.
     pub floor: EventSeq,
-    /// How far the giver's history goes at all.
+    /// The last event that the sending history knows.
     pub known: EventSeq,
-    /// In order: above `floor` one an event, below it one an ended job.
+    /// In order. Above `floor` one record per event, below it one record per ended job.
     pub records: Vec<Record>,
 }
 
-/// One event, and the job that it ended.
+/// One event, and the job that it ended, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// Its number.
     pub seq: EventSeq,
-    /// The event in history's own encoding; empty where events were dropped.
+    /// The event in the encoding of the history; empty if the event was dropped.
     pub event: Vec<u8>,
-    /// The job as it ended, a message of `atlas.state.v1`; empty if none ended.
+    /// The ended job as a message of `atlas.state.v1`; empty if the event ended no job.
     pub job: Vec<u8>,
 }
 
@@ -48,7 +48,7 @@ impl Record {
 }
 
 impl Part {
-    /// The events of a part that begins behind `after`; [`HistoryError::Gone`] if the first of them were dropped.
+    /// The events of a part that begins after `after`. [`HistoryError::Gone`] if the first of them were dropped.
     pub fn events(&self, after: EventSeq) -> Result<Vec<StoredEvent>, HistoryError> {
         if after < self.floor {
             return Err(HistoryError::Gone { earliest: EventSeq(self.floor.0.saturating_add(1)) });
@@ -83,7 +83,7 @@ pub(crate) fn load(connection: &Connection) -> Result<Vec<Gap>, HistoryError> {
     read().map_err(sql)
 }
 
-/// The bytes of a job in a row of `event_seq, job, sum`, which are not decoded here.
+/// The bytes of a job in a row of `event_seq, job, sum`. They are not decoded.
 fn job_bytes(connection: &Connection, row: &Row<'_>) -> Result<Vec<u8>, HistoryError> {
     let columns = || -> rusqlite::Result<(i64, Vec<u8>, i64)> { Ok((row.get(0)?, row.get(1)?, row.get(2)?)) };
     let (event, job, sum) = columns().map_err(HistoryError::sql("read"))?;
@@ -91,10 +91,10 @@ fn job_bytes(connection: &Connection, row: &Row<'_>) -> Result<Vec<u8>, HistoryE
     Ok(job)
 }
 
-/// What this history has of a gap of another one. At least one record, if it has any.
+/// The part that this history can give for the gap of another. It has at least one record, if this history has any.
 pub(crate) fn part(connection: &Connection, gap: Gap, bytes_max: usize) -> Result<Part, HistoryError> {
     let sql = || HistoryError::sql("read");
-    // One transaction, so that all of it is of one moment.
+    // One transaction, so that all reads see the same state of the file.
     let view = connection.unchecked_transaction().map_err(sql())?;
     let (known, floor): (i64, i64) = view
         .query_row("SELECT watermark, floor FROM progress", [], |row| Ok((row.get(0)?, row.get(1)?)))
@@ -107,7 +107,7 @@ pub(crate) fn part(connection: &Connection, gap: Gap, bytes_max: usize) -> Resul
         return Ok(part);
     }
     let mut bytes = 0;
-    // Where events were dropped only the jobs are left.
+    // Where events were dropped, only the jobs remain.
     let mut jobs = view
         .prepare_cached(
             "SELECT event_seq, job, sum FROM jobs WHERE event_seq > ?1 AND event_seq <= ?2 ORDER BY event_seq",

@@ -1,4 +1,4 @@
-//! The queries. Blocking: the caller runs them off the async threads.
+//! The queries. They block, so the caller runs them on blocking threads.
 
 use atlas_format::decode_job;
 use atlas_types::{Digest, EventSeq, Job, JobId};
@@ -13,7 +13,7 @@ fn read<T>(result: rusqlite::Result<T>) -> Result<T, HistoryError> {
     result.map_err(HistoryError::sql("read"))
 }
 
-/// The job of a row of `event_seq, job, sum`.
+/// Decodes the job of a row of `event_seq, job, sum`.
 fn job_of(connection: &Connection) -> impl Fn(&Row<'_>) -> rusqlite::Result<Result<Job, HistoryError>> {
     move |row| {
         let (event, body, sum) = (row.get(0)?, row.get_ref(1)?.as_bytes()?, row.get(2)?);
@@ -83,14 +83,14 @@ pub(crate) fn ended_by(connection: &Connection, events: &[EventSeq]) -> Result<V
     Ok(jobs)
 }
 
-/// Events up to here cannot be read: they were dropped, or not seen.
+/// Events up to this one cannot be read, because they were dropped or never received.
 fn floor(view: &Connection) -> Result<i64, HistoryError> {
     let sql = "SELECT max(floor, coalesce((SELECT max(through) FROM gaps), 0)) FROM progress";
     read(view.query_row(sql, [], |row| row.get(0)))
 }
 
 pub(crate) fn events(connection: &Connection, after: EventSeq, limit: usize) -> Result<Vec<StoredEvent>, HistoryError> {
-    // One transaction, so that the floor, the blobs and the jobs are of one moment.
+    // One transaction, so that the floor, the blobs and the jobs come from the same state of the file.
     let view = read(connection.unchecked_transaction())?;
     let floor = floor(&view)?;
     if column(after) < floor {
@@ -131,7 +131,8 @@ pub(crate) fn artifacts(
     after: EventSeq,
     limit: usize,
 ) -> Result<Vec<(EventSeq, Digest)>, HistoryError> {
-    // An event is told whole: a job has an input, an output and a stream at most.
+    // The artifacts of one event are returned together. A job refers to at most three: its input, its output and its
+    // stream.
     let limit = limit.max(ARTIFACTS_OF_JOB_MAX + 1);
     let mut query = read(
         connection

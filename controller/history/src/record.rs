@@ -1,4 +1,4 @@
-//! The encoding of events in history, one after the other in a blob. Jobs have the format of log and snapshots.
+//! The encoding of events in history: concatenated in a blob. Jobs have the same format as in the log and in snapshots.
 
 use std::sync::Arc;
 
@@ -7,13 +7,14 @@ use atlas_types::{Event, EventRecord, EventSeq, Job, JobChange, JobId, JobStatus
 
 use crate::{HistoryError, StoredEvent};
 
-/// Number, time, change, status before, length of the body: little-endian. The body is a job or, of another event, what happened.
+/// Event number, time, change, previous status, body length, all little-endian. The body is the job, or the encoded
+/// event if it does not concern a job.
 const HEAD: usize = 8 + 8 + 1 + 1 + 4;
 
-/// Stands for an event that is not a job's.
+/// Marks an event that does not concern a job.
 const NOT_A_JOB: u8 = 0;
 
-/// The changes by their bytes, from 1. Only ever append.
+/// The changes by their byte, starting at 1. New ones may only be appended.
 const CHANGES: [JobChange; 8] = [
     JobChange::Submitted,
     JobChange::Granted,
@@ -25,8 +26,8 @@ const CHANGES: [JobChange; 8] = [
     JobChange::Resolved,
 ];
 
-/// Appends an event. The job of one that ended it is in its row; every other event has its own, so that a stream read from here is
-/// the one that was told when it happened.
+/// Appends an event. A job that the event ended is stored in its own row. All other events contain their job, so that a
+/// stream read from the history equals the stream sent when the events happened.
 pub(crate) fn encode_event(event: &EventRecord, blob: &mut Vec<u8>) -> Result<(), HistoryError> {
     let (change, old_status, body) = match &event.event {
         Event::Job { change, old_status, job } => {
@@ -59,14 +60,15 @@ pub(crate) fn decode_event(
     let (bytes, rest) = blob.split_at_checked(len).ok_or(HistoryError::Field("events are cut short"))?;
     *blob = rest;
     if change == NOT_A_JOB {
-        // None: an older program kept only the number, or a newer controller of the cluster sent what is unknown here.
+        // `None` if an old program kept only the number, or if a newer controller of the cluster sent an event that
+        // this program does not know.
         return Ok(StoredEvent { seq, at, event: decode_body(bytes).ok() });
     }
     let change = CHANGES.get(usize::from(change) - 1).copied().ok_or(HistoryError::Field("an unknown change"))?;
     let old_status =
         JobStatus::ALL.get(usize::from(old_status)).copied().ok_or(HistoryError::Field("an unknown status"))?;
     let job = match (bytes, change) {
-        // As this file had it before submissions were kept: only its number.
+        // Before submissions were stored with their job, the file had only their number.
         ([], JobChange::Submitted) => None,
         ([], _) => ended(seq)?,
         (bytes, _) => Some(decode_job(bytes).map_err(HistoryError::Record)?),
@@ -75,11 +77,11 @@ pub(crate) fn decode_event(
     Ok(StoredEvent { seq, at, event })
 }
 
-/// An event as it lies in a blob.
+/// An event in its encoded form.
 pub(crate) struct Raw<'b> {
     pub(crate) seq: EventSeq,
     pub(crate) bytes: &'b [u8],
-    /// True if it ended a job: the job is in its row.
+    /// True if the event ended a job, which is then stored in its own row.
     pub(crate) ended: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Retention: old events are deleted by count, old jobs by age.
 //!
-//! The age of a job follows from the times of its events, which are the leaders' wall clocks. A deletion happens on all members
-//! alike, so these times count only up to the time for which this process itself has run. If they jump ahead,
-//! jobs are kept longer than configured, until the next start, rather than shorter.
+//! The age of a job is computed from the times of its events, which are the leaders' wall clocks. All members delete
+//! the same jobs, so a wrong time must not delete jobs early: event times count only as far as this process has run. If
+//! they jump ahead, jobs are kept longer than configured until the next start.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use rusqlite::Connection;
 use crate::HistoryError;
 use crate::writer::column;
 
-/// Most jobs that retention drops in one transaction.
+/// The most jobs that are dropped in one transaction.
 const DROPPED_MAX: i64 = 4_096;
-/// Parts of its time that a job may be kept longer.
+/// How often jobs are dropped during the time that a job is kept.
 const DROPS_PER_TIME: u32 = 24;
 
-/// When jobs have been kept long enough.
+/// Decides when jobs have been kept long enough.
 pub(crate) struct Retention {
-    /// How long an ended job is kept; none is for ever.
+    /// How long an ended job is kept; none for ever.
     kept: Option<Duration>,
-    /// The time of the first event that this process wrote, and the monotonic time then.
+    /// The time of the first event that this process wrote, and the monotonic time at that moment.
     began: Option<(Timestamp, Duration)>,
     /// When jobs were last dropped.
     dropped_at: Timestamp,
@@ -32,8 +32,8 @@ impl Retention {
         Self { kept, began: None, dropped_at: Timestamp::NOT_YET }
     }
 
-    /// Drops jobs that have been kept long enough by events of the time `at`, if it is time to look. Answers what
-    /// [`Self::dropped`] is to be told once that is committed.
+    /// If a check is due, drops jobs that are old enough at `at`, the time of the latest event. Returns the argument
+    /// for [`Self::dropped`], to be passed once the transaction is committed.
     pub(crate) fn drop_jobs(
         &mut self,
         connection: &Connection,
@@ -50,7 +50,7 @@ impl Retention {
         Ok(is_done.then_some(now))
     }
 
-    /// All that was old enough at a time is gone.
+    /// Records the time up to which all old jobs are dropped.
     pub(crate) fn dropped(&mut self, at: Option<Timestamp>) {
         self.dropped_at = at.unwrap_or(self.dropped_at);
     }
@@ -60,10 +60,11 @@ fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// Drops the oldest jobs that ended before a time, with what they refer to and all events up to them. True if that were all.
+/// Drops the oldest jobs that ended before `before`, with their artifact references and all events up to them. True if
+/// no more are left to drop.
 fn drop_jobs(connection: &Connection, before: Timestamp) -> Result<bool, HistoryError> {
     let sql = || HistoryError::sql("prune");
-    // The order of the events is that of the times.
+    // Event order and time order are the same.
     let oldest =
         "SELECT max(event_seq), count(*) FROM (SELECT event_seq, completed_at FROM jobs ORDER BY event_seq LIMIT ?2)
         WHERE completed_at < ?1";
@@ -79,7 +80,7 @@ fn drop_jobs(connection: &Connection, before: Timestamp) -> Result<bool, History
     Ok(count < DROPPED_MAX)
 }
 
-/// Drops events up to one.
+/// Drops events up to `through`.
 pub(crate) fn drop_events(connection: &Connection, through: EventSeq) -> Result<(), HistoryError> {
     connection
         .execute("DELETE FROM events WHERE last_seq <= ?1", [column(through)])

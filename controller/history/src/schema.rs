@@ -1,8 +1,9 @@
 //! The tables, and opening the file that contains them.
 //!
-//! `jobs` has one row per ended job, keyed by the event that ended it, so that rows are appended and a repeated event finds its row.
-//! `events` has one row per transaction: all its events in one blob, which costs a tenth of a row per event.
-//! `artifacts` lists the references of the rows of `jobs`, so that no artifact is collected that a job still refers to.
+//! `jobs` has one row per ended job, keyed by the event that ended it, so that rows are appended and a repeated event
+//! finds its row. `events` has one row per transaction, with all its events in one blob. This costs a tenth of one row
+//! per event. `artifacts` lists the references of the rows of `jobs`, so that an artifact is kept as long as a job
+//! refers to it.
 
 use std::path::Path;
 
@@ -45,7 +46,7 @@ CREATE TABLE progress (
 INSERT INTO progress VALUES (1, 0, 0, NULL);
 ";
 
-/// What version 2 added.
+/// Added in version 2.
 const TABLES_2: &str = "
 CREATE TABLE artifacts (
     event_seq INTEGER NOT NULL, -- the event that ended the job
@@ -60,13 +61,14 @@ CREATE TABLE gaps (
 );
 ";
 
-/// What version 3 added: the checksum of key and body; -1 in rows that are older.
+/// Added in version 3: the checksum of key and body. Older rows have -1.
 const TABLES_3: &str = "
 ALTER TABLE jobs ADD COLUMN sum INTEGER NOT NULL DEFAULT -1;
 ALTER TABLE events ADD COLUMN sum INTEGER NOT NULL DEFAULT -1;
 ";
 
-/// Files up to this size are checked as a whole when they are opened; a larger one only where it is read.
+/// Files up to this size are checked completely when they are opened. In larger files, only rows that are read are
+/// checked.
 const CHECKED_BYTES_MAX: u64 = 64 << 20;
 
 /// Opens the file for writing, creates or checks its tables.
@@ -79,7 +81,7 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection, HistoryError> {
     Ok(connection)
 }
 
-/// Makes the file that of a cluster, or refuses it if it is that of another.
+/// Assigns the file to a cluster, or refuses it if it belongs to another one.
 pub(crate) fn bind(path: &Path, cluster: u128) -> Result<(), HistoryError> {
     let connection = Connection::open(path).map_err(|source| opening(path, source))?;
     connection.pragma_update(None, "busy_timeout", 5_000).map_err(HistoryError::sql("open"))?;
@@ -97,7 +99,8 @@ pub(crate) fn bind(path: &Path, cluster: u128) -> Result<(), HistoryError> {
 pub(crate) fn open_reader(path: &Path) -> Result<Connection, HistoryError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(|source| opening(path, source))?;
-    // A reader never waits for the writer in WAL mode; a checkpoint that restarts the file may make it wait for an instant.
+    // In WAL mode a reader does not wait for the writer, except for a moment when a checkpoint restarts the write-ahead
+    // file.
     connection.pragma_update(None, "busy_timeout", 1_000).map_err(HistoryError::sql("read"))?;
     connection.pragma_update(None, "cache_size", -1024).map_err(HistoryError::sql("read"))?;
     Ok(connection)
@@ -109,7 +112,7 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<(), HistoryError>
     if mode != "wal" {
         tracing::warn!(%mode, "the file system does not support a write-ahead log: reads wait for writes");
     }
-    // NORMAL syncs at checkpoints only; the writer syncs the write-ahead file itself before it acknowledges anything.
+    // NORMAL syncs only at checkpoints. The writer syncs the write-ahead file itself before it acknowledges anything.
     for (name, value) in
         [("synchronous", 1), ("wal_autocheckpoint", 4_096), ("cache_size", -4_096), ("busy_timeout", 5_000)]
     {
@@ -137,7 +140,7 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<(), HistoryError>
     Ok(())
 }
 
-/// Brings the tables to [`VERSION`], or leaves them as they are.
+/// Upgrades the tables to [`VERSION`], or leaves them unchanged.
 fn upgrade(
     connection: &mut Connection,
     change: impl FnOnce(&Transaction<'_>) -> Result<(), HistoryError>,
@@ -148,7 +151,7 @@ fn upgrade(
     transaction.commit().map_err(HistoryError::sql("create"))
 }
 
-/// Version 1 did not say what its jobs refer to: every job is read once.
+/// Version 1 did not store the artifact references of jobs, so every job is read once.
 fn from_1(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
     let sql = || HistoryError::sql("upgrade");
     transaction.execute_batch(TABLES_2).map_err(sql())?;
@@ -164,7 +167,7 @@ fn from_1(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
     from_2(transaction)
 }
 
-/// Version 2 had no checksums; its rows stay without.
+/// Version 2 had no checksums. Its rows stay without them.
 fn from_2(transaction: &Transaction<'_>) -> Result<(), HistoryError> {
     transaction.execute_batch(TABLES_3).map_err(HistoryError::sql("upgrade"))
 }
@@ -179,7 +182,7 @@ fn check(connection: &Connection, path: &Path) -> Result<(), HistoryError> {
     if verdict == "ok" { Ok(()) } else { Err(HistoryError::Damaged { path: path.to_owned(), detail: verdict }) }
 }
 
-/// Tells damage from everything else that can stop a file from being opened.
+/// Distinguishes damage from other errors when opening a file.
 fn opening(path: &Path, source: rusqlite::Error) -> HistoryError {
     let damaged = matches!(source.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase));
     if damaged {

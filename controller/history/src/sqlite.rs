@@ -16,20 +16,20 @@ use crate::{
     Answer, Ended, Gap, History, HistoryError, JobFilter, Listed, Part, StoredEvent, copy, gap, reader, schema,
 };
 
-/// How history is kept.
+/// Options of a history file.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The file.
     pub path: PathBuf,
-    /// How many of the latest events can be read again.
+    /// The number of latest events that stay readable.
     pub events_kept: u64,
-    /// How long an ended job is kept, by the times of the events as far as this process has run; none is for ever.
+    /// How long an ended job is kept, measured by event times as far as this process has run; none for ever.
     pub jobs_kept_for: Option<Duration>,
-    /// The longest time that a written event waits for its sync.
+    /// The longest time between writing an event and syncing it.
     pub sync_interval: Duration,
-    /// How long the writer waits for more before a transaction.
+    /// How long the writer gathers more events before a transaction.
     pub gather_interval: Duration,
-    /// How many handed-over entries may wait for the writer.
+    /// The most queued entries that wait for the writer.
     pub queue_max: usize,
 }
 
@@ -47,7 +47,7 @@ impl Options {
     }
 }
 
-/// History in an embedded SQL file. Dropping the last clone ends the writer after what it has been handed.
+/// A history in an embedded SQL file. Dropping the last clone stops the writer after it has written all queued data.
 #[derive(Clone)]
 pub struct SqliteHistory {
     inputs: mpsc::Sender<Input>,
@@ -63,11 +63,11 @@ struct Readers {
     idle: Mutex<Vec<Connection>>,
 }
 
-/// More than this many readers at once open and close connections of their own.
+/// The most idle connections that are kept. Further concurrent readers open and close their own.
 const READERS_IDLE_MAX: usize = 2;
 
 impl SqliteHistory {
-    /// Opens or creates the file and starts its writer. Blocking. `observe` hears how long writes take.
+    /// Opens or creates the file and starts its writer. Blocking. `observe` receives the durations of writes.
     pub fn open(options: Options, env: Env, observe: impl Fn(Progress) + Send + 'static) -> Result<Self, HistoryError> {
         let path = options.path.clone();
         let connection = schema::open_writer(&path)?;
@@ -76,7 +76,8 @@ impl SqliteHistory {
             .map_err(HistoryError::sql("read"))?;
         let (found, gaps) = watch::channel(gap::load(&connection)?.into());
         let (inputs, receiver) = mpsc::channel(options.queue_max);
-        // What an earlier process left behind is synced before it is called so: its last sync may not have come.
+        // Data from an earlier process is synced before it is reported as synced, because that process may have ended
+        // before its last sync.
         let (announce, synced) = watch::channel(EventSeq(watermark.unsigned_abs()));
         let retention = Retention::new(options.jobs_kept_for);
         let mut writer = Writer {
@@ -96,12 +97,12 @@ impl SqliteHistory {
         Ok(Self { inputs, synced, gaps, readers: Arc::new(Readers { path, idle: Mutex::default() }), env })
     }
 
-    /// Makes the file that of a cluster; [`HistoryError::OtherCluster`] if it is that of another. Blocking.
+    /// Assigns the file to a cluster, or returns [`HistoryError::OtherCluster`] if it belongs to another one. Blocking.
     pub fn bind(&self, cluster: u128) -> Result<(), HistoryError> {
         schema::bind(&self.readers.path, cluster)
     }
 
-    /// Hands something to the writer and waits until it is written.
+    /// Sends an input to the writer and waits until it is written.
     async fn written(&self, input: impl FnOnce(oneshot::Sender<()>) -> Input) -> Result<(), HistoryError> {
         let (done, written) = oneshot::channel();
         self.inputs.send(input(done)).await.map_err(|_| HistoryError::Stopped)?;
@@ -206,7 +207,7 @@ impl History for SqliteHistory {
     fn close(&self) -> Answer<'_, ()> {
         let mut synced = self.synced.clone();
         Box::pin(async move {
-            // A writer that is gone already has closed the file.
+            // If the writer has already ended, the file is closed.
             let _ = self.inputs.send(Input::Close).await;
             while synced.changed().await.is_ok() {}
             Ok(())

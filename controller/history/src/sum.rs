@@ -4,24 +4,24 @@ use rusqlite::Connection;
 
 use crate::HistoryError;
 
-/// The sum of a row that was written before rows had one.
+/// The checksum column of a row written before checksums existed.
 const NONE: i64 = -1;
 
-/// What a row is for: words for its reader.
+/// The kind of a row, for error messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Row {
     /// The job that an event ended.
     Job,
-    /// The events up to one.
+    /// The events of one transaction.
     Events,
 }
 
-/// The sum of a row's body under its key.
+/// The checksum of a row's body and key.
 pub(crate) fn of(key: i64, body: &[u8]) -> i64 {
     i64::from(crc32c::crc32c_append(crc32c::crc32c(&key.to_le_bytes()), body))
 }
 
-/// Refuses a row that is not the one that was written.
+/// Returns an error if a row's checksum does not match.
 pub(crate) fn check(connection: &Connection, row: Row, key: i64, body: &[u8], sum: i64) -> Result<(), HistoryError> {
     if sum == NONE || sum == of(key, body) {
         return Ok(());

@@ -1,7 +1,8 @@
 //! The writer: one thread, one connection, one transaction for everything that is waiting.
 //!
-//! It waits a moment before each transaction, because a transaction costs as much as several jobs and nobody waits for it:
-//! until then the state has the job. At most once per [`Options::sync_interval`] it syncs the write-ahead file and reports how far it is.
+//! The writer waits a moment before each transaction, because a transaction costs as much as several jobs and no caller
+//! waits for it: until then the state holds the job. At most once per [`Options::sync_interval`] it syncs the
+//! write-ahead file and reports its progress.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ use crate::record::{encode_event, id_column};
 use crate::retention::{self, Retention};
 use crate::{Ended, Gap, HistoryError, Options, gap, sum};
 
-/// What the writer is asked to do.
+/// A request to the writer.
 pub(crate) enum Input {
     Events(Arc<[EventRecord]>),
     Resync { ended: Vec<Ended>, through: EventSeq },
@@ -28,12 +29,12 @@ pub(crate) enum Input {
     Close,
 }
 
-/// Most events of one transaction: bounds memory, and what a failed transaction has to repeat.
+/// The most events of one transaction. This bounds memory, and the work that is repeated after a failed transaction.
 const EVENTS_MAX: usize = 8_192;
-/// Most bytes and events of one blob: a reader reads whole blobs.
+/// The most bytes and events of one blob, because a reader reads whole blobs.
 pub(crate) const BLOB_BYTES_MAX: usize = 256 << 10;
 pub(crate) const BLOB_EVENTS_MAX: u64 = 1_024;
-/// The wait before a failed transaction is tried again.
+/// The pause before a failed transaction is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(crate) struct Writer {
@@ -45,15 +46,15 @@ pub(crate) struct Writer {
     pub(crate) synced: watch::Sender<EventSeq>,
     pub(crate) gaps: watch::Sender<Arc<[Gap]>>,
     pub(crate) observe: Box<dyn Fn(Progress) + Send>,
-    /// A descriptor of the write-ahead file, once there is one.
+    /// A descriptor of the write-ahead file, once the file exists.
     pub(crate) wal: Option<File>,
     pub(crate) retention: Retention,
 }
 
-/// How long something took, for metrics.
+/// A duration, for metrics.
 #[derive(Debug, Clone, Copy)]
 pub enum Progress {
-    /// One transaction, and how far it came.
+    /// One transaction, and the last event in it.
     Committed {
         /// How long it took.
         took: Duration,
@@ -68,14 +69,15 @@ pub enum Progress {
 }
 
 impl Writer {
-    /// Works until it is closed or every sender is gone; then what is left is synced.
+    /// Runs until it is closed or every sender is dropped, then syncs the remaining data.
     pub(crate) fn run(mut self) {
         if let Err(error) = self.work() {
-            // A sync that failed is not tried again: the system may have dropped what it could not write, and a second sync would
-            // not know. Nothing more is acknowledged, so the state keeps what is not certain; a restart reads what is there.
+            // A failed sync is not repeated: the system may have dropped data that it could not write, and a second
+            // sync would not report that. No further events are acknowledged, so the state keeps the uncertain jobs. A
+            // restart reads what the file contains.
             tracing::error!(error = &error as &dyn std::error::Error, path = %self.path.display(), "history has stopped, restart the controller");
         }
-        // A caller that waits for the end sees the file closed.
+        // The file is closed before callers see the end of `synced`.
         let Self { connection, inputs, synced, gaps, .. } = self;
         drop(inputs);
         drop(connection);
@@ -108,7 +110,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes in what is there after a moment in which more may come.
+    /// Waits a moment and takes the inputs that arrived meanwhile.
     fn gather(&mut self, waiting: &mut Vec<Input>) {
         std::thread::sleep(self.options.gather_interval);
         let mut events: usize = waiting.iter().map(len).sum();
@@ -119,7 +121,8 @@ impl Writer {
         }
     }
 
-    /// A disk that is full or locked today may not be tomorrow: nothing is dropped, the state keeps the jobs meanwhile.
+    /// Repeats the transaction until it succeeds, because a full disk or a lock may go away. No event is lost, and the
+    /// state keeps the jobs meanwhile.
     fn commit_until_done(&mut self, waiting: &[Input], written: EventSeq) -> Result<EventSeq, HistoryError> {
         loop {
             let start = self.clock.monotonic();
@@ -138,7 +141,7 @@ impl Writer {
         }
     }
 
-    /// Tells those who wait that it is written, and everybody what gaps there are now.
+    /// Answers the callers whose input is written, and publishes the current gaps.
     fn answer(&mut self, waiting: &mut Vec<Input>) -> Result<(), HistoryError> {
         let found = gap::load(&self.connection)?;
         self.gaps.send_if_modified(|gaps| {
@@ -148,7 +151,7 @@ impl Writer {
         });
         for input in waiting.drain(..) {
             if let Input::Fill { done, .. } | Input::GiveUp { done, .. } = input {
-                // A caller that gave up waiting need not be told.
+                // A caller that stopped waiting needs no answer.
                 let _ = done.send(());
             }
         }
@@ -181,7 +184,7 @@ impl Writer {
                 .prepare_cached("UPDATE progress SET watermark = ?1")
                 .and_then(|mut update| update.execute([column(batch.through)]))
                 .map_err(sql())?;
-            // Retention runs now and then: a deletion a transaction would cost as much as the transaction.
+            // Retention runs only now and then. A deletion in every transaction would double its cost.
             let kept = self.options.events_kept;
             if batch.through.0 / 4_096 != written.0 / 4_096 && batch.through.0 > kept {
                 retention::drop_events(&transaction, EventSeq(batch.through.0 - kept))?;
@@ -196,7 +199,7 @@ impl Writer {
         Ok(batch.through)
     }
 
-    /// Only when this has returned well is any of it acknowledged, and may the state drop it.
+    /// Syncs and then acknowledges the events. The state may drop jobs only after this.
     fn acknowledge(&mut self, written: EventSeq) -> Result<(), HistoryError> {
         let start = self.clock.monotonic();
         self.sync()?;
@@ -205,8 +208,8 @@ impl Writer {
         Ok(())
     }
 
-    /// SQLite keeps no locks on the write-ahead file, so a second descriptor of it is harmless, and the file stays the same as long
-    /// as a connection is open.
+    /// Syncs the write-ahead file through a second descriptor. This is safe because SQLite holds no locks on that file,
+    /// and the file stays the same while a connection is open.
     pub(crate) fn sync(&mut self) -> Result<(), HistoryError> {
         if let Some(file) = &self.wal {
             return file.sync_data().map_err(HistoryError::Sync);
@@ -215,7 +218,7 @@ impl Writer {
         path.push("-wal");
         let file = match File::open(&path) {
             Ok(file) => file,
-            // Without a write-ahead file (a file system that has no shared memory) every commit was synced by SQLite itself.
+            // Without a write-ahead file (on a file system without shared memory), SQLite syncs every commit itself.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(HistoryError::Sync(error)),
         };
@@ -228,13 +231,13 @@ impl Writer {
     }
 }
 
-/// Whether SQLite itself could not sync, at a checkpoint.
+/// True if SQLite itself failed to sync at a checkpoint.
 fn failed_to_sync(error: &HistoryError) -> bool {
     let HistoryError::Sql { source: rusqlite::Error::SqliteFailure(failure, _), .. } = error else { return false };
     [ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_IOERR_DIR_FSYNC].contains(&failure.extended_code)
 }
 
-/// The events of one transaction on their way into blobs.
+/// The events of one transaction before they are written as blobs.
 #[derive(Default)]
 struct Batch {
     first: Option<EventSeq>,
@@ -255,7 +258,8 @@ impl Batch {
             return Ok(());
         }
         if event.seq != self.through.next() {
-            // Events were missed without a resync: say so rather than pretend a dense range.
+            // Events were missed without a resync. They are recorded as a gap, so that the range is not taken as
+            // complete.
             self.flush(connection)?;
             open_gap(connection, Gap { after: self.through, through: EventSeq(event.seq.0 - 1) })?;
         }
@@ -291,7 +295,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Writes the blob, if there is one.
+    /// Writes the current blob, if it has events.
     fn flush(&mut self, connection: &Connection) -> Result<(), HistoryError> {
         let Some(first) = self.first.take() else { return Ok(()) };
         insert_events(connection, first, self.through, &self.blob)?;
@@ -317,7 +321,7 @@ pub(crate) fn insert_events(
 
 const INSERT_JOB: &str = "INSERT OR IGNORE INTO jobs VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
 
-/// Writes the row of an ended job, and what it refers to.
+/// Writes the row of an ended job, and its artifact references.
 pub(crate) fn insert_job(connection: &Connection, seq: EventSeq, job: &Job) -> Result<(), HistoryError> {
     let mut insert = connection.prepare_cached(INSERT_JOB).map_err(HistoryError::sql("write"))?;
     insert_with(connection, &mut insert, seq, job)
@@ -347,7 +351,7 @@ fn insert_with(
     refer(connection, column(seq), job)
 }
 
-/// Writes which artifacts an ended job shows.
+/// Writes the references of an ended job to artifacts.
 pub(crate) fn refer(connection: &Connection, event: i64, job: &Job) -> Result<(), HistoryError> {
     let own = [Some(&job.input), job.output.as_ref(), job.stream.as_ref()].into_iter().flatten();
     for payload in own.chain(job.journal.iter().flat_map(|journal| journal.payloads())) {
@@ -372,13 +376,13 @@ fn len(input: &Input) -> usize {
     match input {
         Input::Events(events) => events.len(),
         Input::Resync { ended, .. } => ended.len(),
-        // Each is a transaction's worth.
+        // Each counts as a full transaction.
         Input::Fill { .. } => EVENTS_MAX,
         Input::GiveUp { .. } | Input::Close => 0,
     }
 }
 
-/// An event number as SQLite's signed integer; 2^63 events will not come.
+/// An event number as SQLite's signed integer. Numbers never reach 2^63.
 pub(crate) fn column(seq: EventSeq) -> i64 {
     i64::try_from(seq.0).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! A history that missed events, and another one that fills the gap.
+//! Tests a history that missed events and another one that fills the gap.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::tests::{describe, event, file, job, life, open, synced};
 use super::*;
 use crate::Record;
 
-/// A history with the whole lives of jobs 1 to `jobs`, three events each.
+/// A history with all events of jobs 1 to `jobs`, three each.
 async fn whole(path: &Path, jobs: u64) -> SqliteHistory {
     let options = Options {
         sync_interval: Duration::from_millis(5),
@@ -24,7 +24,7 @@ async fn whole(path: &Path, jobs: u64) -> SqliteHistory {
     history
 }
 
-/// A history whose state came as a snapshot behind `through`, with one job that the state still had.
+/// A history whose state came as a snapshot of all events up to `through`, with one job that the state still had.
 async fn joined(path: &Path, through: u64) -> SqliteHistory {
     let history = open(path).expect("opens");
     let last = Ended { event: EventSeq(through), job: Arc::new(job(through / 3, JobStatus::Completed)) };
@@ -37,7 +37,7 @@ fn gap_of(history: &SqliteHistory) -> Option<Gap> {
     history.gaps().borrow().first().copied()
 }
 
-/// Fills as many parts as it takes; how many those were.
+/// Fills the gap and returns how many parts that took.
 async fn fill_all(history: &SqliteHistory, from: &SqliteHistory, bytes_max: usize) -> usize {
     let mut parts = 0;
     while let Some(gap) = gap_of(history) {
@@ -76,7 +76,7 @@ async fn a_gap_is_filled_in_parts_and_over_restarts() {
 #[tokio::test]
 async fn where_events_were_dropped_the_jobs_still_come() {
     let ((_one, path), (_two, other)) = (file(), file());
-    // Retention keeps ten events there.
+    // This history keeps only the latest ten events.
     let from = open(&other).expect("opens");
     for id in 1..=1_400 {
         from.append(life(id * 3 - 2, id)).await.expect("queued");
@@ -155,7 +155,7 @@ async fn a_history_with_a_gap_of_its_own_gives_what_lies_before_it() {
     for id in 1..=3 {
         from.append(life(id * 3 - 2, id)).await.expect("queued");
     }
-    // Seen without a resync: events 10 to 20 are missing all the same.
+    // Event 21 arrives without a resync, so events 10 to 20 become a gap as well.
     from.append([event(21, 7, JobStatus::Running, JobStatus::Failed)].into()).await.expect("queued");
     synced(&from, 21).await;
     assert_eq!(gap_of(&from), Some(Gap { after: EventSeq(9), through: EventSeq(20) }));
@@ -167,7 +167,7 @@ async fn a_history_with_a_gap_of_its_own_gives_what_lies_before_it() {
     let gap = gap_of(&history).expect("a gap");
     let nothing = from.part(gap, 1 << 20).await.expect("reads");
     assert_eq!((nothing.reached, nothing.records.len()), (EventSeq(9), 0));
-    // Somebody else has the rest; what was filled twice meanwhile is there once.
+    // A third history has the remaining events. Events that were filled twice are stored once.
     let whole = whole(&third, 7).await;
     fill_all(&history, &whole, 200).await;
     assert_eq!(history.events(EventSeq(0), 99).await.expect("reads").len(), 21);

@@ -1,4 +1,4 @@
-//! Tests through the public interface: everything written is read back once, in order, and after a restart.
+//! Tests through the public interface: all written data is read back once, in order, also after a restart.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -165,7 +165,7 @@ async fn events_come_once_and_in_order_over_a_restart() {
     drop(history);
     let history = open(&path).expect("opens again");
     assert_eq!(*history.synced().borrow(), EventSeq(3));
-    // The log is replayed from an older snapshot: what is known is skipped.
+    // The log is replayed from an older snapshot. Known events are skipped.
     history.append(life(1, 2)).await.expect("queued");
     history.append(life(4, 3)).await.expect("queued");
     synced(&history, 6).await;
@@ -267,7 +267,7 @@ async fn a_row_that_is_not_what_was_written_is_refused_by_name() {
     history.append(life(1, 2)).await.expect("queued");
     history.append(life(4, 3)).await.expect("queued");
     history.close().await.expect("closes");
-    // A bit of a text inside a job, which SQLite's check of its pages does not see.
+    // Flips a bit of text inside a job, which SQLite's page check does not detect.
     let connection = Connection::open(&path).expect("opens");
     let read = "SELECT job FROM jobs WHERE event_seq = 3";
     let mut body: Vec<u8> = connection.query_row(read, [], |row| row.get(0)).expect("it ended");
@@ -350,13 +350,13 @@ async fn a_copy_ends_at_one_event_and_can_go_to_another_cluster() {
         5 3 pending → running
     "#]]
     .assert_eq(&describe(&events));
-    // The other cluster goes on behind the cut with events of its own.
+    // The other cluster continues after the cut with its own events.
     copy.append([event(6, 3, JobStatus::Running, JobStatus::Failed)].into()).await.expect("queued");
     synced(&copy, 6).await;
     assert_eq!(copy.job(JobId(3)).await.expect("reads").expect("ended").status, JobStatus::Failed);
 }
 
-/// Clocks that are set by hand.
+/// Clocks that the test sets.
 #[derive(Default)]
 struct Clocks(AtomicU64);
 
@@ -386,7 +386,7 @@ fn forgetful(path: PathBuf, clock: &Arc<Clocks>) -> SqliteHistory {
     SqliteHistory::open(options, env, |_| ()).expect("opens")
 }
 
-/// Ends a job that shows an artifact, at a time by the entries.
+/// Ends a job that refers to an artifact, at the given event time.
 async fn end_at(history: &SqliteHistory, id: u8, second: i64) {
     let at = Timestamp(second * 1_000_000);
     let mut ended = Job { completed_at: at, ..job(id.into(), JobStatus::Completed) };
@@ -425,7 +425,7 @@ async fn times_that_jump_ahead_drop_no_job_early() {
     let kept = async |id: u64| history.job(JobId(id)).await.expect("reads").is_some();
     end_at(&history, 1, 1_000).await;
     end_at(&history, 2, 1_001).await;
-    // It is unknown which of the times was right: each job stays for as long as it was to.
+    // It is unknown which time was right, so each job is kept for its full time.
     end_at(&history, 3, TEN_YEARS).await;
     clock.0.store(90, Ordering::Relaxed);
     end_at(&history, 4, TEN_YEARS + 90).await;
