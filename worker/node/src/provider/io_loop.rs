@@ -5,9 +5,12 @@
 
 use std::future::poll_fn;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::AsFd;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -202,6 +205,30 @@ impl Sink {
     }
 }
 
+impl Sink {
+    /// How much a pipe holds by default.
+    const PIPE_BYTES: i32 = 64 << 10;
+
+    /// True if the reader has taken all that was sent so far. The pipe is small from then on, until [`Self::widen`].
+    pub(super) fn is_taken(&self) -> bool {
+        let Some(pipe) = &self.pipe else { return true };
+        // A pipe of one page holds one piece, so there is room only when it is empty. With more pieces in it, it cannot shrink.
+        if self.written < self.waiting.len() || fcntl(pipe.get_ref(), FcntlArg::F_SETPIPE_SZ(1)).is_err() {
+            return false;
+        }
+        let mut fds = [PollFd::new(pipe.get_ref().as_fd(), PollFlags::POLLOUT)];
+        matches!(poll(&mut fds, PollTimeout::ZERO), Ok(1))
+    }
+
+    /// Gives the pipe its usual size again.
+    pub(super) fn widen(&self) {
+        if let Some(pipe) = &self.pipe {
+            // A small pipe only takes more steps.
+            let _ = fcntl(pipe.get_ref(), FcntlArg::F_SETPIPE_SZ(Self::PIPE_BYTES));
+        }
+    }
+}
+
 impl Ready for Sink {
     fn poll_ready(&self, cx: &mut Context<'_>) -> bool {
         let waiting = self.written < self.waiting.len();
@@ -274,6 +301,26 @@ mod tests {
         seen.extend(lines.push(b"\xff\n"));
         let lengths: Vec<_> = seen.iter().map(String::len).collect();
         assert_eq!(lengths, [8_192, 8_192, 20_000 - 2 * 8_192 + "\u{fffd}".len()]);
+    }
+
+    #[tokio::test]
+    async fn what_was_sent_is_taken_once_the_pipe_is_empty() {
+        let (mut reader, writer) = io::pipe().expect("a pipe");
+        let mut sink = Sink::new(writer).expect("registered");
+        assert!(sink.is_taken());
+        sink.widen();
+        let sent = vec![b'x'; 20_000];
+        sink.send(&sent[..10_000]);
+        sink.send(&sent[10_000..]);
+        assert!(!sink.is_taken());
+        let mut read = vec![0; 19_999];
+        reader.read_exact(&mut read).expect("readable");
+        assert!(!sink.is_taken());
+        reader.read_exact(&mut read[..1]).expect("readable");
+        assert!(sink.is_taken());
+        sink.widen();
+        drop(reader);
+        assert!(sink.is_taken(), "nobody is there to wait for");
     }
 
     #[tokio::test]

@@ -1,6 +1,10 @@
 //! Warm exec agents: one line of JSON in, one line out, many jobs in one process.
+//!
+//! A process that a job leaves running is killed, one that the program started for itself is not. To know these, the first
+//! line is sent without its end: a program that has read that much waits for the rest, and has started what it needs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_types::FailureKind;
@@ -13,9 +17,15 @@ use super::{Execution, Settings, StartError, elsewhere, json_text};
 use crate::process::Tree;
 use crate::slot::{Control, Shared, Work};
 
+/// How often a program that starts is looked at.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+const PAUSE_MAX: Duration = Duration::from_millis(20);
+
 /// A process that serves many jobs.
 pub(crate) struct WarmExec {
     process: Process,
+    /// The end of the first line is still to be sent.
+    starts: bool,
     settings: Arc<Settings>,
 }
 
@@ -33,20 +43,34 @@ impl WarmExec {
             Execution::Failed { failure, .. } => StartError::Raised(failure.error.to_string()),
             Execution::Output { .. } => StartError::Stopped,
         })?;
-        Ok(Self { process, settings: Arc::clone(&shared.settings) })
+        Ok(Self { process, starts: true, settings: Arc::clone(&shared.settings) })
+    }
+
+    /// The program is about to begin its first job.
+    fn started(&mut self) {
+        self.process.tree.settle();
+        self.process.stdin.widen();
+        self.process.stdin.send(b"\n");
+        self.starts = false;
     }
 
     pub(super) async fn execute(&mut self, work: &Work, control: &mut Control<'_>) -> Execution {
-        let process = &mut self.process;
         let mut line = document(work);
         // The document is ours but for the input, whose line breaks can only be white space between its tokens.
         line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
-        line.push(b'\n');
-        process.stdin.send(&line);
+        if !self.starts {
+            line.push(b'\n');
+        }
+        self.process.stdin.send(&line);
         let limit = work.assignment.execution_timeout;
         let mut wait = Wait::until(control.now() + limit.as_duration());
         let mut searched = 0;
+        let mut pause = PAUSE_MIN;
         loop {
+            if self.starts && (self.process.stdin.is_taken() || self.process.output.contains(&b'\n')) {
+                self.started();
+            }
+            let process = &mut self.process;
             if let Some(end) = process.output[searched..].iter().position(|&byte| byte == b'\n') {
                 let rest = process.output.split_off(searched + end + 1);
                 let line = std::mem::replace(&mut process.output, rest);
@@ -56,7 +80,15 @@ impl WarmExec {
                 return read.unwrap_or_else(Execution::cut_short);
             }
             searched = process.output.len();
-            match process.wait(&mut wait, control).await {
+            let woken = tokio::select! {
+                biased;
+                woken = process.wait(&mut wait, control) => woken,
+                () = control.env.clock.sleep(pause), if self.starts => {
+                    pause = PAUSE_MAX.min(pause * 2);
+                    continue;
+                }
+            };
+            match woken {
                 Woken::Io { pipes, tree } => {
                     let change = tree.then(|| process.tree.change()).flatten();
                     let output_bytes_max = self.settings.output_bytes_max;

@@ -6,6 +6,7 @@ use atlas_types::{Assignment, FailureKind};
 use atlas_wire::session::{ToLeader, ToWorker};
 use serde_json::Value;
 
+use crate::session::processes;
 use crate::support::{Controller, End, Node, Stage, shell};
 
 /// Runs one job of a shell agent and returns how it ended.
@@ -237,6 +238,35 @@ async fn a_warm_process_serves_many_jobs() {
         assert_eq!(end.output(&controller), format!("{{\"n\": {n}}}"));
         assert_eq!((end.usage().warm, end.usage().idle), (n > 1, 1));
     }
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_process_that_a_job_leaves_running_in_a_warm_program_ends_with_it() {
+    let Stage { mut controller, node, mut session } = Stage::set().await;
+    // The input is larger than a pipe, so that it is read in pieces.
+    let script =
+        "sleep 86371 >/dev/null & while read -r line; do setsid sleep 86372 >/dev/null & echo '{\"output\": {}}'; done";
+    let agent = controller.publish_owned(&shell(script, "    mode: warm\n"));
+    for (warm, bytes) in [(false, 100_000), (true, 1)] {
+        let assignment = controller.assignment(&agent, &format!("{{\"a\": \"{}\"}}", "x".repeat(bytes)));
+        let end = session.run(&assignment).await;
+        assert_eq!((end.output(&controller).as_str(), end.usage().warm), ("{}", warm));
+        assert_eq!((processes("86371"), processes("86372")), (1, 0));
+        let line = session.events.pop().expect("it is told");
+        assert_eq!(line.level, "warning");
+        assert!(line.text.starts_with("killed a process that the job left running: "), "{line:?}");
+    }
+    node.shutdown().await;
+    assert_eq!(processes("86371"), 0);
+}
+
+/// It does not wait for a line that it never reads.
+#[tokio::test]
+async fn a_warm_process_that_answers_before_it_reads() {
+    let Stage { mut controller, node, mut session } = Stage::set().await;
+    let agent = controller.publish_owned(&shell("echo '{\"output\": {}}'; exec sleep 86373", "    mode: warm\n"));
+    assert_eq!(session.run(&controller.assignment(&agent, "{}")).await.output(&controller), "{}");
     node.shutdown().await;
 }
 
