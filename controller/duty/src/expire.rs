@@ -2,7 +2,7 @@
 
 use atlas_state::{State, Timer, TimerKey, TimerKind, job_timer};
 use atlas_types::{
-    ClusterTime, Command, FailJob, FailPending, Failure, FailureKind, Job, JobId, Micros, Namespace, Request,
+    ClusterTime, Command, FailJob, FailPending, Failure, FailureKind, Job, JobId, Micros, Namespace, Reason, Request,
     RevokeJoinToken, Usage, WakeJob,
 };
 
@@ -29,7 +29,11 @@ fn job_command(state: &State, id: JobId) -> Option<Request> {
     let job = state.job(id)?;
     let (_, kind) = job_timer(job)?;
     let command = match kind {
-        TimerKind::Wake => requirements::failed(state, job).unwrap_or(Command::WakeJob(WakeJob { job: id })),
+        TimerKind::Wake => {
+            // A parked job has started: the agents that it requires were there.
+            let failed = requirements::failed(state, job).filter(|_| job.reason != Reason::Parked);
+            failed.unwrap_or(Command::WakeJob(WakeJob { job: id }))
+        }
         TimerKind::QueueTimeout => {
             let waited = job.spec.as_ref()?.timeouts.queue?;
             let error = format!("Queue timeout: not started within {}", seconds(waited));

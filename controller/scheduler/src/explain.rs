@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use atlas_types::{ClusterTime, Job, JobStatus, NodeId, Reason, Timestamp};
+use atlas_types::{ClusterTime, Job, JobStatus, NodeId, Reason, Timestamp, Wait};
 use chrono::DateTime;
 
 use crate::cluster::{Cluster, NodeView};
@@ -66,6 +66,8 @@ pub enum Why {
         /// When it comes, by the wall clock.
         until: Timestamp,
     },
+    /// For what it was parked for: any of these.
+    Parked { waits: Vec<Wait> },
     /// For a person or a reconcile call: its last lease was lost and it must not run twice.
     InDoubt,
 }
@@ -99,6 +101,10 @@ fn why<C: Cluster>(cluster: &C, job: &Job) -> Why {
         (JobStatus::Pending, Reason::Backoff { until }, _) => return Why::Backoff { until: by_the_wall(job, until) },
         (JobStatus::Pending, Reason::Delayed { until }, _) => return Why::Delayed { until: by_the_wall(job, until) },
         (JobStatus::Pending, Reason::InDoubt, _) => return Why::InDoubt,
+        (JobStatus::Pending, Reason::Parked, _) => {
+            let waits = job.parked.as_ref().map(|parked| parked.waits.clone());
+            return Why::Parked { waits: waits.unwrap_or_default() };
+        }
         (JobStatus::Pending, _, Some(_)) => {}
         (status, ..) => return Why::NotWaiting { status },
     }
@@ -145,6 +151,30 @@ impl fmt::Display for Waiting {
     }
 }
 
+/// The earliest time stands for all of them; a job that waits for many children is told by how many.
+fn write_waits(f: &mut fmt::Formatter<'_>, waits: &[Wait]) -> fmt::Result {
+    let children = waits.iter().filter_map(|wait| match wait {
+        Wait::Child { job } => Some(job),
+        Wait::Time { .. } => None,
+    });
+    let until = waits.iter().filter_map(|wait| match wait {
+        Wait::Time { at } => Some(*at),
+        Wait::Child { .. } => None,
+    });
+    let mut parts = Vec::new();
+    match &children.collect::<Vec<_>>()[..] {
+        [] => {}
+        [child] => parts.push(format!("the end of {child}")),
+        children => parts.push(format!("the end of one of {} spawned jobs", children.len())),
+    }
+    let until = until.min().map(|until| format!("until {}", rfc3339(until)));
+    if parts.is_empty() {
+        return f.write_str(&until.unwrap_or_default());
+    }
+    parts.extend(until);
+    f.write_str(&parts.join(", "))
+}
+
 fn rfc3339(time: Timestamp) -> String {
     match DateTime::from_timestamp_micros(time.0) {
         Some(time) => time.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
@@ -180,6 +210,10 @@ impl fmt::Display for Why {
             }
             Self::Delayed { until } => {
                 write!(f, "waiting until {}, its earliest start", rfc3339(*until))
+            }
+            Self::Parked { waits } => {
+                f.write_str("parked: waits for ")?;
+                write_waits(f, waits)
             }
             Self::InDoubt => f.write_str("in doubt: its lease was lost and it must not run twice; resolve it manually"),
         }

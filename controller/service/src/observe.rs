@@ -41,7 +41,12 @@ fn job_changed(metrics: &Metrics, change: JobChange, job: &Job) {
                 metrics.slot_warmup_duration.observe(job.warmup.0 as f64 / 1e6);
             }
         }
-        JobChange::Granted | JobChange::Started | JobChange::Woken | JobChange::Resolved | JobChange::Cancelling => {}
+        JobChange::Granted
+        | JobChange::Started
+        | JobChange::Woken
+        | JobChange::Resolved
+        | JobChange::Parked
+        | JobChange::Cancelling => {}
     }
 }
 

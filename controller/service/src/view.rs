@@ -204,6 +204,7 @@ pub mod words {
         "running",
         "cancelling",
         "delayed",
+        "parked",
         "waiting",
         "no_node",
         "no_room",
@@ -212,7 +213,7 @@ pub mod words {
     ];
     /// Of `change`.
     pub const CHANGES: &[&str] =
-        &["submitted", "granted", "started", "lost", "woken", "resolved", "cancelling", "ended"];
+        &["submitted", "granted", "started", "lost", "woken", "resolved", "parked", "cancelling", "ended"];
     /// Of `failure_kind`: none if the job did not fail.
     pub const FAILURES: &[&str] = &[
         "",
@@ -240,6 +241,7 @@ pub(crate) fn reason_word(reason: Reason) -> &'static str {
         Reason::Backoff { .. } => "backoff",
         Reason::Lost => "lost",
         Reason::InDoubt => "in_doubt",
+        Reason::Parked => "parked",
         Reason::Running => "running",
         Reason::Cancelling => "cancelling",
         Reason::Delayed { .. } => "delayed",
@@ -266,6 +268,7 @@ pub(crate) fn waiting(state: &State, job: &Job) -> Option<(&'static str, String)
         Why::Concurrency { .. } => "concurrency",
         Why::Backoff { .. } => "backoff",
         Why::Delayed { .. } => "delayed",
+        Why::Parked { .. } => "parked",
         Why::InDoubt => "in_doubt",
     };
     Some((word, waiting.to_string()))
@@ -279,6 +282,7 @@ fn change_word(change: JobChange) -> &'static str {
         JobChange::Lost => "lost",
         JobChange::Woken => "woken",
         JobChange::Resolved => "resolved",
+        JobChange::Parked => "parked",
         JobChange::Cancelling => "cancelling",
         JobChange::Ended => "ended",
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use atlas_types::{
     AgentVersion, ClusterTime, Digest, Event, EventRecord, Failure, FailureKind, Job, JobChange, JobId, JobStatus,
     JoinToken, Journal, Lease, Micros, NodeHealth, NodeId, Origin, Outcome, Reason, Rejection, RetryRule, Timestamp,
-    Usage, level,
+    Usage, Wait, level,
 };
 
 use crate::index;
@@ -73,16 +73,38 @@ impl Change<'_> {
         let old = self.state.jobs.insert(Arc::clone(&job));
         self.state.index.job(old.as_deref(), Some(&job));
         let waits = waits(self.state);
-        if let Some(parent) = parent.filter(|_| waited != waits)
-            && let Some(parent) =
-                self.state.jobs.get(parent).filter(|parent| parent.status == JobStatus::Running).cloned()
-        {
-            self.state.index.lend(&parent, waits);
-            if let Some(lease) = &parent.lease {
-                self.change_node(&lease.node, None, |node| node.lend(parent.depth(), waits));
-            }
+        if let Some(parent) = parent.filter(|_| waited != waits) {
+            self.lend(parent, waits);
         }
         job
+    }
+
+    /// A job begins to wait for its children, or waits no longer. If it runs, it lends its place or takes it back.
+    pub(crate) fn lend(&mut self, parent: JobId, waits: bool) {
+        let running = |parent: &&Arc<Job>| parent.status == JobStatus::Running;
+        let Some(parent) = self.state.jobs.get(parent).filter(running).cloned() else { return };
+        self.state.index.lend(&parent, waits);
+        if let Some(lease) = &parent.lease {
+            self.change_node(&lease.node, None, |node| node.lend(parent.depth(), waits));
+        }
+    }
+
+    /// Puts a job into the queue that waited for a time or was parked.
+    pub(crate) fn wake(&mut self, mut job: Job) {
+        job.reason = Reason::Queued;
+        job.queued_at = self.clock;
+        job.parked = None;
+        self.put(job, JobChange::Woken, JobStatus::Pending);
+    }
+
+    /// Wakes the parent of a family whose last job has ended, if it is parked and waits for that.
+    fn wake_parent(&mut self, parent: JobId, child: JobId) {
+        let awaited = Wait::Child { job: child };
+        let waits = |parent: &&Arc<Job>| parent.parked.as_ref().is_some_and(|parked| parked.waits.contains(&awaited));
+        if let Some(parent) = self.state.jobs.get(parent).filter(waits) {
+            let parent = (**parent).clone();
+            self.wake(parent);
+        }
     }
 
     /// Stores an agent version and writes its event.
@@ -194,12 +216,15 @@ impl Change<'_> {
         job.completed_at = self.at;
         job.successor = retry.as_ref().map(|retry| retry.id);
         job.journal = self.take_journal(job.id);
+        job.parked = None;
         let outcome = Outcome::Ended { status, retry: job.successor };
         self.state.ended.insert(self.state.event_seq.next(), job.id);
-        let id = job.id;
+        let (id, first, spawned) = (job.id, job.first(), job.spawned);
         self.put(job, JobChange::Ended, old_status);
-        if let Some(retry) = retry {
-            self.submit(retry);
+        match (retry, spawned) {
+            (Some(retry), _) => self.submit(retry),
+            (None, Some(spawned)) if spawned.awaited => self.wake_parent(spawned.by, first),
+            (None, _) => {}
         }
         self.leave_children(id, status != JobStatus::Completed);
         outcome
@@ -303,7 +328,7 @@ impl Change<'_> {
                 Outcome::Ended { status: JobStatus::Pending, retry: None }
             }
             None => {
-                let error = format!("lease lost {} times", job.attempt);
+                let error = format!("lease lost {} times", job.attempts_counted());
                 let failure = Failure { kind: FailureKind::LeaseLost, error: error.into() };
                 self.end(job, JobStatus::Failed, Some(failure))
             }
@@ -372,6 +397,9 @@ pub(crate) fn again(job: &Job, id: JobId) -> Job {
         execution: Micros::default(),
         warm: false,
         attempt: Default::default(),
+        parks: 0,
+        used: Micros::default(),
+        parked: None,
         node: None,
         lease: None,
         original: Some(job.original.unwrap_or(job.id)),
@@ -390,7 +418,7 @@ fn after_loss(job: &Job) -> Option<Reason> {
     match spec.effects {
         // Before the attempts are counted: to fail it would let its retry rule run it again unasked.
         Once | Reconcilable if started => Some(Reason::InDoubt),
-        Pure | Idempotent | Once | Reconcilable => (job.attempt.0 < spec.max_attempts).then_some(Reason::Lost),
+        Pure | Idempotent | Once | Reconcilable => (job.attempts_counted() < spec.max_attempts).then_some(Reason::Lost),
     }
 }
 

@@ -194,6 +194,22 @@ impl State {
         self.index.spawns.awaited(parent)
     }
 
+    /// Whether a job waits for a child or for a retry of it, whose first job is `first`; none if it has no such child.
+    pub(crate) fn awaits_family(&self, parent: JobId, first: JobId) -> Option<bool> {
+        let awaits = |job: &Job| job.awaited_by() == Some(parent);
+        let Some(mut last) = self.jobs.get(first) else {
+            // Pruned when it had failed.
+            let mut retries = self.children(parent).filter(|job| job.original == Some(first)).peekable();
+            retries.peek()?;
+            return Some(retries.any(|job| awaits(job)));
+        };
+        last.spawned.filter(|spawned| spawned.by == parent)?;
+        while let Some(next) = last.successor.and_then(|next| self.jobs.get(next)) {
+            last = next;
+        }
+        Some(awaits(last))
+    }
+
     /// The journal of a job that has not ended, or the one with which it ended; none if it recorded nothing.
     pub fn journal(&self, job: JobId) -> Option<&Arc<Journal>> {
         self.journals.get(&job).or_else(|| self.jobs.get(job)?.journal.as_ref())

@@ -16,6 +16,7 @@ mod member;
 mod node;
 mod origin;
 mod outcome;
+mod park;
 mod value;
 
 /// A field that must be there.

@@ -7,6 +7,7 @@ mod cluster;
 mod job;
 mod journal;
 mod node;
+mod park;
 
 pub use agent::{DeleteAgent, DeprecateAgent, RegisterAgent, RetireAgent};
 pub use cluster::{ConfigureCluster, CreateJoinToken, JoinMember, PruneJobs, ReportDigest, RevokeJoinToken, SinkAck};
@@ -16,6 +17,7 @@ pub use job::{
 };
 pub use journal::{FoldSteps, RecordSteps};
 pub use node::{Cordon, DrainNode, LabelNode, LoseNode, RegisterNode, RemoveNode, WarmChanged};
+pub use park::ParkJob;
 
 use crate::{AgentName, Level, Origin, level};
 
@@ -92,6 +94,8 @@ pub enum Command {
     RecordSteps(RecordSteps),
     /// Replaces the oldest steps of a journal by an artifact.
     FoldSteps(FoldSteps),
+    /// Ends the lease of a job that waits.
+    ParkJob(ParkJob),
 }
 
 impl Command {
@@ -152,6 +156,7 @@ impl Command {
             Self::LabelNode(_) => level::NODE_LABELS,
             Self::DeleteAgent(_) => level::AGENT_DELETION,
             Self::RecordSteps(_) | Self::FoldSteps(_) => level::JOURNAL,
+            Self::ParkJob(_) => level::PARK,
         }
     }
 }

@@ -26,10 +26,12 @@ pub enum JobChange {
     Started,
     /// Its lease was lost: running → pending, or in doubt.
     Lost,
-    /// Its backoff passed.
+    /// Its backoff or its delay passed, or what it waited for while parked came.
     Woken,
     /// It was in doubt, and a person let it run again: it waits for its next attempt.
     Resolved,
+    /// It parked: running → pending, without a lease.
+    Parked,
     /// A cancel of the running job was accepted.
     Cancelling,
     /// It ended; the status says how.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{
-    AgentName, AgentPin, Attempt, ClusterTime, Door, JobId, Journal, Lease, Micros, Namespace, NodeId, Payload,
+    AgentName, AgentPin, Attempt, ClusterTime, Door, JobId, Journal, Lease, Micros, Namespace, NodeId, Parked, Payload,
     Principal, RequestId, RunSpec, Seq, Timestamp, TraceContext,
 };
 
@@ -73,6 +73,8 @@ pub enum Reason {
     Lost,
     /// Its lease was lost, and its effects do not allow an automatic second attempt.
     InDoubt,
+    /// It waits without a lease; the job says for what.
+    Parked,
     /// Runs.
     Running,
     /// Runs, and a cancel was accepted: it ends as cancelled, whatever its worker reports.
@@ -176,6 +178,12 @@ pub struct Job {
     pub warm: bool,
     /// How many leases it has had.
     pub attempt: Attempt,
+    /// How many of its leases ended because it parked. All others that ended without an end of the job were lost.
+    pub parks: u32,
+    /// Execution time of the attempts that parked.
+    pub used: Micros,
+    /// What it waits for while it is parked.
+    pub parked: Option<Arc<Parked>>,
     /// The node of its latest lease; kept when it has ended.
     pub node: Option<NodeId>,
     /// Its live lease.
@@ -216,5 +224,22 @@ impl Job {
     /// The parent, while the attempt that spawned this job waits for it.
     pub fn awaited_by(&self) -> Option<JobId> {
         self.spawned.filter(|spawned| spawned.awaited && !self.status.is_terminal()).map(|spawned| spawned.by)
+    }
+
+    /// The first job of its family.
+    pub fn first(&self) -> JobId {
+        self.original.unwrap_or(self.id)
+    }
+
+    /// Leases that count against the attempts of its contract: all but those that ended because it parked.
+    pub fn attempts_counted(&self) -> u32 {
+        self.attempt.0.saturating_sub(self.parks)
+    }
+
+    /// Execution time that its next or present attempt has left; none without a version.
+    pub fn execution_left(&self) -> Option<Micros> {
+        let limit = self.execution_timeout.or(self.spec.as_ref().map(|spec| spec.timeouts.execution))?;
+        // A limit of nothing could mean none to whoever runs it.
+        Some(Micros(limit.0.saturating_sub(self.used.0).max(limit.0.min(1))))
     }
 }

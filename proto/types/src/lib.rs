@@ -20,6 +20,7 @@ mod member;
 mod node;
 mod origin;
 mod outcome;
+mod park;
 mod payload;
 pub mod requirement;
 mod session;
@@ -29,9 +30,10 @@ mod version;
 pub use agent::{AgentKind, AgentPin, AgentVersion, Effects, RequiredAgent, RetryRule, RunSpec, Timeouts};
 pub use command::{
     CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeprecateAgent, DrainNode,
-    FailJob, FailPending, FoldSteps, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, PruneJobs,
-    RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent,
-    RetryJob, RevokeJoinToken, SinkAck, Spawner, StartJob, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
+    FailJob, FailPending, FoldSteps, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, ParkJob,
+    PruneJobs, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob,
+    RetireAgent, RetryJob, RevokeJoinToken, SinkAck, Spawner, StartJob, SubmitJob, Usage, Verdict, WakeJob,
+    WarmChanged,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};
@@ -53,6 +55,7 @@ pub use member::{JoinKind, JoinToken};
 pub use node::{Lease, Node, NodeHealth};
 pub use origin::{Door, Origin, TraceContext};
 pub use outcome::{Outcome, Rejection};
+pub use park::{Parked, WAITS_MAX, Wait};
 pub use payload::{INLINE_BYTES_MAX, Payload, PayloadBody};
 pub use session::{
     AssignedJournal, Assignment, HandBack, HeldLease, Report, ReportKind, ReportResult, Spawn, SpawnEnd, SpawnRule,

@@ -54,6 +54,11 @@ pub enum Outcome {
         /// When it ceases to hold.
         expires: ClusterTime,
     },
+    /// The job parked, or need not.
+    Parked {
+        /// True if a wait is over already: nothing changed, and the attempt goes on under its lease.
+        ready: bool,
+    },
 }
 
 /// Why a command was refused. A refusal is an answer: the state is as it was, on every replica.
@@ -204,6 +209,20 @@ pub enum Rejection {
         /// The first step that is not folded.
         first: u64,
     },
+    /// A job without recorded steps would start again from its beginning.
+    #[error("the job has no recorded steps, so it cannot park")]
+    NotJournaled,
+    /// The attempt that parks does not know the steps that the next one would continue after.
+    #[error("the job cannot park after {sent} steps, its journal has {recorded}")]
+    JournalLength {
+        /// The number of steps that was sent.
+        sent: u64,
+        /// The number of recorded steps.
+        recorded: u64,
+    },
+    /// A job that waits for nothing would never wake.
+    #[error("the job cannot park without anything to wait for")]
+    NothingAwaited,
     /// The command panicked while it was planned; it was never proposed.
     #[error("internal error: this command could not be planned")]
     Internal,
@@ -211,7 +230,7 @@ pub enum Rejection {
 
 impl Rejection {
     /// Every `what` of [`Self::LimitReached`]. A format reads a text back only if it is one of these.
-    pub const LIMITS: [&'static str; 14] = [
+    pub const LIMITS: [&'static str; 15] = [
         "jobs",
         "payload bytes",
         "nodes",
@@ -226,5 +245,6 @@ impl Rejection {
         "journal bytes",
         "journal bytes of a job",
         "folds of a journal",
+        "waits of a job",
     ];
 }

@@ -213,6 +213,7 @@ impl Oracle {
                 }
             }
             JobChange::Ended => self.ending(job, live, coverage),
+            JobChange::Parked => coverage.count("parked jobs"),
             JobChange::Started | JobChange::Woken | JobChange::Resolved | JobChange::Cancelling => {}
         }
     }

@@ -68,6 +68,9 @@ pub(super) fn job(id: u64, status: JobStatus) -> Job {
         trace: None,
         stream: Some(Payload::inline(b"[]")),
         journal: None,
+        parks: 0,
+        used: Micros::default(),
+        parked: None,
     }
 }
 

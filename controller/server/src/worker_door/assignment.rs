@@ -25,7 +25,7 @@ pub(super) fn assignment(state: &State, job: &Job, lease: &Lease, package_bytes_
         metadata: job.metadata.clone(),
         allocation: lease.allocation.clone(),
         startup_timeout: spec.timeouts.startup,
-        execution_timeout: job.execution_timeout.unwrap_or(spec.timeouts.execution),
+        execution_timeout: job.execution_left()?,
         needs_start: spec.needs_start(),
         retry_count: job.retry_count,
         trace: job.trace,

@@ -250,7 +250,7 @@ impl Hub {
                     connection.out.send(cancel(job.id, held.token));
                 }
             }
-            JobChange::Lost | JobChange::Ended => {
+            JobChange::Lost | JobChange::Parked | JobChange::Ended => {
                 if let Some(held) = leases.held.remove(&job.id).filter(|held| !held.reported) {
                     connection.out.send(ToWorker::Revoke { job: job.id, token: held.token });
                 }

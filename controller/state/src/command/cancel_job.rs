@@ -7,7 +7,8 @@ use crate::change::Change;
 pub(super) fn apply(command: &CancelJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let job = change.own_job(command.job)?;
     let accepted = match job.status {
-        JobStatus::Pending => {
+        // One that parked has started, and is not what a caller means who cancels only what has not.
+        JobStatus::Pending if command.running || job.parks == 0 => {
             let job = (**job).clone();
             change.end(job, JobStatus::Cancelled, None);
             true
@@ -17,7 +18,9 @@ pub(super) fn apply(command: &CancelJob, change: &mut Change<'_>) -> Result<Outc
             change.cancel(job);
             true
         }
-        JobStatus::Running | JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => false,
+        JobStatus::Pending | JobStatus::Running | JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => {
+            false
+        }
     };
     Ok(Outcome::Cancelled { accepted })
 }

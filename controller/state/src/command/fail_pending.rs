@@ -1,5 +1,5 @@
 //! Fails a waiting job: no node can run it, or it waited too long. Jobs in doubt are excluded, because their retry rule
-//! would run them again without a decision.
+//! would run them again without a decision, and parked ones, which wait for no node.
 
 use atlas_types::{FailPending, FailureKind, JobStatus, Outcome, Reason, Rejection};
 
@@ -8,7 +8,7 @@ use crate::index::{TimerKind, job_timer};
 
 pub(super) fn apply(command: &FailPending, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let job = change.job(command.job)?;
-    if job.status != JobStatus::Pending || job.reason == Reason::InDoubt {
+    if job.status != JobStatus::Pending || matches!(job.reason, Reason::InDoubt | Reason::Parked) {
         return Err(Rejection::WrongStatus { status: job.status });
     }
     if command.failure.kind == FailureKind::QueueTimeout {

@@ -49,8 +49,12 @@ pub(super) fn apply(command: &GrantLease, change: &mut Change<'_>) -> Result<Out
     job.status = JobStatus::Running;
     job.reason = Reason::Running;
     job.started_at = change.at;
-    let attempt = job.attempt;
+    let (id, attempt) = (job.id, job.attempt);
     change.put(job, JobChange::Granted, JobStatus::Pending);
+    // Children that it had when it parked.
+    if change.state.children_awaited(id) > 0 {
+        change.lend(id, true);
+    }
     Ok(Outcome::Granted { token, attempt })
 }
 

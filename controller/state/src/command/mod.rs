@@ -17,6 +17,7 @@ mod join_member;
 mod label_node;
 mod lose_lease;
 mod lose_node;
+mod park_job;
 mod prune_jobs;
 mod record_steps;
 mod register_agent;
@@ -74,6 +75,7 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::ForsakeChild(command) => forsake_child::apply(command, change),
         Command::RecordSteps(command) => record_steps::apply(command, change),
         Command::FoldSteps(command) => fold_steps::apply(command, change),
+        Command::ParkJob(command) => park_job::apply(command, change),
     }
 }
 

@@ -1,24 +1,21 @@
-//! Puts a job whose backoff or delay has passed into the queue.
+//! Puts a job into the queue whose backoff or delay has passed, or for which a time has come while it was parked.
 
-use atlas_types::{JobChange, JobStatus, Outcome, Reason, Rejection, WakeJob};
+use atlas_types::{JobStatus, Outcome, Rejection, WakeJob};
 
 use crate::change::Change;
+use crate::index::{TimerKind, job_timer};
 
 pub(super) fn apply(command: &WakeJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let job = change.job(command.job)?;
-    let (Reason::Backoff { until } | Reason::Delayed { until }) = job.reason else {
+    let timer = job_timer(job).filter(|(_, kind)| *kind == TimerKind::Wake);
+    let Some((due, _)) = timer.filter(|_| job.status == JobStatus::Pending) else {
         return Err(Rejection::WrongStatus { status: job.status });
     };
-    if job.status != JobStatus::Pending {
-        return Err(Rejection::WrongStatus { status: job.status });
-    }
-    if until > change.clock {
+    if due > change.clock {
         return Err(Rejection::NotDue);
     }
-    let mut job = (**job).clone();
-    job.reason = Reason::Queued;
-    job.queued_at = change.clock;
-    change.put(job, JobChange::Woken, JobStatus::Pending);
+    let job = (**job).clone();
+    change.wake(job);
     Ok(Outcome::Done)
 }
 

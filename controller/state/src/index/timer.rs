@@ -39,7 +39,7 @@ pub enum TimerKey {
 /// What is due for a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimerKind {
-    /// Its backoff or its delay has passed.
+    /// Its backoff or its delay has passed, or a time for which it is parked has come.
     Wake,
     /// It has waited for its first grant as long as it may.
     QueueTimeout,
@@ -80,6 +80,11 @@ impl Timers {
         self.kept.iter().take_while(move |timer| timer.due <= time)
     }
 
+    /// Whether a timer is there.
+    pub(crate) fn contains(&self, timer: &Timer) -> bool {
+        self.due.contains(timer)
+    }
+
     /// The next due time.
     pub(crate) fn next(&self) -> Option<ClusterTime> {
         self.due.get_min().map(|timer| timer.due)
@@ -103,12 +108,12 @@ pub fn job_timer(job: &Job) -> Option<(ClusterTime, TimerKind)> {
     let spec = job.spec.as_ref()?;
     match (job.status, job.reason) {
         (JobStatus::Pending, Reason::Backoff { until } | Reason::Delayed { until }) => Some((until, TimerKind::Wake)),
+        (JobStatus::Pending, Reason::Parked) => Some((job.parked.as_ref()?.due?, TimerKind::Wake)),
         (JobStatus::Pending, Reason::Queued) if job.attempt.0 == 0 => {
             Some((job.queued_at.plus(spec.timeouts.queue?), TimerKind::QueueTimeout))
         }
         (JobStatus::Running, _) => {
-            let execution = job.execution_timeout.unwrap_or(spec.timeouts.execution);
-            let limit = [PREPARATION_MAX, spec.timeouts.startup, execution, EXECUTION_GRACE];
+            let limit = [PREPARATION_MAX, spec.timeouts.startup, job.execution_left()?, EXECUTION_GRACE];
             let granted_at = job.lease.as_ref()?.granted_at;
             Some((limit.into_iter().fold(granted_at, ClusterTime::plus), TimerKind::Execution))
         }

@@ -1,4 +1,4 @@
-//! JOB-3: status and reason agree, no job has had more attempts than it may unless a person resolved it so, and only
+//! JOB-3: status and reason agree, no job has had more attempts than it may, those that parked left out, unless a person resolved it so, and only
 //! the contract's `effects` leave a job in doubt.
 
 use atlas_types::{Effects, JobStatus, Reason};
@@ -12,7 +12,12 @@ pub(super) fn check(state: &State) -> Result<(), String> {
             JobStatus::Pending => {
                 matches!(
                     job.reason,
-                    Reason::Queued | Reason::Backoff { .. } | Reason::Delayed { .. } | Reason::Lost | Reason::InDoubt
+                    Reason::Queued
+                        | Reason::Backoff { .. }
+                        | Reason::Delayed { .. }
+                        | Reason::Lost
+                        | Reason::InDoubt
+                        | Reason::Parked
                 )
             }
             JobStatus::Running => matches!(job.reason, Reason::Running | Reason::Cancelling),
@@ -25,7 +30,7 @@ pub(super) fn check(state: &State) -> Result<(), String> {
         };
         let allowed = spec.max_attempts.max(1);
         let unasked = matches!(spec.effects, Effects::Pure | Effects::Idempotent);
-        ensure(job.attempt.0 <= allowed || !unasked, || {
+        ensure(job.attempts_counted() <= allowed || !unasked, || {
             format!("{} has had {} of {allowed} attempts", job.id, job.attempt)
         })?;
         let doubt = job.status == JobStatus::Pending && job.reason == Reason::InDoubt;

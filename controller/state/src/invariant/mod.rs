@@ -14,6 +14,8 @@ mod journal_3;
 mod lease_1;
 mod lease_2;
 mod node_1;
+mod park_1;
+mod park_2;
 mod spawn_1;
 
 use crate::state::State;
@@ -31,7 +33,7 @@ pub struct Violation {
 type Check = fn(&State) -> Result<(), String>;
 
 /// All of them. `INDEX-1` comes first: the others may use the indexes.
-const ALL: [(&str, Check); 15] = [
+const ALL: [(&str, Check); 17] = [
     ("INDEX-1", index_1::check),
     ("LEASE-1", lease_1::check),
     ("LEASE-2", lease_2::check),
@@ -47,6 +49,8 @@ const ALL: [(&str, Check); 15] = [
     ("JOURNAL-1", journal_1::check),
     ("JOURNAL-2", journal_2::check),
     ("JOURNAL-3", journal_3::check),
+    ("PARK-1", park_1::check),
+    ("PARK-2", park_2::check),
 ];
 
 impl State {

@@ -1,6 +1,6 @@
-//! SPAWN-1: an awaited child has a running parent one level above it, and no job is deeper than the limit.
+//! SPAWN-1: an awaited child has a parent one level above it that runs, or that parked and has not run since.
 
-use atlas_types::JobStatus;
+use atlas_types::{Job, JobStatus, Reason};
 
 use super::ensure;
 use crate::state::State;
@@ -13,10 +13,19 @@ pub(super) fn check(state: &State) -> Result<(), String> {
         ensure(parent.is_none_or(|parent| parent.depth() + 1 == spawned.depth), || {
             format!("{} has depth {} below {}", job.id, spawned.depth, spawned.by)
         })?;
-        let runs = parent.is_some_and(|parent| parent.status == JobStatus::Running);
-        ensure(job.awaited_by().is_none() || runs, || {
-            format!("{} is awaited by {}, which does not run", job.id, spawned.by)
+        let waits = parent.is_some_and(|parent| may_wait(parent));
+        ensure(job.awaited_by().is_none() || waits, || {
+            format!("{} is awaited by {}, which neither runs nor parked", job.id, spawned.by)
         })?;
     }
     Ok(())
+}
+
+/// Whether a job may wait for children: one whose lease was lost has left them.
+fn may_wait(job: &Job) -> bool {
+    match job.status {
+        JobStatus::Running => true,
+        JobStatus::Pending => job.parks > 0 && matches!(job.reason, Reason::Parked | Reason::Queued),
+        JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => false,
+    }
 }

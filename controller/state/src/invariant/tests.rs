@@ -81,6 +81,34 @@ fn a_node_that_is_down_and_holds_something_is_found() {
     assert_eq!(state.check_invariants().map_err(|violation| violation.name), Err("NODE-1"));
 }
 
+/// Breaks a state with a job that is parked until a time and another that waits for its child.
+fn broken_sleep(break_it: impl FnOnce(&mut State)) -> &'static str {
+    let mut run = Run::new();
+    run.prepare(
+        "level 6; agent a spawns=true; node n1; job j1; job j2; grant j1 n1; grant j2 n1; record j1 from=0 steps=s;
+        record j2 from=0 steps=s; spawn j2 c1; park j1 at=9; park j2 child=c1",
+    );
+    let mut state = run.state;
+    break_it(&mut state);
+    state.check_invariants().expect_err("it is broken").name
+}
+
+fn parked(job: &mut Job) -> &mut atlas_types::Parked {
+    Arc::make_mut(job.parked.as_mut().expect("it is parked"))
+}
+
+#[test]
+fn a_job_that_sleeps_for_nothing_is_found() {
+    assert_eq!(broken_sleep(|state| job(state, 1, |job| job.parked = None)), "PARK-1");
+    assert_eq!(broken_sleep(|state| job(state, 1, |job| parked(job).waits.clear())), "PARK-1");
+    assert_eq!(broken_sleep(|state| job(state, 1, |job| parked(job).due = None)), "PARK-1");
+    assert_eq!(broken_sleep(|state| job(state, 1, |job| job.parks = 0)), "PARK-1");
+    assert_eq!(broken_sleep(|state| drop(state.journals.remove(&JobId(1)))), "INDEX-1");
+    let forsaken = |child: &mut Job| child.spawned.as_mut().expect("it has a parent").awaited = false;
+    assert_eq!(broken_sleep(|state| job(state, 1_001, forsaken)), "PARK-2");
+    assert_eq!(broken_sleep(|state| job(state, 2, |job| job.reason = Reason::Lost)), "SPAWN-1");
+}
+
 #[test]
 fn too_many_remembered_requests_are_found() {
     let mut run = Run::new();

@@ -8,9 +8,9 @@ use atlas_types::{
     ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, Demand, DeprecateAgent, Digest, DrainNode, Effects,
     EventSeq, FailJob, FailPending, Failure, FailureKind, FencingToken, FoldSteps, ForsakeChild, Gpu, GpuShare,
     GrantLease, Inventory, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros, NodeEpoch,
-    NodeId, Payload, PayloadBody, PruneJobs, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution,
+    NodeId, ParkJob, Payload, PayloadBody, PruneJobs, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution,
     ResolveJob, RetireAgent, RetryJob, RetryRule, RevokeJoinToken, RunSpec, SinkAck, Spawner, StartJob, Step, StepKey,
-    StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, WakeJob, WarmChanged,
+    StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged,
 };
 
 use super::script::{Run, Words, agent};
@@ -138,7 +138,23 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
             let artifact = artifact(words.or("artifact", 1));
             Command::FoldSteps(FoldSteps { job, node: holder, token, upto: words.or("upto", 1), artifact })
         }
+        "park" => Command::ParkJob(park(run, job, holder, token, words)),
         other => panic!("no such statement: {other}"),
+    }
+}
+
+/// `at` lists seconds of the wall clock from the beginning, `child` children.
+fn park(run: &Run, job: JobId, node: NodeId, token: FencingToken, words: &Words<'_>) -> ParkJob {
+    let times =
+        list(words, "at").into_iter().map(|seconds| Wait::Time { at: Timestamp(number(&seconds) as i64 * 1_000_000) });
+    let children = list(words, "child").into_iter().map(|child| Wait::Child { job: run.job_id(&child) });
+    ParkJob {
+        job,
+        node,
+        token,
+        journal_length: words.or("length", run.state.journal(job).map_or(0, |journal| journal.next())),
+        waits: times.chain(children).collect(),
+        used: Micros::from_secs(words.or("used", 0)),
     }
 }
 

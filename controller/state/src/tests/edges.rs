@@ -7,24 +7,27 @@ use expect_test::expect;
 use super::script::Run;
 
 /// How a job gets into each situation, from an agent that must not run twice, with one retry.
-const SITUATIONS: [(&str, &str); 9] = [
+const SITUATIONS: [(&str, &str); 11] = [
     ("queued", ""),
     ("back-off", "grant j1 n1; fail j1"),
     ("lost", "grant j1 n1; lose j1"),
     ("in doubt", "grant j1 n1; start j1; lose j1"),
     ("running", "grant j1 n1"),
     ("cancelling", "grant j1 n1; cancel j1"),
+    ("parked", "grant j1 n1; record j1 from=0 steps=s; park j1 at=9"),
+    ("woken", "grant j1 n1; record j1 from=0 steps=s; park j1 at=2; clock +9; wake j1"),
     ("completed", "grant j1 n1; complete j1"),
     ("failed", "grant j1 n1; fail j1"),
     ("cancelled", "cancel j1"),
 ];
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "grant",
     "start",
     "complete",
     "fail",
     "lose",
+    "park",
     "fail-pending",
     "cancel",
     "cancel-pending",
@@ -43,13 +46,14 @@ fn every_command_on_a_job_in_every_situation() {
         writeln!(table, "{situation}").expect("writing to a string");
         for command in COMMANDS {
             let mut run = Run::new();
-            run.prepare("agent a effects=once retries=1; node n1; job j1");
+            run.prepare("level 6; agent a effects=once retries=1; node n1; job j1");
             run.prepare(setup);
             // The retry of a failed job is the one that backs off.
             let job = if situation == "back-off" { "j1'1" } else { "j1" };
             let more = match command {
                 "grant" => "n1",
                 "retry" => "j9",
+                "park" => "at=9",
                 "resolve-done" => "output=1",
                 "resolve-failed" => "error=no",
                 _ => "",
@@ -68,6 +72,7 @@ fn every_command_on_a_job_in_every_situation() {
           complete       ! the lease is outdated
           fail           ! the lease is outdated
           lose           ! the lease is outdated
+          park           ! the lease is outdated
           fail-pending   j1 Granted pending→running without a lease | j1 Ended running→failed Agent: boom | j1'1 Submitted pending→pending Backoff { until: ClusterTime(2000000) }
           cancel         j1 Ended pending→cancelled
           cancel-pending j1 Ended pending→cancelled
@@ -83,6 +88,7 @@ fn every_command_on_a_job_in_every_situation() {
           complete       ! the lease is outdated
           fail           ! the lease is outdated
           lose           ! the lease is outdated
+          park           ! the lease is outdated
           fail-pending   j1'1 Granted pending→running without a lease | j1'1 Ended running→failed Agent: boom
           cancel         j1'1 Ended pending→cancelled
           cancel-pending j1'1 Ended pending→cancelled
@@ -98,6 +104,7 @@ fn every_command_on_a_job_in_every_situation() {
           complete       ! the lease is outdated
           fail           ! the lease is outdated
           lose           ! the lease is outdated
+          park           ! the lease is outdated
           fail-pending   j1 Granted pending→running without a lease | j1 Ended running→failed Agent: boom | j1'1 Submitted pending→pending Backoff { until: ClusterTime(2000000) }
           cancel         j1 Ended pending→cancelled
           cancel-pending j1 Ended pending→cancelled
@@ -113,6 +120,7 @@ fn every_command_on_a_job_in_every_situation() {
           complete       ! the lease is outdated
           fail           ! the lease is outdated
           lose           ! the lease is outdated
+          park           ! the lease is outdated
           fail-pending   ! the job is Pending
           cancel         j1 Ended pending→cancelled
           cancel-pending j1 Ended pending→cancelled
@@ -128,6 +136,7 @@ fn every_command_on_a_job_in_every_situation() {
           complete       j1 Ended running→completed
           fail           j1 Ended running→failed Agent: boom | j1'1 Submitted pending→pending Backoff { until: ClusterTime(2000000) }
           lose           j1 Lost running→pending Lost
+          park           ! the job has no recorded steps, so it cannot park
           fail-pending   ! the job is Running
           cancel         j1 Cancelling running→running Cancelling
           cancel-pending = nothing to cancel
@@ -143,6 +152,7 @@ fn every_command_on_a_job_in_every_situation() {
           complete       j1 Ended running→cancelled
           fail           j1 Ended running→cancelled
           lose           j1 Ended running→cancelled
+          park           j1 Ended running→cancelled
           fail-pending   ! the job is Running
           cancel         
           cancel-pending = nothing to cancel
@@ -152,12 +162,45 @@ fn every_command_on_a_job_in_every_situation() {
           resolve        ! the job is not in doubt, it is Running
           resolve-done   ! the job is not in doubt, it is Running
           resolve-failed ! the job is not in doubt, it is Running
+        parked
+          grant          ! the job is Pending
+          start          ! the lease is outdated
+          complete       ! the lease is outdated
+          fail           ! the lease is outdated
+          lose           ! the lease is outdated
+          park           ! the lease is outdated
+          fail-pending   ! the job is Pending
+          cancel         j1 Ended pending→cancelled
+          cancel-pending = nothing to cancel
+          wake           ! the job is not due yet
+          retry          ! the job is Pending
+          job            ! the id of j1 is taken
+          resolve        ! the job is not in doubt, it is Pending
+          resolve-done   ! the job is not in doubt, it is Pending
+          resolve-failed ! the job is not in doubt, it is Pending
+        woken
+          grant          j1 Granted pending→running on n1 token 2 attempt 2
+          start          ! the lease is outdated
+          complete       ! the lease is outdated
+          fail           ! the lease is outdated
+          lose           ! the lease is outdated
+          park           ! the lease is outdated
+          fail-pending   j1 Granted pending→running without a lease | j1 Ended running→failed Agent: boom | j1'1 Submitted pending→pending Backoff { until: ClusterTime(11000000) }
+          cancel         j1 Ended pending→cancelled
+          cancel-pending = nothing to cancel
+          wake           ! the job is Pending
+          retry          ! the job is Pending
+          job            ! the id of j1 is taken
+          resolve        ! the job is not in doubt, it is Pending
+          resolve-done   ! the job is not in doubt, it is Pending
+          resolve-failed ! the job is not in doubt, it is Pending
         completed
           grant          ! the job is Completed
           start          ! the lease is outdated
           complete       ! the lease is outdated
           fail           ! the lease is outdated
           lose           ! the lease is outdated
+          park           ! the lease is outdated
           fail-pending   ! the job is Completed
           cancel         = nothing to cancel
           cancel-pending = nothing to cancel
@@ -173,6 +216,7 @@ fn every_command_on_a_job_in_every_situation() {
           complete       ! the lease is outdated
           fail           ! the lease is outdated
           lose           ! the lease is outdated
+          park           ! the lease is outdated
           fail-pending   ! the job is Failed
           cancel         = nothing to cancel
           cancel-pending = nothing to cancel
@@ -188,6 +232,7 @@ fn every_command_on_a_job_in_every_situation() {
           complete       ! the lease is outdated
           fail           ! the lease is outdated
           lose           ! the lease is outdated
+          park           ! the lease is outdated
           fail-pending   ! the job is Cancelled
           cancel         = nothing to cancel
           cancel-pending = nothing to cancel

@@ -6,7 +6,7 @@ mod steps;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_types::{ClusterTime, Demand, JobId, JobStatus, Namespace, Step as Recorded};
+use atlas_types::{ClusterTime, Demand, JobId, JobStatus, Namespace, Step as Recorded, Timestamp};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 
@@ -30,6 +30,7 @@ proptest! {
                 continue;
             }
             let request = step.request(&run.state);
+            model.at = Timestamp(run.state.at().0 + 1_000);
             let expected = model.apply(&request.command);
             let (outcome, _) = apply(&mut run.state, request);
             prop_assert_eq!(outcome.is_ok(), expected, "{:?}: {:?}", step, outcome);

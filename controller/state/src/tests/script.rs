@@ -121,6 +121,7 @@ impl Run {
             Ok(Outcome::Submitted { job, repeated: true }) => writeln!(out, "= {} again", self.names[&job]),
             Ok(Outcome::Cancelled { accepted: false }) => writeln!(out, "= nothing to cancel"),
             Ok(Outcome::NodeRegistered { epoch }) => writeln!(out, "= epoch {epoch}"),
+            Ok(Outcome::Parked { ready: true }) => writeln!(out, "= ready"),
             Ok(Outcome::Pruned { jobs }) => writeln!(out, "= pruned {jobs}"),
             Ok(Outcome::MemberJoined { member }) => writeln!(out, "= member {member}"),
             Ok(Outcome::TokenMade { salt, expires }) => {

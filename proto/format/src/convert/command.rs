@@ -6,13 +6,14 @@ use atlas_types::{
     AgentKind, AgentName, AgentPin, CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken,
     DeleteAgent, DeprecateAgent, DrainNode, EventSeq, FailJob, FailPending, Failure, FencingToken, FoldSteps,
     ForsakeChild, GrantLease, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros, NodeEpoch,
-    NodeId, Payload, PruneJobs, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request,
+    NodeId, ParkJob, Payload, PruneJobs, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request,
     Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, Seq, SinkAck, Spawner, StartJob, SubmitJob,
     Timestamp, Verdict, WakeJob, WarmChanged,
 };
 
 use super::journal::{steps_in, steps_out};
 use super::node::boot_id;
+use super::park::{waits_in, waits_out};
 use super::{EnumField as _, digest, fixed, labels_in, labels_out, name, required};
 use crate::proto::request::Command as Message;
 use crate::{FormatError, proto};
@@ -153,6 +154,14 @@ impl From<&Command> for Message {
                 upto: command.upto,
                 artifact: Some((&command.artifact).into()),
             }),
+            Command::ParkJob(command) => Self::ParkJob(proto::ParkJob {
+                job_id: command.job.0,
+                node_id: command.node.to_string(),
+                fencing_token: command.token.0,
+                journal_length: command.journal_length,
+                waits: waits_out(&command.waits),
+                used_us: command.used.0,
+            }),
         }
     }
 }
@@ -284,6 +293,14 @@ impl TryFrom<Message> for Command {
                 token: FencingToken(message.fencing_token),
                 upto: message.upto,
                 artifact: required("fold_steps.artifact", message.artifact)?.try_into()?,
+            }),
+            Message::ParkJob(message) => Self::ParkJob(ParkJob {
+                job: JobId(message.job_id),
+                node: node("park_job.node_id", &message.node_id)?,
+                token: FencingToken(message.fencing_token),
+                journal_length: message.journal_length,
+                waits: waits_in(message.waits)?,
+                used: Micros(message.used_us),
             }),
         })
     }

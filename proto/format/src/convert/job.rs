@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentName, AgentPin, Attempt, ClusterTime, Door, Failure, Job, JobId, JobStatus, Journal, Lease, Micros, Namespace,
-    NodeId, Payload, Principal, Reason, RequestId, RunSpec, Seq, Spawned, Timestamp, TraceContext,
+    NodeId, Parked, Payload, Principal, Reason, RequestId, RunSpec, Seq, Spawned, Timestamp, TraceContext,
 };
 
 use super::{EnumField as _, enum_field, labels_in, labels_out, name, origin, required};
@@ -24,6 +24,7 @@ impl From<Reason> for proto::Reason {
             Reason::Queued => (proto::ReasonKind::Queued, 0),
             Reason::Backoff { until } => (proto::ReasonKind::Backoff, until.0),
             Reason::Lost => (proto::ReasonKind::Lost, 0),
+            Reason::Parked => (proto::ReasonKind::Parked, 0),
             Reason::InDoubt => (proto::ReasonKind::InDoubt, 0),
             Reason::Running => (proto::ReasonKind::Running, 0),
             Reason::Cancelling => (proto::ReasonKind::Cancelling, 0),
@@ -51,6 +52,7 @@ impl TryFrom<proto::Reason> for Reason {
             proto::ReasonKind::Backoff => Self::Backoff { until: ClusterTime(reason.until_us) },
             proto::ReasonKind::Lost => Self::Lost,
             proto::ReasonKind::InDoubt => Self::InDoubt,
+            proto::ReasonKind::Parked => Self::Parked,
             proto::ReasonKind::Running => Self::Running,
             proto::ReasonKind::Cancelling => Self::Cancelling,
             proto::ReasonKind::Delayed => Self::Delayed { until: ClusterTime(reason.until_us) },
@@ -102,6 +104,9 @@ impl From<&Job> for proto::Job {
                 awaited: spawned.awaited,
             }),
             journal: job.journal.as_deref().map(Into::into),
+            parks: job.parks,
+            used_us: job.used.0,
+            parked: job.parked.as_deref().map(Into::into),
         }
     }
 }
@@ -151,6 +156,9 @@ impl TryFrom<proto::Job> for Job {
                 awaited: spawned.awaited,
             }),
             journal: job.journal.map(Journal::try_from).transpose()?.map(Arc::new),
+            parks: job.parks,
+            used: Micros(job.used_us),
+            parked: job.parked.map(Parked::try_from).transpose()?.map(Arc::new),
         })
     }
 }

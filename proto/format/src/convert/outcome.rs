@@ -31,6 +31,7 @@ impl From<&Outcome> for proto::Outcome {
             Outcome::TokenMade { salt, expires } => {
                 Kind::TokenMade(proto::TokenMade { salt: salt.to_be_bytes().to_vec(), expires_us: expires.0 })
             }
+            Outcome::Parked { ready } => Kind::ParkAnswer(proto::ParkAnswer { ready: *ready }),
         };
         Self { kind: Some(kind) }
     }
@@ -56,6 +57,7 @@ impl TryFrom<proto::Outcome> for Outcome {
             Kind::NodeRegistered(registered) => Self::NodeRegistered { epoch: NodeEpoch(registered.epoch) },
             Kind::Pruned(pruned) => Self::Pruned { jobs: pruned.jobs },
             Kind::MemberJoined(joined) => Self::MemberJoined { member: MemberId(joined.member_id) },
+            Kind::ParkAnswer(answer) => Self::Parked { ready: answer.ready },
             Kind::TokenMade(made) => Self::TokenMade {
                 salt: u128::from_be_bytes(fixed("token_made.salt", &made.salt)?),
                 expires: ClusterTime(made.expires_us),
@@ -117,6 +119,11 @@ impl From<&Rejection> for proto::Rejection {
             Rejection::StepsFolded { upto, first } => {
                 Self { bound: Some(*first), ..counted(RejectionKind::StepsFolded, *upto) }
             }
+            Rejection::NotJournaled => plain(RejectionKind::NotJournaled),
+            Rejection::JournalLength { sent, recorded } => {
+                Self { bound: Some(*recorded), ..counted(RejectionKind::JournalLength, *sent) }
+            }
+            Rejection::NothingAwaited => plain(RejectionKind::NothingAwaited),
             Rejection::Internal => plain(RejectionKind::Internal),
         }
     }
@@ -181,6 +188,11 @@ impl TryFrom<proto::Rejection> for Rejection {
             RejectionKind::StepsFolded => {
                 Self::StepsFolded { upto: amount()?, first: required("rejection.bound", rejection.bound)? }
             }
+            RejectionKind::NotJournaled => Self::NotJournaled,
+            RejectionKind::JournalLength => {
+                Self::JournalLength { sent: amount()?, recorded: required("rejection.bound", rejection.bound)? }
+            }
+            RejectionKind::NothingAwaited => Self::NothingAwaited,
             RejectionKind::LabelOfWorker => {
                 Self::LabelOfWorker { key: required("rejection.label_key", rejection.label_key)? }
             }

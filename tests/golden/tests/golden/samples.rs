@@ -187,11 +187,12 @@ fn name(command: &Command) -> &'static str {
         Command::ForsakeChild(_) => "forsake_child",
         Command::RecordSteps(_) => "record_steps",
         Command::FoldSteps(_) => "fold_steps",
+        Command::ParkJob(_) => "park_job",
     }
 }
 
 /// How many names there are.
-const NAMES: usize = 42;
+const NAMES: usize = 43;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -239,6 +240,14 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::RetryJob(RetryJob { job, id: JobId(8), resume: true }),
         Command::RecordSteps(RecordSteps { job, node: node(), token, from: 2, steps: journal().steps }),
         Command::FoldSteps(FoldSteps { job, node: node(), token, upto: 2, artifact: artifact() }),
+        Command::ParkJob(ParkJob {
+            job,
+            node: node(),
+            token,
+            journal_length: 4,
+            waits: parked().waits,
+            used: Micros(2_500_000),
+        }),
         Command::SinkAck(SinkAck { member: MemberId(1), event_seq: EventSeq(40) }),
         Command::PruneJobs(PruneJobs {
             voters: vec![MemberId(1), MemberId(2), MemberId(300)],
@@ -347,6 +356,10 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
             sent: StepKey([0x22; 16]),
         }),
         Err(Rejection::StepsFolded { upto: 1, first: 2 }),
+        Ok(Outcome::Parked { ready: true }),
+        Err(Rejection::NotJournaled),
+        Err(Rejection::JournalLength { sent: 3, recorded: 4 }),
+        Err(Rejection::NothingAwaited),
     ];
     all.extend(Rejection::LIMITS.map(|what| Err(Rejection::LimitReached { what, limit: 10 })));
     all
@@ -391,6 +404,9 @@ pub(crate) fn jobs() -> Vec<Job> {
         execution: Micros::default(),
         warm: false,
         attempt: Attempt(1),
+        parks: 0,
+        used: Micros::default(),
+        parked: None,
         node: Some(node()),
         lease: Some(Arc::new(lease())),
         retry_count: 0,
@@ -506,6 +522,25 @@ pub(crate) fn journal() -> Journal {
         step(StepKind::Tools, 0x22, artifact(), StepUsage::default()),
     ];
     Journal { folds: vec![Fold { upto: 2, artifact: artifact() }], steps }
+}
+
+fn parked() -> Parked {
+    Parked { waits: vec![Wait::Time { at: AT }, Wait::Child { job: JobId(8) }], due: Some(ClusterTime(90_000_000)) }
+}
+
+/// A job that is parked.
+pub(crate) fn parked_job() -> Job {
+    let running = jobs().pop().expect("there are two");
+    Job {
+        status: JobStatus::Pending,
+        reason: Reason::Parked,
+        lease: None,
+        attempt: Attempt(3),
+        parks: 2,
+        used: Micros(2_500_000),
+        parked: Some(Arc::new(parked())),
+        ..running
+    }
 }
 
 /// A state of level 6: a job that runs has a journal, and so has one that ended.

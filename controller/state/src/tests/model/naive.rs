@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use atlas_types::{
     Attempt, BootId, ClusterTime, Command, Demand, Effects, EventSeq, FencingToken, FoldSteps, Inventory,
-    JOURNAL_INLINE_BYTES_MAX, JobId, JobStatus, Micros, NodeEpoch, NodeId, Reason, RecordSteps, Resolution, RunSpec,
-    Step,
+    JOURNAL_INLINE_BYTES_MAX, JobId, JobStatus, Micros, NodeEpoch, NodeId, ParkJob, Reason, RecordSteps, Resolution,
+    RunSpec, Step, Timestamp, Wait,
 };
 
 use crate::{EXECUTION_GRACE, PREPARATION_MAX, State};
@@ -22,6 +22,10 @@ pub(super) struct Job {
     created: u64,
     queued_at: ClusterTime,
     attempt: u32,
+    parks: u32,
+    used: Micros,
+    /// When it wakes, if it is parked.
+    wakes: Option<ClusterTime>,
     lease: Option<Lease>,
     retries: u32,
     /// Every step ever recorded, those that were folded as well, and how many those are.
@@ -69,6 +73,8 @@ pub(super) struct Naive {
     tokens: u64,
     created: u64,
     pub(super) clock: ClusterTime,
+    /// The wall clock of the entry at work.
+    pub(super) at: Timestamp,
 }
 
 impl Naive {
@@ -90,6 +96,7 @@ impl Naive {
             tokens: 0,
             created: 0,
             clock: state.clock(),
+            at: state.at(),
         }
     }
 
@@ -127,13 +134,15 @@ impl Naive {
     pub(super) fn due(&self, now: ClusterTime) -> Vec<JobId> {
         let due = |job: &Job| match (job.status, job.reason, &job.lease) {
             (JobStatus::Pending, Reason::Backoff { until }, _) => Some(until),
+            (JobStatus::Pending, Reason::Parked, _) => job.wakes,
             (JobStatus::Pending, Reason::Queued, _) if job.attempt == 0 => {
                 job.spec.timeouts.queue.map(|limit| job.queued_at.plus(limit))
             }
             (JobStatus::Running, _, Some(lease)) => {
                 let timeouts = &job.spec.timeouts;
                 let granted_at = lease.granted_at.plus(PREPARATION_MAX);
-                Some(granted_at.plus(timeouts.startup).plus(timeouts.execution).plus(EXECUTION_GRACE))
+                let left = timeouts.execution.0.saturating_sub(job.used.0).max(1);
+                Some(granted_at.plus(timeouts.startup).plus(Micros(left)).plus(EXECUTION_GRACE))
             }
             _ => None,
         };
@@ -171,7 +180,8 @@ impl Naive {
             }
             Command::CancelJob(command) => self.cancel(command.job, command.running),
             Command::FailPending(command) => {
-                let waits = |job: &Job| job.status == JobStatus::Pending && job.reason != Reason::InDoubt;
+                let refused = |job: &Job| matches!(job.reason, Reason::InDoubt | Reason::Parked);
+                let waits = |job: &Job| job.status == JobStatus::Pending && !refused(job);
                 let found = self.jobs.get(&command.job).is_some_and(waits);
                 if found {
                     self.end(command.job, JobStatus::Failed);
@@ -181,7 +191,11 @@ impl Naive {
             Command::WakeJob(command) => {
                 let clock = self.clock;
                 let Some(job) = self.jobs.get_mut(&command.job) else { return false };
-                let Reason::Backoff { until } = job.reason else { return false };
+                let until = match job.reason {
+                    Reason::Backoff { until } => until,
+                    Reason::Parked => job.wakes.expect("no stranger waits for a child"),
+                    _ => return false,
+                };
                 let due = job.status == JobStatus::Pending && until <= clock;
                 if due {
                     (job.reason, job.queued_at) = (Reason::Queued, clock);
@@ -200,6 +214,7 @@ impl Naive {
             }
             Command::RecordSteps(command) => self.record(command),
             Command::FoldSteps(command) => self.fold(command),
+            Command::ParkJob(command) => self.park(command),
             Command::ResolveJob(command) => self.resolve(command.job, &command.resolution),
             Command::SinkAck(_) => {
                 self.synced = self.ended.len();
@@ -277,7 +292,7 @@ impl Naive {
     fn add(&mut self, id: JobId, agent: u8, spec: Arc<RunSpec>, priority: i64, reason: Reason, retries: u32) -> bool {
         self.created += 1;
         let (created, queued_at, status) = (self.created, self.clock, JobStatus::Pending);
-        let (attempt, lease) = (0, None);
+        let (attempt, parks, used, wakes, lease) = (0, 0, Micros::default(), None, None);
         let (journal, folded, fold_end) = (Vec::new(), 0, None);
         let job = Job {
             agent,
@@ -288,6 +303,9 @@ impl Naive {
             created,
             queued_at,
             attempt,
+            parks,
+            used,
+            wakes,
             lease,
             retries,
             journal,
@@ -384,6 +402,26 @@ impl Naive {
         follows
     }
 
+    fn park(&mut self, command: &ParkJob) -> bool {
+        let (at, clock) = (self.at, self.clock);
+        let Some((id, job)) = self.leased(command.job, command.token) else { return false };
+        if job.reason == Reason::Cancelling {
+            self.end(id, JobStatus::Cancelled);
+            return true;
+        }
+        let recorded = job.journal.len() as u64;
+        let [Wait::Time { at: until }] = command.waits[..] else { return false };
+        if recorded == 0 || command.journal_length != recorded {
+            return false;
+        }
+        if until > at {
+            (job.status, job.reason, job.lease) = (JobStatus::Pending, Reason::Parked, None);
+            (job.parks, job.used) = (job.parks + 1, Micros(job.used.0 + command.used.0));
+            job.wakes = Some(clock.plus(Micros((until.0 - at.0) as u64)));
+        }
+        true
+    }
+
     /// The steps that each job has inline.
     pub(super) fn journals(&self) -> BTreeMap<JobId, (u64, Vec<Arc<Step>>)> {
         let recorded = self.jobs.iter().filter(|(_, job)| !job.journal.is_empty());
@@ -393,7 +431,7 @@ impl Naive {
     fn cancel(&mut self, id: JobId, running: bool) -> bool {
         let Some(job) = self.jobs.get_mut(&id) else { return false };
         match job.status {
-            JobStatus::Pending => self.end(id, JobStatus::Cancelled),
+            JobStatus::Pending if running || job.parks == 0 => self.end(id, JobStatus::Cancelled),
             JobStatus::Running if running => job.reason = Reason::Cancelling,
             _ => {}
         }
@@ -414,7 +452,7 @@ impl Naive {
         let reason = match job.spec.effects {
             _ if job.reason == Reason::Cancelling => return self.end(id, JobStatus::Cancelled),
             Effects::Once | Effects::Reconcilable if started => Reason::InDoubt,
-            _ if job.attempt >= job.spec.max_attempts => return self.end(id, JobStatus::Failed),
+            _ if job.attempt - job.parks >= job.spec.max_attempts => return self.end(id, JobStatus::Failed),
             _ => Reason::Lost,
         };
         (job.status, job.reason, job.lease) = (JobStatus::Pending, reason, None);

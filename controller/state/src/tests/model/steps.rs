@@ -6,9 +6,9 @@ use std::sync::Arc;
 use atlas_types::{
     AgentPin, Allocation, BootId, CancelJob, Command, CompleteJob, Cordon, DrainNode, FailJob, FailPending, Failure,
     FailureKind, FencingToken, FoldSteps, ForsakeChild, GrantLease, Inventory, Job, JobId, LabelNode, LoseLease,
-    LoseNode, MemberId, Namespace, NodeEpoch, NodeId, Origin, Payload, PruneJobs, RecordSteps, RegisterNode,
+    LoseNode, MemberId, Namespace, NodeEpoch, NodeId, Origin, ParkJob, Payload, PruneJobs, RecordSteps, RegisterNode,
     RemoveNode, Request, Resolution, ResolveJob, RetryJob, SinkAck, Spawner, StartJob, Step as Recorded, StepKey,
-    StepKind, StepUsage, SubmitJob, Usage, Verdict, Version, WakeJob, WarmChanged,
+    StepKind, StepUsage, SubmitJob, Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged,
 };
 use proptest::prelude::*;
 
@@ -38,6 +38,7 @@ pub(crate) enum Step {
     Resolve { job: usize, kind: u8 },
     Record { job: usize, back: u64, steps: u8, bytes: usize, stale: bool },
     Fold { job: usize, back: u64 },
+    Park { job: usize, back: u64, seconds: u64, used: u64, child: Option<usize>, stale: bool },
     Prune { limit: u32 },
     Pass(u64),
 }
@@ -55,7 +56,10 @@ fn family() -> impl Strategy<Value = Step> {
     let job = 0..12_usize;
     prop_oneof![
         6 => (job.clone(), 12..40_u64, 0..5_u8).prop_map(|(parent, id, agent)| Step::Spawn { parent, id, agent }),
-        1 => job.prop_map(|child| Step::Forsake { child }),
+        1 => job.clone().prop_map(|child| Step::Forsake { child }),
+        6 => (job.clone(), 0..3_u64, job).prop_map(|(job, seconds, child)| {
+            Step::Park { job, back: 0, seconds, used: 1, child: Some(child), stale: false }
+        }),
     ]
 }
 
@@ -82,7 +86,10 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (job.clone(), 0..3_u8).prop_map(|(job, kind)| Step::Resolve { job, kind }),
         4 => (job.clone(), 0..3_u64, 0..4_u8, 0..12_000_usize, proptest::bool::weighted(0.1))
             .prop_map(|(job, back, steps, bytes, stale)| Step::Record { job, back, steps, bytes, stale }),
-        1 => (job, 0..3_u64).prop_map(|(job, back)| Step::Fold { job, back }),
+        1 => (job.clone(), 0..3_u64).prop_map(|(job, back)| Step::Fold { job, back }),
+        4 => (job, 0..5_u64, 0..3_u64, 0..40_u64, proptest::bool::weighted(0.1)).prop_map(|(job, back, seconds, used, stale)| {
+            Step::Park { job, back: back / 4, seconds, used, child: None, stale }
+        }),
         1 => (1..3_u32).prop_map(|limit| Step::Prune { limit }),
         2 => (0..3_u64).prop_map(Step::Pass),
     ]
@@ -180,6 +187,17 @@ impl Step {
                 let (job, node, token) = holder(nth(state, job), false);
                 let upto = state.journal(job).map_or(0, |journal| journal.next()).saturating_sub(back);
                 Command::FoldSteps(FoldSteps { job, node, token, upto, artifact: Payload::inline(b"folded") })
+            }
+            Self::Park { job, back, seconds, used, child, stale } => {
+                let (job, node, token) = holder(nth(state, job), stale);
+                let journal_length = state.journal(job).map_or(0, |journal| journal.next()).saturating_sub(back);
+                // With a child the time is left out now and then, so that the child alone wakes the job.
+                let time = Wait::Time { at: Timestamp(state.at.0 + (seconds * 1_000_000) as i64) };
+                let time = (child.is_none() || seconds > 0).then_some(time);
+                let child = child.map(|child| Wait::Child { job: id(nth(state, child)) });
+                let waits = time.into_iter().chain(child).collect();
+                let used = atlas_types::Micros::from_secs(used);
+                Command::ParkJob(ParkJob { job, node, token, journal_length, waits, used })
             }
             Self::Prune { limit } => {
                 let (member, event_seq) = (MemberId(1), state.event_seq());

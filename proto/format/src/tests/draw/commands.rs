@@ -10,7 +10,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(32) {
+        match self.below(33) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -73,6 +73,14 @@ impl Draw {
             29 => {
                 Command::RecordSteps(RecordSteps { job, node, token, from: self.u64(), steps: self.list(Self::step) })
             }
+            31 => Command::ParkJob(ParkJob {
+                job,
+                node,
+                token,
+                journal_length: self.u64(),
+                waits: self.list(Self::wait),
+                used: self.micros(),
+            }),
             30 => Command::FoldSteps(FoldSteps { job, node, token, upto: self.u64(), artifact: self.payload() }),
             18 => Command::SinkAck(SinkAck { member: MemberId(self.u64()), event_seq: EventSeq(self.u64()) }),
             19 => Command::PruneJobs(PruneJobs {
@@ -140,7 +148,7 @@ impl Draw {
     }
 
     pub(super) fn outcome(&mut self) -> Outcome {
-        match self.below(9) {
+        match self.below(10) {
             0 => Outcome::Done,
             1 => Outcome::Submitted { job: self.job_id(), repeated: self.flag() },
             2 => Outcome::Granted { token: self.token(), attempt: Attempt(self.u32()) },
@@ -148,13 +156,14 @@ impl Draw {
             4 => Outcome::Cancelled { accepted: self.flag() },
             5 => Outcome::NodeRegistered { epoch: NodeEpoch(self.u64()) },
             6 => Outcome::Pruned { jobs: self.u64() },
+            8 => Outcome::Parked { ready: self.flag() },
             7 => Outcome::MemberJoined { member: MemberId(self.u64()) },
             _ => Outcome::TokenMade { salt: self.u128(), expires: ClusterTime(self.u64()) },
         }
     }
 
     fn rejection(&mut self) -> Rejection {
-        match self.below(27) {
+        match self.below(30) {
             0 => Rejection::QueueFull { active: self.u64() },
             1 => Rejection::LimitReached { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             2 => Rejection::PayloadTooLarge { bytes: self.u64() },
@@ -187,6 +196,9 @@ impl Draw {
                 sent: StepKey(self.array()),
             },
             25 => Rejection::StepsFolded { upto: self.u64(), first: self.u64() },
+            26 => Rejection::NotJournaled,
+            27 => Rejection::JournalLength { sent: self.u64(), recorded: self.u64() },
+            28 => Rejection::NothingAwaited,
             _ => Rejection::Internal,
         }
     }

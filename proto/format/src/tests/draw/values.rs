@@ -141,6 +141,7 @@ impl Draw {
             Reason::Delayed { until },
             Reason::Lost,
             Reason::InDoubt,
+            Reason::Parked,
             Reason::Running,
             Reason::Cancelling,
         ])
@@ -169,6 +170,9 @@ impl Draw {
             execution: self.micros(),
             warm: self.flag(),
             attempt: Attempt(self.u32()),
+            parks: self.u32(),
+            used: self.micros(),
+            parked: self.option(|draw| Arc::new(draw.parked())),
             lease: self.option(|draw| Arc::new(draw.lease())),
             retry_count: self.u32(),
             original: self.option(Self::job_id),
@@ -196,6 +200,17 @@ impl Draw {
         };
         let (kind, key) = (self.pick(&StepKind::ALL), StepKey(self.array()));
         Arc::new(Step { kind, key, outcome: self.payload(), usage })
+    }
+
+    pub(super) fn wait(&mut self) -> Wait {
+        match self.flag() {
+            true => Wait::Time { at: Timestamp(self.i64()) },
+            false => Wait::Child { job: self.job_id() },
+        }
+    }
+
+    fn parked(&mut self) -> Parked {
+        Parked { waits: self.list(Self::wait), due: self.option(|draw| ClusterTime(draw.u64())) }
     }
 
     pub(crate) fn journal(&mut self) -> Journal {

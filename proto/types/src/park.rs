@@ -1,0 +1,30 @@
+//! Parked jobs: what a job waits for that holds no lease meanwhile.
+
+use crate::{ClusterTime, JobId, Timestamp};
+
+/// Most things that a parked job may wait for.
+pub const WAITS_MAX: u64 = 64;
+
+/// Something that a parked job waits for. The first that comes wakes the job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// A time.
+    Time {
+        /// When, by the wall clock.
+        at: Timestamp,
+    },
+    /// The end of a child that the job spawned, or of the last retry of that child.
+    Child {
+        /// The child, or one of its retries; of a parked job always the first of the family.
+        job: JobId,
+    },
+}
+
+/// What a parked job waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parked {
+    /// Any of these, at least one.
+    pub waits: Vec<Wait>,
+    /// When the earliest time of the waits has come; none if it waits for no time.
+    pub due: Option<ClusterTime>,
+}
