@@ -76,12 +76,7 @@ impl FileDriver {
 
 impl Driver for FileDriver {
     fn list(&mut self) -> io::Result<Vec<u64>> {
-        let mut sequences = Vec::new();
-        for entry in fs::read_dir(&self.dir)? {
-            sequences.extend(number_in(&entry?.file_name().to_string_lossy(), "log-"));
-        }
-        sequences.sort_unstable();
-        Ok(sequences)
+        segments_in(&self.dir)
     }
 
     fn open(&mut self, sequence: u64) -> io::Result<Arc<dyn Segment>> {
@@ -211,8 +206,18 @@ fn open_direct(path: &Path) -> io::Result<File> {
     }
 }
 
+/// The sequence numbers of the segments in a folder, in rising order.
+pub fn segments_in(dir: &Path) -> io::Result<Vec<u64>> {
+    let mut sequences = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        sequences.extend(number_in(&entry?.file_name().to_string_lossy(), "log-"));
+    }
+    sequences.sort_unstable();
+    Ok(sequences)
+}
+
 /// The number in a file's name.
-pub fn number_in(name: &str, prefix: &str) -> Option<u64> {
+fn number_in(name: &str, prefix: &str) -> Option<u64> {
     u64::from_str_radix(name.strip_prefix(prefix)?.strip_suffix(".seg")?, 16).ok()
 }
 

@@ -12,7 +12,7 @@ use super::{OfflineError, Tail};
 use crate::consensus::RaftSnapshotMeta;
 use crate::consensus::snapshot::SnapshotFile;
 use atlas_log::file::mark::open_to_read;
-use atlas_log::file::{number_in, segment_name};
+use atlas_log::file::{segment_name, segments_in};
 use atlas_log::mark::{End, furthest};
 use atlas_log::{Driver, LogError, MarkFile, Segment};
 
@@ -60,12 +60,7 @@ impl ReadOnlyDriver {
 
 impl Driver for ReadOnlyDriver {
     fn list(&mut self) -> io::Result<Vec<u64>> {
-        let mut sequences = Vec::new();
-        for entry in fs::read_dir(&self.dir)? {
-            sequences.extend(number_in(&entry?.file_name().to_string_lossy(), "log-"));
-        }
-        sequences.sort_unstable();
-        Ok(sequences)
+        segments_in(&self.dir)
     }
 
     fn open(&mut self, sequence: u64) -> io::Result<Arc<dyn Segment>> {
