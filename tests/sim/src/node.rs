@@ -191,7 +191,7 @@ impl World {
                 let deaf = self.options.bug == Some(Bug::DeafWorker);
                 Input::Welcome { epoch, ttl: if deaf { 10 * ttl } else { ttl }, leases }
             }
-            ToNode::Grant(assignment) => Input::Granted(*assignment),
+            ToNode::Grant(assignment) => Input::Granted(assignment),
             ToNode::Cancel(token) => Input::Cancelled { token, grace: Duration::from_millis(200) },
             ToNode::Revoke(token) => Input::Revoked { token },
             ToNode::HandBack(by) => Input::HandBack(by),

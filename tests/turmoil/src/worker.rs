@@ -187,7 +187,7 @@ impl Worker {
                         self.cluster.see(Seen::Welcomed { node, epoch, seq, leases: tokens });
                         Input::Welcome { epoch, ttl, leases }
                     }
-                    ToWorker::Grant(assignment) => Input::Granted(*assignment),
+                    ToWorker::Grant(assignment) => Input::Granted(assignment),
                     ToWorker::Cancel(token) => Input::Cancelled { token, grace: Duration::from_millis(200) },
                     ToWorker::Revoke(token) => Input::Revoked { token },
                     ToWorker::RenewAck(number) => Input::RenewAcked { number },

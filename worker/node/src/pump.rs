@@ -240,7 +240,7 @@ impl Pump {
                 self.step(Input::Welcome { epoch, ttl: session_ttl.as_duration(), leases });
                 self.resend_spawns();
             }
-            ToWorker::Grant(assignment) => self.step(Input::Granted(*assignment)),
+            ToWorker::Grant(assignment) => self.step(Input::Granted(assignment)),
             ToWorker::Cancel { token, grace, .. } => {
                 self.step(Input::Cancelled { token, grace: grace.as_duration() });
             }

@@ -24,7 +24,7 @@ pub enum Input {
         leases: Vec<Assignment>,
     },
     /// A new lease.
-    Granted(Assignment),
+    Granted(Box<Assignment>),
     /// The attempt must stop and be reported as cancelled.
     Cancelled {
         /// Its lease.

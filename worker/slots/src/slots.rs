@@ -119,7 +119,7 @@ impl Slots {
             Input::Connected => self.greet(now, &mut effects),
             Input::Welcome { epoch: _, ttl, leases } => self.welcome(ttl, leases, now, &mut effects),
             Input::Granted(assignment) if self.session == Session::Live && self.delivery.is_none() => {
-                self.grant(assignment, &mut effects)
+                self.grant(*assignment, &mut effects)
             }
             Input::Granted(_) => {}
             Input::Cancelled { token, grace } => self.cancel(token, grace, &mut effects),

@@ -90,7 +90,7 @@ pub(super) fn input(statement: &str) -> Input {
             let leases = words.map(|word| granted(number(Some(word)), [].into_iter())).collect();
             Input::Welcome { epoch: NodeEpoch(1), ttl: Duration::from_secs(10), leases }
         }
-        "grant" => Input::Granted(granted(number(words.next()), words)),
+        "grant" => Input::Granted(Box::new(granted(number(words.next()), words))),
         "cancel" => Input::Cancelled { token: FencingToken(number(words.next())), grace: Duration::from_secs(2) },
         "revoke" => Input::Revoked { token: FencingToken(number(words.next())) },
         "renewed" => Input::RenewAcked { number: number(words.next()) },

@@ -185,7 +185,7 @@ impl World {
                 // Neighbours share a job, so that one is granted again while it is being stopped.
                 lease.job = JobId(self.next_token / 2);
                 lease.needs_start = *start;
-                Input::Granted(lease)
+                Input::Granted(Box::new(lease))
             }
             Act::RenewAck => {
                 let (&number, &sent_at) = self.renewals.last_key_value()?;

@@ -347,7 +347,7 @@ impl World {
             lease.allocation = holds(agent);
             lease.needs_start = start;
             self.leases.insert(lease.token, lease.allocation.clone());
-            self.step(Input::Granted(lease));
+            self.step(Input::Granted(Box::new(lease)));
         }
     }
 
