@@ -1,4 +1,4 @@
-//! The API's objects as far as this program reads them; JSON output is the answer itself.
+//! The members of the API's objects that this program reads; JSON output prints the server's answer unchanged.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// Reads an answer; a member that is missing has its default, since any of them may be newer than the server.
+/// Reads an answer. A missing member gets its default, because the server may be too old to know it.
 pub(crate) fn read<T: DeserializeOwned>(value: &Value) -> Result<T, Failure> {
     T::deserialize(value).map_err(Failure::answer)
 }
@@ -51,8 +51,8 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// The error, after the type of the exception where its text means nothing alone: `KeyError: 'missing'`, and before the place in
-    /// the output that it is about: `5 is not of type 'string' (at /a: type)`.
+    /// The error text. If the text is unclear by itself, the type of the exception precedes it (`KeyError: 'missing'`).
+    /// If the error concerns a place in the output, that place follows: `5 is not of type 'string' (at /a: type)`.
     pub(crate) fn error_text(&self) -> String {
         let added = |name: &str| self.metadata.get(name).and_then(Value::as_str);
         let error = match added("_error_type") {
@@ -68,7 +68,7 @@ impl Job {
         }
     }
 
-    /// Completed, failed and cancelled are final.
+    /// Whether the status is final: completed, failed or cancelled.
     pub(crate) fn is_terminal(&self) -> bool {
         ["completed", "failed", "cancelled"].contains(&self.status.as_str())
     }
@@ -78,7 +78,7 @@ impl Job {
         format!("{} {}", self.agent_name, self.agent_version).trim_end().to_owned()
     }
 
-    /// The status, and a word for why it is not further.
+    /// The status; for a job that is not final, also the reason.
     pub(crate) fn standing(&self) -> String {
         if self.is_terminal() || self.reason.is_empty() || self.reason == self.status {
             return self.status.clone();
@@ -136,7 +136,7 @@ pub(crate) struct Node {
     pub(crate) memory_bytes_free: u64,
     pub(crate) arch: String,
     pub(crate) labels: BTreeMap<String, String>,
-    /// Those that operators gave it; a document may be silent about them.
+    /// Labels set by operators; none if a document does not mention them.
     pub(crate) operator_labels: Option<BTreeMap<String, String>>,
     pub(crate) registered_at: f64,
 }
@@ -154,7 +154,7 @@ pub(crate) struct Gpu {
     pub(crate) free_bytes: Option<u64>,
 }
 
-/// The controllers and how they agree.
+/// The controllers, their leader and their quorum.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Cluster {
@@ -168,7 +168,7 @@ pub(crate) struct Cluster {
     pub(crate) members: Vec<Controller>,
 }
 
-/// How many controllers decide, and how many of them answer.
+/// The number of voters, and how many of them answer.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Quorum {

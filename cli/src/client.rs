@@ -27,7 +27,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Largest answer that is read into memory.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
-/// A larger body is announced before it is sent, and so long before it: controllers take no larger ones unless they are told to.
+/// For a body larger than this, the client sends the head of the request first and waits `ASK_FIRST` before it sends
+/// the body: by default, controllers refuse larger bodies.
 const ASK_FIRST_BYTES: usize = 1 << 20;
 const ASK_FIRST: Duration = Duration::from_millis(100);
 
@@ -36,11 +37,11 @@ const ASK_FIRST: Duration = Duration::from_millis(100);
 pub struct Client {
     http: reqwest::Client,
     servers: Vec<Url>,
-    /// The place of the one that answered last.
+    /// The index of the server that answered last.
     current: Arc<AtomicUsize>,
     env: Env,
     talk: Talk,
-    /// How long a large body is announced before it is sent.
+    /// How long to wait between the head of a request and its large body.
     ask_first: Duration,
 }
 
@@ -60,9 +61,9 @@ struct Problem {
 /// Information about requests on stderr.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Talk {
-    /// Each request, with its trace.
+    /// Print each request with its trace id.
     pub(crate) trace: bool,
-    /// How far the controller was that answered.
+    /// Print the log index of the controller that answered.
     pub(crate) verbose: bool,
 }
 
@@ -80,10 +81,10 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client of the controllers in `list`, addresses with or without `http://` with commas between them. When one cannot answer
-    /// the next one is asked; any of them answers for all.
+    /// A client of the controllers in `list`: addresses with or without `http://`, separated by commas. If a controller
+    /// cannot answer, the client asks the next one; any controller can answer any request.
     pub fn new(list: &str) -> Result<Self, Failure> {
-        // No proxy: an Atlas on loopback must not be looked for through one.
+        // A proxy could not reach a controller on the loopback interface.
         let http = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).no_proxy().build();
         let http = http.map_err(|error| Failure::usage(format!("the HTTP client could not be set up: {error}")))?;
         let servers = list.split(',').map(str::trim).filter(|server| !server.is_empty());
@@ -101,7 +102,7 @@ impl Client {
         })
     }
 
-    /// The same, telling about its requests.
+    /// The same client, which also prints information about its requests.
     #[must_use]
     pub(crate) fn talking(self, talk: Talk) -> Self {
         Self { talk, ..self }
@@ -127,7 +128,7 @@ impl Client {
         self.answer(self.request(Method::DELETE, path)?).await
     }
 
-    /// Submits with the caller's own name for the request, so that a repeat gets the first answer.
+    /// Submits with an idempotency key from the caller, so that a repeated request gets the first answer.
     pub(crate) async fn post_named(
         &self,
         path: &[&str],
@@ -159,7 +160,7 @@ impl Client {
         Ok(())
     }
 
-    /// Follows a stream of events until it ends or `each` says so.
+    /// Follows a stream of events until the stream ends or `each` stops it.
     pub(crate) async fn events(
         &self,
         path: &[&str],
@@ -175,7 +176,7 @@ impl Client {
         Ok(())
     }
 
-    /// Builds an address from path segments, so that an id with odd characters stays one segment.
+    /// Builds an address from path segments; an id with special characters stays one segment.
     fn request(&self, method: Method, path: &[&str]) -> Result<RequestBuilder, Failure> {
         let mut url = self.servers.first().cloned().ok_or_else(|| Failure::usage("no controller address is given"))?;
         let wrong = || Failure::usage(format!("\"{}\" is not a valid address for requests", self.base()));
@@ -189,8 +190,9 @@ impl Client {
         serde_json::from_slice(&body).map_err(Failure::answer)
     }
 
-    /// Sends a request to the controller that answered last, and to the others in turn if that one cannot answer. Whatever changes
-    /// something has a name then, so that it is done once, however often it is sent.
+    /// Sends a request to the controller that answered last; if that controller cannot answer, to the others in turn. A
+    /// request that changes something gets an idempotency key, so that the change happens once even if several
+    /// controllers receive the request.
     async fn send(&self, request: RequestBuilder) -> Result<Response, Failure> {
         let request = request.build().map_err(|error| self.unreachable(&error))?;
         let [_, _, ..] = &self.servers[..] else { return self.send_once(request).await };
@@ -208,7 +210,7 @@ impl Client {
             aim(again.url_mut(), &self.servers[place]);
             match self.send_once(again).await {
                 Err(failure) if failure.exit == Exit::Unreachable => {
-                    // What a controller says tells more than that another one is not there.
+                    // A refusal from a controller is more useful to the user than an unreachable controller.
                     if refused.as_ref().is_none_or(|refused| telling(&failure) > telling(refused)) {
                         refused = Some(failure);
                     }
@@ -249,15 +251,16 @@ impl Client {
         let status = response.status();
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let (code, after) = (header("Atlas-Error-Code"), header("Retry-After"));
-        // A controller that refuses a body may hang up before all of it was sent; what it said by then counts.
+        // A controller that refuses a body may close the connection before it has received all of the body. The part of
+        // its answer that has arrived is still used.
         let body = self.body(response).await.unwrap_or_default();
         let mut failure = refusal(status, code, &body);
         failure.retry_after = failure.retry_after.or_else(|| after?.parse().ok());
         Err(failure)
     }
 
-    /// Sends a large body only when the head of its request had the time to be refused: a controller that hangs up while it is being
-    /// sent could not be heard.
+    /// Delays a large body, so that the controller can refuse the request by its head. If the controller closed the
+    /// connection while the body is being sent, its answer would be lost.
     fn ask_first(&self, request: &mut reqwest::Request) {
         let body = request.body().and_then(Body::as_bytes).filter(|body| body.len() > ASK_FIRST_BYTES);
         let Some(body) = body.map(<[u8]>::to_vec) else { return };
@@ -283,7 +286,7 @@ impl Client {
     }
 
     fn unreachable(&self, error: &reqwest::Error) -> Failure {
-        // The innermost cause says what a person can act on ("connection refused"); the outer ones repeat the address.
+        // The innermost cause is the useful one ("connection refused"); the outer causes repeat the address.
         let mut cause: &dyn std::error::Error = error;
         while let Some(source) = cause.source() {
             cause = source;
@@ -293,7 +296,7 @@ impl Client {
     }
 }
 
-/// Ranks failures by importance: least that no server listens, most that the outcome is unknown.
+/// Ranks failures by how much they tell the user: an unreachable server (E4002) ranks lowest.
 fn telling(failure: &Failure) -> u8 {
     match failure.code.as_deref() {
         Some("E4002") => 0,
@@ -304,7 +307,7 @@ fn telling(failure: &Failure) -> u8 {
 
 /// A line on stderr.
 fn tell(line: &str) {
-    // A terminal that went away must not fail the request.
+    // The request must succeed even if the terminal was closed.
     let _ = writeln!(std::io::stderr().lock(), "{}", visible(line));
 }
 
@@ -319,14 +322,14 @@ fn address(server: &str) -> Result<Url, Failure> {
     Ok(url)
 }
 
-/// Makes an address one of another controller.
+/// Replaces the host and port of an address with those of another controller.
 fn aim(url: &mut Url, server: &Url) {
-    // Both are HTTP addresses, which have hosts and ports.
+    // Both addresses are HTTP addresses, so setting the host and port cannot fail.
     let _ = url.set_host(server.host_str());
     let _ = url.set_port(server.port());
 }
 
-/// A refusal as the server explained it, or as well as its status allows.
+/// The server's explanation of a refusal; if the body has none, the HTTP status.
 fn refusal(status: StatusCode, code: Option<String>, body: &[u8]) -> Failure {
     let problem: Problem = serde_json::from_slice(body).unwrap_or_default();
     let texts = [problem.detail, problem.error, problem.title];
@@ -347,7 +350,7 @@ fn refusal(status: StatusCode, code: Option<String>, body: &[u8]) -> Failure {
     }
 }
 
-/// A command to try where the server, which does not know that it talks to this program, names none.
+/// A command to try next; the server suggests none, because it does not know which client it answers.
 fn next(code: &str) -> Option<String> {
     Some(match code {
         "E3001" | "E3002" => "list them: atlasctl job list".to_owned(),
@@ -399,7 +402,7 @@ mod tests {
         assert!(Client::new("https://127.0.0.1").is_err());
     }
 
-    /// A controller that answers one request with `answer`, and tells what it was asked.
+    /// A controller that answers one request with `answer`, and returns the request.
     fn controller(answer: &'static str) -> (String, std::thread::JoinHandle<String>) {
         use std::io::{Read, Write};
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");

@@ -36,11 +36,11 @@ use crate::failure::Failure;
 /// Runs a command to its end.
 pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
     if !prints_list(&command) {
-        // Before anything is done whose result could not be printed.
+        // Refuse the output format before the command changes anything.
         context.form.fits_one()?;
     }
     match command {
-        // These come first and set up what they need themselves: a whole cluster, a part of one, an agent.
+        // These commands create their own runtime or need none.
         Command::Dev(options) => dev::run(context, &options),
         Command::DevMember(options) => dev_member::run(context, options),
         Command::Init(options) => init::run(context, &options),
@@ -74,7 +74,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
     }
 }
 
-/// Whether the result is a list, for which there are more forms than for one object.
+/// Whether the result is a list; lists have more output formats than single objects.
 fn prints_list(command: &Command) -> bool {
     match command {
         Command::Job(verb) => matches!(verb, job::Verb::List(_)),
@@ -88,13 +88,13 @@ fn prints_list(command: &Command) -> bool {
     }
 }
 
-/// A client needs one thread.
+/// Runs a client command on a single-threaded runtime.
 fn block_on<F: Future<Output = Result<Exit, Failure>>>(command: F) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| no_runtime(&error))?.block_on(command)
 }
 
-/// A command that may start a cluster for a moment; Ctrl-C ends it together with this process.
+/// Runs a command that may start a temporary cluster in this process; Ctrl-C ends both.
 fn beside_a_trial<F: Future<Output = Result<Exit, Failure>>>(command: F) -> Result<Exit, Failure> {
     atlas_dev::runtime().map_err(|error| no_runtime(&error))?.block_on(command)
 }

@@ -14,14 +14,14 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::words::could_not;
 
-/// What the file says.
+/// The contents of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
-    /// The context that is used when nobody names one.
+    /// The context that is used if the command line and the environment name none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) current: Option<String>,
-    /// Whether outputs end with the next command; yes if it is not said.
+    /// Whether output ends with a suggested next command; the default is yes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hints: Option<bool>,
     /// Clusters by name.
@@ -33,12 +33,12 @@ pub(crate) struct Config {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
-    /// Addresses of its controllers, with commas between them.
+    /// Addresses of its controllers, separated by commas.
     pub(crate) server: String,
 }
 
 impl Config {
-    /// Where the file is: `$ATLAS_CONFIG`, else `atlas/config.toml` in the user's folder for configuration.
+    /// The path of the file: `$ATLAS_CONFIG`, otherwise `atlas/config.toml` in the user's configuration folder.
     pub(crate) fn path() -> Option<PathBuf> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         set("ATLAS_CONFIG").or_else(|| {
@@ -47,7 +47,7 @@ impl Config {
         })
     }
 
-    /// Reads the file; one that is not there says nothing.
+    /// Reads the file; a missing file gives the default.
     pub(crate) fn read() -> Result<Self, Failure> {
         Self::path().map_or_else(|| Ok(Self::default()), |path| Self::read_from(&path))
     }
@@ -56,7 +56,7 @@ impl Config {
         Self::parse(&Self::text_of(path)?, path)
     }
 
-    /// The text of the file; one that is not there has none.
+    /// The text of the file; empty if the file is missing.
     pub(crate) fn text_of(path: &Path) -> Result<String, Failure> {
         let mut file = match fs::File::open(path) {
             Ok(file) => file,
@@ -117,7 +117,7 @@ impl Config {
             fs::rename(&partial, path)
         };
         written().map_err(|error| {
-            // A partial file is removed.
+            // Remove the partial file.
             let _ = fs::remove_file(&partial);
             failed(error)
         })

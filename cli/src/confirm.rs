@@ -1,4 +1,4 @@
-//! Questions to the person at the terminal.
+//! Questions to the user at the terminal.
 
 use std::io::{BufRead, IsTerminal};
 
@@ -10,7 +10,7 @@ pub(crate) fn agreed(question: &str) -> Result<bool, Failure> {
     Ok(answer.is_some_and(|line| ["y", "yes"].contains(&line.to_lowercase().as_str())))
 }
 
-/// What a person answers; none off a terminal.
+/// Asks the user; none if stdin is not a terminal.
 pub(crate) fn answer(question: &str) -> Result<Option<String>, Failure> {
     if !std::io::stdin().is_terminal() {
         return Ok(None);

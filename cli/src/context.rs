@@ -1,4 +1,4 @@
-//! The context of every command: the cluster, the output options and the two streams.
+//! The context of every command: the cluster, the output options, stdout and stderr.
 
 use std::io::{IsTerminal, Write};
 
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output::{Form, List, ListOptions, Shown, visible};
 use crate::words;
 
-/// The surroundings of one command.
+/// The context of one command.
 pub(crate) struct Context {
     /// How results are printed.
     pub(crate) form: Form,
@@ -42,17 +42,17 @@ pub(crate) enum TimeForm {
     Rfc3339,
 }
 
-/// How what depends on the moment is told.
+/// How times are printed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Look {
     /// The form.
     pub(crate) time: TimeForm,
-    /// This moment, in Unix seconds.
+    /// The current time, in Unix seconds.
     pub(crate) now: f64,
 }
 
 impl Look {
-    /// A time as it was asked for: an age unless it was asked otherwise.
+    /// Formats a time as requested; by default as an age.
     pub(crate) fn when(&self, unix_seconds: f64) -> String {
         match self.time {
             _ if unix_seconds <= 0.0 => String::new(),
@@ -80,19 +80,20 @@ impl Context {
         }
     }
 
-    /// What the configuration file says.
+    /// The configuration file.
     pub(crate) fn config(&self) -> Result<&Config, Failure> {
         self.config.as_ref().map_err(Clone::clone)
     }
 
-    /// The addresses that the command line or the environment names.
+    /// The addresses from the command line or the environment.
     pub(crate) fn named_server(&self) -> Option<String> {
         self.server.clone()
     }
 
-    /// The addresses of the cluster: those of `--server`, else of the context that was named, else of the current one.
+    /// The addresses of the cluster: from `--server`, otherwise from the named context, otherwise from the current
+    /// context.
     pub(crate) fn server(&self) -> Result<String, Failure> {
-        // What was typed beats the environment, and an address beats a name.
+        // An argument takes precedence over the environment, and an address over the name of a context.
         let typed = |given: &Option<String>, name: &str| given.is_some() && *given != std::env::var(name).ok();
         let by_name = typed(&self.context, "ATLAS_CONTEXT") && !typed(&self.server, "ATLAS_SERVER");
         if let (Some(server), false) = (&self.server, by_name) {
@@ -110,12 +111,12 @@ impl Context {
         Ok(Client::new(&self.server()?)?.talking(self.talk))
     }
 
-    /// Prints a result to stdout in the wanted form.
+    /// Prints a result to stdout in the requested format.
     pub(crate) fn show(&self, shown: &Shown) -> Result<(), Failure> {
         self.print(&self.form.render(shown)?)
     }
 
-    /// Prints a list in the wanted form; returns how many objects it has.
+    /// Prints a list in the requested format; returns the number of objects.
     pub(crate) fn list<T: DeserializeOwned>(
         &self,
         value: Value,
@@ -127,7 +128,7 @@ impl Context {
         Ok(count)
     }
 
-    /// Prints text to stdout; a reader that went away (`| head`) ends the program in silence.
+    /// Prints text to stdout; if the reader has closed the pipe (`| head`), the program ends without an error.
     pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
         let mut stdout = std::io::stdout().lock();
         let text = if stdout.is_terminal() { visible(text) } else { text.into() };
@@ -139,14 +140,14 @@ impl Context {
         }
     }
 
-    /// Tells people something beside the result.
+    /// Prints a note for the user to stderr.
     pub(crate) fn note(&self, line: &str) {
         if !self.quiet {
             self.tell("", line, "");
         }
     }
 
-    /// A command to try next, dimmed on a terminal; none if hints are switched off.
+    /// Prints a command to try next, dimmed on a terminal; prints nothing if hints are off.
     pub(crate) fn next(&self, line: &str) {
         let hints = self.config.as_ref().ok().and_then(|config| config.hints).unwrap_or(true);
         if hints && !self.quiet {
@@ -154,7 +155,7 @@ impl Context {
         }
     }
 
-    /// Prints an error, its head in colour; as data where the result would have been data.
+    /// Prints an error, with its first part in colour; if the output format is data, the error is printed as data too.
     pub(crate) fn report(&self, failure: &Failure) {
         if self.form.is_data() {
             self.tell("", &failure.value().to_string(), "");
@@ -165,26 +166,26 @@ impl Context {
         self.tell("\u{1b}[1;31m", head, rest);
     }
 
-    /// Whether there is a line on a terminal that can be written again and again.
+    /// Whether stderr is a terminal on which a status line can be updated.
     pub(crate) fn has_status_line(&self) -> bool {
         !self.quiet && std::io::stderr().is_terminal()
     }
 
-    /// Replaces the line on the terminal that says how things stand; empty text removes it.
+    /// Replaces the status line on the terminal; empty text removes it.
     pub(crate) fn status_line(&self, text: &str) {
         let mut stderr = std::io::stderr().lock();
-        // It must not wrap: what is wrapped cannot be replaced.
+        // The status line must not wrap, because a wrapped line cannot be overwritten.
         let text: String = visible(text).chars().take(79).collect();
         let _ = write!(stderr, "\r\u{1b}[K{text}").and_then(|()| stderr.flush());
     }
 
-    /// One or more lines on stderr: `head` in colour where there is any, `rest` not.
+    /// Prints lines to stderr: `head` in colour if colours are on, `rest` without colour.
     fn tell(&self, colour: &str, head: &str, rest: &str) {
         let mut stderr = std::io::stderr().lock();
         let terminal = stderr.is_terminal();
         let shown = |text| if terminal { visible(text) } else { std::borrow::Cow::Borrowed(text) };
         let (on, off) = if self.colour && !colour.is_empty() { (colour, "\u{1b}[0m") } else { ("", "") };
-        // A terminal that went away must not fail the command.
+        // The command must succeed even if the terminal was closed.
         let _ = writeln!(stderr, "{on}{}{off}{}", shown(head), shown(rest));
     }
 }

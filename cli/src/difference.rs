@@ -2,18 +2,18 @@
 
 use serde_json::Value;
 
-/// One place where they differ.
+/// One difference.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Change {
     /// A JSON pointer.
     pub(crate) place: String,
-    /// What was there.
+    /// The old value; none if it was added.
     pub(crate) old: Option<Value>,
-    /// What is there.
+    /// The new value; none if it was removed.
     pub(crate) new: Option<Value>,
 }
 
-/// All places, in the order of the first value; members by name, items by number.
+/// All differences, in the order of the first value; members are compared by name, items by index.
 pub(crate) fn between(old: &Value, new: &Value) -> Vec<Change> {
     let mut changes = Vec::new();
     walk(String::new(), old, new, &mut changes);
@@ -48,7 +48,7 @@ fn step(place: &str, name: &str, old: Option<&Value>, new: Option<&Value>, chang
     }
 }
 
-/// `~ /version  "0.1.0" → "0.2.0"`, with `+` and `-` for what came and went.
+/// `~ /version  "0.1.0" → "0.2.0"`, with `+` for added and `-` for removed values.
 pub(crate) fn text(changes: &[Change]) -> String {
     let line = |change: &Change| match (&change.old, &change.new) {
         (Some(old), Some(new)) => format!("~ {}  {old} → {new}\n", change.place),

@@ -30,16 +30,16 @@ impl Draft {
         Ok(Self(path))
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Opens the editor, waits for its end, and reads what was written.
+    /// Opens the editor, waits until it exits, and returns the edited text.
     pub(crate) fn edit(&self) -> Result<String, Failure> {
         let named = |name| std::env::var(name).ok().filter(|editor| !editor.trim().is_empty());
         let editor = named("VISUAL").or_else(|| named("EDITOR")).unwrap_or_else(|| EDITOR.to_owned());
-        // By a shell, since it may be several words: `code --wait`.
+        // Run by a shell, because the editor may have arguments: `code --wait`.
         let status = Command::new("sh").args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(&self.0).status();
         let why = match status {
             Ok(status) if status.success() => return input::read_file(&self.0),
@@ -51,9 +51,9 @@ impl Draft {
         Err(failure.with_next("use another editor: export EDITOR=nano"))
     }
 
-    /// Throws it away.
+    /// Removes the file.
     pub(crate) fn remove(&self) {
-        // It lies where things may be thrown away: one that stays does no harm.
+        // A file that cannot be removed does no harm: it is in the temporary folder.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -12,13 +12,13 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::words;
 
-/// Longest single wait asked of the server; the wait is then asked again, so that proxies do not cut it.
+/// Longest wait of one request; a longer wait uses several requests, because proxies close long ones.
 const WAIT_STEP: Duration = Duration::from_secs(30);
 /// The same with a status line on a terminal.
 const WATCHED_STEP: Duration = Duration::from_secs(1);
 
-/// Waits until the job ended, is in doubt, or the time is up, and returns it as it then stands. Tells a context meanwhile how
-/// things stand: in a line that changes on a terminal, now and then elsewhere.
+/// Waits until the job has ended, is in doubt, or the timeout is reached; returns the job. Meanwhile it reports the
+/// status to `tell`: as a status line on a terminal, otherwise as an occasional note.
 pub(crate) async fn wait(
     client: &Client,
     id: &str,
@@ -59,7 +59,7 @@ pub(crate) async fn wait(
     result
 }
 
-/// The same without a word about it.
+/// Like `wait`, without status reports.
 pub async fn wait_quietly(client: &Client, id: &str, timeout: Option<Duration>) -> Result<Value, Failure> {
     wait(client, id, timeout, None).await
 }
@@ -77,7 +77,7 @@ pub(crate) fn summary(job: &Job) -> String {
     format!("{line} {} in {}", job.status, words::milliseconds(job.total_ms()))
 }
 
-/// The exit code that says the result of the job.
+/// The exit code for the result of the job.
 pub(crate) fn exit(job: &Job) -> Exit {
     match job.status.as_str() {
         "completed" => Exit::Done,
@@ -88,7 +88,7 @@ pub(crate) fn exit(job: &Job) -> Exit {
     }
 }
 
-/// Prints the output of a completed job; anything else is reported on stderr.
+/// Prints the output of a completed job; any other end is reported on stderr.
 pub(crate) fn conclude(context: &Context, job: &Job) -> Result<Exit, Failure> {
     let exit = exit(job);
     let id = &job.id;
@@ -123,7 +123,7 @@ pub(crate) fn conclude(context: &Context, job: &Job) -> Result<Exit, Failure> {
     Err(Failure::new(code, exit, message).with_next(next))
 }
 
-/// How a person decides on a job in doubt.
+/// The command with which the user resolves a job in doubt.
 pub(crate) fn decide(id: &str) -> String {
     format!("atlasctl job resolve {id} --run-again | --result JSON | --error TEXT")
 }

@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-/// What a script can tell from the exit code.
+/// Exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// Done.
     Done = 0,
-    /// Done, with warnings; also: something fell short that has no code of its own.
+    /// Done with warnings, or a failure without its own code.
     Short = 1,
     /// Wrong use of the command line.
     Usage = 2,
@@ -19,11 +19,11 @@ pub enum Exit {
     Denied = 5,
     /// Not found.
     NotFound = 6,
-    /// It exists with other content, or was changed meanwhile.
+    /// The object exists with different contents, or has changed since it was read.
     Conflict = 7,
-    /// A limit is reached: try again.
+    /// A limit is reached; trying again later may work.
     Busy = 8,
-    /// The wait timed out; the job goes on.
+    /// The wait timed out; the job continues.
     WaitTimedOut = 9,
     /// The job failed.
     JobFailed = 10,
@@ -33,7 +33,7 @@ pub enum Exit {
     JobInDoubt = 13,
 }
 
-/// For the end of `--help`.
+/// The table at the end of `--help`.
 pub(crate) const TABLE: &str = "\
 Exit codes:
   0  done                              7  conflict

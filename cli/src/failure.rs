@@ -1,4 +1,4 @@
-//! Errors for people: a code, one line of cause, the location, and a command to try.
+//! Errors for users: a code, a one-line cause, the location, and a command to try.
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ use crate::exit::Exit;
 /// An error that ends a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// `E1102`; none for wrong use of the command line.
+    /// The error code, such as `E1102`; none for wrong use of the command line.
     pub(crate) code: Option<String>,
     /// One line of cause.
     pub message: String,
-    /// Where and what: a JSON pointer and a sentence.
+    /// Locations as JSON pointers, each with a description.
     pub(crate) places: Vec<(String, String)>,
     /// One line with a command to try.
     pub(crate) next: Option<String>,
-    /// After how many seconds the same may work.
+    /// Seconds after which a retry may work.
     pub(crate) retry_after: Option<u64>,
-    /// What the program exits with.
+    /// The exit code of the program.
     pub exit: Exit,
 }
 
@@ -35,7 +35,7 @@ impl Failure {
         }
     }
 
-    /// The command line itself is wrong.
+    /// Wrong use of the command line.
     pub fn usage(message: impl Into<String>) -> Self {
         Self {
             code: None,
@@ -47,13 +47,13 @@ impl Failure {
         }
     }
 
-    /// An answer that does not have the API's shape: another program, or another version of ours.
+    /// An answer that does not follow the API: from another program, or from another version of Atlas.
     pub fn answer(what: impl fmt::Display) -> Self {
         let message = format!("the server's answer could not be read: {what}");
         Self::new("E4005", Exit::Unreachable, message).with_next("compare versions: atlasctl version")
     }
 
-    /// The same as data.
+    /// The failure as JSON.
     pub(crate) fn value(&self) -> Value {
         let places = self.places.iter().map(|(place, message)| json!({"pointer": place, "message": message}));
         json!({"error": {

@@ -1,4 +1,4 @@
-//! `--filter`: evaluates an expression on an object, in the part of CEL that filters need.
+//! `--filter`: evaluates an expression on an object, in a subset of CEL.
 //!
 //! Names are members of the object. A missing member makes an expression false instead of an error, if members of that
 //! name exist; a value of the wrong type is an error. `&&` and `||` ignore an error on one side if the other side
@@ -34,12 +34,12 @@ enum Node {
     Choice(Box<Node>, Box<Node>, Box<Node>),
 }
 
-/// Why a part has no value.
+/// Why a part of an expression has no value.
 #[derive(Debug, PartialEq)]
 enum Trouble {
-    /// The object does not have it.
+    /// The object does not have the member.
     Absent,
-    /// It makes no sense.
+    /// A type error.
     Wrong(String),
 }
 
@@ -52,14 +52,14 @@ impl FromStr for Filter {
 }
 
 impl Filter {
-    /// The members of an object that it names.
+    /// The members of an object that the expression uses.
     pub(crate) fn names(&self) -> Vec<&str> {
         let mut names = Vec::new();
         self.root.names(&mut names);
         names
     }
 
-    /// Whether it holds for an object.
+    /// Whether the expression is true for an object.
     pub(crate) fn admits(&self, object: &Value) -> Result<bool, Failure> {
         let wrong = |what: String| Failure::usage(format!("the filter {} cannot be applied: {what}", self.text));
         match self.root.value(object) {
@@ -125,7 +125,7 @@ impl Node {
     }
 }
 
-/// `decisive` on either side decides, whatever the other one is.
+/// `&&` or `||`: if either side is `decisive`, that is the result, even if the other side is an error.
 fn both(decisive: bool, left: Result<bool, Trouble>, right: Result<bool, Trouble>) -> Result<Value, Trouble> {
     if left == Ok(decisive) || right == Ok(decisive) {
         return Ok(Value::Bool(decisive));

@@ -9,7 +9,8 @@ use crate::arguments::Arguments;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// The verbs whose options are those of a whole cluster: a text that names no program cannot mean them, except one of theirs.
+/// Verbs that take the options of controllers and workers. A text that names no program refers to these options only if
+/// it is in the source of one of these verbs.
 const CLUSTERS: [&str; 2] = ["dev", "dev-member"];
 
 /// The generated pages of a server's options.
@@ -43,7 +44,7 @@ fn options_in_hints_and_errors_exist() {
         for file in files(Path::new(ROOT), folder, "rs") {
             let source = fs::read_to_string(format!("{ROOT}/{file}")).expect("a file of ours");
             let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-            // A word alone is an argument for another program.
+            // A literal of a single word is an argument for another program, not a hint.
             literals(source).iter().filter(|text| text.contains(' ')).for_each(|text| check(&file, text));
         }
     }
@@ -77,7 +78,7 @@ fn an_option_belongs_to_the_program_before_it() {
     assert_eq!(literals(source), ["a \"--x\" b", "--y \"z\""]);
 }
 
-/// Each option in a text, with what is before it in the same command or sentence.
+/// Each option in a text, with the preceding text of the same command or sentence.
 fn options(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices("--") {
@@ -107,13 +108,14 @@ fn exists(root: &Command, servers: &Servers, path: &str, before: &str, option: &
         Some((_, "atlas-controller")) => lists(&servers.controller),
         Some(_) => lists(&servers.worker),
         None if path.starts_with("cli/") => unnamed(root, path, before, option),
-        // A page says in other words which program it is about.
+        // Pages name their program in prose, which this test cannot read, so any program's option is accepted.
         None if path.starts_with("docs/") => served || of_a_cluster(root, option) || anywhere(root, option),
         None => served,
     }
 }
 
-/// Whether a text without a program can mean this option: of the verb whose file it is in, or of one that it names.
+/// Whether a text without a program can refer to this option: to an option of the verb in whose file the text is, or of
+/// a verb that the text names.
 fn unnamed(root: &Command, path: &str, before: &str, option: &str) -> bool {
     let words = before.split(|c: char| !c.is_ascii_lowercase());
     let named = words.filter_map(|word| root.find_subcommand(word)).any(|verb| anywhere(verb, option));
@@ -129,7 +131,7 @@ fn of_a_cluster(root: &Command, option: &str) -> bool {
     CLUSTERS.iter().filter_map(|name| root.find_subcommand(name)).any(|verb| has(verb, option))
 }
 
-/// The command that words name; those that name none are passed over.
+/// The command that the words name; words that name no command are skipped.
 fn verb<'a, 'b>(root: &'a Command, words: impl Iterator<Item = &'b str>) -> &'a Command {
     words.fold(root, |command, word| {
         command.find_subcommand(word.trim_matches('`').replace('_', "-")).unwrap_or(command)
@@ -140,7 +142,7 @@ fn has(command: &Command, option: &str) -> bool {
     command.get_arguments().any(|argument| argument.get_long() == Some(option))
 }
 
-/// Whether a command or one below it has the option.
+/// Whether a command or one of its subcommands has the option.
 fn anywhere(command: &Command, option: &str) -> bool {
     let below = command.get_subcommands().filter(|child| !CLUSTERS.contains(&child.get_name()));
     has(command, option) || below.into_iter().any(|child| anywhere(child, option))
@@ -168,7 +170,7 @@ fn files(root: &Path, folder: &str, extension: &str) -> Vec<String> {
     found
 }
 
-/// The string literals of a Rust source; comments have none.
+/// The string literals of a Rust source; comments are skipped.
 fn literals(source: &str) -> Vec<String> {
     let (mut found, mut rest) = (Vec::new(), source);
     while let Some(at) = rest.find(['"', '/', '\'']) {
@@ -202,7 +204,7 @@ fn literal(rest: &str) -> (String, &str) {
         match c {
             '"' => return (text, &rest[at + 1..]),
             '\\' => match characters.next() {
-                // The line goes on after its blanks.
+                // A backslash at the end of a line: the literal continues after the whitespace of the next line.
                 Some((at, '\n')) => {
                     let (more, rest) = literal(rest[at..].trim_start());
                     return (text + &more, rest);

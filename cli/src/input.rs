@@ -9,14 +9,14 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::words::could_not;
 
-/// Largest input that is read from a file or from stdin.
+/// Maximum size of an input from a file or stdin.
 const INPUT_BYTES_MAX: u64 = 64 << 20;
 
-/// Where the words of the command line say that the input comes from.
+/// The input as the command line gives it.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Source {
     Whole(Value),
-    /// To be built from pairs, whose types the agent's contract tells.
+    /// Pairs of keys and values, whose types the agent's contract defines.
     Pairs(Vec<(String, String)>),
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn source(words: &[String], input: Option<&str>) -> Result<Source, Fa
     }
 }
 
-/// Builds the object, with each value of the type that the contract's schema gives its property.
+/// Builds the object; each value gets the type of its property in the contract's schema.
 pub(crate) fn object(pairs: Vec<(String, String)>, schema: &Value) -> Result<Value, Failure> {
     let mut members = Map::new();
     for (key, text) in pairs {
@@ -46,8 +46,8 @@ pub(crate) fn object(pairs: Vec<(String, String)>, schema: &Value) -> Result<Val
     Ok(Value::Object(members))
 }
 
-/// The text as the schema wants it; as a string where it wants none in particular or the text is no such value: the contract
-/// then says what is wrong with it.
+/// Converts a text to the type in the schema. The value stays a string if the schema has no type or the text does not
+/// fit the type; the contract then refuses it with an exact message.
 fn typed(text: String, wanted: &Value) -> Value {
     let wants = |name: &str| match wanted {
         Value::String(one) => one == name,
@@ -60,7 +60,7 @@ fn typed(text: String, wanted: &Value) -> Value {
     serde_json::from_str(&text).unwrap_or(Value::String(text))
 }
 
-/// A JSON value given as such, as `@FILE` or as `-` for stdin.
+/// A JSON value from the argument itself, from `@FILE` or from stdin (`-`).
 pub(crate) fn whole(input: &str, option: &str) -> Result<Value, Failure> {
     match input.strip_prefix('@') {
         Some(path) => json(&read_file(Path::new(path))?, &format!("\"{path}\"")),

@@ -8,29 +8,30 @@ use nix::errno::Errno;
 use nix::sys::termios::{LocalFlags, SetArg, SpecialCharacterIndices, Termios, tcgetattr, tcsetattr};
 use nix::unistd::read;
 
-/// How often keys are looked for.
+/// Interval between two reads.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// A terminal that hands over keys at once; it is as it was before when this is dropped. Ctrl-C stays a signal.
+/// A terminal that returns each key immediately; dropping this restores the terminal's settings. Ctrl-C still sends a
+/// signal.
 pub(crate) struct Keys<F: AsFd> {
     terminal: F,
     before: Termios,
 }
 
 impl<F: AsFd> Keys<F> {
-    /// None where there is no terminal.
+    /// None if `terminal` is not a terminal.
     pub(crate) fn of(terminal: F) -> Option<Self> {
         let before = tcgetattr(&terminal).ok()?;
         let mut at_once = before.clone();
         at_once.local_flags.remove(LocalFlags::ICANON | LocalFlags::ECHO);
-        // A read returns what is there, if only nothing.
+        // A read returns immediately, even if no key was pressed.
         at_once.control_chars[SpecialCharacterIndices::VMIN as usize] = 0;
         at_once.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
         tcsetattr(&terminal, SetArg::TCSANOW, &at_once).ok()?;
         Some(Self { terminal, before })
     }
 
-    /// Completes when `q` is pressed, or the terminal went away.
+    /// Completes when `q` is pressed or the terminal was closed.
     pub(crate) async fn quit(&self) {
         let mut keys = [0; 64];
         let clock = Env::system().clock;
@@ -46,7 +47,7 @@ impl<F: AsFd> Keys<F> {
 
 impl<F: AsFd> Drop for Keys<F> {
     fn drop(&mut self) {
-        // A terminal that went away needs nothing.
+        // If the terminal was closed, there are no settings to restore.
         let _ = tcsetattr(&self.terminal, SetArg::TCSANOW, &self.before);
     }
 }
@@ -68,7 +69,7 @@ mod tests {
         let now = tcgetattr(&pair.slave).expect("a terminal");
         assert!(!now.local_flags.intersects(LocalFlags::ICANON | LocalFlags::ECHO));
         assert!(now.local_flags.contains(LocalFlags::ISIG), "Ctrl-C stays a signal");
-        // Pressed before the read, and without a line end.
+        // The keys are pressed before the read and without a line end.
         write(&pair.master, b"x q").expect("keys");
         keys.quit().await;
         drop(keys);

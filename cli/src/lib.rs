@@ -1,6 +1,7 @@
 //! The command line of Atlas: arguments in, requests to the HTTP API out, answers rendered.
 //!
-//! Uses the HTTP API and nothing else; `dev` alone starts a controller and a worker, and then uses them like any client.
+//! It only uses the HTTP API. The exception is `dev`, which starts a controller and a worker and then uses their HTTP
+//! API.
 //! stdout carries the result, everything else goes to stderr.
 
 mod api;
@@ -45,7 +46,7 @@ use crate::context::Context;
 
 /// Runs one command line and returns its exit code.
 pub fn main() -> ExitCode {
-    // The worker of `dev` starts this program again to hold its agents' processes.
+    // The worker of `dev` starts this program again as the supervisor of its agents' processes.
     atlas_dev::run_if_asked();
     if let Some(code) = atlas_bundled::run_if_asked() {
         return code;
@@ -54,7 +55,7 @@ pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and version are results; a failure to print them changes nothing.
+            // Help and version also arrive here as errors. A failure to print them does not change the exit code.
             let _ = error.print();
             return if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() };
         }

@@ -1,18 +1,18 @@
-//! Names of objects as arguments: plain, or as printed by `-o name`, `KIND/NAME`.
+//! Names of objects as arguments: `NAME`, or `KIND/NAME` as `-o name` prints it.
 
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// Kinds that a name may have before it.
+/// Kinds that may precede a name.
 const KINDS: [&str; 5] = ["job", "agent", "node", "controller", "context"];
 
-/// A job's id, or a unique beginning of it.
+/// A job's id or a unique prefix of it.
 pub(crate) fn job(text: &str) -> Result<String, String> {
     bare(text, "job")
 }
 
-/// An agent's name, perhaps with `@VERSION` behind it.
+/// An agent's name, optionally with `@VERSION`.
 pub(crate) fn agent(text: &str) -> Result<String, String> {
     bare(text, "agent")
 }
@@ -27,7 +27,7 @@ pub(crate) fn controller(text: &str) -> Result<String, String> {
     bare(text, "controller")
 }
 
-/// The name of a controller or of a worker, which is that of its node.
+/// The name of a controller or of a worker; a worker has the name of its node.
 pub(crate) fn process(text: &str) -> Result<String, String> {
     let kinds = ["controller", "worker", "node"];
     let kind = text.split_once('/').map_or("controller", |(kind, _)| kind.strip_suffix('s').unwrap_or(kind));
@@ -53,7 +53,7 @@ fn bare(text: &str, wanted: &str) -> Result<String, String> {
     if name.is_empty() { Err(format!("expected the name of a {wanted}")) } else { Ok(name.to_owned()) }
 }
 
-/// Agent versions given as `NAME@VERSION …`, or one as `NAME VERSION`.
+/// Agent versions as `NAME@VERSION …`, or one version as `NAME VERSION`.
 pub(crate) fn versions(texts: &[String]) -> Result<Vec<(&str, &str)>, Failure> {
     let whole = |text: &'_ str| text.split_once('@').is_some_and(|(_, version)| !version.is_empty());
     match texts {
@@ -73,8 +73,8 @@ pub(crate) fn versions(texts: &[String]) -> Result<Vec<(&str, &str)>, Failure> {
     }
 }
 
-/// Does something to each of some objects, in their order. A failure with one is reported and keeps none of the others from it; the
-/// first one decides on the exit code.
+/// Runs `one` for each name, in order. A failure is reported and does not stop the others; the first failure decides
+/// the exit code.
 pub(crate) async fn each(
     context: &Context,
     names: &[String],

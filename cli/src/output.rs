@@ -21,41 +21,41 @@ pub(crate) use path::{Path, Template};
 pub(crate) use table::Table;
 pub(crate) use yaml::write as yaml;
 
-/// A result: what the API said, and how people read it.
+/// A result: the API's answer, and its text for users.
 #[derive(Debug, Default)]
 pub(crate) struct Shown {
-    /// As the API said it.
+    /// The API's answer.
     pub(crate) value: Value,
-    /// For people, with its line breaks.
+    /// The text for users, with its line breaks.
     pub(crate) text: String,
-    /// `job/job-4f3a09c1d27be685`, for pipes.
+    /// Names for pipes, such as `job/job-4f3a09c1d27be685`.
     pub(crate) names: Vec<String>,
 }
 
-/// A form of output.
+/// An output format.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Form {
-    /// For people; may change between releases.
+    /// For users; may change between releases.
     Table,
-    /// As table, with more columns.
+    /// Like table, with more columns.
     Wide,
     /// One document.
     Json,
     /// One object per line.
     Jsonl,
-    /// As json.
+    /// One document, like json.
     Yaml,
-    /// Names alone, for pipes.
+    /// Only names, for pipes.
     Name,
-    /// Lists alone: a head, then a line an object.
+    /// Only for lists: a heading, then one line per object.
     Csv,
-    /// A line an object, with its members in braces.
+    /// One line per object, from a template with its members in braces.
     Template(Template),
-    /// The values at a path, a line each.
+    /// The values at a path, one per line.
     Jsonpath(Path),
 }
 
-/// What `-o` takes, for `--help`.
+/// The values of `-o`, for `--help`.
 pub(crate) const FORMS: &str = "table|wide|json|jsonl|yaml|name|csv|template=T|jsonpath=P";
 
 impl FromStr for Form {
@@ -80,17 +80,17 @@ impl FromStr for Form {
 }
 
 impl Form {
-    /// Whether people read it.
+    /// Whether the format is for users.
     pub(crate) fn is_text(&self) -> bool {
         matches!(self, Self::Table | Self::Wide)
     }
 
-    /// Whether a program reads it as data, so that errors are data as well.
+    /// Whether the format is data for programs; errors are then printed as data too.
     pub(crate) fn is_data(&self) -> bool {
         matches!(self, Self::Json | Self::Jsonl | Self::Yaml)
     }
 
-    /// The result as text that ends in a line break, or is empty.
+    /// The result as text, which is empty or ends in a line break.
     pub(crate) fn render(&self, shown: &Shown) -> Result<String, Failure> {
         let each = || match &shown.value {
             Value::Array(items) => items.iter().collect(),
@@ -119,12 +119,12 @@ impl Form {
         })
     }
 
-    /// Refuses a form that is for lists alone, before anything is done whose result it would print.
+    /// Refuses a format that is only for lists; called before the command changes anything.
     pub(crate) fn fits_one(&self) -> Result<(), Failure> {
         if *self == Self::Csv { Err(no_csv()) } else { Ok(()) }
     }
 
-    /// The same, and one that can print nothing of an object with these members.
+    /// Like [`Self::fits_one`]; also refuses a format that names none of these members.
     pub(crate) fn fits(&self, members: Members) -> Result<(), Failure> {
         self.fits_one()?;
         let roots: Vec<&str> = match self {
@@ -143,7 +143,7 @@ fn no_csv() -> Failure {
     Failure::usage("-o csv is for lists").with_next("try: -o json")
 }
 
-/// The form finds nothing in a result that is there.
+/// The format names a path that the result does not have.
 fn missing(path: &str, near: Option<&str>) -> Failure {
     let failure = Failure::new("E0127", Exit::Short, format!("the result has no value at {path}"));
     failure.with_next(match near {
@@ -152,7 +152,7 @@ fn missing(path: &str, near: Option<&str>) -> Failure {
     })
 }
 
-/// A name that means nothing, with those that do.
+/// Refuses an unknown name; suggests a similar one, or lists all known names.
 fn unknown<'a>(name: &str, what_for: &str, known: impl Iterator<Item = &'a str> + Clone) -> Failure {
     let failure = Failure::usage(format!("no object has \"{name}\" {what_for}"));
     failure.with_next(match nearest(name, known.clone()) {
@@ -170,7 +170,8 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// The text as a terminal may see it: what an agent or a server wrote must not move the cursor or set colours and titles.
+/// Escapes control characters: text from an agent or a server must not move the terminal's cursor or set colours and
+/// titles.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
     if !text.contains(steers) {

@@ -1,6 +1,7 @@
 //! Checks that the program of an agent can start, before anything is sent.
 //!
-//! Nothing of the agent runs: Python code is parsed and its imports are looked up. Errors that appear only at run time are not found here.
+//! The agent's code does not run: Python code is parsed and its imports are looked up. Errors that appear only at run
+//! time are not found.
 
 mod python;
 
@@ -21,21 +22,21 @@ const ATLAS: &str = "@atlas";
 /// Programs whose first argument is a file, unless it is an option.
 const INTERPRETERS: [&str; 8] = ["python", "python3", "sh", "bash", "node", "ruby", "perl", "php"];
 
-/// Where the agent is going to run: what this machine has counts only if it is this one.
+/// Where the agent will run; programs on this machine matter only if it runs here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunsOn {
     /// On this machine.
     Here,
-    /// On the workers of a cluster, after it was tested here or not.
+    /// On the workers of a cluster; `tested` says whether its tests run here first.
     Workers { tested: bool },
 }
 
-/// What was found.
+/// The result of a check.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Findings {
-    /// Where and what: it cannot start.
+    /// Reasons why the program cannot start, each with its location.
     pub(crate) problems: Vec<(String, String)>,
-    /// It may not start on every worker, or was not checked.
+    /// Reasons why the program may not start on every worker, or was not checked.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -112,7 +113,7 @@ impl Checker {
         }
     }
 
-    /// A program that is named by a path.
+    /// Checks a program that is given as a path.
     fn file(&self, folder: &Path, program: &str, findings: &mut Findings) {
         let path = Path::new(program);
         if path.is_absolute() {
@@ -145,7 +146,7 @@ impl Checker {
         }
     }
 
-    /// The interpreter that the first line of a script names.
+    /// Checks the interpreter in the first line of a script.
     fn script(&self, path: &Path, at: String, findings: &mut Findings) {
         let Some((line, missing)) = interpreter_line(path).and_then(|line| Some((line.clone(), missing_in(&line)?)))
         else {
@@ -160,7 +161,7 @@ impl Checker {
     }
 }
 
-/// The first line of a script, without its end and with the `#!`; the kernel reads no more than 256 bytes of it.
+/// The `#!` line of a script, without the line end; the kernel reads at most 256 bytes of it.
 fn interpreter_line(path: &Path) -> Option<String> {
     let mut head = Vec::new();
     fs::File::open(path).ok()?.take(256).read_to_end(&mut head).ok()?;
@@ -168,7 +169,7 @@ fn interpreter_line(path: &Path) -> Option<String> {
     line.starts_with(b"#!").then(|| String::from_utf8_lossy(line).into_owned())
 }
 
-/// Why the interpreter of a `#!` line does not start here: its file is missing, or the program that `env` looks up.
+/// Why the interpreter of a `#!` line cannot start here: its file is missing, or the program that `env` would start is.
 fn missing_in(line: &str) -> Option<String> {
     let mut words = line.trim_start_matches("#!").split([' ', '\t']).filter(|word| !word.is_empty());
     let Some(interpreter) = words.next() else { return Some("it names no interpreter".to_owned()) };
@@ -185,7 +186,7 @@ fn missing_in(line: &str) -> Option<String> {
         .map(|program| format!("{program:?} is not in PATH on this machine"))
 }
 
-/// A file of an agent as it would be typed.
+/// The path of an agent's file as a user would type it.
 fn shown(folder: &Path, file: &str) -> String {
     let path: PathBuf = folder.join(file).components().filter(|part| *part != Component::CurDir).collect();
     path.display().to_string()

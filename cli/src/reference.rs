@@ -1,4 +1,4 @@
-//! The reference page of the command line, generated from the same table that parses it.
+//! The reference page of the command line, generated from the definitions that parse it.
 
 use std::fmt::Write;
 

@@ -1,22 +1,22 @@
-//! Server-sent events: lines in, frames out. Holds no more than one frame of a bounded size.
+//! Parses server-sent events. Buffers at most one frame of a bounded size.
 
 use crate::failure::Failure;
 
-/// Longest frame that is accepted.
+/// Maximum size of a frame.
 const FRAME_BYTES_MAX: usize = 16 << 20;
 
 /// One event of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Frame {
-    /// Its id, to go on after it on another connection; empty if the server gave none.
+    /// The id, with which another connection resumes after this event; empty if the server sent none.
     pub(crate) id: String,
-    /// Its name; empty if the server gave none.
+    /// The event's name; empty if the server sent none.
     pub(crate) event: String,
-    /// Its data lines.
+    /// The data lines.
     pub(crate) data: String,
 }
 
-/// Collects frames from the pieces that arrive.
+/// Assembles frames from the received pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     line: Vec<u8>,
@@ -24,7 +24,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Takes a piece of the stream and returns the frames that it completed.
+    /// Adds a piece of the stream and returns the frames that it completes.
     pub(crate) fn push(&mut self, piece: &[u8]) -> Result<Vec<Frame>, Failure> {
         let mut done = Vec::new();
         for &byte in piece {

@@ -5,41 +5,41 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often folders are looked at.
+/// Interval between two checks of the folders.
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Deepest folder that is looked at, as in discovery.
+/// Maximum depth of folders, the same as in discovery.
 const DEPTH_MAX: usize = 16;
 
-/// Most files of a folder that are looked at, so that a home directory does not keep a core busy.
+/// Maximum number of files per folder, so that a home directory does not keep a core busy.
 const FILES_MAX: usize = 20_000;
 
-/// What folders looked like.
+/// Decides from fingerprints of the folders when to read them.
 #[derive(Debug, Default)]
 pub(crate) struct Stillness {
-    /// When they were last read.
+    /// The fingerprint when the folders were last read.
     done: Option<u64>,
-    /// At the last look.
+    /// The fingerprint at the last check.
     last: Option<u64>,
 }
 
 impl Stillness {
-    /// Whether it is time to read them: they look other than when they were last read, and have stood still for one look, so that
-    /// half-written files wait.
+    /// Whether to read the folders: they have changed since they were last read, but not since the last check, so that
+    /// half-written files are not read.
     pub(crate) fn is_due(&mut self, print: u64) -> bool {
-        // At the very first look there is no earlier one to compare with.
+        // The first check has no earlier fingerprint to compare with.
         let still = self.last.is_none_or(|last| last == print);
         self.last = Some(print);
         still && self.done != Some(print)
     }
 
-    /// They were read as they look now.
+    /// Records that the folders were read with this fingerprint.
     pub(crate) fn read(&mut self, print: u64) {
         self.done = Some(print);
     }
 }
 
-/// Changes whenever a file below is added, removed, renamed, touched or resized.
+/// A hash that changes when a file in the folders is added, removed, renamed, touched or resized.
 pub(crate) fn fingerprint(folders: &[PathBuf]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for folder in folders {

@@ -19,26 +19,26 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::words::could_not;
 
-/// Largest fixture that is read.
+/// Maximum size of a fixture.
 const FIXTURE_BYTES_MAX: u64 = 16 << 20;
 
-/// A test beside an agent, with the file it stands in.
+/// A test of an agent, with the path of its file.
 pub(crate) struct Case {
-    /// The file.
+    /// The path of the file.
     pub(crate) path: PathBuf,
-    /// What it says.
+    /// The contents of the file.
     pub(crate) fixture: Fixture,
 }
 
 /// The result of a test.
 pub(crate) struct TestResult {
-    /// How long the job took, from submission to its end.
+    /// Duration of the job, from submission to its end.
     pub(crate) took: Duration,
-    /// How it ended otherwise than it should have.
+    /// The difference from the expected result; none if the test passed.
     pub(crate) mismatch: Option<Mismatch>,
 }
 
-/// The tests beside the agent in `folder`: `tests/*.yaml` and `tests/*.yml`, by name.
+/// The tests of the agent in `folder`: `tests/*.yaml` and `tests/*.yml`, sorted by name.
 pub(crate) fn cases(folder: &Path) -> Result<Vec<Case>, Failure> {
     let dir = folder.join("tests");
     let entries = match std::fs::read_dir(&dir) {
@@ -71,7 +71,7 @@ fn read(path: PathBuf) -> Result<Case, Failure> {
     }
 }
 
-/// A running one.
+/// A running trial cluster.
 pub(crate) struct Trial {
     cluster: Cluster,
     client: Client,
@@ -79,7 +79,7 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    /// Starts one on free ports; needs the runtime of `atlas_dev`.
+    /// Starts a trial cluster on free ports; needs the runtime of `atlas_dev`.
     pub(crate) async fn start() -> Result<Self, Failure> {
         let env = Env::system();
         let failed = |error: &(dyn std::error::Error + 'static)| {
@@ -101,7 +101,7 @@ impl Trial {
         Ok(Self { cluster, client, env })
     }
 
-    /// Makes an agent known, so that it can be tried, or so that others find it.
+    /// Registers an agent, so that it can be tested or called by other agents.
     pub(crate) async fn register(&self, package: &Package) -> Result<(), Failure> {
         self.client.upload(&["api", "agents"], package.bytes.clone()).await.map(|_| ())
     }
@@ -120,7 +120,7 @@ impl Trial {
         Ok(TestResult { took, mismatch: case.fixture.check(ended).err() })
     }
 
-    /// Ends it in order.
+    /// Shuts the cluster down in order.
     pub(crate) async fn end(self) {
         self.cluster.shutdown().await;
     }

@@ -13,10 +13,10 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Form, List, ListOptions};
 
-/// How often objects are looked at whose changes no stream tells.
+/// Polling interval for objects whose changes are in no event stream.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Whether a list goes on.
+/// The `--watch` option.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 #[group(skip)]
 pub(crate) struct Watching {
@@ -25,17 +25,17 @@ pub(crate) struct Watching {
     pub(crate) watch: bool,
 }
 
-/// A list that goes on.
+/// A watched list.
 pub(crate) struct Watch<'a, T> {
     context: &'a Context,
     list: &'a List<'a, T>,
     options: ListOptions,
-    /// Of the columns so far.
+    /// The widths of the columns so far.
     widths: Vec<usize>,
 }
 
 impl<'a, T: DeserializeOwned> Watch<'a, T> {
-    /// A list of which nothing is printed yet.
+    /// A watched list without printed rows.
     pub(crate) fn new(context: &'a Context, list: &'a List<'a, T>, options: &ListOptions) -> Result<Self, Failure> {
         if matches!(context.form, Form::Json | Form::Yaml) {
             return Err(Failure::usage("a watched list cannot be a single document").with_next("use: -o jsonl"));
@@ -43,7 +43,7 @@ impl<'a, T: DeserializeOwned> Watch<'a, T> {
         Ok(Self { context, list, options: options.clone(), widths: Vec::new() })
     }
 
-    /// Prints objects: at first as a list, then under it, all of them.
+    /// Prints objects: the first call prints a list with headings, later calls add rows.
     pub(crate) fn print(&mut self, items: Vec<Value>) -> Result<(), Failure> {
         let now = Env::system().clock.wall().0 as f64 / 1e6;
         let (look, form) = (Look { now, ..self.context.look }, &self.context.form);
@@ -56,7 +56,8 @@ impl<'a, T: DeserializeOwned> Watch<'a, T> {
     }
 }
 
-/// Prints what `fetch` finds, and again and again what of it has changed, until Ctrl-C. `key` names an object.
+/// Prints the objects that `fetch` returns, then polls and prints the changed ones, until Ctrl-C. `key` names an
+/// object.
 pub(crate) async fn poll<T: DeserializeOwned>(
     context: &Context,
     list: &List<'_, T>,
@@ -88,13 +89,13 @@ async fn look_again<T: DeserializeOwned>(
     }
 }
 
-/// The objects of the last look that were admitted.
+/// The matching objects of the last poll.
 #[derive(Default)]
 struct Seen(BTreeMap<String, Value>);
 
 impl Seen {
-    /// The objects that are not as they were at the last look, and the names of those that are gone. One that is not admitted any more
-    /// is told for the last time.
+    /// The objects that have changed since the last poll, and the names of the removed ones. An object that has just
+    /// stopped matching is returned one last time.
     fn changes(
         &mut self,
         items: impl Iterator<Item = (String, Value)>,

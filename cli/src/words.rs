@@ -6,7 +6,7 @@ use chrono::{DateTime, Local, Utc};
 
 use crate::failure::Failure;
 
-/// Milliseconds as people say them: `<1 ms`, `38 ms`, `1.9 s`, `3 min 4 s`.
+/// Milliseconds in readable units: `<1 ms`, `38 ms`, `1.9 s`, `3 min 4 s`.
 pub(crate) fn milliseconds(ms: f64) -> String {
     let ms = ms.max(0.0);
     if ms < 0.5 {
@@ -22,17 +22,17 @@ pub(crate) fn milliseconds(ms: f64) -> String {
     }
 }
 
-/// Few milliseconds with a digit behind the point: `1.1 ms`.
+/// Milliseconds with one decimal below 100 ms: `1.1 ms`.
 pub(crate) fn fine_milliseconds(ms: f64) -> String {
     if ms < 99.95 { format!("{:.1} ms", ms.max(0.0)) } else { milliseconds(ms) }
 }
 
-/// Seconds without a needless fraction: `2 s`, `0.5 s`.
+/// Seconds, without a fraction if it is zero: `2 s`, `0.5 s`.
 pub(crate) fn brief_seconds(seconds: f64) -> String {
     if seconds.fract() == 0.0 && seconds < 60.0 { format!("{seconds:.0} s") } else { milliseconds(seconds * 1000.0) }
 }
 
-/// Bytes as people say them: `512 B`, `1.2 KiB`, `24.0 GiB`.
+/// Bytes in readable units: `512 B`, `1.2 KiB`, `24.0 GiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let unit = (bytes.max(1).ilog2() / 10).min(4);
@@ -57,7 +57,7 @@ pub(crate) fn date_and_time(unix_seconds: f64) -> String {
     utc(unix_seconds).format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// The same where this program runs, with its distance from UTC: `2026-11-22 13:01:07 +01:00`.
+/// The date and time in the local time zone, with its offset: `2026-11-22 13:01:07 +01:00`.
 pub(crate) fn local_date_and_time(unix_seconds: f64) -> String {
     utc(unix_seconds).with_timezone(&Local).format("%Y-%m-%d %H:%M:%S %:z").to_string()
 }
@@ -67,12 +67,12 @@ pub(crate) fn rfc3339(unix_seconds: f64) -> String {
     utc(unix_seconds).format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
-/// To the millisecond; what is beyond all calendars counts as the epoch.
+/// Converts a Unix time with millisecond precision; a time out of range becomes the epoch.
 fn utc(unix_seconds: f64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis((unix_seconds.max(0.0) * 1000.0).round() as i64).unwrap_or_default()
 }
 
-/// How long ago something was: `3 s`, `12 min`, `5 h`, `3 d`.
+/// An age: `3 s`, `12 min`, `5 h`, `3 d`.
 pub(crate) fn age(seconds: f64) -> String {
     let seconds = seconds.max(0.0) as u64;
     match seconds {
@@ -83,7 +83,7 @@ pub(crate) fn age(seconds: f64) -> String {
     }
 }
 
-/// A moment as arguments say it: `in 5m` or `+5m` from now, `@1795348867` or `2026-11-22T12:01:07Z`; as Unix seconds.
+/// Parses a time argument to Unix seconds: `in 5m` or `+5m` from now, `@1795348867` or `2026-11-22T12:01:07Z`.
 pub(crate) fn parse_moment(text: &str, now: f64) -> Result<f64, String> {
     let later = text.strip_prefix('+').or_else(|| text.strip_prefix("in "));
     if let Some(later) = later {
@@ -97,7 +97,7 @@ pub(crate) fn parse_moment(text: &str, now: f64) -> Result<f64, String> {
     Ok(time.timestamp_micros() as f64 / 1e6)
 }
 
-/// `90`, `500ms`, `30s`, `5m`, `2h`: how arguments say durations; a bare number is seconds.
+/// Parses a duration argument: `500ms`, `30s`, `5m`, `2h`; a bare number is seconds.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
@@ -113,7 +113,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * scale).map_err(|error| format!("\"{text}\" is not a duration: {error}"))
 }
 
-/// `key=value` as two texts.
+/// Splits `key=value`.
 pub(crate) fn parse_label(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
@@ -121,12 +121,12 @@ pub(crate) fn parse_label(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Labels in a cell.
+/// Labels as the text of one cell.
 pub(crate) fn labels(labels: &std::collections::BTreeMap<String, String>) -> String {
     labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
 }
 
-/// The first line of a text, and no more than `max` characters of it.
+/// The first line of a text, shortened to `max` characters.
 pub(crate) fn short(text: &str, max: usize) -> String {
     let line = text.lines().next().unwrap_or_default();
     if line.chars().count() <= max && line.len() == text.trim_end().len() {
@@ -135,7 +135,7 @@ pub(crate) fn short(text: &str, max: usize) -> String {
     line.chars().take(max - 1).collect::<String>() + "…"
 }
 
-/// A word as a shell takes it, in quotes where it needs them.
+/// A word for a shell, quoted if necessary.
 pub(crate) fn shell(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./@:".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -144,7 +144,7 @@ pub(crate) fn shell(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Wraps an I/O error with what was being done.
+/// Adds the failed operation and the path to an I/O error.
 pub(crate) fn could_not(doing: &str, path: &std::path::Path, error: &std::io::Error) -> Failure {
     Failure::usage(format!("could not {doing} \"{}\": {error}", path.display()))
 }

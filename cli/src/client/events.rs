@@ -10,7 +10,7 @@ use super::Client;
 use crate::failure::Failure;
 use crate::sse::{Frame, Reader};
 
-/// How often a stream that breaks is taken up again without anything new in between, a pause apart.
+/// How many times in a row a broken stream is resumed without a new event in between, with a pause before each attempt.
 const RESUMES_MAX: u32 = 20;
 const RESUME_PAUSE: Duration = Duration::from_millis(250);
 
@@ -31,7 +31,7 @@ pub(crate) struct Events<'a> {
 }
 
 impl Client {
-    /// Opens a stream of events: what happens once this has returned is told.
+    /// Opens a stream of events; the stream contains every event after this function returns.
     pub(crate) async fn open<'a>(
         &'a self,
         path: &'a [&'a str],
@@ -53,7 +53,7 @@ impl Client {
 }
 
 impl Events<'_> {
-    /// The next event; none at the end of the stream. Nothing is lost if it is not awaited to its end.
+    /// The next event; none at the end of the stream. Cancel safe: dropping the future loses no event.
     pub(crate) async fn next(&mut self) -> Result<Option<Frame>, Failure> {
         loop {
             if let Some(frame) = self.frames.pop_front() {
@@ -70,7 +70,7 @@ impl Events<'_> {
             }
             match self.pieces.next().await {
                 Some(Ok(piece)) => self.frames.extend(self.reader.push(&piece)?),
-                // Events of a stream without ids would be repeated.
+                // Resuming a stream without ids would repeat its events.
                 Some(Err(error)) if self.last.is_empty() || self.resumes >= RESUMES_MAX => {
                     return Err(self.client.unreachable(&error));
                 }

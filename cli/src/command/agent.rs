@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// What to do with agents.
+/// Verbs of `atlasctl agent`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
     /// Lists agents.
@@ -53,7 +53,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     }
 }
 
-/// The same where an option may say which version: not both.
+/// Like [`named`], but the version may come from an option instead; giving both is refused.
 pub(crate) fn one_version<'a>(text: &'a str, option: Option<&'a str>) -> Result<(&'a str, Option<&'a str>), Failure> {
     match (named(text), option) {
         ((_, Some(_)), Some(_)) => Err(Failure::usage("the version was given twice: after the name and as --version")),
@@ -61,7 +61,7 @@ pub(crate) fn one_version<'a>(text: &'a str, option: Option<&'a str>) -> Result<
     }
 }
 
-/// `hello` or `hello@^1.2`: an agent, and which version of it.
+/// Splits `hello@^1.2` into the agent's name and the version requirement; `hello` has no requirement.
 pub(crate) fn named(text: &str) -> (&str, Option<&str>) {
     match text.split_once('@') {
         Some((name, requirement)) if !requirement.is_empty() => (name, Some(requirement)),

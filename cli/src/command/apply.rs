@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::output::Shown;
 use crate::words;
 
-/// What to apply.
+/// Options of `atlasctl apply`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Folder of agents and documents, file of documents as printed by get -o yaml, or - for stdin; repeatable.
@@ -52,14 +52,14 @@ pub(crate) struct Options {
 pub(in crate::command) enum Wanted {
     /// An agent, from its folder.
     Package(Box<Package>),
-    /// An agent version, from a document: its package must be there.
+    /// An agent version, from a document; its package must already be registered.
     Agent {
         /// The version.
         agent: Agent,
-        /// Whether the document says something of its deprecation.
+        /// Whether the document mentions the deprecation of the version.
         deprecation: bool,
     },
-    /// A node that takes new jobs or not, and the labels that operators gave it.
+    /// A node: whether it is cordoned, and its labels from operators.
     Node(Node),
 }
 
@@ -79,7 +79,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     if options.prune {
         prune::check(&wanted, &options.labels)?;
     }
-    // All is compared before the first change: a document that cannot be applied leaves nothing half done.
+    // Everything is compared before the first change, so that an invalid document cannot leave the files half applied.
     let compared = compare_all(&client, wanted).await?;
     let pruned = match options.prune {
         true => prune::find(&client, &compared, &options.labels).await?,
@@ -90,7 +90,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     }
     let mut done = Done { dry_run: options.dry_run, values: Vec::new(), names: Vec::new(), text: String::new() };
     let ended = carry_out(&client, compared, &pruned, &mut done).await;
-    // Changes are reported, also if the rest failed.
+    // The changes that were made are reported even if a later change failed.
     context.show(&Shown { value: Value::Array(done.values), text: done.text, names: done.names })?;
     ended.map(|()| Exit::Done)
 }
@@ -108,7 +108,7 @@ async fn compare_all(client: &Client, wanted: Vec<Sourced>) -> Result<Vec<(Wante
     refusal(problems).map_or(Ok(compared), Err)
 }
 
-/// Lets a person agree to what is retired.
+/// Asks the user to confirm the versions that will be retired.
 fn ask(context: &Context, pruned: &[prune::Pruned]) -> Result<(), Failure> {
     for version in pruned {
         context.note(&format!("{}  would be retired", version.shown()));

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// What to do with the controllers of a cluster.
+/// Verbs of `atlasctl cluster`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
     /// Shows the leader, the followers, their log positions and disk latencies.

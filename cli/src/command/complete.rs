@@ -1,6 +1,6 @@
-//! `atlasctl __complete`: called by the scripts of `atlasctl completion`: the names that fit at a position of the command line.
+//! `atlasctl __complete`: prints the names that fit at a position of the command line; the completion scripts call it.
 //!
-//! Silent about every failure, because a person who presses Tab does not want an error in the middle of the line.
+//! It prints no errors, because they would appear in the middle of the line that the user types.
 
 mod words;
 
@@ -16,13 +16,13 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// Longest time that a person waits for names after Tab.
+/// Longest wait for names after the user presses Tab.
 const WITHIN: Duration = Duration::from_secs(1);
 
-/// Most jobs that are offered, the newest.
+/// Maximum number of offered jobs; the newest jobs are offered.
 const JOBS_MAX: &str = "1000";
 
-/// Which line.
+/// Options of `atlasctl __complete`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// The words behind the program's name, up to the one that is completed, which may be empty.
@@ -33,7 +33,7 @@ pub(crate) struct Options {
 pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return Ok(Exit::Done) };
     let found = runtime.block_on(async { tokio::time::timeout(WITHIN, candidates(&options.words)).await });
-    // A name that is still being looked up must not hold the shell.
+    // A DNS lookup that is still running must not block the shell.
     runtime.shutdown_background();
     if let Ok(Some(found)) = found {
         context.print(&found.iter().map(|name| format!("{name}\n")).collect::<String>())?;
@@ -41,12 +41,12 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
     Ok(Exit::Done)
 }
 
-/// What may stand where the last word is.
+/// The candidates for the last word of the line.
 async fn candidates(words: &[String]) -> Option<Vec<String>> {
     let mut root = Arguments::command();
     root.build();
     let place = CompletionContext::of(&root, words)?;
-    // The cluster that the line names, else the usual one.
+    // The cluster that the line names, otherwise the default one.
     let line = [vec!["atlasctl".to_owned()], place.cluster.clone(), vec!["version".to_owned()]].concat();
     let context = Context::new(&Arguments::try_parse_from(line).ok()?);
     let (mut found, mut client) = (Vec::new(), None);
@@ -65,7 +65,7 @@ async fn candidates(words: &[String]) -> Option<Vec<String>> {
     Some(place.fitting(found))
 }
 
-/// Names that the cluster has.
+/// Asks the cluster for its names of one kind.
 async fn asked(client: &Client, names: &Names) -> Option<Vec<String>> {
     let all = [("all", "true"), ("view", "full")];
     let (path, query, member): (&[&str], &[(&str, &str)], &str) = match names {

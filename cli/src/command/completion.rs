@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// For which shell.
+/// Options of `atlasctl completion`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Shell to complete in.
@@ -26,27 +26,27 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
     Ok(Exit::Done)
 }
 
-/// The script that knows the commands, and then one that asks for the names of what is in the cluster.
+/// The script that clap generates for the commands, followed by our script, which completes names from the cluster.
 fn script(shell: Shell) -> String {
     let mut commands = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "atlasctl", &mut commands);
     let commands = String::from_utf8_lossy(&commands).into_owned();
     match shell {
         Shell::Bash => commands + BASH,
-        // The file is loaded as the function of this name.
+        // Zsh loads the file as the function `_atlasctl`, so the generated function gets another name.
         Shell::Zsh => format!("{}{ZSH}{ZSH_LAST}", commands_of_zsh(&commands)),
         Shell::Fish => commands + FISH,
         _ => commands,
     }
 }
 
-/// The function for commands under another name, without the lines that call it.
+/// Renames the generated function, and removes the lines that call it.
 fn commands_of_zsh(script: &str) -> String {
     let script = script.rsplit_once("\nif [ \"$funcstack[1]\"").map_or(script, |(before, _)| before);
     script.replace("\n_atlasctl() {", "\n_atlasctl_command_line() {")
 }
 
-/// Bash breaks words at `:` and `@` and replaces only the last piece, so the words are read from the line itself.
+/// Bash splits words at `:` and `@` and replaces only the last part, so this script splits the line itself.
 const BASH: &str = r#"
 _atlasctl_names() {
     _atlasctl "$@"

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
 
-/// What to do with the configuration.
+/// Verbs of `atlasctl config`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
     /// Prints all settings and the path of the file.
@@ -20,7 +20,7 @@ pub(crate) enum Verb {
     Edit,
 }
 
-/// What to set.
+/// Options of `atlasctl config set`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SetOptions {
     /// Setting.
@@ -54,7 +54,7 @@ pub(crate) fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Also of a file that cannot be read: it is how one mends it.
+/// Opens the file even if its contents are invalid, so that the user can fix it.
 fn edit(context: &Context) -> Result<Exit, Failure> {
     let file = Config::file()?;
     let old = Config::text_of(&file)?;

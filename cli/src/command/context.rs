@@ -1,4 +1,4 @@
-//! `atlasctl context`: clusters by name. Addresses of controllers, not secrets.
+//! `atlasctl context`: clusters by name. A context holds addresses of controllers and no secrets.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::names;
 use crate::output::{Shown, Table};
 
-/// What to do with contexts.
+/// Verbs of `atlasctl context`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
     /// Lists contexts; a star marks the current one.
@@ -25,7 +25,7 @@ pub(crate) enum Verb {
     Remove(OneName),
 }
 
-/// Which context, or none.
+/// An optional context.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Name {
     /// Its name.
@@ -33,7 +33,7 @@ pub(crate) struct Name {
     name: Option<String>,
 }
 
-/// Which context.
+/// One context.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OneName {
     /// Its name.
@@ -41,7 +41,7 @@ pub(crate) struct OneName {
     name: String,
 }
 
-/// What to add.
+/// Options of `atlasctl context add`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AddOptions {
     /// Name of the new context.

@@ -1,4 +1,4 @@
-//! `atlasctl deploy`: from a folder with an agent to a registered version.
+//! `atlasctl deploy`: checks, tests and registers the agents in folders.
 
 mod watch;
 
@@ -21,7 +21,7 @@ use crate::program::{Checker, Findings, RunsOn};
 use crate::trial::{self, Case, Trial};
 use crate::words;
 
-/// What to deploy.
+/// Options of `atlasctl deploy`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Folders with an agent.yaml, or folders of such folders.
@@ -43,7 +43,7 @@ struct LocalAgent {
     folder: PathBuf,
     package: Package,
     cases: Vec<Case>,
-    /// False of one that is deployed as it is already: others may need it in their tests.
+    /// False if this package is deployed already. The agent is still listed, because tests of other agents may need it.
     news: bool,
 }
 
@@ -55,7 +55,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     Ok(Exit::Done)
 }
 
-/// Every agent in some folders; those whose package is `known` are skipped.
+/// Finds every agent in some folders; an agent whose package is `known` is not news.
 fn find(paths: &[PathBuf], known: &BTreeMap<String, Digest>) -> Result<Vec<LocalAgent>, Failure> {
     let mut found = Vec::new();
     for path in paths {
@@ -73,7 +73,7 @@ pub(crate) fn label(package: &Package) -> String {
     format!("{} {}", package.contract.name, package.contract.version)
 }
 
-/// Tests all that is news, then sends it: a mistake in the last one leaves nothing half done.
+/// Tests all new packages before it uploads the first one, so that a failing test leaves nothing half deployed.
 async fn deploy(context: &Context, options: &Options, found: &[LocalAgent]) -> Result<(), Failure> {
     let client = context.client()?;
     let warned = programs(options, found).await?;
@@ -120,7 +120,8 @@ async fn deploy(context: &Context, options: &Options, found: &[LocalAgent]) -> R
     context.show(&Shown { value: Value::Array(answers), text: String::new(), names })
 }
 
-/// Checks that each new agent's program can start; returns the warnings of each. Without tests nothing is refused that workers may have.
+/// Checks that the program of each new agent can start; returns the warnings per agent. With --no-test, a program that
+/// is missing here is not refused, because workers may have it.
 async fn programs(options: &Options, found: &[LocalAgent]) -> Result<Vec<Vec<String>>, Failure> {
     let checker = Checker::new(RunsOn::Workers { tested: !options.no_test });
     let mut warned = Vec::new();
@@ -134,7 +135,8 @@ async fn programs(options: &Options, found: &[LocalAgent]) -> Result<Vec<Vec<Str
     Ok(warned)
 }
 
-/// How many tests of each agent passed and in what time; one that fails ends it. Nothing is started if there is none.
+/// Runs the tests; returns how many tests of each agent passed, and their duration. The first failing test ends the
+/// run. If there are no tests, no trial cluster is started.
 async fn tested(found: &[LocalAgent]) -> Result<Vec<Option<(usize, Duration)>>, Failure> {
     if found.iter().all(|found| found.cases.is_empty() || !found.news) {
         return Ok(vec![None; found.len()]);
@@ -156,7 +158,7 @@ async fn tested(found: &[LocalAgent]) -> Result<Vec<Option<(usize, Duration)>>, 
     ran
 }
 
-/// The folder itself if it is an agent, else every agent below it.
+/// The folder itself if it contains an agent, otherwise every agent in its subfolders.
 pub(crate) fn folders(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if path.join(atlas_package::CONTRACT_FILE).is_file() {
         return Ok(vec![path.to_owned()]);
@@ -172,7 +174,7 @@ pub(crate) fn folders(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(discovery.found.into_iter().map(|found| found.dir).collect())
 }
 
-/// Why something on the way is not an agent that can be used.
+/// The failure for a folder that was skipped during discovery.
 pub(crate) fn skipped(skipped: Skipped) -> Failure {
     match skipped {
         Skipped::Contract { path, source } => refused(&path, &source),
@@ -202,7 +204,8 @@ fn refused(path: &Path, error: &ContractError) -> Failure {
     Failure { places, ..Failure::new("E1103", Exit::Invalid, message).with_next("the rules: atlasctl docs contract") }
 }
 
-/// An input to begin with: that of the first test which completes, else each required member with a value of its type.
+/// An example input: the input of the first test that expects an output; without such a test, a value for each required
+/// member.
 fn example(cases: &[Case], schema: &Value) -> Value {
     let completes = |case: &&Case| matches!(case.fixture.expected, Expected::Output(_));
     if let Some(case) = cases.iter().find(completes) {

@@ -23,10 +23,10 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::stillness::LOOK_INTERVAL;
 
-/// What is logged: openraft warns of each heartbeat that a dead controller does not answer.
+/// Default log filter. openraft is off, because it logs a warning for each heartbeat to a stopped controller.
 const LOG_DEFAULT: &str = "warn,openraft=off";
 
-/// What to do with one that runs.
+/// Verbs for a running development cluster.
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
     /// Kills one of its processes with kill -9 and reports the consequences.
@@ -35,7 +35,7 @@ enum Verb {
     Start(start::Options),
 }
 
-/// How to run it.
+/// Options of `atlasctl dev`.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Options {
@@ -93,7 +93,8 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
 }
 
 async fn serve(context: &Context, options: &Options, env: Env) -> Result<Exit, Failure> {
-    // From the first moment: a cluster that has begun ends in order.
+    // The signal handlers are installed before the start, so that a signal during the start also shuts the cluster
+    // down.
     let (mut interrupt, mut terminate) = (watch(SignalKind::interrupt())?, watch(SignalKind::terminate())?);
     let cluster = Cluster::start(cluster_options(options)?, env.clone()).await.map_err(|error| refusal(&error))?;
     let client = Client::new(&format!("http://{}", cluster.http()))?;
@@ -104,8 +105,8 @@ async fn serve(context: &Context, options: &Options, env: Env) -> Result<Exit, F
             Ok(Exit::Done)
         }
     };
-    // In order, also after a failure: the worker stops its agents, then the log is closed. A second Ctrl-C does not wait:
-    // what was acknowledged is on disk.
+    // Orderly shutdown, also after a failure: the worker stops its agents, then the controller closes the log. A second
+    // Ctrl-C skips it; that is safe, because acknowledged changes are on disk.
     tokio::select! {
         () = cluster.shutdown() => {}
         _ = interrupt.recv() => {}
@@ -125,7 +126,7 @@ async fn asked_to_stop(interrupt: &mut Signal, terminate: &mut Signal) {
     }
 }
 
-/// From the first request to the last.
+/// Sends the requests of this command to the cluster until it ends.
 async fn attend(
     context: &Context,
     options: &Options,
@@ -192,14 +193,14 @@ fn refusal_of_port(error: &PortError) -> Failure {
     Failure::new("E0107", Exit::Short, message)
 }
 
-/// What the API says of this process's node.
+/// The node of this process, as the API reports it.
 async fn own_node(client: &Client, cluster: &Cluster) -> Result<Node, Failure> {
     let nodes: Vec<Node> = api::read(&client.get(&["api", "nodes"], &[]).await?)?;
     let own = nodes.into_iter().find(|node| node.id == cluster.node().as_str());
     own.ok_or_else(|| Failure::new("E0109", Exit::Short, "this process's node is not registered"))
 }
 
-/// `./agents` as it was given; for the eyes only.
+/// The path as the user wrote it, such as `./agents`; only for display.
 fn shown(path: &Path) -> String {
     path.display().to_string()
 }

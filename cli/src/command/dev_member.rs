@@ -1,4 +1,4 @@
-//! `atlasctl dev-member`: one controller or one worker of a development cluster of several, in a process of its own.
+//! `atlasctl dev-member`: one controller or one worker of a development cluster of several processes.
 //!
 //! Hidden: `atlasctl dev --controllers N` starts it. It prints a line to stdout when it is ready, and shuts down when its stdin closes.
 
@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// Which part of the cluster.
+/// Options of `atlasctl dev-member`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     #[command(subcommand)]
@@ -40,7 +40,7 @@ enum Part {
         peers: SocketAddr,
         #[arg(long, value_delimiter = ',')]
         join: Vec<String>,
-        /// In the environment, since arguments are for everybody to read.
+        /// Passed in the environment, because every user can read the arguments of a process.
         #[arg(long, env = "ATLAS_JOIN_TOKEN", hide_env_values = true)]
         token: Option<String>,
     },

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
 
-/// What to compare with.
+/// Options of `atlasctl diff`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Folder of agents and documents, file of documents as printed by get -o yaml, or - for stdin; repeatable.

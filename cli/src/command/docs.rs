@@ -20,7 +20,7 @@ struct Agents;
 #[folder = "../docs/operating"]
 struct Operating;
 
-/// What things mean.
+/// The concepts.
 #[derive(Embed)]
 #[folder = "../docs/concepts"]
 struct Concepts;
@@ -29,7 +29,7 @@ const START: &str = include_str!("../../../docs/start.md");
 const CLI: &str = include_str!("../../../docs/reference/cli.md");
 const HTTP: &str = include_str!("../../../docs/reference/http.md");
 
-/// Which chapter.
+/// Options of `atlasctl docs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Name of the chapter; lists all chapters if not given.
@@ -70,7 +70,7 @@ fn chapters() -> BTreeMap<String, String> {
     chapters
 }
 
-/// Every page of a folder by its name, its head page by the folder's.
+/// Adds every page of a folder under its file name, and README.md under the folder's name.
 fn add<Folder: Embed>(chapters: &mut BTreeMap<String, String>, folder: &str) {
     for name in Folder::iter() {
         let page = Folder::get(&name).and_then(|page| String::from_utf8(page.data.into_owned()).ok());

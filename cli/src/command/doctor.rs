@@ -15,16 +15,16 @@ use crate::failure::Failure;
 use crate::output::Shown;
 use crate::words;
 
-/// A sync that takes longer than this makes every job wait.
+/// Disk syncs above this latency delay every job.
 const SYNC_SLOW_MS: f64 = 100.0;
-/// Less room than this is soon none.
+/// Free disk space below this is reported.
 const ROOM_LOW: u64 = 2 << 30;
-/// A job that has waited longer than this has been forgotten.
+/// Jobs that have waited longer than this are reported.
 const WAIT_LONG_S: f64 = 600.0;
-/// How many waiting jobs are looked at.
+/// Maximum number of waiting jobs that are checked.
 const JOBS_LOOKED_AT: &str = "1000";
 
-/// What else to do.
+/// Options of `atlasctl doctor`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Also write a tar.gz file for support: findings, members, nodes, agents, figures and jobs, without inputs,
@@ -33,7 +33,7 @@ pub(crate) struct Options {
     bundle: Option<PathBuf>,
 }
 
-/// The answer to one question.
+/// The result of one check.
 struct Finding {
     ok: bool,
     about: &'static str,
@@ -108,7 +108,7 @@ fn versions(cluster: &Cluster) -> Finding {
     }
 }
 
-/// What the controller that answers measures of its disk and its clock.
+/// Checks the disk, the clock and the idempotency keys by the metrics of the answering controller.
 async fn measured(client: &Client, cluster: &Cluster) -> Result<Vec<Finding>, Failure> {
     let mut page = Vec::new();
     client

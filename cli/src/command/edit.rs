@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Shown, yaml};
 
-/// What to edit.
+/// Options of `atlasctl edit`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Kind: agent or node; or KIND/NAME.
@@ -52,7 +52,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     Ok(Exit::Done)
 }
 
-/// An object as it is edited, and which of its members mean something when they change.
+/// The object as the editor shows it, and its editable members.
 async fn fetch(client: &Client, kind: Kind, name: &str) -> Result<(Value, &'static [&'static str]), Failure> {
     match kind {
         Kind::Node => Ok((client.get(&["api", "nodes", name], &[]).await?, &["cordoned", "operator_labels"])),
@@ -61,7 +61,7 @@ async fn fetch(client: &Client, kind: Kind, name: &str) -> Result<(Value, &'stat
             let query: Vec<(&str, &str)> = requirement.iter().map(|text| ("version", *text)).collect();
             let mut agent = client.get(&["api", "agents", name], &query).await?;
             if let Some(members) = agent.as_object_mut() {
-                // They are the package's: another contract is another version.
+                // These members come from the package and cannot be edited: a different contract needs a new version.
                 members.retain(|name, _| !["contract", "input_schema", "output_schema"].contains(&name.as_str()));
             }
             Ok((agent, &["deprecated", "retired"]))
@@ -73,7 +73,7 @@ async fn fetch(client: &Client, kind: Kind, name: &str) -> Result<(Value, &'stat
     }
 }
 
-/// Applies what the file says now; tells of what object, and what that changes.
+/// Applies the edited file; returns the name of the object and the changes.
 async fn apply(
     client: &Client,
     object: &Value,

@@ -12,14 +12,14 @@ use crate::filter::Filter;
 use crate::output::Shown;
 use crate::words;
 
-/// What to do with events.
+/// Verbs of `atlasctl event`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
     /// Streams events until Ctrl-C.
     Tail(TailOptions),
 }
 
-/// What an event is about.
+/// The kind of object that an event concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
     Job,
@@ -28,7 +28,7 @@ enum Kind {
     Cluster,
 }
 
-/// Which events.
+/// Options of `atlasctl event tail`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TailOptions {
     /// Only events that match this expression, such as 'new_status == "failed" && agent_name == "hello"'.
@@ -95,7 +95,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     Ok(Exit::Done)
 }
 
-/// An event in lines that begin with what it is about.
+/// An event as lines of text; each line begins with the name of the object.
 fn shown(value: Value) -> Result<Shown, Failure> {
     let kind = value["kind"].as_str().unwrap_or_default();
     if kind == "job" && value["job"].is_object() {

@@ -8,12 +8,12 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
 
-/// The pages as they were when this program was built.
+/// The error pages, embedded at build time.
 #[derive(Embed)]
 #[folder = "../docs/reference/errors"]
 struct Pages;
 
-/// Which code.
+/// Options of `atlasctl explain-error`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Error code, such as E1102.

@@ -55,7 +55,7 @@ impl FromStr for Target {
     }
 }
 
-/// What to get.
+/// Options of `atlasctl get`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GetOptions {
     /// Kind: job, agent, node or controller; or KIND/NAME.
@@ -70,7 +70,7 @@ pub(crate) struct GetOptions {
     watching: Watching,
 }
 
-/// What to describe.
+/// Options of `atlasctl describe`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Kind: job, agent, node or controller; or KIND/NAME.
@@ -81,7 +81,7 @@ pub(crate) struct Options {
     names: Vec<String>,
 }
 
-/// What to remove.
+/// Options of `atlasctl delete`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DeleteOptions {
     /// Kind: job, agent, node or controller; or KIND/NAME.
@@ -129,7 +129,7 @@ async fn watch(context: &Context, kind: Kind, name: &str, list: &ListOptions) ->
             agent::watch(context, name, requirement, list).await
         }
         Kind::Node => node::watch(context, name, list).await,
-        // Refused before.
+        // `get` refuses to watch controllers before it calls this function.
         Kind::Controller => cluster::member(context, name).await,
     }
 }
@@ -172,14 +172,15 @@ async fn remove(context: &Context, kind: Kind, name: &str, yes: bool) -> Result<
     }
 }
 
-/// All names that are given, in either place; each may have its kind before it.
+/// All names on the command line: the one in `KIND/NAME` and those in the arguments after it, each with or without its
+/// kind.
 fn some(target: &Target, names: &[String]) -> Result<Vec<String>, Failure> {
     let all: Vec<String> = target.name.iter().chain(names).cloned().collect();
     all.iter().try_for_each(|name| bare(name, target.kind).map(drop))?;
     Ok(all)
 }
 
-/// The same where there must be one.
+/// Like [`some`], but refuses an empty list of names.
 fn some_names(target: &Target, names: &[String], verb: &str) -> Result<Vec<String>, Failure> {
     one(target, names.first().map(String::as_str), verb)?;
     some(target, names)
@@ -196,7 +197,7 @@ fn bare(name: &str, kind: Kind) -> Result<String, Failure> {
     .map_err(Failure::usage)
 }
 
-/// The name that is given, in either place.
+/// The name from `KIND/NAME` or from the argument after the kind.
 pub(super) fn one<'a>(target: &'a Target, name: Option<&'a str>, verb: &str) -> Result<&'a str, Failure> {
     let name = target.name.as_deref().or(name);
     let name =

@@ -15,7 +15,7 @@ use crate::output::Shown;
 use crate::program::on_path;
 use crate::words::could_not;
 
-/// What to begin with.
+/// Options of `atlasctl init`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Folder to create; its last part is the agent's name.
@@ -26,7 +26,7 @@ pub(crate) struct Options {
     template: Template,
 }
 
-/// A start.
+/// A template for a new agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Template {
     /// Any program: JSON on stdin, JSON on stdout.
@@ -35,7 +35,7 @@ enum Template {
     Python,
 }
 
-/// A file of a template: its path, what it is, its text, and whether it can be started.
+/// A file of a template: its path, description and text, and whether it is executable.
 struct File {
     path: &'static str,
     what: &'static str,
@@ -107,7 +107,7 @@ fn name(folder: &Path) -> Result<AgentName, Failure> {
     })
 }
 
-/// Writes one file; one that came to be there meanwhile is not overwritten.
+/// Writes one file; an existing file is not overwritten, even if it appeared after the first check.
 fn write(folder: &Path, file: &File, name: &str) -> Result<(), Failure> {
     let path = folder.join(file.path);
     let failed = |error: std::io::Error| could_not("write", &path, &error);
@@ -129,7 +129,7 @@ fn quoted(name: &str) -> String {
     if plain { name.to_owned() } else { json!(name).to_string() }
 }
 
-/// A folder as it is told to `deploy`, which must not take it for anything else.
+/// The folder as an argument for `deploy`, with a leading `./` so that it is clearly a path.
 fn as_path(folder: &Path) -> String {
     if folder.is_absolute() || folder.starts_with(".") || folder.starts_with("..") {
         return folder.display().to_string();
@@ -176,7 +176,8 @@ mod tests {
         };
         let paths = std::env::var_os("PATH").unwrap_or_default();
         let jq = std::env::split_paths(&paths).map(|dir| dir.join("jq")).find(|path| path.is_file());
-        // The interpreter itself: version managers put scripts in its place, which need more of the PATH.
+        // The path of the real interpreter. Version managers put wrapper scripts on the PATH, which need other
+        // programs.
         let python = atlas_dev::Python::find(None).ok().map(|python| python.program);
         for (program, found) in [("jq", jq), ("python3", python)] {
             let Some(found) = found else {

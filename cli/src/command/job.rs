@@ -28,7 +28,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// What to do with jobs. Any unique beginning of an id will do.
+/// Verbs of `atlasctl job`. A unique prefix of a job id is enough.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
     /// Lists jobs, newest first.

@@ -1,4 +1,4 @@
-//! `atlasctl logs`: what was logged by one job, by the recent jobs of an agent, or by those that ran on a node.
+//! `atlasctl logs`: the log lines of one job, of the recent jobs of an agent, or of the recent jobs on a node.
 
 use std::collections::BTreeSet;
 
@@ -14,14 +14,14 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
 
-/// Jobs whose lines are followed at once.
+/// Maximum number of jobs whose lines are followed at the same time.
 const FOLLOWED_MAX: usize = 64;
-/// Jobs among which those of a node are looked for.
+/// Number of recent jobs that are searched for those of a node.
 const LOOKED_AT: &str = "1000";
-/// How much of its id tells a job from others of these: `job-` and eight digits.
+/// Length of a shortened job id, `job-` and eight digits, which is enough to tell these jobs apart.
 const SHORT_ID: usize = 12;
 
-/// Whose lines, and which of them.
+/// Options of `atlasctl logs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Job id, agent name or node name; KIND/NAME if ambiguous.
@@ -37,18 +37,18 @@ pub(crate) struct Options {
     which: job::WhichLines,
 }
 
-/// Whose lines.
+/// The jobs whose lines are printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source {
     Job(String),
-    /// Of jobs of this agent.
+    /// Jobs of this agent.
     Agent(String),
-    /// Of jobs whose latest attempt ran there.
+    /// Jobs whose latest attempt ran on this node.
     Node(String),
 }
 
 impl Source {
-    /// What a text says on its own.
+    /// Parses a job id or `KIND/NAME`; none if only the cluster can tell what the text names.
     fn parse(text: &str) -> Result<Option<Self>, Failure> {
         if !text.contains('/') {
             return Ok(text.starts_with("job-").then(|| Self::Job(text.to_owned())));
@@ -64,7 +64,7 @@ impl Source {
         }
     }
 
-    /// An agent of this name, else a node, else a job whose id begins so.
+    /// Looks for an agent with this name, then for a node, then for a job with this prefix of its id.
     async fn find(client: &Client, text: &str) -> Result<Self, Failure> {
         if let Some(source) = Self::parse(text)? {
             return Ok(source);
@@ -88,7 +88,7 @@ impl Source {
         }
     }
 
-    /// The latest jobs of it, the oldest of these first.
+    /// The latest jobs of the source, oldest first.
     async fn jobs(&self, client: &Client, most: u32) -> Result<Vec<Job>, Failure> {
         let limit = most.to_string();
         let query = match self {
@@ -112,7 +112,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     }
 }
 
-/// Prints what the latest jobs logged so far.
+/// Prints the log lines of the latest jobs so far.
 async fn so_far(context: &Context, client: &Client, source: &Source, options: &Options) -> Result<Exit, Failure> {
     let (mut kept, mut text) = (Vec::new(), String::new());
     for job in source.jobs(client, options.jobs).await? {
@@ -130,13 +130,13 @@ async fn so_far(context: &Context, client: &Client, source: &Source, options: &O
     Ok(Exit::Done)
 }
 
-/// The same, and then what they and those to come log, until Ctrl-C.
+/// Prints the log lines of the latest jobs, and the lines that they and new jobs log, until Ctrl-C.
 async fn follow(context: &Context, client: &Client, source: &Source, options: &Options) -> Result<Exit, Failure> {
     let tell = |id: &str, said: &LogLine, value: Value| match shown(context, options, id, said, value) {
         Some(shown) => context.show(&shown),
         None => Ok(()),
     };
-    // First: no job can begin between the list and the stream.
+    // The stream is opened before the list is read, so that no job is missed in between.
     let mut events = client.open(&["api", "events"], &[("view", "full")]).await?;
     let mut known = BTreeSet::new();
     let mut following = FuturesUnordered::new();
@@ -173,7 +173,7 @@ async fn follow(context: &Context, client: &Client, source: &Source, options: &O
             }
             continue;
         }
-        // After its end nothing more happens to a job.
+        // A job that has ended has no more events, so its id is dropped.
         let new = if job.is_terminal() { !known.remove(&job.id) } else { known.insert(job.id.clone()) };
         if new {
             following.push(to_its_end(client, job.id, &tell));
@@ -181,7 +181,7 @@ async fn follow(context: &Context, client: &Client, source: &Source, options: &O
     }
 }
 
-/// Tells the lines of a job until it has ended, or is gone.
+/// Prints the lines of a job until the job has ended or was removed.
 async fn to_its_end(
     client: &Client,
     id: String,
@@ -193,7 +193,7 @@ async fn to_its_end(
     }
 }
 
-/// The lines of a job so far; none if it is gone.
+/// The lines of a job so far; none if the job was removed.
 async fn lines(client: &Client, id: &str) -> Result<Vec<(LogLine, Value)>, Failure> {
     match job::logs_so_far(client, id).await {
         Err(failure) if failure.exit == Exit::NotFound => Ok(Vec::new()),
@@ -201,7 +201,7 @@ async fn lines(client: &Client, id: &str) -> Result<Vec<(LogLine, Value)>, Failu
     }
 }
 
-/// A line with its job, if it is wanted.
+/// A line with the id of its job; none if the options exclude the line.
 fn shown(context: &Context, options: &Options, id: &str, said: &LogLine, mut value: Value) -> Option<Shown> {
     if !options.which.admits(said, context.look.now) {
         return None;

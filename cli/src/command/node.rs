@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::names;
 
-/// What to do with nodes.
+/// Verbs of `atlasctl node`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
     /// Lists nodes.

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// What to do for the cluster as a whole.
+/// Verbs of `atlasctl operator`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
     /// Backups: the state, history and artifacts of a cluster in one file.

@@ -1,4 +1,4 @@
-//! `atlasctl run`: one job from submission to its output.
+//! `atlasctl run`: submits one job, waits for its end and prints its output.
 
 mod from;
 
@@ -20,10 +20,10 @@ use crate::names;
 use crate::output::{Shown, members as known};
 use crate::words;
 
-/// How long the last lines of an agent may take after its end.
+/// How long to wait for an agent's last log lines after its job has ended.
 const LAST_LINES: Duration = Duration::from_millis(500);
 
-/// What to run, on what, and how.
+/// Options of `atlasctl run`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Agent name, optionally with @VERSION, also as printed by -o name.
@@ -109,7 +109,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     Ok(ending::exit(&job))
 }
 
-/// Waits for the end of a job, and of the retries that follow it by its contract; `latest` is the one that is waited for.
+/// Waits for the end of a job and of its automatic retries; `latest` is the id of the job that is currently waited for.
 async fn family(
     context: &Context,
     client: &Client,
@@ -133,7 +133,7 @@ async fn family(
     }
 }
 
-/// ` in 2 s`: how long the next try waits, if the contract of the failed one can be had.
+/// ` in 2 s`: the delay before the next retry; empty if the contract of the failed job is not available.
 async fn pause(client: &Client, failed: &Job) -> String {
     let agent = client.get(&["api", "agents", &failed.agent_name], &[("version", &failed.agent_version)]).await;
     let base = agent.ok().and_then(|agent| agent.pointer("/contract/retry/backoff_base")?.as_f64());
@@ -157,7 +157,7 @@ async fn attend(
         Ok(())
     };
     let follow = async {
-        // What the agent says is beside the point if only its output can be had.
+        // The command must print the output even if the log lines cannot be followed.
         if let Err(failure) = job::follow_logs(client, id, tell).await {
             context.note(&format!("could not follow its log lines: {}", failure.message));
         }
@@ -171,7 +171,7 @@ async fn attend(
             waited = &mut wait => break waited,
         }
     };
-    // The last lines may still be on their way.
+    // The last log lines may arrive after the end of the job.
     if !told {
         tokio::select! {
             () = &mut follow => {}
@@ -198,12 +198,12 @@ async fn submit(context: &Context, client: &Client, options: &Options) -> Result
     Ok(id.to_owned())
 }
 
-/// The agent, and which version of it.
+/// The agent's name and the version requirement.
 fn named(options: &Options) -> Result<(&str, Option<&str>), Failure> {
     one_version(options.agent.as_deref().unwrap_or_default(), options.requirement.as_deref())
 }
 
-/// What the options say of each job: all but its input.
+/// The members of each job except its input, from the options.
 fn members(context: &Context, options: &Options) -> Result<Map<String, Value>, Failure> {
     let (name, requirement) = named(options)?;
     let mut members = Map::new();
@@ -227,7 +227,7 @@ fn members(context: &Context, options: &Options) -> Result<Map<String, Value>, F
     Ok(members)
 }
 
-/// The schema by which words become numbers and lists.
+/// The input schema, by which `key=value` arguments are converted to numbers and lists.
 async fn input_schema(client: &Client, options: &Options) -> Result<Value, Failure> {
     let (name, requirement) = named(options)?;
     let query: Vec<(&str, &str)> = requirement.iter().map(|text| ("version", *text)).collect();

@@ -17,7 +17,7 @@ use crate::program::{Checker, RunsOn};
 use crate::trial::{self, Case, TestResult, Trial};
 use crate::words::{self, could_not};
 
-/// What to test.
+/// Options of `atlasctl test`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Folder of an agent, or a folder of such folders.
@@ -28,13 +28,13 @@ pub(crate) struct Options {
     junit: Option<PathBuf>,
 }
 
-/// One test that ran.
+/// The result of one test.
 struct Row {
     agent: String,
     path: String,
     name: String,
     took: Duration,
-    /// What was expected and what came instead.
+    /// The expected and the actual result, if they differ.
     wrong: Option<(String, String)>,
 }
 
@@ -85,7 +85,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     Ok(if failed == 0 && !rows.is_empty() { Exit::Done } else { Exit::Short })
 }
 
-/// Every agent is registered before the first test runs: they may need each other.
+/// Runs all tests. Every agent is registered before the first test, because agents may call each other.
 async fn all(context: &Context, trial: &Trial, agents: &[(Package, Vec<Case>)]) -> Result<Vec<Row>, Failure> {
     for (package, _) in agents {
         trial.register(package).await?;
@@ -115,12 +115,12 @@ fn row(package: &Package, case: &Case, verdict: TestResult) -> Row {
     }
 }
 
-/// A path as it would be typed.
+/// A path as a user would type it, without a leading `./`.
 fn shown(path: &Path) -> String {
     path.strip_prefix(".").unwrap_or(path).display().to_string()
 }
 
-/// `ok    hello/tests/ok.yaml   9 ms   a greeting has the name in it`, and what was wrong below it.
+/// `ok    hello/tests/ok.yaml   9 ms   a greeting has the name in it`; for a failed test, the difference follows.
 fn line(row: &Row, width: usize) -> String {
     let word = if row.wrong.is_none() { "ok" } else { "FAIL" };
     let took = words::milliseconds(row.took.as_secs_f64() * 1000.0);
@@ -131,7 +131,7 @@ fn line(row: &Row, width: usize) -> String {
     line
 }
 
-/// The results in the form that build servers read.
+/// The results as JUnit XML, which build servers read.
 fn junit(rows: &[Row], took: Duration) -> String {
     let failures = rows.iter().filter(|row| row.wrong.is_some()).count();
     let mut page = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -156,7 +156,7 @@ fn junit(rows: &[Row], took: Duration) -> String {
     page + "</testsuite>\n"
 }
 
-/// A text as an attribute of XML, which has no way to write most control characters.
+/// Escapes a text for an XML attribute; XML cannot represent most control characters.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -173,7 +173,8 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// The tests of one agent before it is deployed: how many passed, and in what time. None if it has none.
+/// Runs the tests of one agent before it is deployed; returns how many passed and their duration. None if it has no
+/// tests.
 pub(crate) async fn before_deploy(
     trial: &Trial,
     package: &Package,

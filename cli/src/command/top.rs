@@ -18,7 +18,7 @@ use crate::keys::Keys;
 use crate::output::{Shown, Table};
 use crate::words;
 
-/// How to show it.
+/// Options of `atlasctl top`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Print once and exit; the default without a terminal.
@@ -35,7 +35,7 @@ pub(crate) struct Options {
     agents: bool,
 }
 
-/// How often it is refreshed.
+/// Refresh interval.
 const EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
@@ -47,7 +47,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         context.show(&Shown { value: seen, text, names })?;
         return Ok(Exit::Done);
     }
-    // Only where keys can be pressed: what is piped into it is not read.
+    // Keys are read only from a terminal; piped input is left alone.
     let keys = Keys::of(std::io::stdin());
     tokio::select! {
         ended = show_again(context, options, &client) => ended.map(|never| match never {}),
@@ -61,7 +61,7 @@ async fn show_again(context: &Context, options: &Options, client: &Client) -> Re
     loop {
         let seen = see(client).await?;
         let look = Look { now: env.clock.wall().0 as f64 / 1e6, ..context.look };
-        // Home, then what is there, then nothing below it: clearing first would flicker.
+        // Move the cursor to the top, overwrite the page, then clear the rest: clearing first would flicker.
         clear(&text(&seen, options, &look)?);
         env.clock.sleep(EVERY).await;
     }
@@ -73,7 +73,7 @@ fn clear(text: &str) {
     print!("\u{1b}[H{lines}\u{1b}[J");
 }
 
-/// Everything that is shown, as the API has it.
+/// Fetches everything that is shown.
 async fn see(client: &Client) -> Result<Value, Failure> {
     let health = client.get(&["api", "health"], &[]).await?;
     let figures = client.get(&["api", "metrics"], &[]).await?;
@@ -81,7 +81,7 @@ async fn see(client: &Client) -> Result<Value, Failure> {
     let pending = health["pending"].as_u64().unwrap_or(0);
     let mut oldest = Value::Null;
     if pending > 0 {
-        // Newest first: the oldest is the last.
+        // Jobs are listed newest first, so the oldest job is the last one.
         let last = (pending - 1).to_string();
         let query = [("status", "pending"), ("view", "full"), ("limit", "1"), ("offset", last.as_str())];
         let mut jobs = client.get(&["api", "jobs"], &query).await?;
@@ -93,7 +93,7 @@ async fn see(client: &Client) -> Result<Value, Failure> {
     Ok(json!({"queues": [queue], "nodes": nodes, "agents": figures["agents"]}))
 }
 
-/// What is shown and has a name that other verbs take: a queue has none.
+/// The names of the shown objects; a queue has no name that other verbs take.
 fn names(seen: &Value, options: &Options) -> Vec<String> {
     let nodes = seen["nodes"].as_array().filter(|_| !options.queues).into_iter().flatten();
     let nodes = nodes.filter_map(|node| node["id"].as_str()).map(|name| format!("node/{name}"));

@@ -17,11 +17,11 @@ use crate::failure::Failure;
 use crate::output::Shown;
 use crate::words;
 
-/// The pause between two looks: short at first, since most waits are.
+/// The pause between two checks; it starts short, because most waits are short.
 const LOOK_FIRST: Duration = Duration::from_millis(50);
 const LOOK_MAX: Duration = Duration::from_secs(1);
 
-/// For what to wait.
+/// Options of `atlasctl wait`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Kind: job, agent, node or controller; or KIND/NAME.
@@ -38,7 +38,7 @@ pub(crate) struct Options {
     timeout: Option<Duration>,
 }
 
-/// How an object may have to be.
+/// A condition on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Condition {
     Ended,
@@ -64,7 +64,7 @@ use Condition::{
 };
 
 impl Condition {
-    /// Those of a kind; the first is the default.
+    /// The conditions of a kind; the first is the default.
     fn of(kind: Kind) -> &'static [(&'static str, Self)] {
         match kind {
             Kind::Job => &[
@@ -93,13 +93,13 @@ impl Condition {
     }
 }
 
-/// An object as one look finds it.
+/// The result of one check.
 struct Look {
-    /// What is asked for is so.
+    /// The condition holds.
     met: bool,
-    /// It can never be so any more: with this the command ends.
+    /// The condition can never hold any more; the command ends with this exit code.
     never: Option<Exit>,
-    /// How it is instead.
+    /// The current state of the object.
     told: String,
     value: Value,
 }
@@ -163,7 +163,7 @@ async fn look(client: &Client, kind: Kind, name: &str, condition: Condition) -> 
     }
 }
 
-/// An answer that nothing has the name is one as well.
+/// Turns a "not found" failure into none, because the absence of an object is a valid result here.
 fn there(answer: Result<Value, Failure>) -> Result<Option<Value>, Failure> {
     match answer {
         Ok(value) => Ok(Some(value)),

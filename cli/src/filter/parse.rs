@@ -4,14 +4,14 @@ use serde_json::Value;
 
 use super::Node;
 
-/// Deepest nesting that is read.
+/// Maximum nesting.
 const DEPTH_MAX: usize = 64;
 
-/// Operators from the loosest to the tightest; all of a row bind alike, from left to right.
+/// Operators by precedence, lowest first. Operators in one row have the same precedence and are left-associative.
 const LEVELS: [&[&str]; 5] =
     [&["||"], &["&&"], &["==", "!=", "<=", ">=", "<", ">", "in"], &["+", "-"], &["*", "/", "%"]];
 
-/// A word of an expression.
+/// A token.
 #[derive(Debug, Clone, PartialEq)]
 enum Word {
     Sign(&'static str),
@@ -71,7 +71,7 @@ fn named(name: &str) -> Word {
     }
 }
 
-/// A text in quotes; a backslash takes the next character as it is.
+/// A quoted text; a backslash quotes the next character.
 fn quoted(rest: &str, quote: char) -> Result<(Word, &str), String> {
     let mut text = String::new();
     let mut chars = rest.char_indices().skip(1);
@@ -100,7 +100,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// `condition ? yes : no`, the loosest of all.
+    /// `condition ? yes : no`, the operator with the lowest precedence.
     fn choice(&mut self) -> Result<Node, String> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
@@ -129,7 +129,7 @@ impl Parser<'_> {
     }
 
     fn unary(&mut self) -> Result<Node, String> {
-        // Signs before a value are counted, not nested.
+        // Repeated signs are collected in a loop, so that they cannot exhaust the stack.
         let mut signs = Vec::new();
         while let Some(sign) = ["!", "-"].into_iter().find(|sign| self.takes(sign)) {
             signs.push(sign);
@@ -183,7 +183,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Values with commas between them, up to and with `end`.
+    /// Values separated by commas, up to and including `end`.
     fn until(&mut self, end: &'static str) -> Result<Vec<Node>, String> {
         let mut nodes = Vec::new();
         while !self.takes(end) {

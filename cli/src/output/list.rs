@@ -1,4 +1,4 @@
-//! Lists: which objects, in which order, with which columns.
+//! Lists: filters, sort order and columns.
 
 use atlas_contract::nearest;
 use serde::de::DeserializeOwned;
@@ -10,7 +10,7 @@ use crate::context::Look;
 use crate::failure::Failure;
 use crate::filter::Filter;
 
-/// What every list can be asked for.
+/// Options of every list.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[group(skip)]
 pub(crate) struct ListOptions {
@@ -37,12 +37,12 @@ impl ListOptions {
         self.limit
     }
 
-    /// Whether only some of the objects are wanted, or another order: then more must be looked at than are wanted.
+    /// Whether the list is filtered or sorted; the command must then fetch more objects than it prints.
     pub(crate) fn selects(&self) -> bool {
         self.filter.is_some() || self.sorts()
     }
 
-    /// Whether the order is another one than the server's.
+    /// Whether the list has another order than the server's.
     pub(crate) fn sorts(&self) -> bool {
         self.sort.is_some()
     }
@@ -52,13 +52,13 @@ impl ListOptions {
         self.filter.as_ref().map_or(Ok(true), |filter| filter.admits(item))
     }
 
-    /// The same for rows under a list that is printed already.
+    /// Options for rows that are added below a printed list: the same columns, and no headings.
     #[must_use]
     pub(crate) fn under_a_head(&self) -> Self {
         Self { columns: self.columns.clone(), no_headers: true, ..Self::default() }
     }
 
-    /// The objects that the filter admits, as many as are wanted.
+    /// The objects that match the filter, up to the limit.
     pub(crate) fn kept(&self, value: Value) -> Result<Vec<Value>, Failure> {
         let Value::Array(all) = value else { return Err(Failure::answer("a list is expected")) };
         let mut items = Vec::new();
@@ -74,7 +74,7 @@ impl ListOptions {
     }
 }
 
-/// A column: its head, the member that it shows as data, and how people read it.
+/// A column: its heading, its member of the object, and how a cell is printed for users.
 pub(crate) struct Column<T> {
     head: &'static str,
     field: &'static str,
@@ -82,34 +82,34 @@ pub(crate) struct Column<T> {
     cell: fn(&T, &Look) -> String,
 }
 
-/// A column that is always there.
+/// A column that is always shown.
 pub(crate) const fn column<T>(head: &'static str, field: &'static str, cell: fn(&T, &Look) -> String) -> Column<T> {
     Column { head, field, wide: false, cell }
 }
 
-/// A column of `-o wide`.
+/// A column that only `-o wide` shows.
 pub(crate) const fn wide<T>(head: &'static str, field: &'static str, cell: fn(&T, &Look) -> String) -> Column<T> {
     Column { head, field, wide: true, cell }
 }
 
-/// How a kind of object is listed.
+/// Describes how a kind of object is listed.
 pub(crate) struct List<'a, T> {
-    /// All its columns.
+    /// All columns.
     pub(crate) columns: &'a [Column<T>],
-    /// The members that such an object may have.
+    /// The members that objects of the kind can have.
     pub(crate) members: Members,
-    /// `job/job-4f3a09c1d27be685`.
+    /// The name of an object, such as `job/job-4f3a09c1d27be685`.
     pub(crate) name: fn(&T) -> String,
 }
 
-/// A column as it was asked for.
+/// A requested column.
 enum Pick<'a, T> {
     Known(&'a Column<T>),
     Member(String, Path),
 }
 
 impl<T: DeserializeOwned> List<'_, T> {
-    /// The list as text in a form; empty text for people if there is nothing to list.
+    /// The list as text in a format; an empty list gives an empty table.
     pub(crate) fn render(
         &self,
         value: Value,
@@ -120,7 +120,7 @@ impl<T: DeserializeOwned> List<'_, T> {
         self.render_under(&mut Vec::new(), value, options, form, look)
     }
 
-    /// The same under a table with columns of these widths.
+    /// Like [`Self::render`], for rows below a printed table with columns of these widths.
     pub(crate) fn render_under(
         &self,
         widths: &mut Vec<usize>,
@@ -149,14 +149,14 @@ impl<T: DeserializeOwned> List<'_, T> {
         Ok((text, count))
     }
 
-    /// Refuses a name in the options that no such object has: neither one of those that are known nor one of `items`, which a newer
-    /// server may have given other members.
+    /// Refuses an option that names an unknown member. A member of `items` is accepted as well, because a newer server
+    /// may have added members.
     pub(crate) fn check(&self, options: &ListOptions, items: &[Value]) -> Result<(), Failure> {
         let member = |name: &str| self.members.has(name) || items.iter().any(|item| item.get(name).is_some());
         let known = || self.members.0.iter().copied();
         let mut names = options.filter.iter().flat_map(Filter::names);
         if let Some(name) = names.find(|name| !member(name)) {
-            // A filter reads members, not the heads of columns.
+            // A filter uses names of members; for the heading of a column, suggest the column's member.
             let headed = self.columns.iter().find(|column| column.head.eq_ignore_ascii_case(name));
             let failure = unknown(name, "for the filter", known());
             return Err(match headed {
@@ -182,12 +182,12 @@ impl<T: DeserializeOwned> List<'_, T> {
     fn names(&self, items: &[Value]) -> Result<Vec<String>, Failure> {
         let names = items.iter().map(|item| api::read::<T>(item).map(|object| (self.name)(&object)));
         let mut names = names.collect::<Result<Vec<_>, _>>()?;
-        // Several of a list may be of one object that has a name.
+        // Several rows can have the same name, such as the GPUs of one node.
         names.dedup();
         Ok(names)
     }
 
-    /// Empty if there is nothing to list.
+    /// The table; empty if there are no objects.
     fn table(&self, items: &[Value], options: &ListOptions, wide: bool, look: &Look) -> Result<Table, Failure> {
         if items.is_empty() {
             return Ok(Table::bare());
@@ -204,7 +204,7 @@ impl<T: DeserializeOwned> List<'_, T> {
         Ok(table)
     }
 
-    /// Data, not words: members as the API has them.
+    /// The list as CSV, with the unformatted values of the API.
     fn csv(&self, items: &[Value], options: &ListOptions) -> Result<String, Failure> {
         let picks = self.picks(options, |_| true)?;
         let mut paths = Vec::new();
@@ -236,7 +236,7 @@ impl<T: DeserializeOwned> List<'_, T> {
         options.columns.iter().map(|name| self.pick(name)).collect()
     }
 
-    /// A column by its head or the member that it shows; else a member of the object.
+    /// The column with this heading or member; otherwise the name is taken as a path into the object.
     fn pick(&self, name: &str) -> Result<Pick<'_, T>, Failure> {
         let known = self.columns.iter().find(|column| column.head.eq_ignore_ascii_case(name) || column.field == name);
         match known {
@@ -259,7 +259,7 @@ impl<T: DeserializeOwned> List<'_, T> {
             let failure = Failure::usage(format!("no object has \"{name}\" to sort by"));
             return Err(failure.with_next(format!("one of: {}", heads.join(", "))));
         }
-        // What people read as an age grows while the time of creation falls.
+        // Sorting by age reverses the order, because the column's member is the creation time.
         let down = down != name.eq_ignore_ascii_case("age");
         let key = |item: &Value| path.all(item).first().map(|value| (*value).clone()).unwrap_or_default();
         items.sort_by(|left, right| {
@@ -282,12 +282,12 @@ fn joined(path: &Path, item: &Value) -> String {
     path.all(item).into_iter().map(plain).collect::<Vec<_>>().join(",")
 }
 
-/// A cell as RFC 4180 wants it.
+/// Quotes a CSV cell by RFC 4180.
 fn quoted(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
 }
 
-/// Numbers by value, everything else as text; what is not there comes first.
+/// Compares numbers by value and everything else as text.
 fn compare(left: &Value, right: &Value) -> std::cmp::Ordering {
     match (left.as_f64(), right.as_f64()) {
         (Some(left), Some(right)) => left.total_cmp(&right),

@@ -1,10 +1,10 @@
-//! The members of the API's objects, which distinguish a misspelt name from a member that an object does not have.
+//! The members of the API's objects. With them, a misspelt name is distinguished from a member that an object lacks.
 
-/// A kind of object: what people call it, and the members that it may have.
+/// The members that objects of a kind can have.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Members(pub(crate) &'static [&'static str]);
 
-/// Of a job with `view=full`.
+/// Members of a job with `view=full`.
 pub(crate) const JOB: Members = Members(&[
     "id",
     "agent_name",
@@ -44,7 +44,7 @@ pub(crate) const JOB: Members = Members(&[
     "total_ms",
 ]);
 
-/// Of an agent version with `view=full`.
+/// Members of an agent version with `view=full`.
 pub(crate) const AGENT: Members = Members(&[
     "name",
     "version",
@@ -63,7 +63,7 @@ pub(crate) const AGENT: Members = Members(&[
     "contract",
 ]);
 
-/// Of a node.
+/// Members of a node.
 pub(crate) const NODE: Members = Members(&[
     "id",
     "epoch",
@@ -88,11 +88,11 @@ pub(crate) const NODE: Members = Members(&[
     "registered_at",
 ]);
 
-/// Of a GPU, with its node.
+/// Members of a GPU, with its node.
 pub(crate) const GPU: Members =
     Members(&["node", "index", "uuid", "healthy", "mig_profile", "model", "memory_bytes", "free_bytes"]);
 
-/// Of a controller.
+/// Members of a controller.
 pub(crate) const CONTROLLER: Members = Members(&[
     "id",
     "name",
@@ -112,11 +112,11 @@ pub(crate) const CONTROLLER: Members = Members(&[
     "http",
 ]);
 
-/// Of what a verb answers that has only the name of what it made.
+/// Members of an answer that contains only the id of the created object.
 pub(crate) const ID: Members = Members(&["id"]);
 
 impl Members {
-    /// Whether objects of the kind may have it.
+    /// Whether objects of the kind can have this member.
     pub(crate) fn has(self, name: &str) -> bool {
         self.0.contains(&name)
     }
@@ -130,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    /// The interface's own description of its objects.
+    /// The API's schemas of its objects.
     const SCHEMAS: &str = include_str!("../../../controller/server/src/http/api/schemas.json");
 
     #[test]

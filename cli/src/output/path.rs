@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::plain;
 
-/// Steps from a value to others.
+/// A path into a JSON value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Path(Vec<Step>);
 
@@ -20,7 +20,7 @@ enum Step {
 }
 
 impl Path {
-    /// All values at the path, in order; none where a step leads nowhere.
+    /// All values at the path, in order; none if the path does not exist.
     pub(crate) fn all<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
         let mut found = vec![value];
         for step in &self.0 {
@@ -40,8 +40,8 @@ impl Path {
 }
 
 impl Path {
-    /// The same, unless a step leads nowhere from everything before it: then what is missing, and the names that are near. Nothing
-    /// in an empty list is an answer.
+    /// Like [`Self::all`], but fails if a step finds nothing in any of the values before it; the error has the missing
+    /// path and a similar name. An empty list is no error.
     pub(crate) fn found<'a>(&self, value: &'a Value) -> Result<Vec<&'a Value>, Missing> {
         let mut at = Self(Vec::new());
         let mut before = vec![value];
@@ -67,7 +67,7 @@ impl Path {
         Ok(before)
     }
 
-    /// The member of an object with which the path begins.
+    /// The member with which the path begins.
     pub(crate) fn root(&self) -> Option<&str> {
         match self.0.first() {
             Some(Step::Member(name)) => Some(name),
@@ -76,12 +76,12 @@ impl Path {
     }
 }
 
-/// A path that leads nowhere.
+/// A path that does not exist in a value.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
-    /// Up to the first step that finds nothing.
+    /// The path up to the first step that finds nothing.
     pub(crate) path: String,
-    /// The name that may have been meant.
+    /// A similar name.
     pub(crate) near: Option<String>,
 }
 
@@ -100,7 +100,7 @@ impl fmt::Display for Path {
 impl FromStr for Path {
     type Err = String;
 
-    /// Reads a path; a `$` before it and braces around it, as other programs want them, are allowed.
+    /// Parses a path; a leading `$` and surrounding braces are allowed, as in kubectl.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("\"{text}\" is not a path such as name, labels.demo or $[*].id");
         let inner = text.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or(text);
@@ -132,7 +132,7 @@ impl FromStr for Path {
     }
 }
 
-/// Text with paths in braces; `{{` stands for a brace, `\t` and `\n` for what they mean elsewhere.
+/// Text with paths in braces; `{{` is a literal brace, `\t` a tab and `\n` a line break.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template(Vec<Piece>);
 
@@ -143,7 +143,7 @@ enum Piece {
 }
 
 impl Template {
-    /// The text for one value; several values at a path have commas between them.
+    /// The text for one value; several values at a path are separated by commas.
     pub(crate) fn fill(&self, value: &Value) -> String {
         let piece = |piece: &Piece| match piece {
             Piece::Text(text) => text.clone(),
@@ -154,7 +154,7 @@ impl Template {
 }
 
 impl Template {
-    /// The members of an object with which its paths begin.
+    /// The members with which the template's paths begin.
     pub(crate) fn roots(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Text(_) => None,

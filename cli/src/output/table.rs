@@ -1,6 +1,6 @@
-//! Tables for people: a heading, columns as wide as their widest cell, separated by two spaces.
+//! Tables for users: a heading, and columns as wide as their widest cell, separated by two spaces.
 
-/// Rows under a head.
+/// A heading and rows.
 #[derive(Debug)]
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
@@ -11,7 +11,7 @@ impl Table {
         Self { rows: vec![head.iter().map(|cell| cell.as_ref().to_owned()).collect()] }
     }
 
-    /// Without a head.
+    /// A table without a heading.
     pub(crate) fn bare() -> Self {
         Self { rows: Vec::new() }
     }
@@ -26,7 +26,7 @@ impl Table {
         self.text_under(&mut Vec::new())
     }
 
-    /// The same under what was printed with these widths, which grow to those that it needs.
+    /// The table as text below printed rows with these widths; wider cells increase the widths.
     pub(crate) fn text_under(&self, widths: &mut Vec<usize>) -> String {
         for row in &self.rows {
             widths.resize(widths.len().max(row.len()), 0);

@@ -45,7 +45,7 @@ fn node(value: &Value, depth: usize, text: &mut String) {
             }
         }
         Value::String(string) => text.push_str(&scalar(string)),
-        // Numbers, booleans, null and empty collections read alike in both.
+        // JSON numbers, booleans, null and empty collections are the same in YAML.
         value => text.push_str(&value.to_string()),
     }
 }
@@ -56,7 +56,7 @@ fn end_line(text: &mut String) {
     }
 }
 
-/// A string as a plain scalar where every reader takes it for a string, else in JSON's quotes.
+/// A string: unquoted if every YAML parser reads it as a string, otherwise in JSON quotes.
 fn scalar(string: &str) -> String {
     let first = string.bytes().next();
     let plain = first.is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'/')

@@ -15,25 +15,25 @@ use tokio::sync::OnceCell;
 
 use super::{Findings, RunsOn, shown};
 
-/// Reads the files and prints what it finds.
+/// The script that parses the files and prints the problems.
 const SCRIPT: &str = include_str!("check.py");
 
-/// Longest time that the reading may take.
+/// Longest duration of a check.
 const CHECK_MAX: Duration = Duration::from_secs(10);
 
-/// The interpreter that reads, once it was looked for.
+/// The Python interpreter, looked up on first use.
 #[derive(Debug, Default)]
 pub(super) struct Interpreter {
     found: OnceCell<Result<Python, String>>,
 }
 
-/// One thing that the script found.
+/// One problem that the script found.
 #[derive(Debug, Deserialize)]
 struct PythonProblem {
     kind: Kind,
     file: String,
     line: Option<u64>,
-    /// What Python says, or the module.
+    /// Python's error message, or the name of the module.
     text: String,
 }
 
@@ -87,7 +87,7 @@ impl Interpreter {
         let packages = json!(contract.packages.as_deref().unwrap_or_default()).to_string();
         let class = if contract.kind == AgentKind::Agent { "class" } else { "any" };
         let mut command = Command::new(&python.program);
-        // As a worker starts it: neither the folder nor what PYTHONPATH names here.
+        // The same import path as on a worker: without the current folder and without PYTHONPATH.
         command.args(["-P", "-c", SCRIPT]).arg(folder).args([&packages, class]).env_remove("PYTHONPATH");
         command.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
         let output = tokio::time::timeout(CHECK_MAX, command.output()).await;

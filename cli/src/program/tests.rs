@@ -4,7 +4,7 @@ use super::*;
 
 const CONTRACT: &str = "agent: {name: a, version: 1.0.0, PROVIDER}";
 
-/// An agent in a folder, from its provider and its files.
+/// Creates an agent in a temporary folder, from its provider and its files.
 fn agent(provider: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, Contract) {
     let dir = tempfile::tempdir().expect("a folder");
     for (name, text) in files {

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::names;
 use crate::output::Shown;
 
-/// Which version.
+/// Options of `atlasctl agent retire`.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Options {
@@ -17,7 +17,7 @@ pub(crate) struct Options {
     names: Vec<String>,
 }
 
-/// Which version, and why.
+/// Options of `atlasctl agent deprecate`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DeprecateOptions {
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     Ok(Exit::Done)
 }
 
-/// Takes a version out of service.
+/// Retires a version.
 pub(crate) async fn retire(context: &Context, name: &str, version: &str) -> Result<Exit, Failure> {
     let value = context.client()?.delete(&["api", "agents", name, "versions", version]).await?;
     context.note(&format!("{name} {version} accepts no new jobs; its existing jobs finish"));

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
 
-/// Which versions.
+/// Options of `atlasctl agent delete`.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Options {

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::names;
 use crate::output::Shown;
 
-/// Which two.
+/// Options of `atlasctl agent diff`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// NAME, NAME@VERSION, or the folder of an agent.
@@ -36,7 +36,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     Ok(if changes.is_empty() { Exit::Done } else { Exit::Short })
 }
 
-/// The contract of a registered version, or of a folder where there is one of that name.
+/// The contract of the agent folder `text`; if there is no such folder, of the registered version `text`.
 async fn contract(client: &Client, text: &str) -> Result<Value, Failure> {
     let folder = Path::new(text);
     if folder.join(atlas_package::CONTRACT_FILE).is_file() {

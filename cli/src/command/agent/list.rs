@@ -12,7 +12,7 @@ use crate::output::{self, Column, List, column, members, wide};
 use crate::watch::{Watching, poll};
 use crate::words;
 
-/// Which agents.
+/// Options of `atlasctl agent list`.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
     /// List every version, including retired ones.
@@ -24,7 +24,7 @@ pub(crate) struct Options {
     pub(crate) watching: Watching,
 }
 
-/// Which agent.
+/// Options of `atlasctl agent versions`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VersionsOptions {
     /// The agent's name.
@@ -73,7 +73,8 @@ pub(crate) async fn list(context: &Context, options: &Options) -> Result<Exit, F
     let all = if options.all { "true" } else { "false" };
     let fetch = async || client.get(&["api", "agents"], &[("all", all), ("view", "full")]).await;
     if options.watching.watch {
-        // Of each agent there is one version in the list, another one now and then, or there are all.
+        // Without --all the list has one version per agent, and that version can change; so the key is then the
+        // agent's name without the version.
         let key = if options.all { version_key } else { key };
         return poll(context, &LIST, &options.list, key, fetch).await;
     }
@@ -85,7 +86,7 @@ pub(crate) async fn list(context: &Context, options: &Options) -> Result<Exit, F
     Ok(Exit::Done)
 }
 
-/// Lists one agent, and again whenever it has changed.
+/// Lists one agent, and lists it again after each change.
 pub(crate) async fn watch(
     context: &Context,
     name: &str,
@@ -122,7 +123,7 @@ pub(super) async fn versions(context: &Context, options: &VersionsOptions) -> Re
     if let Some(agents) = value.as_array_mut() {
         agents.retain(|agent| agent["name"] == name);
         if agents.is_empty() {
-            // The server knows a name that is near.
+            // The server's refusal suggests a similar name.
             client.get(&["api", "agents", name], &[]).await?;
         }
     }

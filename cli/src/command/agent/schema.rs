@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::names;
 use crate::output::Shown;
 
-/// Which agent, and which side of it.
+/// Options of `atlasctl agent schema`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Agent name, optionally with @VERSION.

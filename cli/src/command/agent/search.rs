@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::ListOptions;
 
-/// For what to look.
+/// Options of `atlasctl agent search`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Text to find in names, descriptions or capabilities.

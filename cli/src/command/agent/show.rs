@@ -9,7 +9,7 @@ use crate::names;
 use crate::output::Shown;
 use crate::words;
 
-/// Which agent.
+/// Options of `atlasctl agent show`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Agent names, each optionally with @VERSION, also as printed by -o name.
@@ -59,7 +59,7 @@ fn text(agent: &Agent) -> String {
     text
 }
 
-/// `content, style?`: the properties of an object schema, the optional ones marked.
+/// The properties of an object schema, with a question mark after the optional ones: `content, style?`.
 fn fields(schema: &serde_json::Value) -> String {
     let Some(properties) = schema["properties"].as_object().filter(|properties| !properties.is_empty()) else {
         return "anything".to_owned();

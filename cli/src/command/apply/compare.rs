@@ -9,17 +9,17 @@ use crate::difference::{self, Change};
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// Where a document has the labels of a node that operators gave it.
+/// The JSON pointer to the labels that operators gave a node.
 const LABELS: &str = "/operator_labels";
 
-/// What is the matter with one of them: nothing, it is not there, or it is other.
+/// How an object in the cluster differs from the wanted one: it is the same, missing, or different.
 pub(in crate::command) enum Comparison {
     Same,
     Missing,
     Other(Vec<Change>),
 }
 
-/// How the cluster stands to what is wanted.
+/// Compares a wanted object with the object in the cluster.
 pub(in crate::command) async fn compare(client: &Client, wanted: &Wanted) -> Result<Comparison, Failure> {
     match wanted {
         Wanted::Package(package) => {
@@ -80,7 +80,7 @@ async fn agent(client: &Client, name: &str, version: &str) -> Result<Option<Valu
     }
 }
 
-/// A document holds no package, and no document creates a machine.
+/// Refuses an agent version whose package is not registered (a document holds no package) and an unknown node.
 pub(in crate::command) fn applicable(wanted: &Wanted, standing: &Comparison) -> Result<(), Failure> {
     let why = match (wanted, standing) {
         (_, Comparison::Same) | (Wanted::Package(_), _) => return Ok(()),
@@ -108,7 +108,7 @@ fn no_package(wanted: &Wanted) -> Failure {
     Failure::new("E0125", Exit::Conflict, message).with_next("apply its folder: atlasctl apply -f DIR")
 }
 
-/// Makes it so.
+/// Changes the object in the cluster to the wanted one.
 pub(in crate::command) async fn change(client: &Client, wanted: Wanted, standing: &Comparison) -> Result<(), Failure> {
     match wanted {
         Wanted::Package(package) => client.upload(&["api", "agents"], package.bytes).await.map(drop),
@@ -132,13 +132,14 @@ pub(in crate::command) async fn change(client: &Client, wanted: Wanted, standing
         Wanted::Node(node) => {
             let Comparison::Other(changes) = standing else { return Ok(()) };
             let cordons = changes.iter().any(|change| change.place == "/cordoned");
-            // New labels may bring the node jobs at once, which it is not to get while it is cordoned.
+            // New labels can make the scheduler place jobs on the node immediately, so a wanted cordon is set first.
             if cordons && node.cordoned {
                 client.post(&["api", "nodes", &node.id, "cordon"], &[], &json!({})).await?;
             }
             let labels = changes.iter().find(|change| change.place == LABELS);
             if let Some(Change { old: Some(Value::Object(old)), new: Some(Value::Object(new)), .. }) = labels {
-                // Only what is other than it was: another person may have changed the rest meanwhile.
+                // Only the labels that differ are sent: another user may have changed the other labels since the
+                // comparison.
                 let set: Map<_, _> =
                     new.clone().into_iter().filter(|(key, value)| old.get(key) != Some(value)).collect();
                 let gone: Vec<_> = old.keys().filter(|key| !new.contains_key(*key)).collect();

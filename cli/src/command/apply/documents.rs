@@ -16,14 +16,14 @@ use crate::failure::Failure;
 use crate::input;
 use crate::words::could_not;
 
-/// Most files of documents that are read, and most objects in them.
+/// Maximum number of document files, and of objects in them.
 const FILES_MAX: usize = 1000;
 const OBJECTS_MAX: usize = 10_000;
 
-/// Most bytes of all files of documents together.
+/// Maximum total size of all document files.
 const BYTES_MAX: usize = 64 << 20;
 
-/// How deep folders may lie in a folder, and how many of them are looked at.
+/// Maximum depth of nested folders, and maximum number of folders that are searched.
 const DEPTH_MAX: usize = 16;
 const FOLDERS_MAX: usize = 20_000;
 
@@ -46,7 +46,7 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    /// Of something that was read at a place.
+    /// A problem of an object that was read from `place`.
     pub(super) fn about(place: String, mut failure: Failure) -> Self {
         let why = failure.message.clone();
         failure.message = format!("{place}: {why}");
@@ -58,14 +58,14 @@ impl Problem {
         Self { place, why, alone }
     }
 
-    /// Of a file or folder, whose failure says where it is.
+    /// A problem of a whole file or folder; the failure already names the path.
     fn whole(path: &Path, alone: Failure) -> Self {
         let places = alone.places.iter().map(|(place, what)| format!("; {place} {what}"));
         Self { place: quoted(path), why: places.fold(alone.message.clone(), |text, place| text + &place), alone }
     }
 }
 
-/// The failure that tells of all problems; none if there is none.
+/// Combines all problems into one failure; none if there are no problems.
 pub(super) fn refusal(mut problems: Vec<Problem>) -> Option<Failure> {
     if problems.len() < 2 {
         return problems.pop().map(|problem| problem.alone);
@@ -82,7 +82,7 @@ pub(super) fn refusal(mut problems: Vec<Problem>) -> Option<Failure> {
     Some(Failure { places: told.chain(rest).collect(), next, ..Failure::new("E0125", exit, message) })
 }
 
-/// Reads all that is wanted, from folders and documents.
+/// Reads all wanted objects from folders and documents.
 pub(in crate::command) fn read(files: &[PathBuf]) -> Result<Vec<Sourced>, Failure> {
     let mut reading = Reading::default();
     for file in files {
@@ -97,7 +97,7 @@ pub(in crate::command) fn read(files: &[PathBuf]) -> Result<Vec<Sourced>, Failur
     refusal(reading.problems).map_or(Ok(reading.wanted), Err)
 }
 
-/// What was read so far.
+/// The objects and problems read so far.
 #[derive(Default)]
 struct Reading {
     wanted: Vec<Sourced>,
@@ -112,7 +112,8 @@ struct Reading {
 }
 
 impl Reading {
-    /// An agent's folder is that agent; any other is every agent and document in and below it.
+    /// Reads a folder. The folder of an agent is that agent; any other folder stands for every agent and document
+    /// inside it.
     fn folder(&mut self, path: &Path) {
         if path.join(atlas_package::CONTRACT_FILE).is_file() {
             return self.package(path);
@@ -150,7 +151,8 @@ impl Reading {
         }
     }
 
-    /// The files of documents in and below a folder, in the order of their names; what is in an agent's folder is the agent's.
+    /// Finds the document files in a folder and its subfolders, sorted by name. The files in an agent's folder belong
+    /// to the agent and are skipped.
     fn find(&mut self, folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
         self.folders += 1;
         if self.folders > FOLDERS_MAX {
@@ -165,7 +167,7 @@ impl Reading {
             Err(error) => return self.problems.push(Problem::whole(folder, could_not("read", folder, &error))),
         };
         for (path, is_folder) in children {
-            // One file more than are read is enough to be told of.
+            // One file above the limit is enough to report that the limit is exceeded.
             if self.full || found.len() > FILES_MAX {
                 return;
             }
@@ -215,7 +217,7 @@ impl Reading {
             }
             let place = if count > 1 { format!("{what}, document {}", index + 1) } else { what.to_owned() };
             match part.load() {
-                // Three dashes and nothing after them.
+                // An empty document: a line `---` with nothing after it.
                 Ok(Value::Null) => continue,
                 Ok(Value::Array(objects)) => {
                     for (index, object) in objects.iter().enumerate() {
@@ -257,7 +259,7 @@ impl Reading {
     }
 }
 
-/// Folders and files of documents in a folder, sorted, without links and what is hidden.
+/// Subfolders and document files of a folder, sorted, without links and hidden entries.
 fn children(folder: &Path) -> io::Result<Vec<(PathBuf, bool)>> {
     let mut children = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -277,7 +279,7 @@ fn quoted(path: &Path) -> String {
     format!("\"{}\"", path.display())
 }
 
-/// An object by the members that only its kind has.
+/// Recognizes the kind of an object by the members that only this kind has.
 pub(in crate::command) fn object_of(object: &Value) -> Result<Wanted, String> {
     let has = |names: &[&str]| names.iter().all(|name| object.get(name).is_some());
     let wrong = |failure: Failure| failure.message;

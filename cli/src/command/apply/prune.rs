@@ -22,7 +22,7 @@ impl Pruned {
         format!("agent/{}@{}", self.name, self.version)
     }
 
-    /// Retires it; somebody else may have done so meanwhile.
+    /// Retires the version; it is no error if another user has retired it already.
     pub(super) async fn retire(&self, client: &Client) -> Result<(), Failure> {
         match client.delete(&["api", "agents", &self.name, "versions", &self.version]).await {
             Err(failure) if failure.exit != Exit::NotFound => Err(failure),
@@ -31,7 +31,8 @@ impl Pruned {
     }
 }
 
-/// Refuses what would be forgotten by the next prune, and files that say nothing of agents: they would retire all.
+/// Refuses agents without the labels, which the next prune would not find, and files without agents, which would retire
+/// every version with the labels.
 pub(super) fn check(wanted: &[Sourced], labels: &[(String, String)]) -> Result<(), Failure> {
     let mut problems = Vec::new();
     for Sourced { wanted, place } in wanted {
@@ -58,7 +59,7 @@ pub(super) fn check(wanted: &[Sourced], labels: &[(String, String)]) -> Result<(
     Ok(())
 }
 
-/// The versions that have the labels, take jobs and are not wanted.
+/// The versions that have the labels, are not retired and are not in the files.
 pub(super) async fn find(
     client: &Client,
     wanted: &[(Wanted, Comparison)],

@@ -7,12 +7,12 @@ use serde_json::Value;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Part<'t> {
     text: &'t str,
-    /// How many lines the whole text has before it.
+    /// The number of lines in the whole text before this document.
     lines_before: usize,
 }
 
 impl Part<'_> {
-    /// Loads the document; an error tells the line of the whole text.
+    /// Loads the document; an error has the line number in the whole text.
     pub(super) fn load(&self) -> Result<Value, YamlError> {
         yaml::load(self.text.as_bytes(), Budget::default()).map_err(|mut error| {
             if let YamlError::NotUtf8 { place } | YamlError::Syntax { place, .. } | YamlError::Meaning { place, .. } =
@@ -25,13 +25,13 @@ impl Part<'_> {
     }
 }
 
-/// The documents of a text. A line that begins with `---` begins one and a line `...` ends one, whatever is around it: YAML allows
-/// neither inside a document.
+/// Splits a text into documents. A line that begins with `---` starts a document and a line `...` ends one. This holds
+/// without regard to the context, because YAML allows neither line inside a document.
 pub(super) fn split(text: &str) -> Vec<Part<'_>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut parts = Vec::new();
     let (mut start, mut lines_before, mut at) = (0, 0, 0);
-    // Whether the part has more than comments and directives.
+    // Whether the part contains anything besides comments and directives.
     let mut begun = false;
     for (number, line) in text.split_inclusive('\n').enumerate() {
         let end = at + line.len();

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output::Shown;
 use crate::words;
 
-/// How long it holds, and where it goes.
+/// Options of `atlasctl cluster join-token`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Lifetime of the token, at most an hour.
@@ -33,7 +33,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let mut text = format!("{token}\n");
     if let Some(path) = &options.to {
         keep(path, &text).map_err(|error| words::could_not("write", path, &error))?;
-        // Where it is kept is all that a log may see.
+        // The token must not appear in logs; the output contains only the path of the file.
         value["token"] = json!(null);
         text = format!("{}\n", path.display());
     }
@@ -44,7 +44,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     Ok(Exit::Done)
 }
 
-/// Writes a secret that only the owner can read.
+/// Writes a secret to a new file that only the owner can read.
 fn keep(path: &Path, text: &str) -> std::io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())?;

@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Column, List, ListOptions, Shown, column, members, yaml};
 
-/// Which of them.
+/// Options of `atlasctl cluster members`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     #[command(flatten)]

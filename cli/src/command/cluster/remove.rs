@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::names;
 use crate::output::Shown;
 
-/// Which controller.
+/// Options of `atlasctl cluster remove`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Name or number of the controller.

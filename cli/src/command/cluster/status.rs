@@ -27,7 +27,7 @@ fn text(cluster: &Cluster) -> String {
         "dev" => "dev",
         _ => cluster.cluster_id.get(..8).unwrap_or_default(),
     };
-    // How far the slowest voter that answers is behind what is committed.
+    // The lag of the slowest reachable voter behind the commit index.
     let here = cluster.members.iter().filter(|member| member.role != "learner" && member.reachable);
     let applied = here.filter_map(|member| member.applied);
     let lag = applied.map(|applied| cluster.commit.saturating_sub(applied)).max();

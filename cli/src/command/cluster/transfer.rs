@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::names;
 use crate::output::Shown;
 
-/// To whom.
+/// Options of `atlasctl cluster transfer-leader`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// New leader, by name or number; defaults to the most up-to-date controller.

@@ -2,7 +2,7 @@
 
 use clap::{Arg, ArgAction, Command};
 
-/// Names that may stand somewhere.
+/// A kind of name that can be completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Names {
     Jobs,
@@ -15,15 +15,15 @@ pub(super) enum Names {
     Words(&'static [&'static str]),
 }
 
-/// The last word of a line, and what may stand there.
+/// The last word of a line, and the names that can complete it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CompletionContext {
     pub(super) names: Vec<Names>,
-    /// The options of the line that say which cluster it is about.
+    /// The options of the line that select the cluster.
     pub(super) cluster: Vec<String>,
-    /// What is there so far.
+    /// The part of the word that is typed already.
     prefix: String,
-    /// `job/` before the names, if the line has it.
+    /// The prefix `job/` before the name, if the word has one.
     kind: String,
 }
 
@@ -31,7 +31,7 @@ const KINDS: &[&str] = &["job", "agent", "node", "controller"];
 const KINDS_TO_EDIT: &[&str] = &["agent", "node"];
 
 impl CompletionContext {
-    /// The place of the last one of some words behind the program's name; none if no name stands there.
+    /// The context of the last word; `words` excludes the program's name. None if the last word is not a name.
     pub(super) fn of(root: &Command, words: &[String]) -> Option<Self> {
         let (last, words) = words.split_last()?;
         let line = Line::read(root, words);
@@ -46,7 +46,7 @@ impl CompletionContext {
         {
             let generic = matches!(place.names[..], [Names::Words(_)]);
             if !generic && !place.names.contains(&names) {
-                // A version is an agent; anything else of another kind cannot stand there.
+                // `agent/` fits where a version is expected; any other kind does not fit here.
                 if names != Names::Agents || !place.names.contains(&Names::Versions) {
                     return None;
                 }
@@ -58,10 +58,10 @@ impl CompletionContext {
         Some(place)
     }
 
-    /// Those of some names that go on from what is there.
+    /// The names that start with the typed part of the word.
     pub(super) fn fitting(&self, names: Vec<String>) -> Vec<String> {
         let names = names.into_iter().map(|name| format!("{}{name}", self.kind));
-        // A shell would take blanks as ends of words, and a terminal other characters as orders.
+        // A shell would split a name at whitespace, and a terminal would interpret control characters.
         let plain = |name: &String| !name.contains(|c: char| c.is_whitespace() || c.is_control());
         let mut names: Vec<String> = names.filter(|name| name.starts_with(&self.prefix) && plain(name)).collect();
         names.sort();
@@ -70,14 +70,14 @@ impl CompletionContext {
     }
 }
 
-/// What the words before a place mean.
+/// The meaning of the words before the last one.
 struct Line<'a> {
     command: &'a Command,
     path: Vec<&'a str>,
     /// The words that are not options.
     given: Vec<&'a str>,
     cluster: Vec<String>,
-    /// The option whose value comes next.
+    /// The option that expects its value in the next word.
     wants: Option<&'a Arg>,
     /// Whether `--` has ended the options.
     ended: bool,
@@ -129,7 +129,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The argument that a word would be.
+    /// The positional argument that the next word would be.
     fn positional(&self) -> Option<&'a Arg> {
         let all: Vec<&Arg> = self.command.get_positionals().collect();
         let many = |argument: &&Arg| matches!(argument.get_action(), ArgAction::Append);
@@ -139,7 +139,7 @@ impl<'a> Line<'a> {
 
 fn of_option(path: &[&str], name: &str) -> Option<Vec<Names>> {
     match (path.first(), name) {
-        // There it is a folder, or a name for what is started.
+        // In these commands, the option is a folder or the name of a new process.
         (Some(&("dev" | "dev-member")), "agent" | "node") => None,
         (_, "agent") => Some(vec![Names::Agents]),
         (_, "node") => Some(vec![Names::Nodes]),

@@ -1,4 +1,4 @@
-//! `atlasctl deploy --watch`: again whenever a folder has changed.
+//! `atlasctl deploy --watch`: deploys agents again after a change in their folders.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,18 +12,18 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::stillness::{LOOK_INTERVAL, Stillness, fingerprint};
 
-/// The pause after no answer.
+/// The pause after the cluster did not answer.
 const AWAY: Duration = Duration::from_secs(5);
 
 pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     tokio::select! {
         failure = watch(context, options) => Err(failure),
-        // What was sent is deployed; what was being tested is not.
+        // Uploaded agents stay deployed; an agent that is being tested is not deployed.
         _ = tokio::signal::ctrl_c() => Ok(Exit::Done),
     }
 }
 
-/// Ends only if the first attempt finds no cluster.
+/// Returns only if the first attempt cannot reach the cluster.
 async fn watch(context: &Context, options: &Options) -> Failure {
     let env = Env::system();
     let mut stillness = Stillness::default();
@@ -32,7 +32,7 @@ async fn watch(context: &Context, options: &Options) -> Failure {
     loop {
         let paths = options.paths.clone();
         let look = env.spawn_blocking("look at agents", move || fingerprint(&paths)).join().await;
-        // Without an answer the next look tries again.
+        // If reading the folders failed, the next round tries again.
         let Some(print) = look.ok().filter(|print| stillness.is_due(*print)) else {
             env.clock.sleep(LOOK_INTERVAL).await;
             continue;
@@ -59,7 +59,7 @@ async fn watch(context: &Context, options: &Options) -> Failure {
     }
 }
 
-/// Deploys what is not `known` as it is now.
+/// Deploys the agents whose current package is not `known`.
 async fn again(context: &Context, options: &Options, known: &mut BTreeMap<String, Digest>) -> Result<(), Failure> {
     let found = find(&options.paths, known)?;
     if !found.iter().any(|found| found.news) {

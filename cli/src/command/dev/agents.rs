@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::program::{Checker, RunsOn};
 use crate::stillness::{Stillness, fingerprint};
 
-/// Registers the agents that this program carries.
+/// Registers the agents that are embedded in this program.
 pub(super) async fn register_bundled(client: &Client) -> Result<(), Failure> {
     for package in atlas_bundled::packages() {
         let package = package.map_err(|error| Failure::answer(atlas_env::chain(&error)))?;
@@ -45,7 +45,7 @@ impl Registered {
     }
 }
 
-/// A folder of agents: what it looked like, and what was registered from it.
+/// A watched folder of agents, and the versions registered from it.
 pub(super) struct Watch {
     folder: PathBuf,
     stillness: Stillness,
@@ -67,7 +67,7 @@ impl Watch {
         }
     }
 
-    /// Looks once, and follows what changed. Problems are reported and do not end the watch.
+    /// Checks the folder once, and registers or retires changed agents. Problems are reported and do not end the watch.
     pub(super) async fn look(&mut self, context: &Context, client: &Client, env: &Env) {
         let folder = self.folder.clone();
         let Ok(print) = env.spawn_blocking("look at agents", move || fingerprint(&[folder])).join().await else {
@@ -87,7 +87,7 @@ impl Watch {
         for (dir, package) in found.packages {
             answered &= self.register(context, client, &told, dir, package).await;
         }
-        // Without an answer to each, the next look tries again.
+        // If a request got no answer, the next check tries again.
         if answered {
             self.stillness.read(print);
         }
@@ -102,7 +102,7 @@ impl Watch {
         self.told.insert(text);
     }
 
-    /// Uploads a package that is new; false if the answer is missing.
+    /// Uploads a new package; false if the cluster did not answer.
     async fn register(
         &mut self,
         context: &Context,
@@ -144,7 +144,8 @@ impl Watch {
         }
     }
 
-    /// Retires what was registered from folders that are gone, unless another folder has it now; false without an answer.
+    /// Retires the versions from deleted folders, unless another folder contains them now; false if the cluster did not
+    /// answer.
     async fn retire_deleted(&mut self, context: &Context, client: &Client, present: &[Registered]) -> bool {
         let deleted = self.registered.keys().filter(|dir| !dir.join(CONTRACT_FILE).exists());
         let deleted: Vec<PathBuf> = deleted.cloned().collect();
@@ -153,7 +154,8 @@ impl Watch {
             let mut kept = Vec::new();
             for version in self.registered.remove(&dir).unwrap_or_default() {
                 if present.iter().any(|other| other.is_version_of(&version)) {
-                    // That folder's own package may have been replaced by this one.
+                    // The deleted folder may have replaced the package of the other folder under the same version, so
+                    // the other folder is registered again.
                     self.registered.retain(|_, versions| !versions.iter().any(|other| other.is_version_of(&version)));
                     continue;
                 }
@@ -176,7 +178,7 @@ impl Watch {
     }
 }
 
-/// What a folder holds.
+/// The packages and problems in a folder.
 struct Read {
     packages: Vec<(PathBuf, Package)>,
     problems: Vec<Failure>,

@@ -1,4 +1,4 @@
-//! The first lines of `atlasctl dev`: only what exists.
+//! The first lines of `atlasctl dev`: addresses, folders, node and agents.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::command::node::describe;
 use crate::context::Context;
 use crate::words;
 
-/// Says where everything is; `took` counts from the start of the process.
+/// Prints the addresses and folders; `took` is the time since the start of the process.
 pub(super) fn print(
     context: &Context,
     options: &Options,
@@ -45,7 +45,7 @@ pub(super) fn print(
     ));
 }
 
-/// The names of the variables that agents get, with a mark at those that are not set here.
+/// The names of the environment variables that agents get, with a mark at those that are not set here.
 fn environment(options: &Options) -> String {
     let chosen = options.settings.worker("dev", vec!["-".to_owned()], PathBuf::new());
     let chosen = chosen.map(|worker| worker.agent_environment).unwrap_or_default();
@@ -57,7 +57,7 @@ fn environment(options: &Options) -> String {
     format!("{}{chosen}; more with --agent-env NAME", PASSED.join(" "))
 }
 
-/// The same for a cluster of several processes: what one node is called says less than who leads.
+/// The same for a cluster of several processes; it names the leader instead of one node.
 #[expect(clippy::too_many_arguments, reason = "everything that the first lines say")]
 pub(super) fn print_several(
     context: &Context,

@@ -14,10 +14,10 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::words;
 
-/// This project's README, for those who start the program elsewhere.
+/// This project's README, used if the current folder has none.
 const README: &str = include_str!("../../../../README.md");
 
-/// Runs every step, and fails with the ones that fell short.
+/// Runs every step; fails with the list of failed checks.
 pub(super) async fn run(context: &Context, client: &Client, env: &Env) -> Result<(), Failure> {
     let mut demo = Demo { context, client, short: Vec::new(), last: String::new() };
     let (readme, from) = readme();
@@ -65,7 +65,7 @@ impl Demo<'_> {
         self.context.note(&format!("\n── {text}"));
     }
 
-    /// Notes a step that did not do what it should.
+    /// Records a failed check.
     fn check(&mut self, holds: bool, what: &str) {
         if !holds {
             self.context.note(&format!("failed: {what}"));
@@ -127,7 +127,7 @@ impl Demo<'_> {
         self.check(warm.warm && warm.total_ms() < cold.total_ms(), "the second run of slow-starter was not warm");
     }
 
-    /// Runs one job as the command says and prints what it would print; a job that did not complete falls short.
+    /// Runs one job as `command` would, and prints the same output; a job that does not complete counts as failed.
     async fn job(&mut self, agent: &str, input: Value, command: &str) -> Job {
         self.context.note(&format!("$ {command}"));
         let ran = async {
@@ -159,7 +159,7 @@ impl Demo<'_> {
     }
 }
 
-/// The README in the current folder, or the one this program was built with.
+/// The README in the current folder, otherwise the embedded one.
 fn readme() -> (String, &'static str) {
     match std::fs::read_to_string("README.md") {
         Ok(text) if !text.trim().is_empty() => (text, "./README.md"),

@@ -21,19 +21,19 @@ use crate::words;
 
 /// Longest wait for another leader.
 const LEADER_WITHIN: Duration = Duration::from_secs(30);
-/// How often it is asked for.
+/// Interval between two questions for the leader.
 const ASK_INTERVAL: Duration = Duration::from_millis(5);
-/// Most jobs that are compared.
+/// Maximum number of compared jobs.
 const JOBS_MAX: &str = "1000";
 
-/// Which voters are down.
+/// The voters, and which of them are down.
 pub(super) struct Quorum {
     pub(super) voters: usize,
     pub(super) down: Vec<String>,
 }
 
 impl Quorum {
-    /// That of the voters among the members, by the processes that run.
+    /// Computes the quorum from the cluster's voters and the running processes.
     pub(super) fn of(cluster: &Cluster, processes: &[Process]) -> Self {
         let votes = |member: &&api::Controller| member.role != "learner";
         let voters: Vec<&str> = cluster.members.iter().filter(votes).map(|member| member.name.as_str()).collect();
@@ -47,7 +47,7 @@ impl Quorum {
         (self.voters - self.down.len()) * 2 > self.voters
     }
 
-    /// What it means that there is none.
+    /// The message and the JSON result for a lost quorum.
     fn lost(&self, killed: &str) -> (String, Value) {
         let (down, first) = (self.down.len(), self.down.first().map_or(killed, String::as_str));
         let text = format!(
@@ -58,7 +58,7 @@ impl Quorum {
     }
 }
 
-/// Which process.
+/// Options of `atlasctl dev kill`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// A controller or a worker: c1, w2, … or controller/c1, worker/w2, node/w2 as -o name prints them.
@@ -66,7 +66,7 @@ pub(crate) struct Options {
     name: String,
 }
 
-/// What jobs looked like before.
+/// The cluster and its jobs before the kill.
 struct Before {
     cluster: Cluster,
     jobs: Vec<Job>,
@@ -81,7 +81,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let quorum = Quorum::of(&cluster, &processes);
     let ends = process.controller && !quorum.holds();
     let jobs = match ends {
-        // There may be no cluster.
+        // Without a quorum the cluster may not answer.
         true => Vec::new(),
         false => api::read(&client.get(&["api", "jobs"], &[("limit", JOBS_MAX), ("view", "full")]).await?)?,
     };
@@ -101,7 +101,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     }
 }
 
-/// The folder and the processes of a development cluster of several.
+/// The folder and the processes of a development cluster of several processes.
 pub(super) async fn running(client: &Client) -> Result<(PathBuf, Vec<Process>), Failure> {
     let version = client.get(&["api", "version"], &[]).await?;
     let root = version["data_dir"].as_str().filter(|_| version["mode"] == "dev");
@@ -128,7 +128,7 @@ fn not_killed(why: &str) -> Failure {
         .with_next("start a cluster of several processes: atlasctl dev --controllers 3 --workers 2")
 }
 
-/// What the death of a controller costs: the time without a leader, jobs, leases.
+/// Measures the effects of a killed controller: the time without a leader, lost jobs, renewed leases.
 async fn controller(
     context: &Context,
     env: &Env,
@@ -156,7 +156,7 @@ async fn controller(
         match client.get(&["api", "jobs", &job.id], &[("view", "full")]).await {
             Ok(now) => {
                 let now: Job = api::read(&now)?;
-                // The same attempt goes on: the new leader gave its lease the whole time again.
+                // The same attempt continues: the new leader has restarted the full term of its lease.
                 renewed += u64::from(job.status == "running" && now.attempt == job.attempt && now.node == job.node);
             }
             Err(failure) if failure.exit == Exit::NotFound => lost += 1,
@@ -177,7 +177,7 @@ async fn controller(
     Ok(if lost == 0 { Exit::Done } else { Exit::Short })
 }
 
-/// Who leads once `without` is gone, and a client of a controller that answers with everything that was acknowledged.
+/// Waits for a leader other than `without`; returns its name and a client of a controller that serves consistent reads.
 pub(super) async fn leader(env: &Env, others: &[&str], without: &str) -> Result<Option<(String, Client)>, Failure> {
     let deadline = env.clock.monotonic() + LEADER_WITHIN;
     while env.clock.monotonic() < deadline {
@@ -187,7 +187,7 @@ pub(super) async fn leader(env: &Env, others: &[&str], without: &str) -> Result<
             let Ok(Ok(answer)) = asked else { continue };
             let cluster: Cluster = api::read(&answer)?;
             let Some(leader) = cluster.leader.filter(|leader| leader != without) else { continue };
-            // Leading means answering: a read that waits for the majority.
+            // A leader counts once it answers a read, which a majority must confirm.
             let read = client.get(&["api", "jobs"], &[("limit", "1")]);
             if let Ok(Ok(Value::Array(_))) = tokio::time::timeout(Duration::from_secs(5), read).await {
                 return Ok(Some((leader, client)));
@@ -198,7 +198,7 @@ pub(super) async fn leader(env: &Env, others: &[&str], without: &str) -> Result<
     Ok(None)
 }
 
-/// The death of a worker: its jobs go on elsewhere once its session has ended.
+/// Reports a killed worker; its jobs continue on other nodes after its session ends.
 fn worker(context: &Context, name: &str, before: &Before) -> Result<Exit, Failure> {
     let held = before.jobs.iter().filter(|job| job.status == "running" && job.node == name).count() as u64;
     let text = format!("{name} stopped · {} end with its session, within 10 s\n", words::count(held, "lease"));

@@ -1,6 +1,6 @@
-//! `atlasctl dev --controllers N --workers M`: one process each, so that one can be killed.
+//! `atlasctl dev --controllers N --workers M`: one process for each, so that single processes can be killed.
 //!
-//! The first controller keeps the data of a cluster of one: the others join it with tokens, as on real machines.
+//! The first controller reuses the data of a cluster of one; the others join it with tokens, as on real machines.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,19 +22,19 @@ use crate::failure::Failure;
 use crate::stillness::LOOK_INTERVAL;
 use tokio::signal::unix::SignalKind;
 
-/// Longest time until a controller that joins has a vote, or a worker is there.
+/// Longest wait until a joining controller is a voter, or a worker is registered.
 const THERE_WITHIN: Duration = Duration::from_secs(60);
-/// Most controllers: more voters make a cluster slower, not safer.
+/// Maximum number of controllers; more voters make a cluster slower, not safer.
 pub(super) const CONTROLLERS_MAX: u16 = 7;
 
-/// What was asked for, and what the folder has already.
+/// The requested numbers of processes, and the controllers that the data folder already has.
 pub(super) struct Wanted {
     controllers: u16,
     workers: u16,
     kept: Vec<ControllerAddresses>,
 }
 
-/// Whether it takes several processes; none if one does, as ever.
+/// The processes to start; none if a single process is enough.
 pub(super) fn wanted(options: &Options) -> Result<Option<Wanted>, Failure> {
     let unreadable = |error| Failure::new("E0109", Exit::Short, format!("the data folder could not be read: {error}"));
     let kept = if options.ephemeral { Vec::new() } else { addresses::load(&options.data_dir).map_err(unreadable)? };
@@ -56,7 +56,7 @@ pub(super) fn wanted(options: &Options) -> Result<Option<Wanted>, Failure> {
 
 pub(super) async fn serve(context: &Context, options: &Options, wanted: Wanted, env: Env) -> Result<Exit, Failure> {
     let (mut interrupt, mut terminate) = (watch(SignalKind::interrupt())?, watch(SignalKind::terminate())?);
-    // Errors are reported once, before the first process starts.
+    // Checked here, so that an error is reported once and not by each process.
     check(&options.settings).map_err(|error| Failure::usage(atlas_env::chain(&error)))?;
     let data = if options.ephemeral { DataDir::ephemeral() } else { DataDir::kept(&options.data_dir) };
     let group =
@@ -91,7 +91,7 @@ struct Several<'c> {
 }
 
 impl Several<'_> {
-    /// From the first process to the last.
+    /// Starts the cluster, prints the banner, and then watches its processes and the folder of agents.
     async fn attend(&mut self, wanted: Wanted) -> Result<Exit, Failure> {
         self.start_controllers(&wanted).await?;
         let addresses: Vec<String> = self.controllers.iter().map(|controller| controller.workers.to_string()).collect();
@@ -144,7 +144,7 @@ impl Several<'_> {
         }
     }
 
-    /// Those that the folder has come back together; new ones join one by one.
+    /// Starts the controllers of the data folder together; new controllers then join one by one.
     async fn start_controllers(&mut self, wanted: &Wanted) -> Result<(), Failure> {
         let first = match wanted.kept.first() {
             Some(controller) => controller.clone(),
@@ -164,7 +164,7 @@ impl Several<'_> {
         Ok(())
     }
 
-    /// One more controller: it joins with a token and gets a vote when it has everything.
+    /// Starts one more controller, which joins with a token, and waits until it is a voter.
     async fn join(&mut self, controller: ControllerAddresses) -> Result<(), Failure> {
         let client = self.client()?;
         let token = client.post(&["api", "cluster", "join-tokens"], &[], &json!({"kind": "controller"})).await?;
@@ -180,7 +180,7 @@ impl Several<'_> {
         })
         .await?;
         self.controllers.push(controller);
-        // Only now: a folder that says so many must have as many with a vote.
+        // Stored only now, because each controller in the data folder's list must be a voter.
         let stored = addresses::store(self.group.data_dir(), &self.controllers);
         stored.map_err(|error| {
             Failure::new("E0109", Exit::Short, format!("the data folder could not be written: {error}"))
@@ -193,7 +193,7 @@ impl Several<'_> {
         Client::new(&all.join(","))
     }
 
-    /// Asks again and again until it holds; while the cluster elects or a worker attaches, refusals are no answer.
+    /// Polls until `holds` returns true. A failure is not final, because the cluster may still be electing a leader.
     async fn until(&self, what: &str, holds: impl AsyncFn() -> Result<bool, Failure>) -> Result<(), Failure> {
         let deadline = self.env.clock.monotonic() + THERE_WITHIN;
         loop {
@@ -210,7 +210,8 @@ impl Several<'_> {
         }
     }
 
-    /// A process ended unexpectedly; it stays down until it is restarted. A removed one is dropped.
+    /// Reports a process that ended unexpectedly; it stays down until the user restarts it. A controller that was
+    /// removed from the cluster is dropped.
     async fn note_end(&mut self, client: &Client, gone: &ExitedProcess) -> Result<(), Failure> {
         let ExitedProcess { name, how } = gone;
         let members: Option<Vec<Controller>> =
@@ -228,7 +229,7 @@ impl Several<'_> {
 }
 
 impl Several<'_> {
-    /// Starts the parts that `atlasctl dev start` asked for.
+    /// Starts the processes that `atlasctl dev start` requested.
     fn restart_asked(&mut self, workers: &[String]) {
         for name in request::take(self.group.data_dir()) {
             if self.group.is_running(&name) {
@@ -254,7 +255,7 @@ impl Several<'_> {
         }
     }
 
-    /// A controller that was removed: its data is useless.
+    /// Drops a controller that was removed from the cluster, with its data.
     fn forget(&mut self, name: &str) -> Result<(), Failure> {
         let written =
             |error| Failure::new("E0109", Exit::Short, format!("the data folder could not be written: {error}"));

@@ -1,4 +1,4 @@
-//! `atlasctl dev start`: brings back one process of a development cluster, which the running `atlasctl dev` starts.
+//! `atlasctl dev start`: requests the restart of one process; the running `atlasctl dev` starts it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::failure::Failure;
 use crate::names;
 use crate::output::Shown;
 
-/// Longest time until the process is there.
+/// Longest wait until the process runs.
 const THERE_WITHIN: Duration = Duration::from_secs(30);
 
-/// Which process.
+/// Options of `atlasctl dev start`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// A controller or a worker: c1, w2, … or controller/c1, worker/w2, node/w2 as -o name prints them.
@@ -69,7 +69,7 @@ fn is_worker(root: &Path, name: &str) -> bool {
         && root.join("workers").join(name).is_dir()
 }
 
-/// The processes, once the one that was asked for is among them.
+/// Waits until the requested process runs; returns all processes.
 async fn there(env: &Env, root: &Path, name: &str) -> Result<Vec<Process>, Failure> {
     let deadline = env.clock.monotonic() + THERE_WITHIN;
     loop {

@@ -1,6 +1,6 @@
 //! `atlasctl doctor --bundle`: diagnostic data in one file that can be shared.
 //!
-//! Of jobs it contains only the members listed here, so that no input, output, error, label or key gets into it.
+//! A job in the file has only the members listed here, so the file contains no input, output, error, label or key.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -50,7 +50,7 @@ const OF_JOBS: [&str; 26] = [
     "warm",
 ];
 
-/// One answer of the interface, and the file that it becomes.
+/// One request to the API, and the file for its answer.
 struct Part {
     file: &'static str,
     path: &'static [&'static str],
@@ -68,14 +68,14 @@ const PARTS: [Part; 7] = [
 ];
 const JOBS: &str = "jobs.json";
 
-/// Asks for everything and writes the file, which only its owner can read.
+/// Collects all parts and writes the file, which only its owner can read.
 pub(super) async fn write(context: &Context, client: &Client, findings: &Value, path: &Path) -> Result<(), Failure> {
     let mut files = vec![("doctor.json".to_owned(), text(findings))];
     for Part { file, path, query } in PARTS {
         files.push(match client.get(path, query).await {
             Ok(jobs) if file == JOBS => (file.to_owned(), text(&without_contents(jobs))),
             Ok(value) => (file.to_owned(), text(&value)),
-            // A part that cannot be had is a finding as well.
+            // The failure of a request is stored in place of its answer, because it helps the diagnosis.
             Err(failure) => (format!("{file}.error"), format!("{failure}\n").into_bytes()),
         });
     }
@@ -102,7 +102,7 @@ fn text(value: &Value) -> Vec<u8> {
     format!("{value:#}\n").into_bytes()
 }
 
-/// Jobs with nothing of what they are about.
+/// Removes every member of the jobs that is not in [`OF_JOBS`].
 fn without_contents(jobs: Value) -> Value {
     let Value::Array(jobs) = jobs else { return Value::Null };
     let short = |job: Value| match job {

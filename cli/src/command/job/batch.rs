@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::Shown;
 use crate::words;
 
-/// What to do.
+/// Verbs of `atlasctl job batch`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
     /// Cancels the matching jobs that have not ended.
@@ -22,7 +22,7 @@ pub(crate) enum Verb {
     Retry(Options),
 }
 
-/// To which jobs.
+/// Options of both verbs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Count and list the jobs without changing anything.
@@ -60,7 +60,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     for job in &jobs {
         match client.post(&["api", "jobs", &job.id, path], &[], &json!({})).await {
             Ok(answer) => answers.push(json!({"job": job.id, "answer": answer})),
-            // One that changed meanwhile keeps no other from it.
+            // A job that has changed since the list was read does not stop the others.
             Err(failure) if matches!(failure.exit, Exit::Conflict | Exit::NotFound) => {
                 context.note(&format!("{}  {}", job.id, failure.message));
                 exit = Exit::Short;
@@ -75,7 +75,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     Ok(exit)
 }
 
-/// All jobs that are meant and may have it done, however many there are.
+/// All jobs that match the options and have one of the statuses `fits`, without a limit on their number.
 async fn matching(client: &Client, which: &list::Options, fits: &[&str], now: f64) -> Result<Vec<Job>, Failure> {
     list::check(&which.list, &[])?;
     let limit = which.list.limit().map_or(usize::MAX, |limit| limit as usize);
@@ -90,7 +90,7 @@ async fn matching(client: &Client, which: &list::Options, fits: &[&str], now: f6
             for value in page {
                 let job: Job = api::read(&value)?;
                 if which.admits(&value, &job, now)? {
-                    // What it ran on and what came out are of no use here.
+                    // Inputs and outputs are not needed here; dropping them saves memory.
                     jobs.push(Job { input_data: Value::Null, output_data: None, ..job });
                 }
             }

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::names;
 use crate::output::Shown;
 
-/// Which job.
+/// Options of `atlasctl job cancel`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Job ids, or unique prefixes of them, also as printed by -o name.

@@ -12,7 +12,8 @@ use crate::names;
 use crate::output::{Form, Shown};
 use crate::words;
 
-/// What can happen to a job. Its name here is the word of the lines; the API's, where it is another one, is the alias.
+/// A change of a job. The name of a value is the word that this program prints; if the API uses a different word, it is
+/// the alias.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Happening {
     #[value(alias = "submitted")]
@@ -28,18 +29,18 @@ pub(crate) enum Happening {
 }
 
 impl Happening {
-    /// What either word stands for.
+    /// Parses the printed word or the API's word.
     pub(crate) fn of(word: &str) -> Option<Self> {
         Self::from_str(word, false).ok()
     }
 
-    /// The word of the lines.
+    /// The word that this program prints.
     fn word(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 }
 
-/// Which job.
+/// Options of `atlasctl job events`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Job id, or a unique prefix of it, also as printed by -o name.
@@ -56,7 +57,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     if !options.follow {
         query.push(("follow", "false"));
     }
-    // One document needs all events; every other form prints each as it comes.
+    // JSON and YAML print one document at the end; every other format prints each event immediately.
     let whole = matches!(context.form, Form::Json | Form::Yaml);
     let mut collected = Vec::new();
     client
@@ -78,8 +79,10 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     Ok(Exit::Done)
 }
 
-/// `12:01:07.205  +1 ms   leased     laptop, epoch 1, token 318`; the end has a line for what came out as well. Empty for the change
-/// to `running` of a job that failed without a lease: clients of the compatible API are told it, but no node had the job.
+/// `12:01:07.205  +1 ms   leased     laptop, epoch 1, token 318`; a completed job also has a line for its output.
+///
+/// Empty for the change to `running` of a job that failed without a lease: the API sends this event for
+/// compatibility, but no node had the job.
 pub(crate) fn line(event: &JobEvent) -> String {
     let job = &event.job;
     let since = match event.timestamp - job.created_at {
@@ -98,7 +101,7 @@ pub(crate) fn line(event: &JobEvent) -> String {
             format!("log {}, idempotency key {key}", job.log)
         }
         Happening::Leased if job.node.is_empty() => return String::new(),
-        // History keeps no lease of an attempt that is over.
+        // The history does not store the leases of ended attempts.
         Happening::Leased if job.fencing_token == 0 => format!("{}, attempt {}", job.node, job.attempt),
         Happening::Leased => format!("{}, epoch {}, token {}", job.node, job.epoch, job.fencing_token),
         Happening::Started => format!("attempt {} of {}", job.attempt, job.max_attempts),
@@ -113,7 +116,7 @@ pub(crate) fn line(event: &JobEvent) -> String {
     line(&happening.word(), &detail)
 }
 
-/// How a job ended, beside its status.
+/// Details of a job's end: its times, its error or its node.
 fn how(job: &Job) -> String {
     let ran = format!("ran {}", words::milliseconds(job.execution_ms));
     let start = if job.warm { "warm".to_owned() } else { format!("cold start {}", words::milliseconds(job.warmup_ms)) };
@@ -153,7 +156,7 @@ mod tests {
             event("submitted", "pending", "pending"),
             event("granted", "running", "running"),
             event("ended", "failed", "failed"),
-            // A server that tells no changes.
+            // An older server sends events without `change`.
             event("", "running", "running"),
         ];
         expect![[r#"

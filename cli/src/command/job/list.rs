@@ -17,10 +17,10 @@ use crate::words;
 
 /// How many jobs are listed by default.
 const LIMIT_DEFAULT: u32 = 50;
-/// How many jobs are looked at for those that are wanted, unless all are.
+/// Maximum number of jobs that are searched for matching ones, unless `--all` is given.
 const LOOKED_AT_MAX: usize = 10 * PAGE;
 
-/// Which jobs.
+/// Options that select jobs.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[group(skip)]
 pub(crate) struct Options {
@@ -41,12 +41,12 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// The same jobs, those of one status.
+    /// The same options, restricted to one status.
     pub(super) fn of_status(&self, status: &str) -> Self {
         Self { status: Some(status.to_owned()), ..self.clone() }
     }
 
-    /// Whether a job is one of these, whatever the server left out.
+    /// Whether a job matches all options, including those that the server does not evaluate.
     pub(super) fn admits(&self, value: &Value, job: &Job, now: f64) -> Result<bool, Failure> {
         let admitted = self.status.as_ref().is_none_or(|status| job.status == *status)
             && self.agent.as_ref().is_none_or(|agent| job.agent_name == *agent)
@@ -56,7 +56,7 @@ impl Options {
     }
 }
 
-/// Which jobs, and whether their list goes on.
+/// Options of `atlasctl job list`.
 #[derive(Debug, Default, clap::Args)]
 #[group(skip)]
 pub(crate) struct Listing {
@@ -90,7 +90,7 @@ const COLUMNS: [Column<Job>; 11] = [
     wide("ERROR", "error", |job, _| words::short(&job.error_text(), 40)),
 ];
 
-/// None of a job that was never leased.
+/// The column is empty for a job that was never leased.
 fn attempt(job: &Job, _: &Look) -> String {
     if job.attempt == 0 { String::new() } else { format!("{} of {}", job.attempt, job.max_attempts) }
 }
@@ -127,16 +127,16 @@ fn none(context: &Context) {
     context.next("next: atlasctl run AGENT key=value");
 }
 
-/// Lists one job, and again whenever it has changed, until it has ended.
+/// Lists one job, and lists it again after each change until the job has ended.
 pub(crate) async fn watch(context: &Context, id: &str, options: &ListOptions) -> Result<Exit, Failure> {
     let client = context.client()?;
-    // The whole id first: what begins like it may be submitted meanwhile.
+    // Resolve the full id first: a prefix could become ambiguous when another job is submitted.
     let Job { id, .. } = api::read(&client.get(&["api", "jobs", id], &[("view", "full")]).await?)?;
     let first = async { Ok(Value::Array(vec![client.get(&["api", "jobs", &id], &[("view", "full")]).await?])) };
     goes_on(context, &client, options, first, |_, job| Ok(job.id == id), true).await
 }
 
-/// Prints the jobs that `first` finds, and then each that `admits` whenever something happens to it.
+/// Prints the jobs that `first` returns, and then each job that `admits` accepts, after each of its events.
 async fn goes_on(
     context: &Context,
     client: &Client,
@@ -146,7 +146,7 @@ async fn goes_on(
     until_ended: bool,
 ) -> Result<Exit, Failure> {
     let mut watch = Watch::new(context, &LIST, options)?;
-    // Before the list: nothing can happen between the two.
+    // The stream is opened before the list is read, so that no event is missed in between.
     let mut events = client.open(&["api", "events"], &[("view", "full")]).await?;
     let Value::Array(values) = first.await? else { return Err(Failure::answer("a list is expected")) };
     let mut known = Known::default();
@@ -174,17 +174,17 @@ async fn goes_on(
     Ok(Exit::Done)
 }
 
-/// The jobs of a list that goes on.
+/// The jobs that a watched list has shown.
 #[derive(Default)]
 struct Known {
-    /// Shown, and not ended.
+    /// Jobs that were shown and have not ended.
     open: BTreeSet<String>,
-    /// Listed as they ended: what the stream says of them was before.
+    /// Jobs that had ended when they were listed. Their events in the stream are older than the list and are skipped.
     ended: BTreeSet<String>,
 }
 
 impl Known {
-    /// Takes in a job of the list.
+    /// Adds a job of the initial list.
     fn lists(&mut self, job: &Job, admitted: bool) {
         if job.is_terminal() {
             self.ended.insert(job.id.clone());
@@ -193,8 +193,8 @@ impl Known {
         }
     }
 
-    /// Takes in a job to which something happened; whether it is to be shown. One that is not admitted any more is shown for the last
-    /// time.
+    /// Adds a job from an event; returns whether to show the job. A job that has just stopped matching is shown one
+    /// last time.
     fn takes(&mut self, job: &Job, admitted: bool) -> bool {
         if self.ended.contains(&job.id) {
             if job.is_terminal() {
@@ -210,22 +210,22 @@ impl Known {
     }
 }
 
-/// The jobs of a list, and what there is beyond it.
+/// The jobs of a list, and why the list may be incomplete.
 struct JobPage {
     jobs: Vec<Value>,
     beyond: Beyond,
 }
 
-/// What a list leaves out.
+/// The reason why a list is incomplete.
 enum Beyond {
     Nothing,
-    /// More than are wanted.
+    /// More jobs match than were requested.
     More,
-    /// So many were looked at, and there are more.
+    /// Only this many jobs were searched, and there are more.
     NotLookedAt(usize),
 }
 
-/// A reader of these jobs; it does not know about labels and filters.
+/// A reader of the selected jobs; it ignores labels and filters, which the caller checks.
 pub(super) fn pages<'a>(client: &'a Client, options: &Options, now: f64) -> Pages<'a> {
     let mut query = Vec::new();
     query.extend(options.status.clone().map(|status| ("status", status)));
@@ -234,7 +234,8 @@ pub(super) fn pages<'a>(client: &'a Client, options: &Options, now: f64) -> Page
     Pages::new(client, query)
 }
 
-/// The jobs that are wanted, newest first, as many as are wanted; with another order all that it may choose from.
+/// Fetches up to the requested number of matching jobs, newest first. With another sort order, it fetches all
+/// candidates, because any of them can come first.
 async fn fetch(client: &Client, options: &Options, now: f64) -> Result<JobPage, Failure> {
     let selects = options.list.selects() || !options.labels.is_empty();
     let default = if selects { PAGE as u32 } else { LIMIT_DEFAULT };
@@ -268,12 +269,12 @@ async fn fetch(client: &Client, options: &Options, now: f64) -> Result<JobPage, 
     Ok(JobPage { jobs, beyond })
 }
 
-/// Refuses a name in the options that no job has.
+/// Refuses an option that names a member which no job has.
 pub(super) fn check(options: &ListOptions, jobs: &[Value]) -> Result<(), Failure> {
     LIST.check(options, jobs)
 }
 
-/// Prints all jobs, each page under the one before: there may be more than one document could hold.
+/// Prints all jobs page by page, because the whole list may not fit in memory.
 async fn all(context: &Context, client: &Client, options: &Options, now: f64) -> Result<usize, Failure> {
     let mut pages = pages(client, options, now);
     let whole = options.list.sorts() || matches!(context.form, Form::Json | Form::Yaml);

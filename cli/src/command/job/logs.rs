@@ -11,10 +11,10 @@ use crate::names;
 use crate::output::Shown;
 use crate::words;
 
-/// Levels from the most to the least talkative.
+/// Log levels, most verbose first.
 const LEVELS: [&str; 4] = ["debug", "info", "warning", "error"];
 
-/// Which job, and which lines.
+/// Options of `atlasctl job logs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Job id, or a unique prefix of it, also as printed by -o name.
@@ -27,7 +27,7 @@ pub(crate) struct Options {
     which: Which,
 }
 
-/// Which lines.
+/// Options that select lines.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Which {
@@ -40,7 +40,7 @@ pub(crate) struct Which {
 }
 
 impl Which {
-    /// Whether a line is among them.
+    /// Whether a line matches the options.
     pub(crate) fn admits(&self, line: &LogLine, now: f64) -> bool {
         let rank = |level: &str| {
             let level = if level.starts_with("warn") { "warning" } else { level };
@@ -48,7 +48,7 @@ impl Which {
         };
         let loud = match &self.level {
             None => true,
-            // A line without a level, or with one of its own, says at least something.
+            // A line without a level, or with an unknown one, counts as `info`.
             Some(least) => rank(&line.level).unwrap_or(1) >= rank(least).unwrap_or(0),
         };
         loud && self.since.is_none_or(|since| line.at >= now - since.as_secs_f64())
@@ -59,7 +59,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     of_job(context, &options.id, options.follow, &options.which).await
 }
 
-/// Prints what one job's agent logged.
+/// Prints the log lines of one job.
 pub(crate) async fn of_job(context: &Context, id: &str, goes_on: bool, which: &Which) -> Result<Exit, Failure> {
     let client = context.client()?;
     let now = context.look.now;
@@ -92,7 +92,7 @@ pub(crate) async fn so_far(client: &Client, id: &str) -> Result<Vec<(LogLine, Va
     values.into_iter().map(|value| Ok((api::read(&value)?, value))).collect()
 }
 
-/// Gives each line to `each` as it comes, until the job has ended.
+/// Calls `each` with every line as it arrives, until the job has ended.
 pub(crate) async fn follow(
     client: &Client,
     id: &str,

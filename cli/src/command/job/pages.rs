@@ -1,4 +1,4 @@
-//! Jobs page by page: the server answers at most a thousand at once.
+//! Reads jobs page by page; the server returns at most a thousand jobs per request.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +8,18 @@ use crate::api::{self, Job};
 use crate::client::Client;
 use crate::failure::Failure;
 
-/// Most jobs of one answer.
+/// Maximum number of jobs in one answer.
 pub(super) const PAGE: usize = 1000;
 
-/// A reader of jobs, newest first. A page begins at the time of the last job of the page before it, so that jobs which come or leave
-/// meanwhile move none past it.
+/// A reader of jobs, newest first. A page starts at the time of the previous page's last job and not at a fixed offset,
+/// so that jobs which are added or removed between two requests make the reader skip no other job.
 pub(super) struct Pages<'a> {
     client: &'a Client,
     query: Vec<(&'static str, String)>,
-    /// The time of the last job so far, and how many of the jobs up to that time to skip.
+    /// The time of the last job so far, and the number of jobs at that time to skip.
     until: Option<f64>,
     skip: usize,
-    /// All jobs so far: some come again.
+    /// The ids of all jobs so far, because the pages overlap.
     seen: BTreeSet<String>,
     over: bool,
 }
@@ -40,7 +40,7 @@ impl<'a> Pages<'a> {
             let limit = if self.until.is_none() { most.clamp(1, PAGE) } else { PAGE };
             let mut query = vec![("view", "full".to_owned()), ("limit", limit.to_string())];
             query.extend(self.query.iter().cloned());
-            // A microsecond later: the server cuts off what a fraction has beyond one.
+            // Rounded up, because the server truncates times to microseconds.
             query.extend(self.until.map(|until| ("until", format!("{:.6}", until + 1.5e-6))));
             query.extend((self.skip > 0).then(|| ("offset", self.skip.to_string())));
             let query: Vec<(&str, &str)> = query.iter().map(|(key, value)| (*key, value.as_str())).collect();
@@ -56,7 +56,7 @@ impl<'a> Pages<'a> {
         Ok(Vec::new())
     }
 
-    /// Takes in a page; what of it is new.
+    /// Adds a page; returns its new jobs.
     fn take(&mut self, page: Vec<Value>) -> Result<Vec<Value>, Failure> {
         let (length, was) = (page.len(), self.until);
         let mut fresh = Vec::new();
@@ -67,7 +67,7 @@ impl<'a> Pages<'a> {
                 fresh.push(value);
             }
         }
-        // There may be more jobs of one time than a page holds.
+        // More jobs can have the same time than fit in one page.
         self.skip = if self.until == was { self.skip + length } else { 0 };
         Ok(fresh)
     }

@@ -9,7 +9,7 @@ use crate::input;
 use crate::names;
 use crate::output::Shown;
 
-/// Which job, and what was found out about the attempt that was lost.
+/// Options of `atlasctl job resolve`.
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("decision").required(true)))]
 pub(crate) struct Options {

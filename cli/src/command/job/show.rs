@@ -12,7 +12,7 @@ use crate::names;
 use crate::output::Shown;
 use crate::words;
 
-/// Which job.
+/// Options of `atlasctl job show`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Job ids, or unique prefixes of them, also as printed by -o name.
@@ -50,7 +50,7 @@ pub(crate) async fn show(context: &Context, id: &str) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Who, what, where, and what came out.
+/// The first lines: status, caller, times, node and result.
 fn head(job: &Job) -> String {
     let took = if job.is_terminal() { words::milliseconds(job.total_ms()) } else { String::new() };
     let status = if job.is_terminal() { job.status.clone() } else { waits(job) };

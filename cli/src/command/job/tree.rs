@@ -11,7 +11,7 @@ use crate::names;
 use crate::output::{Shown, Table};
 use crate::words;
 
-/// Of which job.
+/// Options of `atlasctl job tree`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Job ids, or unique prefixes of them, also as printed by -o name.
@@ -42,7 +42,8 @@ async fn tree(context: &Context, id: &str) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// A row for the job and each below it; `branch` leads to its own, `trunk` past its siblings to those of its children.
+/// Adds a row for the job and each job below it. `branch` is the line drawing before the job's own row, `trunk` the one
+/// before the rows of its children.
 fn rows(tree: &Tree, branch: &str, trunk: &str, table: &mut Table, names: &mut Vec<String>) {
     let job = &tree.job;
     let took = if job.is_terminal() { words::milliseconds(job.total_ms()) } else { String::new() };

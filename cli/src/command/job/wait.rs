@@ -11,7 +11,7 @@ use crate::names;
 use crate::output::Shown;
 use crate::words;
 
-/// Which job, and how long.
+/// Options of `atlasctl job wait`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Job ids, or unique prefixes of them, also as printed by -o name.

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::names;
 use crate::output::Shown;
 
-/// Which job.
+/// Options of `atlasctl job watch`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Job id, or a unique prefix of it, also as printed by -o name.
@@ -21,7 +21,7 @@ pub(crate) struct Options {
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let client = context.client()?;
-    // The whole id first: what begins like it may be submitted meanwhile.
+    // Resolve the full id first: a prefix could become ambiguous when another job is submitted.
     let job: Job = api::read(&client.get(&["api", "jobs", &options.id], &[("view", "full")]).await?)?;
     let id = job.id.as_str();
     let path = ["api", "jobs", id, "events"];

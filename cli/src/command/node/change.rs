@@ -11,7 +11,7 @@ use crate::names;
 use crate::output::Shown;
 use crate::words;
 
-/// Which node.
+/// Nodes by name.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Options {
@@ -20,7 +20,7 @@ pub(crate) struct Options {
     pub(super) names: Vec<String>,
 }
 
-/// Which node, and for how long at most.
+/// Options of `atlasctl node drain`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DrainOptions {
     #[command(flatten)]
@@ -30,7 +30,7 @@ pub(crate) struct DrainOptions {
     deadline: Option<Duration>,
 }
 
-/// Lets a node finish what it runs.
+/// Drains a node: its running jobs finish, and it gets no new ones.
 pub(super) async fn drain(context: &Context, options: &DrainOptions) -> Result<Exit, Failure> {
     let (mut body, mut told) = (json!({}), "finishes its running jobs and accepts no new ones".to_owned());
     if let Some(deadline) = options.deadline {
@@ -55,7 +55,7 @@ pub(super) async fn uncordon(context: &Context, name: &str) -> Result<Exit, Fail
     change(context, name, "uncordon", &json!({}), "accepts new jobs again").await
 }
 
-/// Does one of these; `verb` is the last part of the path, `told` what it means from now on.
+/// Sends one of these requests; `verb` is the last part of the path, `told` describes the effect to the user.
 async fn change(context: &Context, name: &str, verb: &str, body: &Value, told: &str) -> Result<Exit, Failure> {
     let value = context.client()?.post(&["api", "nodes", name, verb], &[], body).await?;
     context.note(&format!("{name} {told}"));
@@ -63,7 +63,7 @@ async fn change(context: &Context, name: &str, verb: &str, body: &Value, told: &
     Ok(Exit::Done)
 }
 
-/// Forgets a node.
+/// Removes a node.
 pub(crate) async fn remove(context: &Context, name: &str) -> Result<Exit, Failure> {
     let value = context.client()?.delete(&["api", "nodes", name]).await?;
     context.note(&format!("{name} is removed; it reappears if its worker reconnects"));

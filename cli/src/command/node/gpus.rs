@@ -10,14 +10,14 @@ use crate::failure::Failure;
 use crate::output::{Column, List, ListOptions, column, members, wide};
 use crate::words;
 
-/// Which GPUs.
+/// Options of `atlasctl node gpus`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     #[command(flatten)]
     list: ListOptions,
 }
 
-/// A device, and where it is.
+/// A GPU and its node.
 #[derive(Deserialize)]
 struct Device {
     node: String,
@@ -45,7 +45,7 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
             devices.push(device);
         }
     }
-    // The node has a name that other verbs take, a device has none.
+    // No verb takes the name of a GPU, so `-o name` prints the node.
     let name = |device: &Device| format!("node/{}", device.node);
     if context.list(Value::Array(devices), &options.list, &List { columns: &COLUMNS, members: members::GPU, name })?
         == 0

@@ -12,7 +12,7 @@ use crate::names;
 use crate::output::Shown;
 use crate::words;
 
-/// Which node, and which labels.
+/// Options of `atlasctl node label`.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Options {
@@ -24,11 +24,11 @@ pub(crate) struct Options {
     labels: Vec<Label>,
 }
 
-/// A label to give or to take away.
+/// A label to add or to remove.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Label {
     key: String,
-    /// None takes it away.
+    /// None removes the label.
     value: Option<String>,
 }
 
@@ -43,7 +43,7 @@ fn parse(text: &str) -> Result<Label, String> {
     Ok(Label { key: key.to_owned(), value })
 }
 
-/// Changes the labels and shows those that the node has then.
+/// Changes the labels and shows the resulting labels of the node.
 pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
     let name = &options.name;
     let (mut set, mut remove) = (BTreeMap::new(), BTreeSet::new());

@@ -10,7 +10,7 @@ use crate::output::{Column, List, ListOptions, column, members, wide};
 use crate::watch::{Watching, poll};
 use crate::words;
 
-/// Which nodes.
+/// Options of `atlasctl node list`.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub(crate) async fn list(context: &Context, options: &Options) -> Result<Exit, F
     Ok(Exit::Done)
 }
 
-/// Lists one node, and again whenever it has changed.
+/// Lists one node, and lists it again after each change.
 pub(crate) async fn watch(context: &Context, name: &str, options: &ListOptions) -> Result<Exit, Failure> {
     let client = context.client()?;
     client.get(&["api", "nodes", name], &[]).await?;
@@ -71,7 +71,7 @@ pub(crate) fn describe(node: &Node) -> String {
     format!("{}: {}, {}, {gpus}", node.id, words::count(node.cores.into(), "core"), words::bytes(node.memory_bytes))
 }
 
-/// Health, and apart from it whether new jobs may come.
+/// The node's health, and whether it is draining or cordoned.
 pub(crate) fn state(node: &Node) -> String {
     let eligible = match (node.draining, node.cordoned) {
         (true, _) => ", draining",

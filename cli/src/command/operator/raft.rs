@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::{Shown, Table};
 use crate::words;
 
-/// What to do with the files of a stopped controller.
+/// Verbs of `atlasctl operator raft`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
     /// Prints entries of its log: index, term, commands and sizes, without payloads.
@@ -22,7 +22,7 @@ pub(crate) enum Verb {
     Recover(RecoverOptions),
 }
 
-/// Which entries of which log.
+/// Options of `atlasctl operator raft log`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogOptions {
     /// Data directory of the stopped controller.
@@ -36,7 +36,7 @@ pub(crate) struct LogOptions {
     limit: u64,
 }
 
-/// Which member, and the sign that this is meant.
+/// Options of `atlasctl operator raft recover`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RecoverOptions {
     /// Data directory of the stopped controller.
@@ -89,7 +89,7 @@ fn table(page: &Page) -> String {
     if page.lines.is_empty() { String::new() } else { table.text() }
 }
 
-/// What a member's files say, in three lines.
+/// A summary of a member's files in three lines.
 fn head(about: &MemberAbout) -> String {
     let index = |id: Option<u64>| id.map_or_else(|| "none".to_owned(), |index| index.to_string());
     let snapshot = about.snapshot.map_or_else(

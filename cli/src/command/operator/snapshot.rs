@@ -1,4 +1,4 @@
-//! `atlasctl operator snapshot`: a backup is saved from a running cluster, inspected, and restored into a new one.
+//! `atlasctl operator snapshot`: saves a backup of a running cluster, inspects it, and restores it into a new cluster.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output::Shown;
 use crate::words;
 
-/// What to do with backups.
+/// Verbs of `atlasctl operator snapshot`.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Verb {
     /// Saves a backup of the running cluster, from any of its controllers, and checks it.
@@ -26,7 +26,7 @@ pub(crate) enum Verb {
     Restore(RestoreOptions),
 }
 
-/// Where to.
+/// Options of `atlasctl operator snapshot save`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SaveOptions {
     /// The file to write; it must not exist.
@@ -34,7 +34,7 @@ pub(crate) struct SaveOptions {
     file: PathBuf,
 }
 
-/// Which one.
+/// Options of `atlasctl operator snapshot inspect`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InspectOptions {
     /// The backup.
@@ -42,7 +42,7 @@ pub(crate) struct InspectOptions {
     file: PathBuf,
 }
 
-/// From what, and where to.
+/// Options of `atlasctl operator snapshot restore`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RestoreOptions {
     /// The backup.
@@ -64,7 +64,7 @@ pub(crate) async fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure>
     }
 }
 
-/// The backup has another name until it was read back whole.
+/// Saves a backup under a temporary name, and renames the file after all of it was read back and verified.
 async fn save(context: &Context, file: &Path) -> Result<Exit, Failure> {
     if file.exists() {
         return Err(Failure::usage(format!("\"{}\" exists; backups do not overwrite files", file.display())));
@@ -73,7 +73,7 @@ async fn save(context: &Context, file: &Path) -> Result<Exit, Failure> {
     partial.push(".partial");
     let partial = PathBuf::from(partial);
     let failed = |error| words::could_not("write", &partial, &error);
-    // Inputs and outputs of jobs are in it, in clear.
+    // Only the owner may read the backup, because it contains the inputs and outputs of jobs unencrypted.
     let mine = File::options().write(true).create(true).truncate(true).mode(0o600).open(&partial).map_err(failed)?;
     let mut out = BufWriter::new(mine);
     let written = |error| words::could_not("write", &partial, &error);
@@ -120,7 +120,7 @@ fn restore(context: &Context, options: &RestoreOptions) -> Result<Exit, Failure>
     Ok(verdict(context, &restored.found))
 }
 
-/// What a whole backup holds.
+/// Prints the contents of a backup.
 fn tell(context: &Context, file: &Path, found: &ArchiveContents) -> Result<(), Failure> {
     let bytes = fs::metadata(file).map_or(0, |metadata| metadata.len());
     let value = json!({"file": file, "bytes": bytes, "about": found.about, "manifest": found.manifest});
@@ -160,7 +160,7 @@ fn described(file: &Path, bytes: u64, found: &ArchiveContents) -> String {
     )
 }
 
-/// A backup without some artifact is worth keeping, and not complete.
+/// A backup with missing artifacts is kept, but the command exits 1.
 fn verdict(context: &Context, found: &ArchiveContents) -> Exit {
     if found.manifest.missing.is_empty() {
         return Exit::Done;

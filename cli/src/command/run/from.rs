@@ -16,15 +16,15 @@ use crate::failure::Failure;
 use crate::input;
 use crate::output::Shown;
 
-/// Most jobs and most bytes of one request.
+/// Maximum number of jobs and maximum size of one request.
 const SLICE_JOBS: usize = 500;
 const SLICE_BYTES: usize = 1 << 20;
-/// How long the controller may wait for room before it answers.
+/// How long the controller may wait for room in the queue before it answers, in seconds.
 const QUEUE_WAIT: &str = "20";
-/// How long to wait by default.
+/// The pause before jobs are sent again if the controller names none.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The result of a line: the id of its job, or the problem for which it is refused.
+/// The result of a line: the id of its job, or the problem why it was refused.
 type Settled = Result<String, Value>;
 
 pub(super) async fn run(context: &Context, options: &Options, file: &str) -> Result<Exit, Failure> {
@@ -39,7 +39,7 @@ pub(super) async fn run(context: &Context, options: &Options, file: &str) -> Res
             break;
         }
     }
-    // Submitted jobs are reported, also if the rest failed.
+    // The submitted jobs are reported even if the others failed.
     let refused = settled.iter().filter(|settled| settled.is_err()).count();
     let names = settled.iter().flatten().map(|id| format!("job/{id}")).collect();
     let text = settled.iter().map(line).collect();
@@ -53,7 +53,7 @@ pub(super) async fn run(context: &Context, options: &Options, file: &str) -> Res
     Ok(if refused == 0 { Exit::Done } else { Exit::Invalid })
 }
 
-/// The job of each line, with a name of its own.
+/// The job of each line, with its own idempotency key.
 fn jobs(context: &Context, options: &Options, text: &str) -> Result<Vec<Value>, Failure> {
     let base = members(context, options)?;
     let key = options.idempotency_key.clone();
@@ -79,7 +79,7 @@ fn jobs(context: &Context, options: &Options, text: &str) -> Result<Vec<Value>, 
     Ok(jobs)
 }
 
-/// The jobs in their order, as many at once as one request may have.
+/// Splits the jobs into slices that each fit in one request, in order.
 fn slices(jobs: &[Value]) -> Vec<&[Value]> {
     let (mut slices, mut from, mut bytes) = (Vec::new(), 0, 0);
     for (at, job) in jobs.iter().enumerate() {
@@ -131,7 +131,7 @@ async fn submit(
     ended
 }
 
-/// Sends the jobs that are open once; how long to wait before the rest is sent again, if there is one.
+/// Sends the open jobs once; if some stay open, returns how long to wait before they are sent again.
 async fn send(
     client: &Client,
     slice: &[Value],
@@ -142,7 +142,7 @@ async fn send(
     let query = [("validate", "refuse"), ("queue_wait", QUEUE_WAIT)];
     let answer = match client.post(&["api", "jobs:batch"], &query, &json!({"jobs": jobs})).await {
         Ok(answer) => answer,
-        // A controller from before there was such a request.
+        // An older controller, which does not know this request.
         Err(failure) if matches!(failure.code.as_deref(), Some("E1107" | "E1108")) => {
             return one_by_one(client, slice, open, results).await;
         }
@@ -160,7 +160,7 @@ async fn send(
     Ok(answer["retry_after_s"].as_u64().map(Duration::from_secs))
 }
 
-/// The same with a request for each job.
+/// Like [`send`], with one request per job.
 async fn one_by_one(
     client: &Client,
     slice: &[Value],
@@ -177,7 +177,7 @@ async fn one_by_one(
                 let id = id.ok_or_else(|| Failure::answer("a submission is answered with an id"))?;
                 results[at] = Some(Ok(id.to_owned()));
             }
-            // In their order: those behind it wait as well.
+            // The jobs after this one wait too, to keep the order.
             Err(failure) if failure.exit == Exit::Busy => {
                 return Ok(Some(failure.retry_after.map_or(PAUSE, Duration::from_secs)));
             }
@@ -188,7 +188,7 @@ async fn one_by_one(
     Ok(None)
 }
 
-/// The id of a job, or why there is none.
+/// The line for a job: its id, or why it was refused.
 fn line(settled: &Settled) -> String {
     match settled {
         Ok(id) => format!("{id}\n"),
