@@ -1,4 +1,5 @@
-//! Where the controllers of a development cluster listen, kept with its data: they know each other by these addresses.
+//! The addresses of a development cluster's controllers. They are stored with the data, because members know each other
+//! by them.
 
 use std::fs;
 use std::io;
@@ -11,29 +12,31 @@ use crate::port::{PortError, probe};
 
 const FILE: &str = "controllers.json";
 
-/// From one controller's HTTP port to the next one's.
+/// Difference between the HTTP ports of two consecutive controllers.
 const STEP: u16 = 10;
 
-/// One controller's place.
+/// One controller's name and addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControllerAddresses {
-    /// What it is called: `c1`, `c2`, …
+    /// `c1`, `c2`, …
     pub name: String,
-    /// Where HTTP is served.
+    /// The address for HTTP.
     pub http: SocketAddr,
-    /// Where workers connect.
+    /// The address for workers.
     pub workers: SocketAddr,
-    /// Where the other controllers connect.
+    /// The address for other controllers.
     pub peers: SocketAddr,
 }
 
 impl ControllerAddresses {
-    /// Where the data of this controller is below that of the cluster. The first one's is that of a cluster of one.
+    /// The data folder of this controller inside the cluster's folder. The first controller has the same folder as the
+    /// controller of a single-process cluster.
     pub fn data_dir(&self, root: &Path) -> PathBuf {
         if self.name == "c1" { root.join("controller") } else { root.join("controllers").join(&self.name) }
     }
 
-    /// The addresses of the `number`-th controller, from 1, of a cluster whose HTTP ports begin at `http`; free ports if that is 0.
+    /// The addresses of the `number`-th controller, counted from 1, of a cluster whose HTTP ports begin at `http`; free
+    /// ports if `http` is 0.
     pub fn choose(number: u16, http: u16) -> Result<Self, PortError> {
         let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let name = format!("c{number}");
@@ -54,7 +57,7 @@ impl ControllerAddresses {
     }
 }
 
-/// Three free ports, held until all are chosen so that they differ.
+/// Three free ports; the listeners keep them bound until all three are chosen, so that they differ.
 fn free() -> Result<([TcpListener; 3], [SocketAddr; 3]), PortError> {
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let refused = |source| PortError::Refused { address: any, source };
@@ -67,7 +70,7 @@ fn free() -> Result<([TcpListener; 3], [SocketAddr; 3]), PortError> {
     Ok((held, addresses))
 }
 
-/// The controllers of a data folder; none if it never was a cluster of several.
+/// The controllers of a data folder; none if the folder never belonged to a cluster of several processes.
 pub fn load(root: &Path) -> io::Result<Vec<ControllerAddresses>> {
     let bytes = match fs::read(root.join(FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

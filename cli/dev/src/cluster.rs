@@ -1,4 +1,4 @@
-//! Starting and stopping both sides, in order.
+//! Starts and stops a controller and a worker in one process.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,32 +12,32 @@ use atlas_worker::Worker;
 
 use crate::{DataDir, DataError, Ports, Settings, SettingsError};
 
-/// Longest time until the own worker must be registered.
+/// Longest wait until the worker is registered.
 const REGISTERED_WITHIN: Duration = Duration::from_secs(30);
 
-/// What to start.
+/// Options of a cluster in one process.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where it listens.
+    /// The addresses on which the cluster listens.
     pub ports: Ports,
-    /// Data folder; none is a new folder that is thrown away.
+    /// Data folder; none creates a temporary folder.
     pub data: Option<PathBuf>,
-    /// The name of the node; none is the host's.
+    /// The name of the node; defaults to the host name.
     pub node: Option<String>,
     /// Further settings of the controller and the worker.
     pub settings: Settings,
-    /// Most jobs that the node runs at once; none is the worker's default.
+    /// Maximum number of concurrent jobs on the node; none uses the worker's default.
     pub places: Option<u32>,
-    /// Most idle slots that the node keeps; none is the worker's default.
+    /// Maximum number of idle slots on the node; none uses the worker's default.
     pub warm_pool_size: Option<u32>,
-    /// Switches off that jobs' demands are checked against what this machine has, whatever the settings say.
+    /// If false, the demands of jobs are not checked against this machine's hardware, regardless of the settings.
     pub hardware_checks: bool,
-    /// Offers the in-process provider that does nothing, for benchmarks.
+    /// Enables the in-process provider that does nothing, for benchmarks.
     pub noop: bool,
 }
 
 impl Options {
-    /// Defaults: an ephemeral cluster with the host's name.
+    /// Defaults: a temporary data folder and a node with the host name.
     pub fn new(ports: Ports) -> Self {
         Self {
             ports,
@@ -52,31 +52,31 @@ impl Options {
     }
 }
 
-/// Why it could not be started.
+/// Why the cluster could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The data folder.
+    /// The data folder cannot be used.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// The node's name.
+    /// The node's name is not valid.
     #[error("the node name is not valid")]
     Node(#[source] IdError),
-    /// The options of one side.
+    /// The options of the controller or the worker are not valid.
     #[error(transparent)]
     Settings(#[from] SettingsError),
     #[error("could not start the controller")]
     Controller(#[source] atlas_controller::StartError),
     #[error("could not start the worker")]
     Worker(#[source] atlas_worker::StartError),
-    /// The worker runs and the controller does not know it.
+    /// The worker runs, but has not registered at the controller.
     #[error("the worker did not register within {within:?}")]
     NotRegistered {
-        /// How long it was waited for.
+        /// How long this process waited.
         within: Duration,
     },
 }
 
-/// A controller and a worker that run.
+/// A running controller and worker.
 pub struct Cluster {
     controller: Controller,
     worker: Worker,
@@ -84,7 +84,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts the controller, then the worker that says hello to it. Needs the process's async runtime.
+    /// Starts the controller, then the worker, which registers at it. Needs the async runtime from [`runtime`].
     pub async fn start(options: Options, env: Env) -> Result<Self, StartError> {
         let data = match &options.data {
             Some(path) => DataDir::kept(path)?,
@@ -92,7 +92,7 @@ impl Cluster {
         };
         let node = NodeId::new(&options.node.unwrap_or_else(host_name)).map_err(StartError::Node)?;
         let mut controller = options.settings.controller(data.path().join("controller"))?;
-        // Before anything runs: its address is known later.
+        // Parse the worker's options before the controller starts; the controller's address is filled in later.
         let worker_data = data.path().join("worker");
         let mut worker = options.settings.worker(node.as_str(), vec![String::from("-")], worker_data)?;
         controller.http = options.ports.http;
@@ -121,7 +121,8 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Waits until this process's worker is the node's latest incarnation: data that was kept has an older one.
+    /// Waits until this process's worker has registered: the node's epoch differs from `before`, the one in the stored
+    /// data.
     async fn registered(&self, before: Option<NodeEpoch>, env: &Env) -> bool {
         let deadline = env.clock.monotonic() + REGISTERED_WITHIN;
         while epoch(&self.controller, self.worker.node()) == before {
@@ -138,17 +139,17 @@ impl Cluster {
         self.worker.node()
     }
 
-    /// Where HTTP listens.
+    /// The address for HTTP.
     pub fn http(&self) -> SocketAddr {
         self.controller.http_addr()
     }
 
-    /// Where workers attach.
+    /// The address for workers.
     pub fn workers(&self) -> SocketAddr {
         self.controller.grpc_addr()
     }
 
-    /// Where the data is.
+    /// The data folder.
     pub fn data_dir(&self) -> &Path {
         self.data.path()
     }
@@ -161,20 +162,21 @@ impl Cluster {
         }
     }
 
-    /// Stops in order: the worker ends its agents and says goodbye, then the controller closes its log.
+    /// Shuts down in order: the worker stops its agents and ends its session, then the controller closes its log.
     pub async fn shutdown(self) {
         self.worker.shutdown().await;
         self.controller.shutdown().await;
     }
 }
 
-/// Which incarnation of the node this controller has applied.
+/// The node's epoch in the state that this controller has applied.
 fn epoch(controller: &Controller, node: &NodeId) -> Option<NodeEpoch> {
     controller.service().handle().applied().node(node).map(|known| known.node.epoch)
 }
 
-/// The async runtime of a development cluster: doors and worker. The leader loop and the log have a thread of their own, and with it
-/// a core: two threads on the other one would do nothing but wake each other.
+/// The async runtime of a development cluster, for the doors and the worker. The leader loop and the log run on their
+/// own thread, so one core is left to them: with more runtime threads than remaining cores, the threads would only wake
+/// each other.
 pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     tokio::runtime::Builder::new_multi_thread().worker_threads((cores - 1).clamp(1, 2)).enable_all().build()

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 /// Why the folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
-    /// It could not be made or opened.
+    /// The folder could not be created or opened.
     #[error("could not use \"{}\" for data", path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Another process has it.
+    /// Another process holds the lock on the folder.
     #[error("\"{}\" is in use by another Atlas process", path.display())]
     InUse {
         /// The folder.
@@ -23,37 +23,37 @@ pub enum DataError {
     },
 }
 
-/// A folder that is ours until this is dropped.
+/// A data folder, locked by this process until this value is dropped.
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,
     ephemeral: Option<tempfile::TempDir>,
-    /// The lock goes with the process, also when that is killed.
+    /// The system releases the lock when the process ends, even if it is killed.
     _lock: File,
 }
 
 impl DataDir {
-    /// Takes a folder that is kept; makes it if there is none.
+    /// Locks a permanent folder; creates it if it is missing.
     pub fn kept(path: &Path) -> Result<Self, DataError> {
         let failed = |source| DataError::Folder { path: path.to_owned(), source };
         std::fs::create_dir_all(path).map_err(failed)?;
-        // Absolute, since agents run in folders of their own.
+        // The path must be absolute, because agents run in other working folders.
         Ok(Self { path: path.canonicalize().map_err(failed)?, ephemeral: None, _lock: lock(path)? })
     }
 
-    /// Makes a new folder that is thrown away at the end.
+    /// Creates a temporary folder, which is deleted when this value is dropped.
     pub fn ephemeral() -> Result<Self, DataError> {
         let failed = |source| DataError::Folder { path: std::env::temp_dir(), source };
         let made = tempfile::Builder::new().prefix("atlas-dev-").tempdir().map_err(failed)?;
         Ok(Self { path: made.path().to_owned(), _lock: lock(made.path())?, ephemeral: Some(made) })
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it is thrown away at the end.
+    /// Whether the folder is temporary.
     pub fn is_ephemeral(&self) -> bool {
         self.ephemeral.is_some()
     }

@@ -1,7 +1,7 @@
-//! Several controllers and workers, each in its own process: this program again, with a hidden command.
+//! Several controllers and workers, each in its own process, which runs this program with a hidden command.
 //!
-//! Real processes, because the purpose of several is that one can be killed. A child shuts down when its stdin closes,
-//! so that no child outlives this process.
+//! They are separate processes so that one of them can be killed. A child shuts down when its stdin closes, so that no
+//! child outlives this process.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use tokio::process::{Child, Command};
 
 use crate::{ControllerAddresses, DataDir, Settings};
 
-/// Longest time until a child must say that it is ready.
+/// Longest wait until a child reports that it is ready.
 const READY_WITHIN: Duration = Duration::from_secs(60);
-/// Longest time that a child may take to end in order.
+/// Longest wait for a child's orderly shutdown.
 const END_WITHIN: Duration = Duration::from_secs(15);
-/// The processes, for `atlasctl dev kill`.
+/// The file with the list of processes, for `atlasctl dev kill`.
 const FILE: &str = "processes.json";
 
 /// Why a child could not be started.
@@ -28,39 +28,39 @@ pub enum ChildError {
     /// The program did not start.
     #[error("could not start {name}")]
     Start {
-        /// Whose process it should be.
+        /// The name of the process.
         name: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// It ended before it was ready; it said why on stderr.
+    /// The child ended before it was ready; the reason is on stderr.
     #[error("{name} ended before it was ready ({how})")]
     Ended {
-        /// Whose process it was.
+        /// The name of the process.
         name: String,
-        /// How it ended.
+        /// Its exit status or signal.
         how: String,
     },
-    /// It took too long.
+    /// The child was not ready in time.
     #[error("{name} was not ready within {within:?}")]
     Late {
-        /// Whose process it is.
+        /// The name of the process.
         name: String,
-        /// How long it was waited for.
+        /// How long this process waited.
         within: Duration,
     },
 }
 
-/// A child that ended on its own, or that somebody ended.
+/// A child that ended by itself or was killed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExitedProcess {
-    /// What it was called.
+    /// The name of the process.
     pub name: String,
-    /// How it ended: `exit 1`, `signal 9`.
+    /// Its exit status or signal: `exit 1`, `signal 9`.
     pub how: String,
 }
 
-/// How a controller comes into the cluster.
+/// What a controller needs to join the cluster.
 #[derive(Debug, Clone)]
 pub struct Joining {
     /// The peer address of a member.
@@ -84,22 +84,22 @@ pub struct Group {
 }
 
 impl Group {
-    /// A group without processes on a data folder.
+    /// Creates a group without processes.
     pub fn new(data: DataDir, log: &str, settings: &Settings, env: Env) -> Self {
         Self { data, log: log.to_owned(), settings: settings.clone(), running: Vec::new(), env }
     }
 
-    /// Where the data is.
+    /// The data folder.
     pub fn data_dir(&self) -> &Path {
         self.data.path()
     }
 
-    /// How many controllers run.
+    /// The number of running controllers.
     pub fn controllers(&self) -> usize {
         self.running.iter().filter(|running| running.controller).count()
     }
 
-    /// Starts controllers at once and waits until each is ready.
+    /// Starts controllers in parallel and waits until all are ready.
     pub async fn start_controllers(
         &mut self,
         controllers: &[(ControllerAddresses, Option<Joining>)],
@@ -118,20 +118,21 @@ impl Group {
         Ok(())
     }
 
-    /// Starts a worker that knows the controllers' addresses.
+    /// Starts a worker with the controllers' addresses and waits until it is ready.
     pub async fn start_worker(&mut self, name: &str, controllers: &[String]) -> Result<(), ChildError> {
         let child = spawn(name, &mut self.worker_command(name, controllers))?;
         self.ready(name, false, child).await
     }
 
-    /// Starts a controller again, with the data that it had. Does not wait: alone it may not be able to do anything yet.
+    /// Restarts a controller with its existing data. It does not wait, because without a quorum the controller does not
+    /// become ready.
     pub fn restart_controller(&mut self, controller: &ControllerAddresses) -> Result<(), ChildError> {
         let child = spawn(&controller.name, &mut self.controller_command(controller))?;
         self.add(&controller.name, true, child);
         Ok(())
     }
 
-    /// Starts a worker again, with the data that it had.
+    /// Restarts a worker with its existing data.
     pub fn restart_worker(&mut self, name: &str, controllers: &[String]) -> Result<(), ChildError> {
         let child = spawn(name, &mut self.worker_command(name, controllers))?;
         self.add(name, false, child);
@@ -175,7 +176,8 @@ impl Group {
         }
     }
 
-    /// Ends all in order: the workers end their agents and say goodbye, then the controllers close their logs.
+    /// Shuts down in order: the workers stop their agents and end their sessions, then the controllers close their
+    /// logs.
     pub async fn shutdown(mut self) {
         let (controllers, workers): (Vec<_>, Vec<_>) = self.running.drain(..).partition(|running| running.controller);
         for mut part in [workers, controllers] {
@@ -190,7 +192,7 @@ impl Group {
                 }
             }
         }
-        // Processes must not be killed by an outdated list.
+        // With an outdated list, `dev kill` could kill unrelated processes.
         let _ = std::fs::remove_file(self.data.path().join(FILE));
     }
 
@@ -198,12 +200,13 @@ impl Group {
         let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("atlasctl"));
         let mut command = Command::new(program);
         command.arg("dev-member").args(self.settings.arguments()).args([part, "--log", &self.log]);
-        // Ctrl-C goes to this process alone, which then ends its children in order.
+        // Children have their own process group, so that Ctrl-C reaches only this process, which then stops them in
+        // order.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).kill_on_drop(true);
         command
     }
 
-    /// Waits for the line with which a child says that it is ready.
+    /// Waits for the line with which a child reports that it is ready.
     async fn ready(&mut self, name: &str, controller: bool, mut child: Child) -> Result<(), ChildError> {
         let stdout = child.stdout.take();
         let mut line = String::new();
@@ -228,7 +231,7 @@ impl Group {
         self.tell();
     }
 
-    /// Writes down which processes there are.
+    /// Writes the list of processes to the data folder.
     fn tell(&self) {
         let processes: Vec<Value> = self
             .running
@@ -240,7 +243,7 @@ impl Group {
             })
             .collect();
         let path = self.data.path().join(FILE);
-        // Whole or not at all: others read it meanwhile.
+        // The file is replaced atomically, because other processes read it.
         let temporary = path.with_extension("tmp");
         let written = std::fs::write(&temporary, format!("{:#}\n", Value::from(processes)));
         if let Err(error) = written.and_then(|()| std::fs::rename(&temporary, &path)) {
@@ -249,18 +252,18 @@ impl Group {
     }
 }
 
-/// A process of a development cluster, as its list has it.
+/// An entry in the list of processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// What it is called.
+    /// The name of the process.
     pub name: String,
-    /// Whether it is a controller; else a worker.
+    /// True for a controller, false for a worker.
     pub controller: bool,
-    /// Its number.
+    /// The process id.
     pub pid: u32,
 }
 
-/// The processes of the development cluster whose data is in `root`, those that still are what the list says.
+/// The running processes of the development cluster with its data in `root`.
 pub fn processes(root: &Path) -> io::Result<Vec<Process>> {
     let bytes = match std::fs::read(root.join(FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -269,7 +272,7 @@ pub fn processes(root: &Path) -> io::Result<Vec<Process>> {
     let value: Value = serde_json::from_slice(&bytes)?;
     let listed = value.as_array().into_iter().flatten().filter_map(|process| {
         let pid = u32::try_from(process["pid"].as_u64()?).ok()?;
-        // A number that was given to another process since then is not ours to kill.
+        // The system may have given the process id to another process, which must not be killed.
         (started(pid)? == process["started"].as_u64()?).then_some(())?;
         let name = process["name"].as_str()?.to_owned();
         Some(Process { name, controller: process["kind"] == "controller", pid })
@@ -290,10 +293,11 @@ fn how(status: ExitStatus) -> String {
     }
 }
 
-/// When a process was started, in the kernel's ticks: with its number this names it for as long as the machine runs.
+/// The start time of a process in clock ticks. Process id and start time together are unique until the machine
+/// restarts.
 fn started(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in brackets and may hold anything.
+    // The process name is in parentheses and can contain any character, including parentheses.
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_whitespace().nth(19)?.parse().ok()
 }

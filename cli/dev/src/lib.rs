@@ -1,7 +1,8 @@
-//! A controller and a worker in one process, for development on one machine; or several of each, each in its own process.
+//! A controller and a worker in one process, for development on one machine; or several of each, with one process for
+//! each.
 //!
-//! Nothing here is a second implementation: controllers and workers are started as libraries, on loopback, with the data in one
-//! folder. Growing to three controllers is a membership change, not a migration: the first one keeps its data.
+//! This crate starts the real controllers and workers as libraries, on the loopback interface, with their data in one
+//! folder. Growing to three controllers is a membership change, so the first controller keeps its data.
 
 pub mod addresses;
 mod cluster;

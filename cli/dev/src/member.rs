@@ -15,23 +15,23 @@ use crate::{Settings, StartError};
 /// A controller of a group.
 #[derive(Debug, Clone)]
 pub struct ControllerOptions {
-    /// What it is called.
+    /// The controller's name.
     pub name: String,
-    /// Its data.
+    /// The data folder.
     pub data_dir: PathBuf,
-    /// Where HTTP is served.
+    /// The address for HTTP.
     pub http: SocketAddr,
-    /// Where workers connect.
+    /// The address for workers.
     pub workers: SocketAddr,
-    /// Where the other controllers connect.
+    /// The address for other controllers.
     pub peers: SocketAddr,
-    /// Peer addresses of a cluster that it joins.
+    /// Peer addresses of the cluster to join; empty if it joins none.
     pub join: Vec<String>,
-    /// The token to join with.
+    /// The join token.
     pub token: Option<String>,
 }
 
-/// A member that runs in this process.
+/// A controller or worker that runs in this process.
 pub enum Member {
     Controller(Box<Controller>),
     Worker(Box<Worker>),
@@ -48,7 +48,7 @@ impl Member {
         Ok(Self::Controller(Box::new(controller)))
     }
 
-    /// Starts a worker that attaches to one of `controllers`.
+    /// Starts a worker that connects to `controllers`.
     pub async fn worker(
         node: &str,
         data_dir: PathBuf,
@@ -60,7 +60,7 @@ impl Member {
         Ok(Self::Worker(Box::new(Worker::start(options, env).await.map_err(StartError::Worker)?)))
     }
 
-    /// Completes with the reason when it cannot go on.
+    /// Completes with the reason when the member cannot continue.
     pub async fn failed(&self) -> Arc<str> {
         match self {
             Self::Controller(controller) => controller.failed().await,
@@ -68,7 +68,7 @@ impl Member {
         }
     }
 
-    /// Stops it in order. The others of the group are stopped at the same time.
+    /// Shuts down in order, on the assumption that the whole group shuts down at the same time.
     pub async fn shutdown(self) {
         match self {
             Self::Controller(controller) => controller.shutdown_with_all().await,
@@ -84,7 +84,7 @@ pub async fn left_alone(env: &Env) {
         let mut stdin = std::io::stdin().lock();
         let mut buffer = [0; 64];
         while matches!(stdin.read(&mut buffer), Ok(read) if read > 0) {}
-        // Whoever waited may have ended for another reason.
+        // The receiver may be gone if the process is ending for another reason.
         let _ = sender.send(());
     };
     if env.thread("stdin", wait).is_err() {

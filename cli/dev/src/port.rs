@@ -1,39 +1,40 @@
-//! The two ports: free or requested ones, and the process that uses an occupied one.
+//! Chooses the ports for HTTP and workers, and finds the process that uses an occupied port.
 
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
-/// Why a port cannot be had.
+/// Why a port cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
-    /// Somebody listens there.
+    /// Another process listens on the port.
     #[error("{address} is in use{}", owner.as_ref().map_or(String::new(), |owner| format!(" by {owner}")))]
     Taken {
         address: SocketAddr,
-        /// `"atlasctl" (pid 4121)`, where the system tells.
+        /// The process, such as `"atlasctl" (pid 4121)`, if it can be found.
         owner: Option<String>,
     },
-    /// The system refuses for another reason.
+    /// The system refused the port for another reason.
     #[error("could not listen on {address}")]
     Refused {
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Where a development cluster listens: loopback only.
+/// The addresses of a development cluster, on the loopback interface only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ports {
-    /// HTTP; 0 is any free one.
+    /// The address for HTTP; port 0 is any free port.
     pub http: SocketAddr,
-    /// The workers' stream: the port after HTTP, or any free one.
+    /// The address for workers: the port after the HTTP port, or any free port.
     pub workers: SocketAddr,
 }
 
 impl Ports {
-    /// Ports from `http` on; both free ones if that is 0. Fails early, with the name of who has a port that is taken.
+    /// The port `http` and the next one; two free ports if `http` is 0. Fails if a port is occupied, and names the
+    /// process that uses it.
     pub fn choose(http: u16) -> Result<Self, PortError> {
         let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let workers = if http == 0 { 0 } else { http.checked_add(1).unwrap_or(0) };
@@ -44,7 +45,8 @@ impl Ports {
     }
 }
 
-/// Listens for a moment. The controller binds again right after; the moment between is harmless, it only makes the error less kind.
+/// Checks that a port is free by listening on it briefly. Another process could take the port before the controller
+/// binds it; the controller then fails with a less specific error.
 pub(crate) fn probe(address: SocketAddr) -> Result<(), PortError> {
     match TcpListener::bind(address) {
         Ok(_) => Ok(()),
@@ -55,7 +57,7 @@ pub(crate) fn probe(address: SocketAddr) -> Result<(), PortError> {
     }
 }
 
-/// Who listens on a port, as far as /proc tells us.
+/// The process that listens on a port, as far as /proc shows it.
 fn owner(port: u16) -> Option<String> {
     let inode = listening_inode(&fs::read_to_string("/proc/net/tcp").ok()?, port)?;
     let wanted = format!("socket:[{inode}]");
@@ -66,7 +68,7 @@ fn owner(port: u16) -> Option<String> {
             .map(|file| file.path())
             .any(|file| fs::read_link(file).is_ok_and(|link| link.as_os_str() == wanted.as_str()))
     };
-    // `self` and `thread-self` are links to a process that has a number as well.
+    // `self` and `thread-self` are links to a process that is also listed by number.
     let numbered =
         |path: &std::path::PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0].is_ascii_digit());
     let process = processes.filter(numbered).find(has_socket)?;

@@ -1,4 +1,4 @@
-//! Requests of other processes to the one that runs a development cluster: to restart a process. Each request is a file in the data folder.
+//! Requests to the running `atlasctl dev` to restart one of its processes. Each request is a file in the data folder.
 
 use std::fs;
 use std::io;
@@ -7,25 +7,25 @@ use std::path::{Path, PathBuf};
 /// The folder of the requests.
 const FOLDER: &str = "start";
 
-/// Longest name of a part.
+/// Maximum length of a process name.
 const NAME_BYTES_MAX: usize = 64;
 
-/// Most requests that are taken at once.
+/// Maximum number of requests that are taken at once.
 const REQUESTS_MAX: usize = 64;
 
-/// Asks that `name` is started again.
+/// Requests a restart of `name`.
 pub fn ask(root: &Path, name: &str) -> io::Result<()> {
     let folder = root.join(FOLDER);
     fs::create_dir_all(&folder)?;
     fs::write(path(root, name)?, "")
 }
 
-/// Takes the requests that are there.
+/// Removes and returns the pending requests.
 pub fn take(root: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(root.join(FOLDER)) else { return Vec::new() };
     let mut names = Vec::new();
     for entry in entries.flatten().take(REQUESTS_MAX) {
-        // Whose name is not a text was not asked by us.
+        // A file name that is not UTF-8 is not one of our requests.
         if fs::remove_file(entry.path()).is_ok()
             && let Ok(name) = entry.file_name().into_string()
         {

@@ -1,6 +1,7 @@
-//! The options of controllers and workers, as `atlasctl dev` takes them: the same names, the same environment variables, the same files.
+//! The options of controllers and workers in `atlasctl dev`, with the same names, environment variables and files.
 //!
-//! Both option tables are used, except for options that a development cluster sets itself: names, addresses and folders.
+//! Both option tables are reused, except for options that a development cluster sets itself: names, addresses and
+//! folders.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 use clap::builder::{OsStr, Resettable};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches};
 
-/// The controller's options that are not taken.
+/// The controller's options that are excluded.
 const NOT_OF_CONTROLLER: [&str; 12] = [
     "config",
     "data-dir",
@@ -24,24 +25,24 @@ const NOT_OF_CONTROLLER: [&str; 12] = [
     "log",
 ];
 
-/// The worker's options that are not taken.
+/// The worker's options that are excluded.
 const NOT_OF_WORKER: [&str; 7] = ["config", "print_config", "check_config", "node", "controllers", "data_dir", "log"];
 
 /// Why options cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The command line of a controller or worker would refuse them.
+    /// The parser of the controller's or worker's command line refuses the options.
     #[error("{0}")]
     Arguments(String),
-    /// Those of the controller.
+    /// The controller's options are not valid.
     #[error("the controller's options are not valid")]
     Controller(#[from] atlas_controller::OptionsError),
-    /// Those of the worker.
+    /// The worker's options are not valid.
     #[error("the worker's options are not valid")]
     Worker(#[from] atlas_worker::ConfigurationError),
 }
 
-/// What was given on the command line; files and environment are read when a part starts.
+/// The options from the command line; files and environment are read when a controller or worker starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     controller: Vec<OsString>,
@@ -49,7 +50,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The flags as they were given, for a process that takes the same ones.
+    /// The options as arguments for a child process, which accepts the same ones.
     pub fn arguments(&self) -> impl Iterator<Item = OsString> {
         let config = |part: &str, arguments: &[OsString]| {
             let renamed = format!("--{part}-config");
@@ -59,7 +60,7 @@ impl Settings {
         config("controller", &self.controller).into_iter().chain(config("worker", &self.worker))
     }
 
-    /// The options of a controller whose data is in `data_dir`; the caller sets the addresses.
+    /// The options of a controller with its data in `data_dir`; the caller sets the addresses.
     pub fn controller(&self, data_dir: PathBuf) -> Result<atlas_controller::Options, SettingsError> {
         let mut command = without_environment(atlas_controller::command(), &NOT_OF_CONTROLLER);
         let matches = matches(&mut command, "atlas-controller", &self.controller)?;
@@ -100,7 +101,7 @@ fn matches(command: &mut Command, program: &str, arguments: &[OsString]) -> Resu
     command.try_get_matches_from_mut(all).map_err(|error| refused(&error))
 }
 
-/// The variables of options that are not taken may be meant for something else.
+/// Ignores the environment variables of excluded options, because they may be meant for another program.
 fn without_environment(command: Command, ids: &[&'static str]) -> Command {
     ids.iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.env(Resettable::<OsStr>::Reset)))
 }
@@ -112,7 +113,7 @@ enum Part {
 }
 
 impl Part {
-    /// The option for a file.
+    /// The option for a configuration file.
     fn file(self) -> Arg {
         let (name, help) = match self {
             Self::Controller => {
@@ -130,7 +131,8 @@ impl Part {
         }
     }
 
-    /// Its options that are taken. Their variables are read by the part itself.
+    /// The options that `atlasctl dev` accepts for this part, without their environment variables, which the part reads
+    /// itself.
     fn arguments(self) -> Vec<Arg> {
         let (command, left_out) = match self {
             Self::Controller => (atlas_controller::command(), &NOT_OF_CONTROLLER[..]),
