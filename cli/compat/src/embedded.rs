@@ -1,4 +1,4 @@
-//! Runs one job on a controller and a worker that live as long as this command.
+//! Runs one job on a controller and a worker that this command starts and stops.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::Refusal;
 
-/// How the agent runs.
+/// The job to run.
 pub(super) struct Plan<'p> {
-    /// Every agent that the job may use.
+    /// All agents that the job may call.
     pub(super) agents: &'p [DiscoveredAgent],
     pub(super) agent: &'p str,
     pub(super) input: &'p Value,
@@ -26,7 +26,7 @@ pub(super) struct Plan<'p> {
     pub(super) patience: Option<Duration>,
 }
 
-/// The job as the API shows it, ended unless patience was over first.
+/// Runs the job; returns it as the API shows it. It has ended, unless `patience` ran out first.
 pub(super) fn run(plan: &Plan<'_>) -> Result<Value, Refusal> {
     let runtime = atlas_dev::runtime().map_err(|error| Refusal::new(format!("Error: {error}")))?;
     runtime.block_on(async {
@@ -35,12 +35,12 @@ pub(super) fn run(plan: &Plan<'_>) -> Result<Value, Refusal> {
         options.node = Some("local".to_owned());
         options.places = Some(plan.places);
         options.warm_pool_size = Some(plan.warm_pool_size);
-        // The source checks hardware where flags declare some, and these verbs have none.
+        // Atlas for Python checks hardware only if flags declare it, and these verbs have no such flags.
         options.hardware_checks = false;
         let cluster = Cluster::start(options, Env::system()).await.map_err(|error| refused(&error))?;
         let job = tokio::select! {
             job = submit(plan, &cluster) => job,
-            // The agents end with the cluster below.
+            // The shutdown of the cluster below stops the agents.
             _ = tokio::signal::ctrl_c() => Err(Failure::usage("interrupted")),
         };
         cluster.shutdown().await;

@@ -18,7 +18,7 @@ pub(super) fn agents(folder: &Path) -> Vec<DiscoveredAgent> {
     let mut found: Vec<DiscoveredAgent> = Vec::new();
     for agent in discovery.found {
         let (name, version) = (&agent.contract.name, &agent.contract.version);
-        // The later one replaces the earlier, in its place.
+        // As in Atlas for Python, a later duplicate replaces the earlier one and keeps its position.
         match found.iter().position(|known| known.contract.name == *name && known.contract.version == *version) {
             Some(at) => found[at] = agent,
             None => found.push(agent),
@@ -43,6 +43,6 @@ pub(super) fn line(contract: &Contract) -> String {
 fn warn(name: &str, text: &str) {
     let seconds = Env::system().clock.wall().0.div_euclid(1_000_000).rem_euclid(86_400);
     let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    // A terminal that went away must not fail the command.
+    // The command must succeed even if the terminal was closed.
     let _ = writeln!(std::io::stderr(), "{hour:02}:{minute:02}:{second:02} [WARNING] {name}: {text}");
 }

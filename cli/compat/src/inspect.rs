@@ -9,7 +9,7 @@ use super::{Answer, Refusal, folder, render};
 /// The default execution timeout, which is not shown.
 const TIMEOUT_DEFAULT: f64 = 60.0;
 
-/// Options.
+/// Options of `atlas inspect`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     /// Name of the agent.
@@ -48,7 +48,7 @@ pub(super) fn run(options: &Options) -> Answer {
     if !contract.capabilities.is_empty() {
         text += &format!("Capabilities: {}\n", contract.capabilities.join(", "));
     }
-    // The default is written as it is read: no arithmetic comes between.
+    // An exact comparison is right, because no arithmetic is done on the value.
     if contract.execution_timeout.total_cmp(&TIMEOUT_DEFAULT).is_ne() {
         text += &format!("Execution Timeout: {}s\n", render::float(contract.execution_timeout));
     }

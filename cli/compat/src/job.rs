@@ -1,11 +1,11 @@
-//! A job as far as this program prints it.
+//! The members of a job that this program prints.
 
 use atlas_cli::Failure;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A job of the API; a member that is missing has its default.
+/// A job of the API; a missing member gets its default.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Job {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Answer, folder, render};
 
-/// Options.
+/// Options of `atlas list`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     /// Folder of agents.
@@ -17,7 +17,7 @@ pub(super) struct Options {
     json: bool,
 }
 
-/// As `list`, with the folder as argument.
+/// Options of `atlas discover`: those of `list`, with the folder as an argument.
 #[derive(Debug, clap::Args)]
 pub(super) struct Discover {
     /// Folder of agents.

@@ -1,8 +1,7 @@
 //! `atlas`, the command line of Atlas for Python: its verbs, options, output and exit codes (compatibility §17.1).
 //!
-//! Agents run on the usual controller and worker, started inside this process for one command. Verbs whose feature
-//! Atlas does not have yet are not offered. What it prints is a format that scripts read: the texts are those of Atlas
-//! for Python.
+//! Agents run on the usual controller and worker, started inside this process for one command. Verbs for features that
+//! Atlas does not have yet are missing. Scripts parse the output, so the texts are the same as in Atlas for Python.
 
 mod embedded;
 mod folder;
@@ -48,7 +47,7 @@ enum Verb {
     Orchestrator(orchestrator::Verb),
 }
 
-/// Why a command ended with 1, for stderr.
+/// The message on stderr of a command that exits 1.
 #[derive(Debug, PartialEq, Eq)]
 struct Refusal(String);
 
@@ -58,7 +57,7 @@ impl Refusal {
     }
 }
 
-/// Text for stdout, or why there is none.
+/// The text for stdout, or the refusal.
 type Answer = Result<String, Refusal>;
 
 #[global_allocator]
@@ -74,7 +73,7 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and version are results; a failure to print them changes nothing.
+            // Help and version also arrive here as errors. A failure to print them does not change the exit code.
             let _ = error.print();
             return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
         }
@@ -91,14 +90,14 @@ fn main() -> ExitCode {
     match answer.and_then(|text| print(&text)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Refusal(text)) => {
-            // A terminal that went away must not hide the exit code.
+            // The exit code must be right even if the terminal was closed.
             let _ = writeln!(std::io::stderr(), "{text}");
             ExitCode::from(1)
         }
     }
 }
 
-/// Prints a result; a reader that went away (`| head`) is not a failure.
+/// Prints a result; a closed pipe (`| head`) is not a failure.
 fn print(text: &str) -> Result<(), Refusal> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

@@ -94,7 +94,7 @@ fn as_json(found: &DiscoveredAgent) -> Value {
     })
 }
 
-/// Whether there is a program beside the contract.
+/// Whether the folder contains a program besides the contract.
 fn implemented(found: &DiscoveredAgent) -> bool {
     found.dir.join("agent.py").is_file()
 }

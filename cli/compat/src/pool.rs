@@ -1,6 +1,6 @@
 //! `atlas pool run|status|list`: jobs of the queue.
 //!
-//! `run` starts its own cluster; the others use a running one, where Atlas for Python opened its database file.
+//! `run` starts its own cluster. The other verbs use a running cluster, where Atlas for Python opens its database file.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::run::input_of;
 use super::{Answer, Refusal, folder, render};
 use crate::job::{self, Job};
 
-/// How long `run` waits for its job.
+/// Longest wait of `run` for its job.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Members of a job that `run --json` leaves out.
@@ -62,7 +62,7 @@ pub(super) struct Run {
     db: Option<PathBuf>,
 }
 
-/// Where the cluster is.
+/// Options for the cluster.
 #[derive(Debug, clap::Args)]
 struct ServerOptions {
     /// Address of a controller.
@@ -76,7 +76,7 @@ struct ServerOptions {
     json: bool,
 }
 
-/// Which job.
+/// Options of `atlas pool status`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Status {
     /// Id of the job.
@@ -85,7 +85,7 @@ pub(super) struct Status {
     place: ServerOptions,
 }
 
-/// Which jobs.
+/// Options of `atlas pool list`.
 #[derive(Debug, clap::Args)]
 pub(super) struct List {
     /// Only jobs with this status.
@@ -130,7 +130,7 @@ fn execute(options: &Run) -> Answer {
         render::json(&value)
     });
     if job.status != "completed" {
-        // The object is a result whatever became of the job; the exit code says that it failed.
+        // The job is printed even if it failed; the exit code reports the failure.
         shown.map_or(Ok(()), |text| super::print(&text))?;
         let why = if job.error.is_empty() { job.status } else { job.error };
         return Err(Refusal::new(format!("Job failed: {why}")));
@@ -189,7 +189,7 @@ fn list(options: &List) -> Answer {
     Ok(format!("Found {} job(s):\n\n{}", jobs.len(), lines.collect::<String>()))
 }
 
-/// `  id  agent  status  (12ms)  [the error's beginning...]`.
+/// `  id  agent  status  (12ms)  [start of the error...]`.
 fn row(job: &Job) -> String {
     let mut text = format!("  {}  {}  {}", job.id, job.agent_name, job.status);
     if job.execution_ms > 0.0 {

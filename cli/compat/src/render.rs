@@ -3,7 +3,7 @@
 use atlas_contract::python;
 use serde_json::Value;
 
-/// JSON by two spaces, everything beyond ASCII escaped, with a line break.
+/// JSON indented by two spaces, with non-ASCII characters escaped and a line break at the end.
 pub(super) fn json(value: &Value) -> String {
     let plain = format!("{value:#}");
     let mut text = String::with_capacity(plain.len() + 1);
@@ -21,7 +21,7 @@ pub(super) fn json(value: &Value) -> String {
     text
 }
 
-/// The block `Result:`, a line a member of the output.
+/// The block `Result:`, with one line per member of the output.
 pub(super) fn result(output: &Value) -> String {
     let mut text = "Result:\n".to_owned();
     match output {
@@ -35,7 +35,7 @@ pub(super) fn result(output: &Value) -> String {
     text
 }
 
-/// `  [a, b]` behind a line, nothing for none.
+/// `  [a, b]` for the end of a line; empty if there are none.
 pub(super) fn capabilities(words: &[String]) -> String {
     if words.is_empty() { String::new() } else { format!("  [{}]", words.join(", ")) }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::embedded::{self, Plan};
 use super::{Answer, Refusal, folder, render};
 
-/// Options.
+/// Options of `atlas run`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     /// Name of the agent.
@@ -62,12 +62,12 @@ pub(super) fn input_of(text: &str) -> Result<Value, Refusal> {
     })
 }
 
-/// A run without a pool names the check that failed and not what it found.
+/// The error as `atlas run` of Atlas for Python prints it: a failed validation without its details.
 fn why(error: &str) -> &str {
     match error.split_once(':') {
         Some(("Input validation", _)) => "Input validation failed",
         Some(("Output validation", _)) => "Output validation failed",
-        // Without a pool there is no error of one.
+        // In Atlas for Python, `run` uses no pool, so the prefix is removed.
         Some(("Pool error", why)) => why.trim_start(),
         _ => error,
     }

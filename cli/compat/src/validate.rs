@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use super::{Answer, Refusal};
 
-/// Largest contract that is read.
+/// Maximum size of a contract.
 const CONTRACT_BYTES_MAX: u64 = 1 << 20;
 
-/// Which file.
+/// Options of `atlas validate`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
     /// An `agent.yaml`, or the folder that contains one.
