@@ -1,6 +1,6 @@
 //! The agents that ship with Atlas, embedded in the program.
 //!
-//! Their directories are `agents/<dir>` of the repository, and they are packed exactly as a directory on disk would be.
+//! Their directories are `agents/<dir>` in the repository; they are packed exactly like a directory on disk.
 //! [`wordcount`] is written in Rust: its contract runs this program itself.
 
 mod program;
@@ -15,9 +15,9 @@ pub use wordcount::{WordcountError, wordcount};
 /// The directory of one bundled agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundledAgent {
-    /// Its name in the repository, which may differ from the agent's.
+    /// The name of the directory, which may differ from the agent's name.
     pub dir: &'static str,
-    /// Its files, without what a package leaves out.
+    /// The files, without those that a package excludes.
     pub files: Vec<PackFile>,
 }
 
@@ -61,7 +61,7 @@ fn agent(folder: &'static str, files: impl Iterator<Item = (EmbeddedFile, String
     let left_out = |path: &str| path.split('/').any(|part| part.starts_with('.') || part == "__pycache__");
     let files = files.filter(|(_, path)| !left_out(path)).map(|(file, path)| PackFile {
         path,
-        // An embedded file has lost its mode; a script is what says by its first line how to run it.
+        // Embedded files have no mode; a file with a `#!` line is a script and thus executable.
         executable: file.data.starts_with(b"#!"),
         bytes: file.data.into_owned(),
     });

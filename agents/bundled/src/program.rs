@@ -1,4 +1,4 @@
-//! Agents written in Rust: a worker starts its own program again for them, as `@atlas agent-exec NAME`.
+//! Agents written in Rust. To run one, a worker starts its own program again as `@atlas agent-exec NAME`.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -9,8 +9,9 @@ use crate::wordcount;
 /// The first argument of a process that runs an agent.
 const ARGUMENT: &str = "agent-exec";
 
-/// Is an agent and ends with this code, if this process was started as one: one JSON document in, one out, as any exec agent. Every
-/// program that runs a worker calls it early in `main`.
+/// Runs an agent if this process was started as one, and returns the exit code of the process. Like any exec agent, it
+/// reads one JSON document from stdin and writes one to stdout. Every program that runs a worker must call this early
+/// in `main`.
 pub fn run_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_none_or(|first| first != ARGUMENT) {
@@ -20,7 +21,7 @@ pub fn run_if_asked() -> Option<ExitCode> {
     Some(match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // The worker uses it as the job's error.
+            // The worker takes this line as the job's error.
             let _ = writeln!(io::stderr(), "error: {error}");
             ExitCode::from(2)
         }

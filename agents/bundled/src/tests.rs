@@ -83,7 +83,7 @@ fn fixtures_fit_the_schemas() {
                     assert_eq!(taken, Ok(()), "{path}");
                     assert_eq!(output.validate(expected), Ok(()), "{path}");
                 }
-                // The bundled agents fail by refusing an input, never half-way.
+                // A bundled agent fails only if its schema refuses the input.
                 Expected::Error(_) => {
                     let error = taken.expect_err(&path);
                     assert_eq!(fixture.check(Err(&error)), Ok(()), "{path}");
@@ -93,7 +93,7 @@ fn fixtures_fit_the_schemas() {
     }
 }
 
-/// Every step names an agent that is bundled, and maps what the step before it gives to all that it needs.
+/// Every step names a bundled agent, and maps outputs of earlier steps to all of its required inputs.
 #[test]
 fn chains_fit_the_agents_that_they_name() {
     let contracts: Vec<Contract> = bundled().iter().map(contract).collect();
@@ -123,7 +123,7 @@ fn chains_fit_the_agents_that_they_name() {
     }
 }
 
-/// The fixtures of an agent that end with an output, run one by one.
+/// Runs the fixtures of an agent that expect an output.
 fn check_outputs(agent: &BundledAgent, run: impl Fn(&Value) -> Result<Value, String>) {
     for (path, fixture) in fixtures(agent) {
         if matches!(fixture.expected, Expected::Output(_)) {
@@ -188,7 +188,7 @@ json.dump(asyncio.run(run()), sys.stdout)
     }
     for agent in bundled() {
         let contract = contract(&agent);
-        // What spawns needs a cluster, which this crate is not.
+        // Agents that spawn jobs need a cluster.
         if contract.provider.kind != ProviderKind::Python || contract.requires.spawn_agents {
             continue;
         }
@@ -201,7 +201,7 @@ json.dump(asyncio.run(run()), sys.stdout)
     }
 }
 
-/// Gives a program one document and reads its answer.
+/// Sends one document to a program and reads its answer.
 fn answer(command: &mut Command, document: &Value) -> Result<Value, String> {
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| error.to_string())?;

@@ -4,24 +4,24 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-/// How many frequent words are named unless the input says otherwise.
+/// Number of frequent words in the output if the input has no `top`.
 const TOP_DEFAULT: u64 = 5;
 
 /// Why a document cannot be counted.
 #[derive(Debug, thiserror::Error)]
 pub enum WordcountError {
-    /// Not JSON.
+    /// The document is not JSON.
     #[error("the input is not JSON")]
     Json(#[source] serde_json::Error),
-    /// JSON without a text; the contract's schema lets none of these through.
+    /// The document has no text; the contract's schema already refuses such an input.
     #[error("the input has no text")]
     NoText,
 }
 
 /// Answers one document `{"input": {"text", "top"?}, "context"}` of the exec provider.
 ///
-/// Lines end at a line break or at the end of the text, words at white space. The frequent words are compared without
-/// case and without the punctuation around them; of equally frequent ones the alphabet decides.
+/// Lines end at a line break or at the end of the text, words at white space. Frequent words are counted without case
+/// and surrounding punctuation; equally frequent words are sorted alphabetically.
 ///
 /// ```
 /// let output = atlas_bundled::wordcount(br#"{"input": {"text": "one two\nOne!", "top": 1}}"#).expect("a document");
