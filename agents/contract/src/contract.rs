@@ -1,7 +1,7 @@
 //! The contract of an agent, `agent.yaml`, typed (compatibility §2).
 //!
-//! [`parse`] reports all violations at once and warns about unknown keys. A member that was left out and one that
-//! repeats its default are distinguished only where that matters (hardware).
+//! [`parse`] reports all violations at once and warns about unknown keys. A missing member is distinguished from a
+//! member with the default value only where the difference matters (hardware).
 
 mod keys;
 mod limits;
@@ -24,31 +24,31 @@ use crate::yaml::{self, YamlError};
 /// Why a text is not a contract.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ContractError {
-    /// Not YAML.
+    /// The text is not YAML.
     #[error("Invalid YAML: {0}")]
     Yaml(YamlError),
-    /// YAML, but not a mapping.
+    /// The document is not a mapping.
     #[error("Contract must be a YAML mapping, got {got}")]
     NotAMapping {
-        /// What it is, as Python names it: `list`, `str`, `NoneType`.
+        /// The Python name of its type: `list`, `str`, `NoneType`.
         got: &'static str,
     },
-    /// Broken rules, all of them.
+    /// All violations of the rules.
     #[error("Contract validation failed: {}", joined(.violations))]
     Rules {
-        /// What is wrong.
+        /// The violations.
         violations: Vec<Violation>,
     },
-    /// A number or a word that cannot be read as what its key takes.
+    /// A number or word that cannot be converted to the type of its key.
     #[error("Contract validation failed: {}", joined(.violations))]
     Conversion {
-        /// What is wrong.
+        /// The violations.
         violations: Vec<Violation>,
     },
 }
 
 impl ContractError {
-    /// The broken rules, with their places.
+    /// The violations, with their locations.
     pub fn violations(&self) -> &[Violation] {
         match self {
             Self::Rules { violations } | Self::Conversion { violations } => violations,
@@ -57,12 +57,12 @@ impl ContractError {
     }
 }
 
-/// A key that means nothing where it stands.
+/// An unknown key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// JSON pointer of the key.
     pub pointer: String,
-    /// The nearest key that would mean something there.
+    /// The most similar known key.
     pub suggestion: Option<String>,
 }
 
@@ -76,12 +76,12 @@ impl std::fmt::Display for Warning {
     }
 }
 
-/// `model`: which model an agent would like.
+/// `model`: the preferred model of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {
     /// `fast`, `balanced` or `powerful`.
     pub preference: String,
-    /// Read, never used.
+    /// Accepted for compatibility, but not used.
     pub override_allowed: bool,
 }
 
@@ -90,9 +90,9 @@ pub struct Model {
 pub struct Knowledge {
     /// Whether the agent uses the knowledge base.
     pub enabled: bool,
-    /// Domains it may read.
+    /// Domains that the agent may read.
     pub read_domains: Vec<String>,
-    /// Domains it may write.
+    /// Domains that the agent may write.
     pub write_domains: Vec<String>,
 }
 
@@ -101,11 +101,11 @@ pub struct Knowledge {
 pub struct Dependency {
     /// The other agent.
     pub name: String,
-    /// Which of its versions, in the grammar of [`crate::requirement`].
+    /// The version requirement, in the grammar of [`crate::requirement`].
     pub version: String,
 }
 
-/// `requires`: what an agent needs of the platform.
+/// `requires`: the platform features that an agent needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requires {
     /// All platform tools.
@@ -122,7 +122,7 @@ pub struct Requires {
     pub agents: Vec<Dependency>,
 }
 
-/// Which program runs an agent.
+/// The kind of program that runs an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProviderKind {
     /// A Python class.
@@ -134,7 +134,7 @@ pub enum ProviderKind {
 }
 
 impl ProviderKind {
-    /// The word in contracts.
+    /// The value in contracts.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Python => "python",
@@ -149,34 +149,34 @@ impl ProviderKind {
 pub enum ExecMode {
     /// One process per job.
     PerJob,
-    /// One process for many jobs, a line of JSON each.
+    /// One process for many jobs, with one line of JSON per job.
     Warm,
 }
 
 /// `provider`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provider {
-    /// Which one.
+    /// The kind of provider.
     pub kind: ProviderKind,
     /// exec: program and arguments.
     pub command: Vec<String>,
-    /// llm: the system text.
+    /// llm: the system prompt.
     pub system_prompt: String,
-    /// llm: the system text if there is no other.
+    /// llm: the system prompt if `system_prompt` is empty.
     pub focus: String,
     /// llm: `json` or `text`.
     pub output_format: String,
-    /// llm: most requests a job.
+    /// llm: maximum number of requests per job.
     pub max_iterations: u64,
     /// exec: one process per job, or kept warm; none if the contract does not say.
     pub mode: Option<ExecMode>,
 }
 
-/// `hardware`, as stated: none is "not stated", which asks for nothing.
+/// `hardware` as written: none means that the contract does not have the member and requires nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hardware {
     pub gpu: bool,
-    /// Gigabytes on it; counts only with [`Self::gpu`] or [`Self::gpu_count`].
+    /// Gigabytes of memory on the GPU; ignored without [`Self::gpu`] or [`Self::gpu_count`].
     pub gpu_vram_gb: u64,
     /// Gigabytes of memory.
     pub min_memory_gb: Option<u64>,
@@ -184,13 +184,14 @@ pub struct Hardware {
     pub min_cpu_cores: Option<u64>,
     /// `x86_64`, `arm64` or `any`.
     pub architecture: Option<String>,
-    /// The only node that may run it; empty is any.
+    /// The only node that may run the agent; if empty, any node may.
     pub node_affinity: String,
     /// Device files.
     pub device_access: Vec<String>,
-    /// How many GPUs, each with the memory asked for.
+    /// Number of GPUs, each with the required memory.
     pub gpu_count: Option<u64>,
-    /// Bytes on each GPU; wins over [`Self::gpu_vram_gb`], and asks for a GPU on its own.
+    /// Bytes of memory on each GPU; takes precedence over [`Self::gpu_vram_gb`], and requires a GPU even without
+    /// [`Self::gpu`].
     pub gpu_vram_bytes: Option<u64>,
     /// Labels that a node must have.
     pub node_labels: Option<BTreeMap<String, String>>,
@@ -199,90 +200,91 @@ pub struct Hardware {
 /// `retry`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Retry {
-    /// Most retries of a failed job.
+    /// Maximum number of retries of a failed job.
     pub max_retries: i64,
-    /// Seconds before the first.
+    /// Seconds before the first retry.
     pub backoff_base: f64,
 }
 
 /// `permissions` (compatibility §25.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permissions {
-    /// Scopes of the file system.
+    /// Scopes of file system access.
     pub filesystem: Vec<String>,
-    /// Scopes of the network.
+    /// Scopes of network access.
     pub network: Vec<String>,
-    /// Read, never used: spawning follows `requires.spawn_agents`.
+    /// Accepted for compatibility, but not used: `requires.spawn_agents` decides about spawning.
     pub spawn: bool,
-    /// Most memory.
+    /// Memory limit.
     pub max_memory_mb: i64,
-    /// Most processor time.
+    /// Limit on processor time.
     pub max_cpu_seconds: i64,
-    /// Names of the secrets that it needs.
+    /// Names of the required secrets.
     pub secrets: Vec<String>,
     /// `process` or `container`.
     pub isolation: String,
-    /// The image of a container; empty is the policy's.
+    /// The container image; if empty, the policy's image.
     pub container_image: String,
 }
 
-/// A contract that keeps every rule.
+/// A valid contract.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contract {
     /// The agent's name.
     pub name: AgentName,
     pub version: Version,
-    /// The same as it is written: leading zeros are no part of the number.
+    /// The version as written; it may have leading zeros, which the parsed version does not.
     pub version_text: String,
     /// Agent or orchestrator.
     pub kind: AgentKind,
     /// One sentence.
     pub description: String,
-    /// What it takes.
+    /// The JSON Schema of the input.
     pub input_schema: Value,
-    /// What it gives.
+    /// The JSON Schema of the output.
     pub output_schema: Value,
-    /// Words to find it by.
+    /// Capabilities by which the agent can be found.
     pub capabilities: Vec<String>,
     pub model: Model,
-    /// What it needs.
+    /// The required platform features.
     pub requires: Requires,
-    /// What it asks of a node.
+    /// The hardware requirements on a node.
     pub hardware: Hardware,
-    /// What follows a failure.
+    /// Retries after a failure.
     pub retry: Retry,
-    /// What it may do.
+    /// The agent's permissions.
     pub permissions: Permissions,
-    /// What runs it.
+    /// The program that runs the agent.
     pub provider: Provider,
-    /// Seconds that one execution may take.
+    /// Time limit of one execution in seconds.
     pub execution_timeout: f64,
-    /// What a lost attempt means; none is idempotent.
+    /// What follows a lost attempt; none means idempotent.
     pub effects: Option<Effects>,
-    /// Most leases that one job may lose; none is 3.
+    /// Maximum number of leases that one job may lose; none means 3.
     pub max_attempts: Option<u32>,
-    /// Most jobs at once; none is unbounded.
+    /// Maximum number of concurrent jobs; none means no limit.
     pub concurrency: Option<u32>,
-    /// Seconds that a job may wait; none is for ever.
+    /// Longest wait of a job in the queue, in seconds; none means no limit.
     pub queue_timeout: Option<f64>,
-    /// Seconds that a start-up may take; none is the platform's default.
+    /// Time limit of the start-up in seconds; none means the platform's default.
     pub startup_timeout: Option<f64>,
     /// Free-form labels.
     pub labels: Option<BTreeMap<String, String>>,
     /// Python packages to install, one pip requirement each.
     pub packages: Option<Vec<String>>,
-    /// Keys that were ignored.
+    /// Warnings about unknown keys, which are ignored.
     pub warnings: Vec<Warning>,
 }
 
-/// Reads a contract. Its schemas are kept as they are: [`Contract::check_schemas`] checks them at registration.
+/// Parses a contract. It does not check the schemas; [`Contract::check_schemas`] does that at registration.
 pub fn parse(text: &[u8]) -> Result<Contract, ContractError> {
     let document = yaml::load_document(text, yaml::Budget::default()).map_err(ContractError::Yaml)?;
     read::contract(document)
 }
 
 impl Contract {
-    /// Compiles both schemas: a wrong schema, a runtime error in Atlas for Python, is refused at registration.
+    /// Compiles both schemas, so that registration refuses an invalid schema. In Atlas for Python it is an error at run
+    /// time.
     pub fn check_schemas(&self) -> Result<(Validator, Validator), ContractError> {
         let mut violations = Vec::new();
         let mut compile = |schema: &Value, at: &str| match Validator::compile(schema) {
@@ -300,7 +302,8 @@ impl Contract {
         }
     }
 
-    /// Reads the version ranges of required agents: one that says nothing would only be noticed by a job that fails.
+    /// Checks the version requirements of required agents; otherwise an invalid one would be noticed only when a job
+    /// fails.
     pub fn check_requirements(&self) -> Result<(), ContractError> {
         let wrong = self.requires.agents.iter().enumerate().filter_map(|(index, dependency)| {
             let error = Requirement::parse(&dependency.version).err()?;

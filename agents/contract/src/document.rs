@@ -1,4 +1,5 @@
-//! A document that describes one object under a key of its own, as the rules see it: JSON, with null for values that JSON does not have.
+//! A document that describes one object under a key, such as `agent`. The rules see it as JSON, with null for values
+//! that JSON cannot represent.
 
 use serde_json::{Value, json};
 
@@ -6,17 +7,18 @@ use crate::python;
 use crate::violation::Violation;
 use crate::yaml::{Document, Foreign};
 
-/// A document under its key.
+/// A document whose contents are under a key.
 #[derive(Debug)]
 pub(crate) struct Wrapped {
-    /// The document, with its content under the key.
+    /// The document, with its contents under the key.
     pub(crate) value: Value,
-    /// What stands in the document where [`Self::value`] has null. In schemas, which may hold dates as plain data, it is text.
+    /// The values that [`Self::value`] has as null. In schemas, which may contain dates as plain data, dates are text.
     pub(crate) foreign: Vec<(String, Foreign)>,
 }
 
 impl Wrapped {
-    /// Puts what stands without the key, but with a name, under it. What is not a mapping is an error: what Python calls it.
+    /// Moves the members under the key if the document has a `name` instead of the key. A document that is not a
+    /// mapping is refused; the error is the Python name of its type.
     pub(crate) fn new(document: Document, key: &str) -> Result<Self, &'static str> {
         let Document { mut value, mut foreign } = document;
         let Some(members) = value.as_object() else {
@@ -38,7 +40,7 @@ impl Wrapped {
         Ok(Self { value, foreign })
     }
 
-    /// Says what was really there where the rules saw a null in its place.
+    /// Names the actual value in the message of a violation for which the rules saw null.
     pub(crate) fn name_foreign(&self, violation: &mut Violation) {
         if let Some((_, found)) = self.foreign.iter().find(|(pointer, _)| *pointer == violation.pointer)
             && let Some(rest) = violation.message.strip_prefix("None")
@@ -48,7 +50,7 @@ impl Wrapped {
     }
 }
 
-/// A value that JSON cannot hold, in words.
+/// Describes a value that JSON cannot represent.
 pub(crate) fn told(found: &Foreign) -> String {
     match found {
         Foreign::Date(iso) => format!("the date {iso} (quote it to have text)"),
@@ -57,7 +59,7 @@ pub(crate) fn told(found: &Foreign) -> String {
     }
 }
 
-/// What Python calls a document; `foreign` is what it is if JSON cannot hold it.
+/// The Python name of a value's type; `foreign` is the value if JSON cannot represent it.
 fn type_name(value: &Value, foreign: Option<&Foreign>) -> &'static str {
     match (foreign, value) {
         (Some(Foreign::Date(iso)), Value::String(_)) if iso.contains('T') => "datetime",

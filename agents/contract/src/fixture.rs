@@ -11,7 +11,7 @@ use crate::yaml::{self, YamlError};
 /// One test of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fixture {
-    /// What it shows; empty if the file does not say.
+    /// The name of the test; empty if the file has none.
     pub name: String,
     /// The job's input.
     pub input: Value,
@@ -22,30 +22,30 @@ pub struct Fixture {
 /// The expected result of a fixture's job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expected {
-    /// It completes with this output; numbers compare by value.
+    /// The job completes with this output; numbers are compared by value.
     Output(Value),
-    /// It fails, or is refused, with an error that contains this.
+    /// The job fails or is refused, with an error that contains this text.
     Error(String),
 }
 
 /// Why a text is not a fixture.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FixtureError {
-    /// Not YAML.
+    /// The text is not YAML.
     #[error("the fixture is not YAML")]
     Yaml(#[source] YamlError),
-    /// Not of the form that a fixture has.
+    /// The document does not have the structure of a fixture.
     #[error("{0}")]
     Form(String),
 }
 
-/// How a job ended otherwise than its fixture says.
+/// The difference between the result of a job and its fixture.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected}, got {actual}")]
 pub struct Mismatch {
-    /// What the fixture says.
+    /// The result in the fixture.
     pub expected: String,
-    /// What happened.
+    /// The result of the job.
     pub actual: String,
 }
 
@@ -78,7 +78,7 @@ impl Fixture {
         Ok(Self { name, input, expected })
     }
 
-    /// Compares how the job ended, its output or its error, with what the fixture says.
+    /// Compares the job's output or error with the fixture.
     pub fn check(&self, ended: Result<&Value, &str>) -> Result<(), Mismatch> {
         let fits = match (&self.expected, ended) {
             (Expected::Output(expected), Ok(output)) => same(expected, output),
@@ -100,7 +100,7 @@ impl Fixture {
     }
 }
 
-/// Equal as JSON, numbers by value and members in any order.
+/// Whether two JSON values are equal; numbers are compared by value, and the order of members is ignored.
 pub fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => left == right || left.as_f64() == right.as_f64(),

@@ -1,4 +1,4 @@
-//! Values in Python notation: for messages that clients of the Python library compare (compatibility §4), and for the
+//! Values in Python notation, for messages that clients of the Python library compare (compatibility §4) and for the
 //! command line `atlas` (compatibility §17.1).
 
 mod json;
@@ -7,10 +7,10 @@ use serde_json::{Number, Value};
 
 pub use json::json_fault;
 
-/// Longest notation of one value in a message; the rest becomes an ellipsis.
+/// Maximum length of one value in a message; the rest is replaced by an ellipsis.
 const LEN_MAX: usize = 2_000;
 
-/// `value` as Python's `repr` prints it, shortened when it is very long.
+/// `value` as Python's `repr` prints it, shortened to `LEN_MAX`.
 pub fn repr(value: &Value) -> String {
     let mut text = String::new();
     write(&mut text, value, LEN_MAX);
@@ -22,7 +22,7 @@ pub fn repr(value: &Value) -> String {
     text
 }
 
-/// `value` as Python's `str` prints it, whole: a text as it is, all else in Python notation.
+/// `value` as Python's `str` prints it, not shortened: a string without quotes, everything else in Python notation.
 pub fn display(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -35,7 +35,7 @@ pub fn display(value: &Value) -> String {
 }
 
 fn write(out: &mut String, value: &Value, max: usize) {
-    // What is over the limit is cut anyway; a large input must not cost its own size again for each message.
+    // Text beyond the limit is cut off, so stop early; otherwise each message would cost as much as a large input.
     if out.len() > max {
         return;
     }
@@ -76,12 +76,13 @@ fn write(out: &mut String, value: &Value, max: usize) {
     }
 }
 
-/// Text in Python quotes: single ones, unless only single ones occur in it.
+/// A string in Python quotes: double quotes if the text contains single but no double quotes, otherwise single quotes.
 pub(crate) fn string(text: &str) -> String {
     quoted(text, LEN_MAX)
 }
 
-/// The first `max` characters of a text and one more, by which its reader sees that there were more.
+/// The first `max` + 1 characters of a text in quotes; with the extra character, the caller sees that the text is
+/// longer than `max`.
 fn quoted(text: &str, max: usize) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut out = String::from(quote);
@@ -106,7 +107,7 @@ fn quoted(text: &str, max: usize) -> String {
     out
 }
 
-/// A number; floats always show that they are floats.
+/// A number; floats always have a point or an exponent.
 fn number(number: &Number) -> String {
     match number.as_f64() {
         Some(value) if number.is_f64() => float(value),
@@ -114,7 +115,8 @@ fn number(number: &Number) -> String {
     }
 }
 
-/// A float in Python's shortest notation: plain between 1e-4 and 1e16, else with a two-digit exponent.
+/// A float in Python's shortest notation: without an exponent between 1e-4 and 1e16, otherwise with a two-digit
+/// exponent.
 pub(crate) fn float(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude != 0.0 && !(1e-4..1e16).contains(&magnitude) {
@@ -131,7 +133,7 @@ pub(crate) fn float(value: f64) -> String {
     if text.contains('.') { text } else { format!("{text}.0") }
 }
 
-/// The name of a value's type.
+/// The Python name of a value's type.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "NoneType",
@@ -144,7 +146,7 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// What counts as false in a condition: nothing, zero and all that is empty.
+/// Whether Python treats the value as false: None, False, zero and empty values.
 pub(crate) fn is_false(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,

@@ -1,8 +1,9 @@
-//! JSON Schema 2020-12 as contracts use it (compatibility §4): compiled once, checked many times, with the messages of Python's `jsonschema`.
+//! JSON Schema 2020-12 as contracts use it (compatibility §4), with the messages of Python's `jsonschema`. A schema is
+//! compiled once and used for many checks.
 //!
-//! Whether a value is valid is decided by the `jsonschema` crate. This module owns the rest: which schemas are refused
-//! because checking them could cost too much, patterns in Python's syntax (`pattern`), the order of the violations
-//! (`order`) and their texts (`message`). Remote references and formats are never followed or asserted.
+//! The `jsonschema` crate decides whether a value is valid. This module owns the rest: it refuses schemas whose checks
+//! could cost too much, translates patterns from Python's syntax (`pattern`), and defines the order of the violations
+//! (`order`) and their texts (`message`). Remote references are never followed, and formats are never asserted.
 
 mod cost;
 mod limits;
@@ -21,40 +22,40 @@ use self::cost::Cost;
 use self::reference::{Anchors, Root};
 use crate::violation::Violation;
 
-/// Most violations that one check reports.
+/// Maximum number of violations that one check reports.
 pub const VIOLATIONS_MAX: usize = 100;
 
-/// Steps after which a pattern with look-around or back-references gives up on a text.
+/// Maximum number of backtracking steps of a pattern with look-around or back-references.
 const BACKTRACKS_MAX: usize = 20_000;
 
-/// Above this many visits only the first violation is reported.
+/// If a check may need more visits than this, only the first violation is reported.
 const LISTED_VISITS_MAX: u64 = 500_000;
 
-/// Memory for one compiled pattern.
+/// Maximum memory of one compiled pattern.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
 
 /// Why a schema cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
-    /// It says something that JSON Schema 2020-12 does not allow, or refers to what is not in it.
+    /// The schema is not valid in JSON Schema 2020-12, or has a reference whose target is not in the schema.
     #[error("at {pointer}: {problem}")]
     Invalid {
-        /// Where in the schema.
+        /// The location in the schema.
         pointer: String,
-        /// What is wrong.
+        /// A description of the problem.
         problem: String,
     },
-    /// It is larger than we check.
+    /// The schema exceeds a limit.
     #[error("the schema has more than {max} {what}")]
     Limit {
-        /// What there is too much of.
+        /// The limited quantity.
         what: &'static str,
-        /// Most allowed.
+        /// The limit.
         max: usize,
     },
 }
 
-/// A compiled schema. Cheap to share between threads.
+/// A compiled schema, which threads can share.
 #[derive(Debug)]
 pub struct Validator {
     schema: Value,
@@ -81,7 +82,8 @@ impl Validator {
         let anchors = Anchors::of(schema);
         let cost = cost::of(Root { schema, anchors: &anchors })?;
         let translated = pattern::translate_schema(schema);
-        // Patterns run in linear time; only a schema that needs more gets the engine that can backtrack.
+        // The first engine matches patterns in linear time. The backtracking engine is used only for a schema with
+        // patterns that the first one does not support.
         let linear = PatternOptions::regex().size_limit(PATTERN_BYTES_MAX);
         let engine = match options().with_pattern_options(linear).build(&translated) {
             Ok(engine) => engine,
@@ -100,7 +102,7 @@ impl Validator {
         &self.schema
     }
 
-    /// True if the value fits; faster than [`Self::validate`], without the violations.
+    /// Whether the value is valid; faster than [`Self::validate`], because no violations are collected.
     pub fn is_valid(&self, value: &Value) -> bool {
         self.compiled
             .as_ref()
@@ -109,15 +111,15 @@ impl Validator {
 
     /// Checks a value: all violations in the order of the schema's keywords, depth first, with Python's texts.
     ///
-    /// A value that would take too long to check is refused with the rule `limit`, and of a very large one only the
-    /// first violation is told.
+    /// A value that would take too long to check is refused with the rule `limit`. For a very large value, only the
+    /// first violation is reported.
     pub fn validate(&self, value: &Value) -> Result<(), Vec<Violation>> {
         let Some(compiled) = &self.compiled else { return Ok(()) };
         let errors = self.errors(compiled, value)?;
         if errors.is_empty() { Ok(()) } else { Err(message::violations(self.root(compiled), value, &errors)) }
     }
 
-    /// Checks a value and says what is wrong in our own words, one line per member: for people at a terminal.
+    /// Checks a value and describes the violations in Atlas's own words, one line per member, for users at a terminal.
     ///
     /// ```
     /// # use atlas_contract::schema::Validator;
@@ -146,7 +148,7 @@ impl Validator {
         cost::visits(compiled.cost, self.root(compiled), value)
     }
 
-    /// What the engine finds, in order; an error of ours when it is not asked.
+    /// The errors of the engine, sorted; a violation of the rule `limit` if the check would cost too much.
     fn errors<'v>(&self, compiled: &'v Compiled, value: &'v Value) -> Result<Vec<ValidationError<'v>>, Vec<Violation>> {
         let engine = &compiled.engine;
         let visits = self.visits(compiled, value);
@@ -162,10 +164,11 @@ impl Validator {
             return Ok(Vec::new());
         }
         if visits > LISTED_VISITS_MAX {
-            // The engine gathers all errors at once, and each takes room.
+            // The engine collects all errors at once, which could need too much memory.
             return Ok(engine.validate(value).err().into_iter().collect());
         }
-        // The engine looks for a required name among the declared members alone where no others are allowed.
+        // If no other members are allowed, the engine searches a required name only among the declared members, and can
+        // report a member as missing that is present.
         let is_there = |error: &ValidationError<'_>| match error.kind() {
             ValidationErrorKind::Required { property } => {
                 property.as_str().is_some_and(|name| error.instance().get(name).is_some())
@@ -177,7 +180,7 @@ impl Validator {
     }
 }
 
-/// Exactly `{"type": "object"}`, also written as `{}`: no check at all.
+/// Whether the schema is exactly `{"type": "object"}` or `{}`; such a schema is not checked at all.
 fn accepts_anything(schema: &Value) -> bool {
     schema.as_object().is_some_and(|members| {
         members.is_empty() || members.len() == 1 && members.get("type").is_some_and(|kind| kind == "object")

@@ -34,39 +34,39 @@ static RULES: LazyLock<Validator> = LazyLock::new(|| {
 /// A skill as its file describes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Skill {
-    /// Its name; there is one skill a name.
+    /// The unique name of the skill.
     pub name: String,
     pub version: String,
     /// One sentence.
     pub description: String,
-    /// What it takes.
+    /// The JSON Schema of the input.
     pub input_schema: Value,
-    /// What it gives.
+    /// The JSON Schema of the output.
     pub output_schema: Value,
 }
 
 /// Why a text does not describe a skill.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SkillError {
-    /// Not YAML.
+    /// The text is not YAML.
     #[error("Invalid YAML: {0}")]
     Yaml(YamlError),
-    /// YAML, but not a mapping.
+    /// The document is not a mapping.
     #[error("Skill must be a YAML mapping, got {got}")]
     NotAMapping {
-        /// What it is, as Python names it.
+        /// The Python name of its type.
         got: &'static str,
     },
-    /// Broken rules, all of them.
+    /// All violations of the rules.
     #[error("Skill validation failed: {}", joined(.violations))]
     Rules {
-        /// What is wrong.
+        /// The violations.
         violations: Vec<Violation>,
     },
 }
 
 impl Skill {
-    /// Reads a description.
+    /// Parses a description.
     pub fn parse(text: &[u8]) -> Result<Self, SkillError> {
         let document = yaml::load_document(text, yaml::Budget::default()).map_err(SkillError::Yaml)?;
         let document = Wrapped::new(document, "skill").map_err(|got| SkillError::NotAMapping { got })?;

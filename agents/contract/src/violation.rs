@@ -1,33 +1,33 @@
 //! A violation in a document: its location, rule and text, and a suggestion.
 
-/// One broken rule.
+/// One violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// JSON pointer of the value; `/` is the document itself.
     pub pointer: String,
     /// The keyword of the rule, as in JSON Schema: `required`, `type`, `oneOf`.
     pub rule: String,
-    /// What is wrong, in the words that clients of the Python library know.
+    /// The message, with the same text as in the Python library.
     pub message: String,
-    /// The nearest name that would have been right.
+    /// The most similar valid name.
     pub suggestion: Option<String>,
 }
 
-/// The messages in one line, the form in which jobs and logs carry them.
+/// The messages in one line, for jobs and logs.
 pub fn joined(violations: &[Violation]) -> String {
     let messages: Vec<&str> = violations.iter().map(|violation| violation.message.as_str()).collect();
     messages.join("; ")
 }
 
-/// Where the values are that broke a rule, and which rule: `/a: type; /b/0: minimum`. None if all findings are about the document
-/// itself, whose messages name the member.
+/// The locations of the violations with their rules: `/a: type; /b/0: minimum`. None if all violations concern the
+/// document itself, because their messages name the member.
 pub fn places(violations: &[Violation]) -> Option<String> {
     let inner = violations.iter().filter(|violation| violation.pointer != "/");
     let places: Vec<String> = inner.map(|violation| format!("{}: {}", violation.pointer, violation.rule)).collect();
     (!places.is_empty()).then(|| places.join("; "))
 }
 
-/// A pointer as it is shown: the root is `/`.
+/// A pointer for display: the root is `/`.
 pub(crate) fn shown(pointer: &str) -> String {
     if pointer.is_empty() { "/".to_owned() } else { pointer.to_owned() }
 }
@@ -43,9 +43,9 @@ pub(crate) fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// The known name that is nearest to `name`, if it is near enough for a slip of the keyboard.
+/// The known name that is most similar to `name`, if the difference is small enough for a typing error.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // A third of the letters may differ, and two adjacent ones that changed places count once.
+    // Up to a third of the letters may differ; two swapped neighbours count once.
     let most = (name.chars().count().max(3) / 3).min(3);
     known
         .into_iter()
@@ -55,7 +55,8 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// Edits between two names: insert, delete, replace, swap neighbours. Long names are not compared.
+/// The edit distance of two names, with insertions, deletions, replacements and swaps of neighbours. Long names are not
+/// compared.
 fn distance(left: &str, right: &str) -> usize {
     let left: Vec<char> = left.to_lowercase().chars().take(65).collect();
     let right: Vec<char> = right.to_lowercase().chars().take(65).collect();

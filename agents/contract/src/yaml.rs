@@ -1,8 +1,8 @@
-//! YAML 1.1 text to JSON values, as PyYAML reads it (compatibility §0.3).
+//! Converts YAML 1.1 text to JSON values, as PyYAML reads it (compatibility §0.3).
 //!
-//! The grammar comes from `granit-parser`; this module owns the meaning: which plain scalars are booleans,
-//! numbers or dates (`scalar`), merge keys, anchors, "the last duplicate wins", and the budgets that keep a hostile
-//! document small. It does not know contracts.
+//! `granit-parser` parses the grammar. This module defines the meaning: which plain scalars are booleans, numbers or
+//! dates (`scalar`), merge keys, anchors, "the last duplicate wins", and the budgets that bound a hostile document. It
+//! does not depend on contracts.
 
 mod compose;
 mod expand;
@@ -12,27 +12,28 @@ mod tab;
 
 use serde_json::Value;
 
-/// How much a document may cost.
+/// Limits on a document.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// Longest text.
+    /// Maximum size of the text.
     pub bytes_max: usize,
-    /// Deepest nesting.
+    /// Maximum nesting.
     pub depth_max: usize,
-    /// Most values, each alias counted with all that it stands for.
+    /// Maximum number of values; each alias counts with its whole expansion.
     pub nodes_max: usize,
-    /// Most bytes of text in all values and in the pointers to foreign ones, each alias counted with all that it stands for.
+    /// Maximum size of all text in values and in pointers to foreign values; each alias counts with its whole
+    /// expansion.
     pub text_bytes_max: usize,
 }
 
 impl Default for Budget {
-    /// Ample for contracts: 1 MiB of text, 64 levels, 30,000 values, 8 MiB after aliases are written out.
+    /// Ample for contracts: 1 MiB of text, 64 levels, 30,000 values, 8 MiB after aliases are expanded.
     fn default() -> Self {
         Self { bytes_max: 1 << 20, depth_max: 64, nodes_max: 30_000, text_bytes_max: 8 << 20 }
     }
 }
 
-/// A place in the text, both numbers from 1.
+/// A position in the text; both numbers start at 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     pub line: usize,
@@ -46,37 +47,37 @@ impl std::fmt::Display for Position {
     }
 }
 
-/// Why a text is not one YAML document that we accept.
+/// Why a text is not an acceptable YAML document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum YamlError {
-    /// Not text.
+    /// The bytes are not UTF-8.
     #[error("{place}: the file is not UTF-8")]
     NotUtf8 {
-        /// Where the first wrong byte is.
+        /// The position of the first invalid byte.
         place: Position,
     },
-    /// Not YAML.
+    /// The text is not YAML.
     #[error("{place}: {problem}")]
     Syntax {
-        /// Where reading stopped.
+        /// The position of the error.
         place: Position,
-        /// What was found there.
+        /// A description of the error.
         problem: String,
     },
-    /// YAML, but a value that no JSON document has.
+    /// A YAML value that JSON cannot represent.
     #[error("{place}: {problem}")]
     Meaning {
-        /// Where the value is.
+        /// The position of the value.
         place: Position,
-        /// What is wrong with it.
+        /// A description of the problem.
         problem: String,
     },
-    /// More than the [`Budget`] allows.
+    /// The document exceeds the [`Budget`].
     #[error("the document has more than {max} {what}")]
     Budget {
-        /// What there is too much of.
+        /// The limited quantity.
         what: &'static str,
-        /// Most allowed.
+        /// The limit.
         max: usize,
     },
 }
@@ -84,20 +85,21 @@ pub enum YamlError {
 /// A loaded document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
-    /// The document as JSON; dates are ISO 8601 text, what JSON lacks otherwise (infinities, bytes) is null.
+    /// The document as JSON. Dates are ISO 8601 text; other values that JSON cannot represent (infinities, bytes) are
+    /// null.
     pub value: Value,
-    /// JSON pointers of the values that are not JSON at all, with what they are: they are no string and no number.
+    /// The values that JSON cannot represent, by their JSON pointers.
     pub foreign: Vec<(String, Foreign)>,
 }
 
-/// A YAML value for which JSON has no form.
+/// A YAML value that JSON cannot represent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Foreign {
-    /// An unquoted date or time; its ISO 8601 text.
+    /// An unquoted date or time, as ISO 8601 text.
     Date(String),
-    /// `.inf` or `.nan`; as written.
+    /// `.inf` or `.nan`, as written.
     NonFinite(String),
-    /// `!!binary` or `!!set`; the tag.
+    /// `!!binary` or `!!set`, by its tag.
     Tagged(&'static str),
 }
 
@@ -112,7 +114,7 @@ pub fn load(text: &[u8], budget: Budget) -> Result<Value, YamlError> {
     Ok(load_document(text, budget)?.value)
 }
 
-/// Loads one document and says which of its values JSON could not hold.
+/// Loads one document, with the values that JSON cannot represent.
 pub fn load_document(text: &[u8], budget: Budget) -> Result<Document, YamlError> {
     if text.len() > budget.bytes_max {
         return Err(YamlError::Budget { what: "bytes", max: budget.bytes_max });
@@ -130,7 +132,7 @@ pub fn load_document(text: &[u8], budget: Budget) -> Result<Document, YamlError>
     expand::Expand::new(budget).document(&root)
 }
 
-/// The characters that a YAML stream may hold.
+/// Whether a YAML stream may contain the character.
 fn printable(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}')
         || c >= '\u{10000}'

@@ -1,14 +1,14 @@
-//! The keys that a contract may have, taken from the rules, and warnings for all others.
+//! Warns about unknown keys of a contract; the known keys come from the rules.
 
 use serde_json::Value;
 
 use super::Warning;
 use crate::violation::{member, nearest};
 
-/// How many unknown keys are compared with the known ones.
+/// Maximum number of unknown keys that are compared with the known keys.
 const SUGGESTIONS_MAX: usize = 100;
 
-/// Warns of each key of `document` that `rules` do not know; within `additionalProperties` any name is known.
+/// Warns about each key of `document` that is not in `rules`; inside `additionalProperties` any name is allowed.
 pub(super) fn unknown(rules: &Value, document: &Value) -> Vec<Warning> {
     let mut warnings = Vec::new();
     walk(rules, document, "/", &mut warnings);
@@ -19,7 +19,8 @@ fn walk(rules: &Value, value: &Value, pointer: &str, warnings: &mut Vec<Warning>
     match value {
         Value::Object(members) => {
             let known = known(rules);
-            // A rule without names is about the whole value, as for a schema; hardware refuses on its own.
+            // A rule without names allows any members, as for a schema. The rules for hardware refuse unknown keys
+            // themselves.
             if known.is_empty() || rules.get("additionalProperties").is_some_and(|rule| rule != &Value::Bool(false)) {
                 return;
             }
@@ -46,7 +47,7 @@ fn walk(rules: &Value, value: &Value, pointer: &str, warnings: &mut Vec<Warning>
     }
 }
 
-/// The named members of a rule, those of its `oneOf` branches included.
+/// The named members of a rule, including those of its `oneOf` branches.
 fn known(rules: &Value) -> Vec<(&String, &Value)> {
     let own = rules.get("properties").and_then(Value::as_object).into_iter().flatten();
     let branches = rules.get("oneOf").and_then(Value::as_array).into_iter().flatten();

@@ -1,4 +1,5 @@
-//! Numbers that Atlas for Python accepts although they make no sense: refused when an agent is registered, accepted in agents that already are.
+//! Numbers that make no sense but are accepted by Atlas for Python. They are refused when an agent is registered, and
+//! accepted in agents that are registered already.
 
 use super::{Contract, ContractError};
 use crate::violation::Violation;

@@ -1,4 +1,4 @@
-//! Reading members of a checked mapping, and converting those that the rules leave open.
+//! Reads the members of a checked mapping, and converts those whose type the rules do not check.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::number;
 use crate::python;
 use crate::violation::{Violation, member};
 
-/// The members of a mapping, absent and null ones alike being empty.
+/// The members of a mapping; a missing or null mapping counts as empty.
 #[derive(Clone, Copy)]
 pub(super) struct Members<'a>(Option<&'a Map<String, Value>>);
 
@@ -33,7 +33,7 @@ impl<'a> Members<'a> {
         self.get(name).and_then(Value::as_bool).unwrap_or(default)
     }
 
-    /// A whole number; a float counts if it is whole, as it does in JSON Schema.
+    /// An integer; a float without a fraction counts as an integer, as in JSON Schema.
     pub(super) fn amount(self, name: &str) -> Option<u64> {
         let value = self.get(name)?;
         value.as_u64().or_else(|| value.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64))
@@ -51,7 +51,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// What could not be converted, collected.
+/// Collects the values that cannot be converted.
 #[derive(Default)]
 pub(super) struct Conversions {
     pub(super) violations: Vec<Violation>,
@@ -67,7 +67,8 @@ impl Conversions {
         });
     }
 
-    /// A word that is none of those that its key takes: a `ValueError` of Atlas for Python, not one of its conversions.
+    /// Adds a violation for a word that its key does not allow. In Atlas for Python, this is a `ValueError` and not a
+    /// conversion error.
     pub(super) fn value(&mut self, pointer: &str, message: String) {
         let (pointer, rule) = (pointer.to_owned(), "value".to_owned());
         self.violations.push(Violation { pointer, rule, message, suggestion: None });
@@ -115,7 +116,7 @@ impl Conversions {
         self.take(&member(at, name), value, "a list of text", all)
     }
 
-    /// A mapping that the rules do not check: nothing, null and what is empty otherwise are the same.
+    /// A mapping that the rules do not check; a missing member, null and any empty value count as an empty mapping.
     pub(super) fn mapping<'a>(&mut self, agent: Members<'a>, name: &str) -> Members<'a> {
         match agent.get(name) {
             None | Some(Value::Object(_)) => agent.members(name),

@@ -1,8 +1,8 @@
-//! Numbers where the schema leaves the type open: Python's `int()` and `float()` of a YAML value (compatibility §2.1).
+//! Numbers whose type the schema does not fix: Python's `int()` and `float()` of a YAML value (compatibility §2.1).
 
 use serde_json::Value;
 
-/// `int(value)`: numbers lose their fraction, text is read, booleans count.
+/// `int(value)`: truncates numbers, parses text and accepts booleans.
 pub(super) fn int(value: &Value) -> Option<i64> {
     match value {
         Value::Bool(value) => Some(i64::from(*value)),
@@ -12,7 +12,7 @@ pub(super) fn int(value: &Value) -> Option<i64> {
     }
 }
 
-/// `float(value)`, but only finite: an infinite time is none.
+/// `float(value)`, but none for an infinite value, which is not a valid time.
 pub(super) fn float(value: &Value) -> Option<f64> {
     let number = match value {
         Value::Bool(value) => f64::from(u8::from(*value)),
@@ -25,11 +25,11 @@ pub(super) fn float(value: &Value) -> Option<f64> {
 
 fn whole(number: f64) -> Option<i64> {
     let number = number.trunc();
-    // Both bounds are exact in a float; the upper one itself is already too large.
+    // Both bounds are exact as floats; the upper bound itself is out of range.
     (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number).then_some(number as i64)
 }
 
-/// The text without blanks around it and without underscores between digits.
+/// Removes surrounding white space, and underscores between digits.
 fn digits(text: &str) -> Option<String> {
     let text = text.trim();
     let between = |at: usize| {

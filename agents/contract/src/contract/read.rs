@@ -1,4 +1,4 @@
-//! From a YAML document to a [`Contract`]: rules first, all of them, then conversion.
+//! Converts a YAML document to a [`Contract`]: all rules are checked first, then the values are converted.
 
 use std::sync::LazyLock;
 
@@ -16,9 +16,9 @@ use crate::schema::Validator;
 use crate::violation::{Violation, member, nearest};
 use crate::yaml::{Document, Foreign};
 
-/// The rules that JSON Schema can say.
+/// The rules that JSON Schema can express.
 static RULES: LazyLock<Validator> = LazyLock::new(|| {
-    // Both are constants of ours; a slip in them would fail every test of this crate.
+    // The rules are a constant; a mistake in them fails every test of this crate.
     let rules = serde_json::from_str(include_str!("rules.json")).expect("the rules are JSON");
     Validator::compile(&rules).expect("the rules are a schema")
 });
@@ -70,13 +70,14 @@ pub(super) fn contract(document: Document) -> Result<Contract, ContractError> {
     Ok(contract)
 }
 
-/// A violation for what JSON cannot hold where a rule takes null, which stood in its place, but not that.
+/// A violation for a value that JSON cannot represent. The rules saw null in its place, and accept null but not this
+/// value.
 fn taken_for_null(pointer: &str, found: &Foreign, violations: &[Violation]) -> Option<Violation> {
     let rule = rule_at(pointer)?;
-    // What has members by rule is a mapping, though null may stand for an empty one.
+    // A rule with `properties` requires a mapping; null is accepted only as an empty mapping.
     let keywords = [("oneOf", "oneOf"), ("type", "type"), ("properties", "type")];
     let (_, keyword) = keywords.into_iter().find(|(stated, _)| rule.get(stated).is_some())?;
-    // What holds it may break rules of its own; only one about its whole shape says it all.
+    // An enclosing value may have violations too. Only a violation of its whole shape makes this one redundant.
     let shapes = ["type", "oneOf", "enum"];
     let covers = |violation: &Violation| {
         let below = pointer.strip_prefix(&violation.pointer).is_some_and(|rest| rest.starts_with('/'));
@@ -89,7 +90,8 @@ fn taken_for_null(pointer: &str, found: &Foreign, violations: &[Violation]) -> O
     Some(Violation { pointer: pointer.to_owned(), rule: keyword.to_owned(), message, suggestion: None })
 }
 
-/// True of a violation that says that what should stand at a pointer, or holds it, is not there.
+/// Whether the violation reports that the value at a pointer, or a value that contains it, is missing or has the wrong
+/// type.
 fn is_missing(at: &str, violation: &Violation) -> bool {
     let Some((above, name)) = at.rsplit_once('/') else { return false };
     let whole = violation.rule == "type" && at.starts_with(&violation.pointer);
@@ -107,7 +109,7 @@ fn rule_at(pointer: &str) -> Option<&'static Value> {
     })
 }
 
-/// Adds the name that was probably meant to a violation about names.
+/// Adds a similar known name to a violation about names.
 fn suggest(violation: &mut Violation, value: &Value) {
     let at = if violation.pointer == "/" { "" } else { &violation.pointer };
     let Some(found) = value.pointer(at) else { return };
@@ -248,7 +250,7 @@ fn permissions(agent: Members<'_>, conversions: &mut Conversions) -> Permissions
             String::new()
         }
     };
-    // Two other spellings are in use for two of the keys; the plain one wins.
+    // Two keys have an alternative spelling; the normal spelling takes precedence.
     let filesystem = conversions.texts(permissions, at, "filesystem");
     let filesystem = filesystem.or_else(|| conversions.texts(permissions, at, "file_system"));
     let secrets = conversions.texts(permissions, at, "secrets");

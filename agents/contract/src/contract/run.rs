@@ -1,17 +1,17 @@
-//! What the cluster needs of a contract: demand, retries, time limits.
+//! The parts of a contract that the cluster needs: demand, retries, time limits.
 
 use atlas_types::{Architecture, Demand, Effects, Micros, NodeId, RequiredAgent, RetryRule, RunSpec, Timeouts};
 
 use super::{Contract, Dependency, Hardware};
 
-/// Most leases one job may lose, unless the contract says less.
+/// Maximum number of leases that one job may lose, if the contract does not say.
 const ATTEMPTS_DEFAULT: u32 = 3;
 
-/// Longest start-up of a slot, unless the contract says otherwise (compatibility §26).
+/// Time limit for the start-up of a slot, if the contract does not say (compatibility §26).
 const STARTUP_DEFAULT: Micros = Micros::from_secs(30);
 
 impl Contract {
-    /// How jobs of this version run.
+    /// The settings for jobs of this version.
     pub fn run_spec(&self) -> RunSpec {
         RunSpec {
             demand: self.hardware.demand(),
@@ -43,8 +43,8 @@ impl Contract {
 }
 
 impl Hardware {
-    /// What is stated, and nothing else: the defaults of one core and one gigabyte count only where an operator declared
-    /// the inventory, which [`Demand`] knows.
+    /// The demand as written in the contract. The defaults of one core and one gigabyte apply only if an operator
+    /// declared the node's inventory; [`Demand`] handles that.
     pub fn demand(&self) -> Demand {
         let gigabytes = |amount: u64| amount.saturating_mul(1 << 30);
         let gpus = match self.gpu_count {
@@ -69,7 +69,7 @@ impl Hardware {
             },
             devices: self.device_access.clone(),
             labels: self.node_labels.clone().unwrap_or_default(),
-            // Reading the contract checked the name; an empty one is not a node.
+            // The parser has checked the name; an empty name means any node.
             node: NodeId::new(&self.node_affinity).ok(),
         }
     }
@@ -79,7 +79,7 @@ fn saturated(amount: u64) -> u32 {
     u32::try_from(amount).unwrap_or(u32::MAX)
 }
 
-/// Seconds as whole microseconds; what is negative is none, what is too large is the largest.
+/// Converts seconds to whole microseconds; negative values become zero, too large ones the maximum.
 fn micros(seconds: f64) -> Micros {
     Micros((seconds * 1e6).round().max(0.0) as u64)
 }

@@ -116,7 +116,7 @@ fn names_that_would_leave_a_directory_are_refused() {
 
 #[test]
 fn all_violations_of_one_object_are_told() {
-    // A name that cannot be used beside anything else.
+    // An invalid name together with another violation.
     refused(
         "agent: {name: \"a\\nb\", version: 1.0.0, capabilities: x}",
         &expect![[r#"
@@ -125,7 +125,7 @@ fn all_violations_of_one_object_are_told() {
               /agent/name pattern
         "#]],
     );
-    // What JSON cannot hold beside a rule of the object that holds it.
+    // Values that JSON cannot represent, together with a violation of the object that contains them.
     refused(
         "agent: {version: 1.0.0, requires: 2024-01-01, retry: 2024-01-01}",
         &expect![[r#"
@@ -260,7 +260,7 @@ fn a_demand_holds_only_what_is_stated() {
     assert_eq!((stated.gpus, stated.vram_bytes), (1, 16 << 30));
     assert_eq!(stated.architecture, Some(Architecture::Arm64));
     assert_eq!(stated.node.map(|node| node.to_string()).as_deref(), Some("n1"));
-    // Memory on a GPU that is not asked for counts for nothing.
+    // GPU memory without a required GPU is ignored.
     assert_eq!(demand("{gpu_vram_gb: 16}").gpus, 0);
     let several = demand("{gpu_count: 2, gpu_vram_bytes: 1000, gpu_vram_gb: 1, node_labels: {zone: a}}");
     assert_eq!((several.gpus, several.vram_bytes), (2, 1000));

@@ -1,4 +1,4 @@
-//! The normalised contract: every member with its value, extensions only where they were set (compatibility §2.1).
+//! The normalised contract: every member with its value, and extensions only if they are set (compatibility §2.1).
 
 use atlas_types::{AgentKind, Effects};
 use serde_json::{Map, Value, json};
@@ -101,7 +101,7 @@ fn provider(provider: &Provider) -> Value {
     value
 }
 
-/// Adds a member that was stated.
+/// Adds a member if it has a value.
 fn set(object: &mut Value, name: &str, value: Option<Value>) {
     let members: Option<&mut Map<String, Value>> = object.as_object_mut();
     if let (Some(members), Some(value)) = (members, value) {

@@ -1,12 +1,13 @@
 //! JSON errors with the texts of Python's `json` module, which users of Atlas for Python know.
 
-/// Deepest nesting that is looked at.
+/// Maximum nesting that is scanned.
 const DEPTH_MAX: usize = 512;
 
-/// Literals, those beyond JSON included, which that module takes as well.
+/// Literals, including those that Python accepts although they are not JSON.
 const WORDS: [&str; 6] = ["null", "true", "false", "NaN", "Infinity", "-Infinity"];
 
-/// What Python's `json.loads` says of a text that it refuses; none if it takes it, or if it is nested too deeply to tell.
+/// The error message of Python's `json.loads` for a text; none if Python accepts the text, or if it is nested too
+/// deeply to scan.
 pub fn json_fault(text: &str) -> Option<String> {
     let Fault { what, at } = Scan { bytes: text.as_bytes(), at: 0 }.document().err()??;
     let before = text.get(..at)?;
@@ -15,16 +16,16 @@ pub fn json_fault(text: &str) -> Option<String> {
     Some(format!("{what}: line {line} column {column} (char {})", before.chars().count()))
 }
 
-/// What is wrong, and at which byte.
+/// An error and its byte offset.
 struct Fault {
     what: &'static str,
     at: usize,
 }
 
-/// A fault, or nothing for a text that is nested too deeply.
+/// The error is none for a text that is nested too deeply.
 type Scanned = Result<(), Option<Fault>>;
 
-/// A reader that keeps nothing.
+/// A scanner that stores no values.
 struct Scan<'t> {
     bytes: &'t [u8],
     at: usize,
@@ -67,7 +68,7 @@ impl Scan<'_> {
         self.items(b']', |scan| scan.value(depth + 1))
     }
 
-    /// From an opening bracket to its `end`: nothing, or items with a comma between two.
+    /// Scans from an opening bracket to its `end`: no items, or items separated by commas.
     fn items(&mut self, end: u8, item: impl Fn(&mut Self) -> Scanned) -> Scanned {
         self.at += 1;
         self.skip_space();
@@ -129,7 +130,7 @@ impl Scan<'_> {
             return self.fault("Expecting value");
         }
         let mut end = sign + whole;
-        // Characters after the number are left to the caller.
+        // A point or exponent without digits does not belong to the number; the caller handles it.
         if rest.get(end) == Some(&b'.') && digits(end + 1) > 0 {
             end += 1 + digits(end + 1);
         }
@@ -168,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    // The texts are those of `json.loads` of Python 3.11.
+    // The messages are those of `json.loads` in Python 3.11.
     #[test]
     fn faults_are_told_in_pythons_words() {
         let texts = [

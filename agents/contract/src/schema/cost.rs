@@ -1,9 +1,10 @@
-//! Bounds the cost of checking a value before the check.
+//! Computes a bound on the cost of a check before the check.
 //!
-//! The engine has no step counter, and a small schema can be expensive: references that double at each step,
-//! recursion that goes two ways, `unevaluatedProperties` in `unevaluatedProperties`. So the visits, a pair of a subschema
-//! and a value each, are counted first: at compile time for a schema that does not recurse, and with each distinct pair
-//! looked at once for the rest. A text counts as several visits, by its length and the weight of the pattern that matches it.
+//! The engine has no step counter, and a small schema can be expensive: references that double at each step, recursion
+//! with two branches, nested `unevaluatedProperties`. So the visits are counted first; a visit is a pair of a subschema
+//! and a value. For a schema without recursion, they are counted at compile time; for a recursive schema, they are
+//! counted for each value, with each distinct pair examined once. A string counts as several visits, by its length and
+//! the weight of its pattern.
 
 use std::collections::HashMap;
 
@@ -13,42 +14,42 @@ use super::SchemaError;
 use super::reference::Root;
 use super::weight;
 
-/// Most visits that one check may take, below a second on a slow machine.
+/// Maximum number of visits of one check, less than a second on a slow machine.
 pub(super) const VISITS_MAX: u64 = 5_000_000;
 
-/// Bytes of text times places of a pattern that cost as much as a visit.
+/// The product of text bytes and pattern positions that costs as much as one visit.
 const STEPS_PER_VISIT: u64 = 16;
 
-/// Most distinct pairs that are counted for one value.
+/// Maximum number of distinct pairs that are counted for one value.
 const PAIRS_MAX: usize = 500_000;
 
-/// Most subschemas inside each other, references followed: the engine recurses once for each.
+/// Maximum nesting of subschemas, including references; the engine recurses once per level.
 const DEPTH_MAX: usize = 256;
 
-/// What a schema costs.
+/// The cost of checks with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cost {
-    /// Bounded by the input's size.
+    /// The cost is bounded by the size of the input.
     Bounded {
-        /// At most this many visits for each value in the input.
+        /// Maximum number of visits per value in the input.
         per_value: u64,
-        /// Places of all patterns, references written out.
+        /// Positions of all patterns, with references expanded.
         places: u64,
     },
-    /// It refers to itself: depends on the input.
+    /// The schema refers to itself, so the cost depends on the input.
     Recursive,
 }
 
-/// Where a subschema applies, seen from the value that its parent applies to.
+/// The values to which a subschema applies, relative to the value of its parent.
 enum Applies<'a> {
     Here(&'a Value),
-    /// To the member of this name.
+    /// The member with this name.
     Member(&'a str, &'a Value),
-    /// To any member or item, as far as can be said without patterns.
+    /// Any member or item; patterns for names are not evaluated here.
     Children(&'a Value),
 }
 
-/// The subschemas of one schema, and how often what applies here is evaluated.
+/// The subschemas of one schema, and how many times those with [`Applies::Here`] are evaluated.
 fn parts<'a>(root: Root<'a>, schema: &'a Map<String, Value>) -> (Vec<Applies<'a>>, u64) {
     let mut parts = Vec::new();
     for (keyword, value) in schema {
@@ -76,31 +77,31 @@ fn parts<'a>(root: Root<'a>, schema: &'a Map<String, Value>) -> (Vec<Applies<'a>
             _ => {}
         }
     }
-    // To know what is unevaluated, all that applies here is evaluated a second time.
+    // To find the unevaluated members, the engine evaluates all subschemas for the same value a second time.
     let again = schema.contains_key("unevaluatedProperties") || schema.contains_key("unevaluatedItems");
     (parts, if again { 2 } else { 1 })
 }
 
-/// What the keywords of one schema cost besides its subschemas: a missing name is a violation each, and an enumeration
-/// is looked through, unless it is of texts alone.
+/// The cost of one schema without its subschemas: each missing name can be a violation, and an enumeration is searched
+/// linearly unless all its values are strings.
 fn own(schema: &Map<String, Value>) -> u64 {
     let len = |names: &Value| names.as_array().map_or(0, Vec::len) as u64;
     let required = schema.get("required").map_or(0, len);
     let dependent = schema.get("dependentRequired").and_then(Value::as_object);
     let dependent: u64 = dependent.into_iter().flatten().map(|(_, names)| len(names)).sum();
     let options = schema.get("enum").and_then(Value::as_array).filter(|options| !options.iter().all(Value::is_string));
-    // Comparing is far cheaper than a visit.
+    // A comparison is far cheaper than a visit.
     1 + required + dependent + options.map_or(0, |options| options.len() as u64 / 16)
 }
 
-/// What a schema costs; refused if its references nest too deep.
+/// Computes the cost of a schema; refuses references that are nested too deeply.
 pub(super) fn of(root: Root<'_>) -> Result<Cost, SchemaError> {
     let mut sizes = Sizes { root, known: HashMap::new() };
     let size = sizes.of(root.schema, 0)?;
     Ok(size.map_or(Cost::Recursive, |Size { visits, places }| Cost::Bounded { per_value: visits, places }))
 }
 
-/// The patterns of one schema without its subschemas: of texts, and of names of members.
+/// The weights of the patterns of one schema without its subschemas: for strings, and for names of members.
 fn patterns(schema: &Map<String, Value>) -> (u64, u64) {
     let texts = schema.get("pattern").and_then(Value::as_str).map_or(0, weight::of);
     let named = schema.get("patternProperties").and_then(Value::as_object);
@@ -109,7 +110,7 @@ fn patterns(schema: &Map<String, Value>) -> (u64, u64) {
     (texts, named.fold(names, u64::saturating_add))
 }
 
-/// All patterns written below a schema.
+/// The weight of all patterns inside a schema.
 fn all_patterns(schema: &Value) -> u64 {
     let below = |values: &mut dyn Iterator<Item = &Value>| values.map(all_patterns).fold(0, u64::saturating_add);
     match schema {
@@ -122,19 +123,19 @@ fn all_patterns(schema: &Value) -> u64 {
     }
 }
 
-/// Visits that `places` of patterns cost on so many bytes.
+/// The cost, in visits, of matching patterns with `places` positions against `bytes` bytes.
 fn reading(places: u64, bytes: u64) -> u64 {
     places.saturating_mul(bytes) / STEPS_PER_VISIT
 }
 
-/// A subschema with all references written out.
+/// The size of a subschema with all references expanded.
 #[derive(Debug, Clone, Copy)]
 struct Size {
     visits: u64,
     places: u64,
 }
 
-/// Sizes of subschemas; none while a schema is being measured, or if it recurses.
+/// Computes the sizes of subschemas. `known` has none for a schema that is being measured or recursive.
 struct Sizes<'a> {
     root: Root<'a>,
     known: HashMap<*const Value, Option<Size>>,
@@ -160,7 +161,7 @@ impl<'a> Sizes<'a> {
                     Applies::Here(schema) => (schema, times),
                     Applies::Member(_, schema) | Applies::Children(schema) => (schema, 1),
                 };
-                // Measured even if the sum is lost already, for the depth.
+                // Measured even if the total is already unknown, to check the depth.
                 let below = self.of(below, depth + 1)?;
                 size = size.zip(below).map(|(size, below)| Size {
                     visits: size.visits.saturating_add(below.visits.saturating_mul(times)),
@@ -173,7 +174,7 @@ impl<'a> Sizes<'a> {
     }
 }
 
-/// How many visits checking `value` can take, or more than [`VISITS_MAX`].
+/// A bound on the visits for checking `value`; if the bound exceeds [`VISITS_MAX`], any larger number.
 pub(super) fn visits(cost: Cost, root: Root<'_>, value: &Value) -> u64 {
     if let Cost::Bounded { per_value, places } = cost {
         let texts = if places == 0 { 0 } else { reading(places, bytes(value)) };
@@ -194,7 +195,7 @@ fn values(value: &Value) -> u64 {
     }
 }
 
-/// Bytes of all texts and names in a value.
+/// The total length of all strings and names in a value.
 fn bytes(value: &Value) -> u64 {
     match value {
         Value::String(text) => text.len() as u64,
@@ -208,7 +209,8 @@ fn names(members: &Map<String, Value>) -> u64 {
     members.keys().map(|name| name.len() as u64).sum()
 }
 
-/// Visits of each pair seen so far; a pair that is being counted is in the table with zero, as the engine stops there.
+/// The visits of each pair so far. A pair that is being counted is in the table with zero, because the engine stops at
+/// it.
 struct Visits<'a> {
     root: Root<'a>,
     known: HashMap<(*const Value, *const Value), u64>,
@@ -216,7 +218,7 @@ struct Visits<'a> {
 }
 
 impl<'a> Visits<'a> {
-    /// None when counting itself becomes too much.
+    /// Counts the visits of a pair; none if the counting itself costs too much.
     fn of(&mut self, schema: &'a Value, value: &'a Value, depth: usize) -> Option<u64> {
         let Value::Object(members) = schema else { return Some(1) };
         let key: (*const Value, *const Value) = (schema, value);
@@ -278,7 +280,7 @@ mod tests {
         visits(cost, Root { schema, anchors: &Anchors::of(schema) }, value)
     }
 
-    /// `d0` to `dn`, each twice the next.
+    /// Definitions `d0` to `dn`, each with two references to the next one.
     fn doubling(n: usize) -> Value {
         let mut definitions = Map::new();
         for i in 0..n {
@@ -291,7 +293,7 @@ mod tests {
 
     #[test]
     fn references_that_double_are_counted_written_out() {
-        // The last is one; each before is itself and, twice, a reference with what it names.
+        // The last definition costs one visit. Each other one costs one visit, plus two references with their targets.
         let steps = |n: u32| (0..n).fold(1, |below, _| 1 + 2 * (1 + below));
         assert_eq!(cost_of(&doubling(3)), Ok(Cost::Bounded { per_value: 1 + steps(3), places: 0 }));
         let deep = doubling(60);
@@ -336,7 +338,7 @@ mod tests {
         assert!(bearable(&json!({"pattern": r"^\S+$"}), &json!(text)));
         assert!(bearable(&json!({"pattern": heavy}), &json!("ab")));
         assert!(!bearable(&json!({"pattern": heavy}), &json!(text)));
-        // Only texts that the pattern reads count.
+        // Only strings that are matched against the pattern count.
         let member = json!({"properties": {"name": {"pattern": heavy}}});
         assert!(bearable(&member, &json!({"name": "ab", "text": text})));
         assert!(!bearable(&member, &json!({"name": text})));

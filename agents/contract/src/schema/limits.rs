@@ -1,20 +1,20 @@
-//! Bounds on a schema, so that neither compiling it nor checking with it can cost too much.
+//! Limits on the size of a schema, which bound the cost of compiling it and of checks with it.
 //!
-//! Also refused: a reference that is not local, and an identifier inside it, which
-//! would change what its local references mean.
+//! This module also refuses references that are not local, and identifiers inside the schema, which would change the
+//! meaning of local references.
 
 use serde_json::Value;
 
 use super::SchemaError;
 use crate::violation::member;
 
-/// Deepest nesting of a schema.
+/// Maximum nesting of a schema.
 const DEPTH_MAX: usize = 64;
 
-/// Most values in a schema, enum members included.
+/// Maximum number of values in a schema, including enum members.
 const VALUES_MAX: usize = 20_000;
 
-/// Most bytes of text in a schema.
+/// Maximum size of all texts in a schema.
 const TEXT_BYTES_MAX: usize = 256 * 1024;
 
 /// Refuses a schema that is too large.
@@ -24,13 +24,13 @@ pub(super) fn check(schema: &Value) -> Result<(), SchemaError> {
     local(schema, schema, "")
 }
 
-/// Keywords whose members are names of the user's, each with a schema.
+/// Keywords whose members are names chosen by the author, each with a schema.
 pub(super) const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
-/// Keywords whose value is plain data, whatever it looks like.
+/// Keywords whose value is plain data, even if it looks like a schema.
 pub(super) const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 
-/// Looks for references and identifiers; depth is bounded by then.
+/// Refuses remote references and inner identifiers. The caller has already checked the depth.
 fn local(root: &Value, schema: &Value, pointer: &str) -> Result<(), SchemaError> {
     let refused = |keyword: &str, problem: &str| {
         Err(SchemaError::Invalid { pointer: member(pointer, keyword), problem: problem.to_owned() })

@@ -1,4 +1,5 @@
-//! The texts of a violation: Python's for clients (compatibility §4, `words`), our own for people at a terminal.
+//! The texts of a violation: Python's texts for clients (compatibility §4, `words`), Atlas's own for users at a
+//! terminal.
 
 mod words;
 
@@ -14,18 +15,18 @@ use super::{VIOLATIONS_MAX, Validator};
 use crate::python;
 use crate::violation::{Violation, member, nearest, shown};
 
-/// One violation an error, as Python's library would list them.
+/// The violations as Python's library lists them.
 pub(super) fn violations(root: Root<'_>, value: &Value, errors: &[ValidationError<'_>]) -> Vec<Violation> {
     let mut seen = HashSet::new();
     let mut violations = Vec::new();
     for error in errors {
         let context = Context::of(root, value, error);
         if context.is_of_names() {
-            // Each name is a violation.
+            // Python reports one violation per name.
             violations.extend(context.refused_names());
         } else {
             let violation = context.told();
-            // Items beyond the last allowed one are one violation, not one each.
+            // Python reports all items beyond the last allowed one as a single violation.
             if violation.rule != "items" || seen.insert(violation.pointer.clone()) {
                 violations.push(violation);
             }
@@ -38,7 +39,7 @@ pub(super) fn violations(root: Root<'_>, value: &Value, errors: &[ValidationErro
     violations
 }
 
-/// In our own words, an unexpected member as a line of its own.
+/// The violations in Atlas's own words, with one line per unexpected member.
 pub(super) fn explained(root: Root<'_>, value: &Value, errors: &[ValidationError<'_>]) -> Vec<Violation> {
     let mut lines = Vec::new();
     for error in errors.iter().take(VIOLATIONS_MAX) {
@@ -69,7 +70,7 @@ pub(super) fn explained(root: Root<'_>, value: &Value, errors: &[ValidationError
     lines
 }
 
-/// What the compiler says of a schema that is none, with the place in the schema.
+/// The engine's message for an invalid schema.
 pub(super) fn invalid_schema(schema: &Value, path: &str, error: &ValidationError<'_>) -> String {
     match (error.kind(), schema.pointer(path)) {
         (Kind::Format { .. }, Some(found)) => format!("{} is not a supported pattern", python::repr(found)),
@@ -77,23 +78,23 @@ pub(super) fn invalid_schema(schema: &Value, path: &str, error: &ValidationError
     }
 }
 
-/// Keywords whose value `false` is said of the whole object or array.
+/// Keywords whose value `false` is a violation of the whole object or array.
 const ABOUT_MEMBERS: [&str; 4] = ["items", "additionalProperties", "unevaluatedProperties", "unevaluatedItems"];
 
-/// An error with the part of the schema and of the value that it is about.
+/// An error, with the part of the schema and of the value that it concerns.
 struct Context<'a> {
     error: &'a ValidationError<'a>,
     root: Root<'a>,
-    /// The schema object that holds the broken keyword.
+    /// The schema object that contains the violated keyword.
     holder: Option<&'a Value>,
     /// The keyword in the schema as written.
     keyword: String,
-    /// What follows it in the path: for `dependentRequired` the member that asks.
+    /// The next part of the path: for `dependentRequired`, the member that requires others.
     detail: Option<String>,
     /// The value that the keyword was applied to.
     instance: &'a Value,
     pointer: String,
-    /// The schema that was broken is that of one member: the last step of the path led into the value.
+    /// The violated schema is that of one member: the last step of the path descends into the value.
     of_member: bool,
 }
 
@@ -139,14 +140,14 @@ impl<'a> Context<'a> {
         }
         let mut pointer = error.instance_path().as_str().to_owned();
         if keyword == "items" && matches!(error.kind(), Kind::FalseSchema) {
-            // `items: false` is said of the array.
+            // `items: false` is a violation of the array.
             pointer.truncate(pointer.rfind('/').unwrap_or(0));
         }
         let instance = value.pointer(&pointer).unwrap_or(value);
         Self { error, root, holder, keyword, detail: path.next(), instance, pointer: shown(&pointer), of_member }
     }
 
-    /// Whether it is said of all names of an object that there may be none.
+    /// Whether `propertyNames: false` refuses all names of the object.
     fn is_of_names(&self) -> bool {
         self.keyword == "propertyNames" && matches!(self.error.kind(), Kind::FalseSchema)
     }
@@ -160,7 +161,8 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// The violation where Python's library places it: a member whose schema is `false` is said of what holds it.
+    /// The violation with Python's location: if the schema of a member is `false`, the violation is that of the
+    /// enclosing value.
     fn told(&self) -> Violation {
         let mut violation = self.violation();
         if violation.rule == "false" && self.of_member {
@@ -170,14 +172,14 @@ impl<'a> Context<'a> {
         violation
     }
 
-    /// The limit or list that the broken keyword states.
+    /// The value of the violated keyword in the schema.
     fn stated(&self) -> &Value {
         self.holder.and_then(|schema| schema.get(&self.keyword)).unwrap_or(&Value::Null)
     }
 
     fn violation(&self) -> Violation {
         if let Kind::PropertyNames { error } = self.error.kind() {
-            // The name itself is the value that was checked; the path in the schema is the whole one.
+            // Here the checked value is the name itself, and the inner error has the full path in the schema.
             let name = error.instance().clone().into_owned();
             let inner = Context::of(self.root, &name, error).violation();
             return Violation { pointer: self.pointer.clone(), ..inner };
@@ -197,7 +199,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Which of the three keywords around `contains` is broken depends on how many items match.
+    /// The violated keyword among `contains`, `minContains` and `maxContains`, by the number of matching items.
     fn contains_rule(&self) -> &'static str {
         let Some(holder) = self.holder else { return "contains" };
         let limit = |name| holder.get(name).and_then(Value::as_f64);
@@ -214,11 +216,11 @@ impl<'a> Context<'a> {
         self.instance.as_array().into_iter().flatten().filter(|item| fits.is_valid(item)).count()
     }
 
-    /// A validator for a part of the schema, to say more about an error than the engine does.
+    /// A validator for a part of the schema, for details that the engine's error does not have.
     fn probe(&self, part: &Value) -> Option<Validator> {
         let mut schema = match part {
             Value::Object(members) => members.clone(),
-            // A schema that is `true` or `false`.
+            // The schema `true` or `false`.
             part => [("allOf".to_owned(), Value::Array(vec![part.clone()]))].into_iter().collect(),
         };
         for shared in ["$defs", "definitions"] {
@@ -229,7 +231,7 @@ impl<'a> Context<'a> {
         Validator::compile(&Value::Object(schema)).ok()
     }
 
-    /// The branches of `oneOf` that fit: the later ones first, as Python lists them.
+    /// The branches of `oneOf` that match, in Python's order: the first match comes last.
     fn fitting_branches(&self) -> Vec<String> {
         let branches = self.stated().as_array().into_iter().flatten();
         let fits = |branch: &&Value| self.probe(branch).is_some_and(|validator| validator.is_valid(self.instance));
@@ -250,14 +252,14 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The members that no other keyword beside this one names, when the engine refused all of them at once.
+    /// The members that `properties` does not name, for an error in which the engine refuses all of them at once.
     fn unnamed_members(&self) -> Vec<String> {
         let named = self.holder.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
         let members = self.instance.as_object().into_iter().flat_map(|members| members.keys());
         members.filter(|name| !named.is_some_and(|named| named.contains_key(*name))).cloned().collect()
     }
 
-    /// The allowed member that an unexpected one was probably meant to be.
+    /// An allowed member with a similar name.
     fn suggestion(&self, name: &str) -> Option<String> {
         let allowed = self.holder?.get("properties")?.as_object()?;
         let absent = allowed.keys().map(String::as_str).filter(|known| self.instance.get(known).is_none());
@@ -265,7 +267,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// A subschema by its name; patterns are found by their translation too.
+/// A subschema by its name; a pattern is also found by its translation.
 fn under<'a>(schemas: &'a Value, name: &str) -> Option<&'a Value> {
     let schemas = schemas.as_object()?;
     schemas

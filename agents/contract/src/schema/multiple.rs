@@ -1,4 +1,4 @@
-//! `multipleOf` with Python's arithmetic: 0.3 is not a multiple of 0.1 there, and existing agents rely on it.
+//! `multipleOf` with Python's arithmetic, in which 0.3 is not a multiple of 0.1; existing agents rely on it.
 
 use jsonschema::paths::Location;
 use jsonschema::{Keyword, ValidationError};
@@ -9,7 +9,7 @@ struct MultipleOf {
     of: Value,
 }
 
-/// Makes the keyword for `multipleOf: of`.
+/// Creates the keyword for `multipleOf: of`.
 pub(super) fn keyword<'a>(
     _parent: &'a Map<String, Value>,
     of: &'a Value,
@@ -41,7 +41,7 @@ fn is_multiple(value: &Value, of: &Value) -> bool {
         return value % divisor == 0.0;
     }
     let quotient = value / divisor;
-    // Where the quotient leaves the range of floats, the exact remainder decides.
+    // If the quotient overflows, the exact remainder decides.
     if quotient.is_finite() { quotient.trunc() == quotient } else { value % divisor == 0.0 }
 }
 

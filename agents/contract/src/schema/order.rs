@@ -1,6 +1,6 @@
-//! The order in which Python's library reports violations: in the order of the schema's keywords, depth first.
+//! Sorts violations as Python's library does: in the order of the schema's keywords, depth first.
 //!
-//! The engine evaluates in another order. Each error says by which path of keywords it was found; walking
+//! The engine evaluates in another order, but each error has the path of keywords at which it was found. Following
 //! that path through the schema as written gives every step a rank, and the ranks give the order.
 
 use jsonschema::ValidationError;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::reference::Root;
 
-/// Sorts errors into the order of the schema's text.
+/// Sorts errors by the order of the keywords in the schema.
 pub(super) fn sorted<'e>(
     root: Root<'_>,
     value: &Value,
@@ -27,7 +27,7 @@ pub(super) fn segments(location: &Location) -> Vec<String> {
     location.as_str().split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect()
 }
 
-/// One place on the way: a subschema and the value it was applied to.
+/// A position on the path: a subschema and the value to which it applies.
 struct Walk<'a> {
     root: Root<'a>,
     schema: &'a Value,
@@ -40,7 +40,7 @@ fn rank(root: Root<'_>, value: &Value, error: &ValidationError<'_>) -> Vec<usize
     let mut members = segments(error.instance_path());
     let mut path = segments(error.evaluation_path());
     if let ValidationErrorKind::PropertyNames { error } = error.kind() {
-        // What is wrong is said of the name: go on below the keyword, as if the name were a member.
+        // The violation concerns a name; the walk continues below the keyword as if the name were a member.
         path = segments(error.evaluation_path());
         members.extend(error.instance().as_str().map(str::to_owned));
     }
@@ -59,7 +59,7 @@ fn rank(root: Root<'_>, value: &Value, error: &ValidationError<'_>) -> Vec<usize
 }
 
 impl<'a> Walk<'a> {
-    /// Follows one keyword; none when the path ends there or leaves what we know.
+    /// Follows one keyword; none if the path ends there or has an unknown keyword.
     fn step(&mut self, keyword: &str, path: &mut impl Iterator<Item = String>) -> Option<()> {
         // Python evaluates these as part of another keyword.
         let read_by = match keyword {
@@ -127,7 +127,7 @@ impl<'a> Walk<'a> {
         Some(())
     }
 
-    /// Goes on to the member of the value that the next part of the instance's path names.
+    /// Descends to the member of the value in the next part of the instance's path.
     fn descend(&mut self) -> Option<()> {
         let name = self.members.next()?;
         let (position, value) = match self.value {

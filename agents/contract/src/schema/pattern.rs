@@ -1,7 +1,8 @@
-//! Patterns of a schema, from Python's syntax to that of the engine below `jsonschema`.
+//! Translates the patterns of a schema from Python's syntax to that of the regex engine of `jsonschema`.
 //!
-//! Contracts carry Python patterns (compatibility §4): classes are Unicode, `$` also matches before a last line break,
-//! a brace that is not a repetition is literal. Only the differences are rewritten, in a copy for the engine.
+//! Contracts contain Python patterns (compatibility §4): classes are Unicode, `$` also matches before a final line
+//! break, and a brace that is not a repetition is literal. Only the differences are rewritten, in a copy for the
+//! engine.
 
 use std::collections::HashMap;
 
@@ -9,13 +10,13 @@ use serde_json::{Map, Value};
 
 use super::limits::{DATA, NAMED};
 
-/// Longest repetition, braces included, that is read as one.
+/// Maximum length of a repetition, including its braces.
 const COUNT_CHARS_MAX: usize = 24;
 
-/// Longest name of a group.
+/// Maximum length of a group name.
 const NAME_CHARS_MAX: usize = 256;
 
-/// A copy of `schema` as the engine should read it: patterns translated, what belongs to other drafts left out.
+/// A copy of `schema` for the engine, with translated patterns and without keywords of other drafts.
 pub(super) fn translate_schema(schema: &Value) -> Value {
     match schema {
         Value::Array(items) => Value::Array(items.iter().map(translate_schema).collect()),
@@ -26,7 +27,7 @@ pub(super) fn translate_schema(schema: &Value) -> Value {
 
 fn translate_member((keyword, value): (&String, &Value)) -> Option<(String, Value)> {
     let value = match (keyword.as_str(), value) {
-        // The draft is always 2020-12, whatever a schema says of itself; keywords of older ones mean nothing in it.
+        // The draft is always 2020-12, regardless of `$schema`; keywords of older drafts are ignored.
         ("$schema", Value::String(_)) | ("dependencies" | "additionalItems", _) => return None,
         // A "pattern" in plain data is not a pattern.
         (keyword, data) if DATA.contains(&keyword) => data.clone(),
@@ -35,7 +36,7 @@ fn translate_member((keyword, value): (&String, &Value)) -> Option<(String, Valu
             let translated = members.iter().map(|(text, schema)| (translate(text), translate_schema(schema)));
             Value::Object(translated.collect())
         }
-        // Names in here are the user's, not keywords.
+        // These names are chosen by the author and are not keywords.
         (keyword, Value::Object(members)) if NAMED.contains(&keyword) => {
             let translated: Map<String, Value> =
                 members.iter().map(|(name, schema)| (name.clone(), translate_schema(schema))).collect();
@@ -46,7 +47,7 @@ fn translate_member((keyword, value): (&String, &Value)) -> Option<(String, Valu
     Some((keyword.clone(), value))
 }
 
-/// One pattern; what we do not know stays as it is.
+/// Translates one pattern; unknown syntax is kept.
 pub(super) fn translate(python: &str) -> String {
     let chars: Vec<char> = python.chars().collect();
     let mut translation = Translation {
@@ -64,21 +65,21 @@ pub(super) fn translate(python: &str) -> String {
     translation.out
 }
 
-/// A pattern on its way.
+/// The state of the translation of one pattern.
 struct Translation<'p> {
     chars: &'p [char],
     at: usize,
     out: String,
-    /// Within a class: where its first character stands, which is one also if it is a bracket.
+    /// Inside a class, the position of its first character. A `]` at this position is a literal.
     class: Option<usize>,
-    /// Groups with a number so far, and the numbers of those with a name.
+    /// The number of capturing groups so far, and the numbers of the named groups.
     groups: usize,
     names: HashMap<String, usize>,
     multi_line: bool,
 }
 
 impl Translation<'_> {
-    /// Translates what begins with `c`, which stands here; how many characters that are.
+    /// Translates the syntax that starts with `c` at the current position; returns its length in characters.
     fn step(&mut self, c: char) -> usize {
         let next = self.chars.get(self.at + 1).copied();
         if c == '\\' {
@@ -115,15 +116,15 @@ impl Translation<'_> {
     fn step_in_class(&mut self, c: char, first: usize) {
         match c {
             ']' if self.at > first => self.class = None,
-            // Our engine knows set operations and nested classes, Python does not.
+            // The engine has set operations and nested classes, which Python does not have.
             '[' | ']' | '&' | '~' => self.out.push('\\'),
             _ => {}
         }
         self.out.push(c);
     }
 
-    /// A bracket that opens a group, or stands for one that was. Names only matter for references back, which the engine takes by
-    /// number.
+    /// Translates the start of a group, or a back-reference by name. The engine refers to groups by number, so names
+    /// are removed.
     fn open(&mut self, next: Option<char>) -> usize {
         let rest = &self.chars[self.at..];
         if let Some((name, len)) = named(rest, ['P', '='], ')') {
@@ -155,15 +156,16 @@ fn escape(escaped: Option<char>, in_class: bool) -> String {
     }
 }
 
-/// The name in `(?P<name>` or `(?P=name)` and the length of all of it.
+/// The name in `(?P<name>` or `(?P=name)`, and the length of the whole construct.
 fn named(chars: &[char], kind: [char; 2], end: char) -> Option<(String, usize)> {
     let rest = chars.strip_prefix(&['(', '?', kind[0], kind[1]])?;
-    // Not to the end of the pattern: one of unfinished names alone would be read again for each.
+    // The search is bounded: in a pattern of many unfinished names, each would otherwise be searched to the end.
     let len = rest.iter().take(NAME_CHARS_MAX).position(|&c| c == end)?;
     Some((rest[..len].iter().collect(), len + 5))
 }
 
-/// The repetition that starts here, in our syntax, and its length: `{3}`, `{3,}`, `{3,5}`, and Python's `{,5}`.
+/// The repetition that starts here, in the engine's syntax, and its length: `{3}`, `{3,}`, `{3,5}`, and Python's
+/// `{,5}`.
 fn repetition(chars: &[char]) -> Option<(String, usize)> {
     let end = chars.iter().take(COUNT_CHARS_MAX).position(|&c| c == '}')?;
     let inner: String = chars[1..end].iter().collect();

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::violation::escaped;
 
-/// Where the anchors of a schema are, as JSON pointers; gathered once, since a reference may be followed often.
+/// JSON pointers of the anchors in a schema, collected once because a reference may be followed many times.
 #[derive(Debug, Default)]
 pub(super) struct Anchors {
     pointers: HashMap<String, String>,
@@ -42,7 +42,7 @@ impl Anchors {
     }
 }
 
-/// A schema with what is needed to follow its references.
+/// A schema with its anchors, which resolves references.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Root<'a> {
     pub(super) schema: &'a Value,
@@ -50,7 +50,7 @@ pub(super) struct Root<'a> {
 }
 
 impl<'a> Root<'a> {
-    /// What a reference names.
+    /// The target of a reference.
     pub(super) fn resolve(self, reference: &str) -> Option<&'a Value> {
         let fragment = reference.strip_prefix('#')?;
         if fragment.is_empty() || fragment.starts_with('/') {

@@ -1,13 +1,14 @@
 //! The weight of a pattern: the maximum cost per byte of text.
 //!
-//! Patterns run in linear time, but linear in the text times the pattern written out: `(a|b)*a(a|b){5000}` keeps five
-//! thousand positions of the pattern active at every byte. The weight is the number of positions of a match; the
+//! Matching takes time proportional to the text multiplied by the expanded pattern: `(a|b)*a(a|b){5000}` keeps five
+//! thousand positions of the pattern active at every byte. The weight is the number of positions of the expanded
+//! pattern; the
 //! contents of classes do not matter.
 
-/// Longest text between braces that can be a count.
+/// Maximum length of a count between braces.
 const COUNT_CHARS_MAX: usize = 64;
 
-/// Places of the pattern written out; counts nest and multiply.
+/// The number of positions of the expanded pattern; nested counts multiply.
 pub(super) fn of(pattern: &str) -> u64 {
     let (mut group, mut around) = (Group::default(), Vec::new());
     let mut chars = pattern.chars().peekable();
@@ -15,7 +16,7 @@ pub(super) fn of(pattern: &str) -> u64 {
         match found {
             '(' => around.push(std::mem::take(&mut group)),
             ')' => {
-                // One that closes nothing is refused elsewhere.
+                // An unmatched parenthesis is refused elsewhere.
                 let inner = std::mem::replace(&mut group, around.pop().unwrap_or_default());
                 group.place(inner.places.max(1));
             }
@@ -28,14 +29,14 @@ pub(super) fn of(pattern: &str) -> u64 {
                 group.place(1);
             }
             '{' => {
-                // Not to the end of the pattern: one of braces alone would be read again for each.
+                // The search is bounded: in a pattern of many open braces, each would otherwise be searched to the end.
                 let text: String = chars.clone().take(COUNT_CHARS_MAX).take_while(|&c| c != '}').collect();
                 match most(&text) {
                     Some(times) => {
                         chars.nth(text.chars().count());
                         group.repeat(times);
                     }
-                    // A brace that counts nothing is a character.
+                    // A brace without a count is a literal character.
                     None => group.place(1),
                 }
             }
@@ -49,7 +50,7 @@ pub(super) fn of(pattern: &str) -> u64 {
 #[derive(Default)]
 struct Group {
     places: u64,
-    /// The last part of them: what a count behind it repeats.
+    /// The positions of the last element, which a following count repeats.
     last: u64,
 }
 
@@ -66,7 +67,7 @@ impl Group {
     }
 }
 
-/// Skips to the end of a class; a bracket right behind its beginning is one of its characters.
+/// Skips to the end of a class; a `]` directly after its start is a literal.
 fn class(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     chars.next_if_eq(&'^');
     chars.next_if_eq(&']');
@@ -81,7 +82,7 @@ fn class(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     }
 }
 
-/// The most repetitions that `3`, `3,` or `3,7` between braces asks for.
+/// The maximum number of repetitions of `3`, `3,` or `3,7` between braces.
 fn most(text: &str) -> Option<u64> {
     let (least, most) = text.split_once(',').unwrap_or((text, text));
     let number = |text: &str| match text {

@@ -1,6 +1,6 @@
-//! From parser events to a tree with shared aliases.
+//! Builds a tree with shared aliases from parser events.
 //!
-//! The tree keeps an alias as a second reference, so that an alias bomb costs nothing until it is expanded
+//! An alias is a second reference to the same node, so that an alias bomb costs nothing until it is expanded
 //! ([`super::expand`]), where values and bytes are counted again.
 
 use std::collections::HashMap;
@@ -14,25 +14,25 @@ use super::scalar::{self, Scalar, Type};
 use super::shift::Shifted;
 use super::{Budget, Position, YamlError, tab};
 
-/// A value and where it begins.
+/// A value and its start position.
 pub(super) struct Node {
     pub(super) kind: Kind,
     pub(super) place: Position,
 }
 
-/// What a value is.
+/// The kinds of values.
 pub(super) enum Kind {
     Scalar(Scalar),
     Sequence(Vec<Rc<Node>>),
     Mapping(Vec<Pair>),
-    /// `!!set`: only its kind matters, no JSON document has one.
+    /// `!!set`, without its members, because JSON cannot represent a set.
     Set,
 }
 
 /// A key and its value.
 pub(super) type Pair = (Rc<Node>, Rc<Node>);
 
-/// A collection whose end has not come yet.
+/// A collection whose end event has not arrived yet.
 struct Open {
     anchor: usize,
     /// Written with brackets or braces.
@@ -47,13 +47,13 @@ enum CollectionTag {
     Sequence,
     Mapping,
     Set,
-    /// `!!omap` and `!!pairs`: mappings of one member each, read as lists of key and value.
+    /// `!!omap` and `!!pairs`: lists of mappings with one member, each of which becomes a list of key and value.
     Pairs,
 }
 
 const CORE: &str = "tag:yaml.org,2002:";
 
-/// Reads the only document of `text`; an empty text is null.
+/// Parses the single document of `text`; an empty text is null.
 pub(super) fn compose(text: &str, budget: Budget) -> Result<Rc<Node>, YamlError> {
     let mut text = Shifted::new(text);
     loop {
@@ -69,10 +69,10 @@ pub(super) fn compose(text: &str, budget: Budget) -> Result<Rc<Node>, YamlError>
     }
 }
 
-/// Why a text was not read to its end.
+/// Why the parser stopped before the end of the text.
 enum Stop {
     Error(YamlError),
-    /// A line stands where only the Python loader takes it.
+    /// A line has too little indentation, which only PyYAML accepts.
     TooFarLeft(Marker, YamlError),
 }
 
@@ -89,7 +89,7 @@ struct Composer<'t> {
     open: Vec<Open>,
     anchors: HashMap<usize, Rc<Node>>,
     root: Option<Rc<Node>>,
-    /// Quoted and block texts: their bytes.
+    /// The byte ranges of quoted and block texts.
     texts: Vec<Range<usize>>,
 }
 
@@ -126,7 +126,8 @@ impl<'t> Composer<'t> {
         }
     }
 
-    /// A block's text that ends with the file, and not with a line, has no line break at its end.
+    /// The text of a block scalar. If the file ends without a line break inside the block, the text has no final line
+    /// break either.
     fn block<'s>(&self, text: &'s str, style: ScalarStyle, span: &Span) -> &'s str {
         let source = self.text.text();
         let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
@@ -206,7 +207,8 @@ impl<'t> Composer<'t> {
         self.add(Node { kind, place: open.place }, open.anchor)
     }
 
-    /// Puts what `<<` names before the mapping's own pairs, so that its own win; of several, the first wins.
+    /// Inserts the mappings of `<<` before the mapping's own pairs, because the last duplicate wins. Among several
+    /// merged mappings, the first one wins.
     fn merged(&mut self, pairs: Vec<Pair>) -> Result<Vec<Pair>, YamlError> {
         let is_merge = |key: &Node| matches!(key.kind, Kind::Scalar(Scalar::Merge));
         if !pairs.iter().any(|(key, _)| is_merge(key)) {
@@ -262,12 +264,12 @@ impl<'t> Composer<'t> {
     }
 }
 
-/// An error about a value that no JSON document has.
+/// An error about a value that JSON cannot represent.
 pub(super) fn meaning(place: Position, problem: impl Into<String>) -> YamlError {
     YamlError::Meaning { place, problem: problem.into() }
 }
 
-/// The only member of a mapping as a list.
+/// Converts a mapping with one member to a list of key and value.
 fn pair(node: &Rc<Node>) -> Result<Rc<Node>, YamlError> {
     match &node.kind {
         Kind::Mapping(pairs) if pairs.len() == 1 => {
@@ -278,12 +280,12 @@ fn pair(node: &Rc<Node>) -> Result<Rc<Node>, YamlError> {
     }
 }
 
-/// The core type a tag names: `!!int` is `int`.
+/// The core type of a tag: `!!int` is `int`.
 fn core(tag: &Tag) -> Option<String> {
     format!("{}{}", tag.handle, tag.suffix).strip_prefix(CORE).map(str::to_owned)
 }
 
-/// `!`, which only says "not resolved by its form".
+/// The tag `!`, which names no type.
 fn is_non_specific(tag: &Tag) -> bool {
     tag.handle.is_empty() && tag.suffix == "!" || tag.handle == "!" && tag.suffix.is_empty()
 }
@@ -307,7 +309,7 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, S
         };
     };
     if is_non_specific(tag) {
-        // The Python loader resolves a plain scalar after `!` like any other.
+        // PyYAML resolves a plain scalar after `!` like any other.
         return scalar(text, style, None);
     }
     let kind = match core(tag).as_deref() {

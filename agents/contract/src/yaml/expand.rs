@@ -1,4 +1,4 @@
-//! From a tree with shared aliases to JSON with all aliases expanded, within a budget.
+//! Expands a tree with shared aliases to JSON, within a budget.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::{Budget, Document, Foreign, Position, YamlError};
 use crate::python;
 use crate::violation::escaped;
 
-/// Writes the tree out as JSON and counts what that costs.
+/// Converts the tree to JSON and counts its values and text.
 pub(super) struct Expand {
     budget: Budget,
     nodes: usize,
@@ -29,7 +29,7 @@ impl Expand {
         Ok(Document { value, foreign: self.foreign })
     }
 
-    /// Recursion is bounded by the depth budget, which an alias could otherwise multiply.
+    /// Converts a node. The depth is checked here too, because aliases can make the expanded tree deeper than the text.
     fn value(&mut self, node: &Node, depth: usize) -> Result<Value, YamlError> {
         if depth > self.budget.depth_max {
             return Err(YamlError::Budget { what: "levels", max: self.budget.depth_max });
@@ -55,7 +55,8 @@ impl Expand {
                     self.text(key.len())?;
                     keys.push(key);
                 }
-                // Of duplicates the last value counts, in the place of the first; the others are not written out.
+                // Of duplicate keys, the last value wins and takes the position of the first; the others are not
+                // expanded.
                 let values = pairs.iter().map(|(_, value)| value);
                 let mut last: HashMap<&str, _> = keys.iter().map(String::as_str).zip(values).collect();
                 let mut object = Map::new();
@@ -91,7 +92,7 @@ impl Expand {
     }
 
     fn foreign(&mut self, foreign: Foreign) -> Result<Value, YamlError> {
-        // The pointer is text that we write out as well: short values below a long key would multiply it.
+        // The pointer is output too, so it counts: many short values below a long key would multiply it.
         self.text(self.pointer.len())?;
         let value = match &foreign {
             Foreign::Date(iso) => Value::from(iso.as_str()),
@@ -110,7 +111,7 @@ impl Expand {
     }
 }
 
-/// A key as JSON writes it: `1` and `true` become text, lists and mappings cannot be keys.
+/// A key as JSON text: `1` and `true` become strings; lists and mappings cannot be keys.
 fn key_text(key: &Node) -> Result<String, YamlError> {
     match &key.kind {
         Kind::Scalar(Scalar::Json(Value::String(text))) => Ok(text.clone()),

@@ -1,4 +1,4 @@
-//! What a scalar means: the implicit and explicit types of YAML 1.1 with the patterns that the Python loader uses.
+//! The values of scalars: the implicit and explicit types of YAML 1.1, with PyYAML's patterns.
 
 use std::sync::LazyLock;
 
@@ -7,14 +7,14 @@ use serde_json::{Number, Value};
 
 use super::Foreign;
 
-/// What a scalar turned out to be.
+/// The value of a scalar.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Scalar {
     Json(Value),
     Foreign(Foreign),
-    /// A plain `<<`: a merge where it is a key, an error where it is a value.
+    /// A plain `<<`: a merge if it is a key, an error if it is a value.
     Merge,
-    /// A plain `=`: text where it is a key, an error where it is a value.
+    /// A plain `=`: text if it is a key, an error if it is a value.
     Default,
 }
 
@@ -38,11 +38,11 @@ struct Patterns {
 }
 
 static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
-    // The text is a constant, so that a failure here is a slip of ours that every test would show.
+    // The patterns are constants; a mistake in them fails every test of this module.
     let compile = |text: &str| Regex::new(&format!("^(?:{text})$")).expect("a valid pattern");
     Patterns {
         bool: compile("yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF"),
-        // A dot is required and an exponent needs its sign: `1e3` and `1.0e3` are text.
+        // A float needs a point, and an exponent needs a sign: `1e3` and `1.0e3` are text.
         float: compile(concat!(
             r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?",
             r"|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?",
@@ -94,7 +94,7 @@ pub(super) fn plain(text: &str) -> Result<Scalar, String> {
     }
 }
 
-/// Reads `text` as a value of a type that its form or its tag gave it.
+/// Parses `text` as a value of the type that its form or its tag determines.
 pub(super) fn typed(kind: Type, text: &str) -> Result<Scalar, String> {
     let wrong = |what: &str| format!("\"{}\" is not {what}", text.chars().take(40).collect::<String>());
     Ok(Scalar::Json(match kind {
@@ -149,7 +149,7 @@ fn int(text: &str) -> Option<Value> {
     integer(negative, magnitude)
 }
 
-/// An integer as JSON: exact in 64 bits, else the nearest float.
+/// An integer as JSON: exact if it fits in 64 bits, otherwise the nearest float.
 fn integer(negative: bool, magnitude: u128) -> Option<Value> {
     if let Ok(value) = u64::try_from(magnitude) {
         if !negative {
@@ -181,7 +181,7 @@ fn float(text: &str) -> Option<f64> {
     Some(sign * value)
 }
 
-/// The ISO 8601 form of a timestamp, if there is such a day and time.
+/// The ISO 8601 form of a timestamp; none if the day or time does not exist.
 fn timestamp(text: &str) -> Option<String> {
     let parts = PATTERNS.timestamp.captures(text)?;
     let number = |name| parts.name(name).and_then(|m| m.as_str().parse::<u32>().ok());

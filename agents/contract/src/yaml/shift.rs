@@ -1,7 +1,8 @@
 //! Lines with too little indentation.
 //!
 //! PyYAML accepts any indentation inside quoted text, `[…]` and `{…}`. YAML 1.2, and with it our parser, requires more
-//! than that of the parent. Such a line is indented, which does not change its meaning, and the text is read again.
+//! indentation than that of the parent. This module indents such a line, which does not change its meaning, and the
+//! text is parsed again.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,13 +11,13 @@ use granit_parser::Marker;
 
 use super::{Position, place_after};
 
-/// How far a line is moved: deeper than anything that people indent.
+/// Added indentation of a line, more than any real indentation.
 const COLUMNS: usize = 200;
 
-/// Bytes that are read again at most: a text with many such lines is not a contract.
+/// Maximum number of bytes that are parsed again; a text with many such lines is not a contract.
 const READ_AGAIN_MAX: usize = 256 << 10;
 
-/// A text with the lines that were moved.
+/// A text with the numbers of its moved lines.
 pub(super) struct Shifted<'t> {
     text: Cow<'t, str>,
     lines: BTreeSet<usize>,
@@ -32,12 +33,12 @@ impl<'t> Shifted<'t> {
         &self.text
     }
 
-    /// Where something is in the text as it was given.
+    /// The position of a marker in the original text.
     pub(super) fn place(&self, at: &Marker) -> Position {
         self.moved_back(Position { line: at.line(), column: at.col() + 1 })
     }
 
-    /// Where a byte of [`Self::text`] is in the text as it was given.
+    /// The position of a byte of [`Self::text`] in the original text.
     pub(super) fn place_of_byte(&self, at: usize) -> Position {
         self.moved_back(place_after(self.text.get(..at).unwrap_or_default()))
     }
@@ -47,7 +48,7 @@ impl<'t> Shifted<'t> {
         Position { line, column: column.saturating_sub(moved).max(1) }
     }
 
-    /// Moves the line of `at`; false if that cannot help.
+    /// Moves the line of `at`; false if the line was moved already or the limit is reached.
     pub(super) fn shift(&mut self, at: &Marker) -> bool {
         let Some(before) = at.byte_offset().and_then(|offset| self.text.get(..offset)) else { return false };
         let start = before.rfind(['\n', '\r']).map_or(0, |end| end + 1);

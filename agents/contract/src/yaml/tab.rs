@@ -1,16 +1,16 @@
 //! Tabs that PyYAML refuses.
 //!
-//! For PyYAML a tab is not white space between values: outside of quoted text, block text and comments it begins an
-//! invalid value. Our parser accepts most of them.
+//! PyYAML does not accept tabs as white space between values: outside quoted text, block text and comments, a tab
+//! starts an invalid value. Our parser accepts most of these tabs.
 
 use std::ops::Range;
 
-/// The first tab of `source` that stands where only a space may. `texts` are the quoted and the block texts, in order.
+/// The first tab of `source` that PyYAML refuses. `texts` are the byte ranges of the quoted and block texts, in order.
 pub(super) fn stray(source: &str, texts: &[Range<usize>]) -> Option<usize> {
     let bytes = source.as_bytes();
     let mut texts = texts.iter().peekable();
     let mut at = source.find('\t')?;
-    // From the line of the first one on: what stands before it is of no account.
+    // The scan starts at the line of the first tab; earlier lines have no tabs.
     at = source[..at].rfind(['\n', '\r']).map_or(0, |end| end + 1);
     let mut after_space = true;
     while let Some(byte) = bytes.get(at) {

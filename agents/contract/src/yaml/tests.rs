@@ -116,7 +116,7 @@ fn what_cannot_be_read_says_where() {
     assert_eq!(error, Err("line 2, column 4: the file is not UTF-8".to_owned()));
 }
 
-/// Ten lists of nine aliases to the list before: 9^9 values if it were written out.
+/// Ten lists, each with nine aliases to the previous list: 9^9 values when expanded.
 fn bomb(first: &str, then: impl Fn(char) -> String) -> String {
     let mut text = format!("a: &a {first}\n");
     for (before, name) in ('a'..='i').zip('b'..='j') {
@@ -125,7 +125,7 @@ fn bomb(first: &str, then: impl Fn(char) -> String) -> String {
     text
 }
 
-/// As the Python loader takes them.
+/// PyYAML accepts these texts.
 #[test]
 fn lines_of_quoted_text_and_of_brackets_begin_anywhere() {
     for (text, expected) in [
@@ -136,7 +136,7 @@ fn lines_of_quoted_text_and_of_brackets_begin_anywhere() {
     ] {
         assert_eq!(load(text.as_bytes(), Budget::default()), Ok(expected), "{text}");
     }
-    // Places are those of the text as it was given, and a block that is not indented is wrong still.
+    // Positions refer to the original text, and a block with too little indentation is still an error.
     check("a:\n  b: [x,\n  y, *z]\n", &expect!["error: line 3, column 6: while parsing node, found unknown anchor"]);
     check(
         "a:\n   b: 1\n  c: 2\n",
@@ -184,7 +184,7 @@ fn a_deep_key_and_many_small_values_take_no_time() {
 
 #[test]
 fn dates_under_long_keys_and_repeated_keys_end_at_the_budget_or_soon() {
-    // Each of the dates has a pointer as long as the key above it.
+    // The pointer of each date is as long as the key above it.
     let key = "k".repeat(400_000);
     let pointers = format!("? {key}\n: [{}]", vec!["2024-01-01"; 25_000].join(","));
     check(&pointers, &expect!["error: the document has more than 8388608 bytes of text"]);

@@ -84,12 +84,12 @@ impl Context<'_> {
         }
     }
 
-    /// The limit that a keyword beside the broken one states.
+    /// The value of another keyword in the same schema object.
     fn beside(&self, keyword: &str) -> String {
         self.holder.and_then(|schema| schema.get(keyword)).map(python::repr).unwrap_or_default()
     }
 
-    /// The present member that asks for the missing one.
+    /// The present member that requires the missing one.
     fn dependent(&self, missing: &str) -> String {
         if let Some(asking) = &self.detail {
             return asking.clone();
@@ -126,7 +126,7 @@ impl Context<'_> {
         )
     }
 
-    /// Items beyond those that `prefixItems` describes.
+    /// The text for items beyond those in `prefixItems`.
     fn extra_items(&self) -> String {
         let allowed = self.holder.and_then(|schema| schema.get("prefixItems")).and_then(Value::as_array);
         let allowed = allowed.map_or(0, Vec::len);
