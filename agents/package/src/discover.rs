@@ -8,25 +8,25 @@ use atlas_contract::{Contract, ContractError};
 
 use crate::CONTRACT_FILE;
 
-/// Deepest directory below a search path that is looked at.
+/// Maximum depth of directories below a search path.
 const DEPTH_MAX: usize = 16;
 
-/// Most directories that one call looks at; a search path that is a home directory must end.
+/// Maximum number of directories per call, so that a search in a home directory ends.
 const DIRECTORIES_MAX: usize = 20_000;
 
-/// Largest contract that is read.
+/// Maximum size of a contract.
 const CONTRACT_BYTES_MAX: u64 = 1 << 20;
 
 /// An agent's directory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiscoveredAgent {
-    /// Where it is.
+    /// The path of the directory.
     pub dir: PathBuf,
-    /// What it says of itself.
+    /// The agent's contract.
     pub contract: Contract,
 }
 
-/// Something on the way that is not an agent, or not one that can be used.
+/// A path that the search skipped, and why.
 #[derive(Debug, thiserror::Error)]
 pub enum Skipped {
     /// A contract that breaks a rule.
@@ -34,15 +34,15 @@ pub enum Skipped {
     Contract {
         /// The contract's file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in the contract.
         source: ContractError,
     },
     /// A file or directory that cannot be read.
     #[error("skipped \"{}\": {source}", .path.display())]
     Read {
-        /// Which one.
+        /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// A contract over one megabyte.
@@ -51,24 +51,24 @@ pub enum Skipped {
         /// The contract's file.
         path: PathBuf,
     },
-    /// The search ended here.
+    /// The search stopped at the limit.
     #[error("stopped at \"{}\": more than {DIRECTORIES_MAX} directories", .path.display())]
     TooMany {
-        /// The first directory that was not looked at.
+        /// The first directory that was not searched.
         path: PathBuf,
     },
 }
 
-/// What a search found, in the order of the paths.
+/// The result of a search, in the order of the paths.
 #[derive(Debug, Default)]
 pub struct Discovery {
-    /// Agents.
+    /// The agents that were found.
     pub found: Vec<DiscoveredAgent>,
-    /// What was left out, each worth a warning.
+    /// The paths that were skipped; the caller should warn about each.
     pub skipped: Vec<Skipped>,
 }
 
-/// Looks for `agent.yaml` at any depth below each path, in sorted order; a path that does not exist is not an error.
+/// Searches for `agent.yaml` at any depth below each path, in sorted order; a missing path is not an error.
 ///
 /// Hidden directories, `__pycache__` and links are not followed. Several agents may have the same name and version: the
 /// caller registers them in order, and the last one wins.
@@ -119,7 +119,7 @@ impl Search {
     }
 }
 
-/// Files and directories of `dir`, sorted, without links and what is hidden.
+/// Files and directories of `dir`, sorted, without links and hidden entries.
 fn children(dir: &Path) -> io::Result<Vec<(PathBuf, bool)>> {
     let mut children = Vec::new();
     for entry in fs::read_dir(dir)? {

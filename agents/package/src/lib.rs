@@ -1,9 +1,8 @@
 //! Agent packages: the directory of an agent as one content-addressed archive (compatibility §24.1).
 //!
-//! [`discover`] finds agents in directories, [`pack`] makes the archive, [`unpack`] extracts it and [`inspect`] only
-//! checks it. The same directory always gives the same bytes, so that the digest names the content. Archives are not
-//! trusted: the strict walk in [`Limits`]' module accepts plain files and directories and nothing else. Storing and
-//! publishing packages is the business of other crates.
+//! [`discover`] finds agents in directories, [`pack`] creates the archive, [`unpack`] extracts it and [`inspect`] only
+//! checks it. The same directory always gives the same bytes, so that the digest identifies the contents. Archives are
+//! not trusted: the `walk` module accepts only plain files and directories. Other crates store and publish packages.
 
 mod discover;
 mod pack;
@@ -19,15 +18,15 @@ pub use pack::{PackError, PackFile, Package, pack, pack_files};
 pub use unpack::{Inspected, PARTIAL, UnpackError, contract_of, inspect, unpack};
 pub use walk::{ArchiveError, Limits};
 
-/// The file that makes a directory an agent.
+/// The file that marks a directory as an agent.
 pub const CONTRACT_FILE: &str = "agent.yaml";
 
-/// The digest by which these bytes are known.
+/// The digest of these bytes.
 pub fn digest_of(bytes: &[u8]) -> Digest {
     Digest(Sha256::digest(bytes).into())
 }
 
-/// Reads a contract and checks what is in it for later: schemas, and ranges of versions.
+/// Parses a contract, and checks its schemas and version requirements.
 fn checked(text: &[u8]) -> Result<Contract, ContractError> {
     let contract = atlas_contract::parse(text)?;
     contract.check_schemas()?;
@@ -35,7 +34,7 @@ fn checked(text: &[u8]) -> Result<Contract, ContractError> {
     Ok(contract)
 }
 
-/// The same of an agent that is offered, to which stricter rules apply than to one that is registered.
+/// Like [`checked`], for an agent that is being registered; stricter rules apply to it than to registered agents.
 fn offered(text: &[u8]) -> Result<Contract, ContractError> {
     let contract = checked(text)?;
     contract.check_limits()?;

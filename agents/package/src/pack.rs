@@ -1,4 +1,4 @@
-//! Makes the archive: the same files always give the same bytes.
+//! Creates the archive; the same files always give the same bytes.
 
 use std::fs;
 use std::io::{self, Write};
@@ -14,11 +14,11 @@ use crate::{CONTRACT_FILE, Limits};
 /// One file of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackFile {
-    /// Where it is in the package, with `/` between the parts.
+    /// The path in the package, with `/` between the parts.
     pub path: String,
-    /// Its content.
+    /// The contents.
     pub bytes: Vec<u8>,
-    /// Whether it may be executed.
+    /// Whether the file is executable.
     pub executable: bool,
 }
 
@@ -27,11 +27,11 @@ pub struct PackFile {
 pub struct Package {
     /// The archive, a gzip-compressed tar.
     pub bytes: Vec<u8>,
-    /// Names the archive.
+    /// The digest of the archive.
     pub digest: Digest,
-    /// What the agent says of itself.
+    /// The agent's contract.
     pub contract: Contract,
-    /// How many files it holds.
+    /// The number of files.
     pub files: usize,
 }
 
@@ -41,9 +41,9 @@ pub enum PackError {
     /// A file or directory cannot be read.
     #[error("could not read \"{}\"", .path.display())]
     Read {
-        /// Which one.
+        /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     #[error("it contains no {CONTRACT_FILE}")]
@@ -51,19 +51,19 @@ pub enum PackError {
     /// A contract that breaks a rule.
     #[error("the contract is not valid")]
     Contract(#[source] ContractError),
-    /// More files than a package may have.
+    /// The directory has more files than a package may have.
     #[error("there are more than {max} files")]
     TooManyFiles {
-        /// Most allowed.
+        /// The limit.
         max: usize,
     },
-    /// More bytes than a package may have.
+    /// The files are larger than a package may be.
     #[error("the files have more than {max} bytes")]
     TooLarge {
-        /// Most allowed.
+        /// The limit.
         max: u64,
     },
-    /// A name that an archive of ours cannot hold.
+    /// A file name that packages do not allow.
     #[error("{path:?} is not a valid file name in a package")]
     Name {
         /// The name.
@@ -76,7 +76,7 @@ pub enum PackError {
 
 /// Packs the directory of an agent.
 ///
-/// Takes every regular file without a part that is hidden or `__pycache__`; links are left out.
+/// Includes every regular file whose path has no hidden part and no `__pycache__`; links are excluded.
 pub fn pack(dir: &Path) -> Result<Package, PackError> {
     let mut files = Vec::new();
     let mut room = Room { limits: Limits::default(), bytes: 0 };
@@ -87,7 +87,8 @@ pub fn pack(dir: &Path) -> Result<Package, PackError> {
 /// Packs files that are already in memory.
 pub fn pack_files(mut files: Vec<PackFile>) -> Result<Package, PackError> {
     let limits = Limits::default();
-    // By the parts of the path, not by its text: what is in a directory stands before its neighbour `name.txt`.
+    // Sorted by the parts of the path and not by its text, so that the files in a directory `name` precede a file
+    // `name.txt`.
     files.sort_by(|left, right| left.path.split('/').cmp(right.path.split('/')));
     let mut room = Room { limits, bytes: 0 };
     for (count, file) in files.iter().enumerate() {
@@ -99,7 +100,7 @@ pub fn pack_files(mut files: Vec<PackFile>) -> Result<Package, PackError> {
     Ok(Package { digest: crate::digest_of(&bytes), bytes, contract, files: files.len() })
 }
 
-/// Counts while files are gathered, so that a large tree is refused before it is read.
+/// Counts files and bytes while they are collected, so that a large tree is refused before all of it is read.
 struct Room {
     limits: Limits,
     bytes: u64,
@@ -160,7 +161,7 @@ fn is_executable(_: &fs::Metadata) -> bool {
     false
 }
 
-/// Nothing of the machine goes in: no times, no owners, two modes.
+/// Writes the archive without data of this machine: no times, no owners, and only two modes.
 fn archive(files: &[PackFile]) -> Result<Vec<u8>, PackError> {
     let gzip = GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), Compression::new(6));
     let mut builder = tar::Builder::new(gzip);

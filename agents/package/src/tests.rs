@@ -21,7 +21,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     gzip.finish().expect("memory takes it")
 }
 
-/// Writes entries without the library's checks of names.
+/// Writes tar entries without the library's checks of names.
 #[derive(Default)]
 struct Archive {
     bytes: Vec<u8>,
@@ -64,7 +64,8 @@ impl Archive {
     }
 }
 
-/// The result of an archive; also proves that a refused one leaves nothing behind and an accepted one stays inside.
+/// The result of unpacking an archive. Also checks that a refused archive leaves no files, and that an accepted one
+/// writes only inside its directory.
 fn outcome(archive: &[u8], limits: &Limits) -> String {
     let dir = tempfile::tempdir().expect("a directory for the test");
     let dest = dir.path().join("inner/agent");
@@ -115,7 +116,7 @@ fn a_directory_becomes_the_same_archive_each_time() {
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(paths, ["a/b/c.txt", "a.txt", "agent.py", "agent.yaml"]);
     assert_eq!(contract_of(&package.bytes).expect("it has one"), package.contract);
-    // The bytes are a format: workers and registries know a package by them.
+    // The bytes are a stable format: workers and registries identify a package by their digest.
     expect!["sha256:ab17a7590e6c6ccecceaaea169c08a8b7c2ace6a95b1c325d3fd6346d60760a9"]
         .assert_eq(&package.digest.to_string());
 }
@@ -158,7 +159,7 @@ fn a_package_unpacks_whole_with_two_modes() {
 fn archives_of_other_tools_are_read() {
     let plain = Archive::with_contract().kind("./", EntryType::Directory, "").kind("a/", EntryType::Directory, "");
     expect!["p 1.2.3: a/x agent.yaml"].assert_eq(&outcome(&plain.file("./a/x", b"1").gzip(), &Limits::default()));
-    // Long names and extended headers, as GNU tar and Python write them.
+    // Long names and extended headers of GNU tar and Python.
     let mut builder = Builder::new(Vec::new());
     let long = format!("{}/x.txt", "d".repeat(150));
     for (path, bytes) in [("agent.yaml", CONTRACT), (long.as_str(), b"long")] {
@@ -291,7 +292,7 @@ fn any_broken_byte_is_an_error_or_harmless() {
         }
         let _ = inspect(&package.bytes[..at], &Limits::default());
     }
-    // The same inside the compression, where no checksum of gzip stands before the headers.
+    // The same damage inside the compressed data, so that gzip's checksum does not hide it from the tar reader.
     let tar = Archive::with_contract().file("a/x", &[7; 700]).bytes;
     for at in 0..tar.len() {
         let mut bytes = tar.clone();
@@ -316,7 +317,7 @@ fn agents_are_found_in_order_and_wrong_ones_skipped() {
         fs::create_dir_all(path.parent().expect("it has one")).expect("it can be made");
         fs::write(path, text).expect("it can be written");
     }
-    // A link to above would never end.
+    // Following a link to a parent directory would never end.
     #[cfg(unix)]
     std::os::unix::fs::symlink(dir.path(), dir.path().join("a/loop")).expect("it can be made");
     let discovery = discover(&[dir.path().join("missing"), dir.path().to_owned(), dir.path().to_owned()]);

@@ -9,19 +9,19 @@ use atlas_contract::{Contract, ContractError};
 use crate::walk::{self, ArchiveError, Limits};
 use crate::{CONTRACT_FILE, PackFile};
 
-/// Why a package cannot be used. Nothing is left behind.
+/// Why a package cannot be used. After an error, no files remain.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
     /// The archive is refused.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// No contract at the root.
+    /// The package has no contract at its root.
     #[error("the package has no {CONTRACT_FILE} at its root")]
     NoContract,
     /// A contract that breaks a rule.
     #[error("the contract of the package is not valid")]
     Contract(#[source] ContractError),
-    /// The destination is there already.
+    /// The destination already exists.
     #[error("\"{}\" exists already", .path.display())]
     Exists {
         /// The destination.
@@ -30,23 +30,23 @@ pub enum UnpackError {
     /// The files could not be written.
     #[error("could not write \"{}\"", .path.display())]
     Write {
-        /// Which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// What is in a package.
+/// The contents of a package.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inspected {
-    /// What the agent says of itself.
+    /// The agent's contract.
     pub contract: Contract,
-    /// Its files, by path.
+    /// The files, sorted by path.
     pub files: Vec<PackFile>,
 }
 
-/// Checks an archive as [`unpack`] does, without writing anything.
+/// Checks an archive like [`unpack`], without writing anything.
 pub fn inspect(archive: &[u8], limits: &Limits) -> Result<Inspected, UnpackError> {
     let mut files = walk::members(archive, limits)?;
     files.sort_by(|left, right| left.path.split('/').cmp(right.path.split('/')));
@@ -54,17 +54,17 @@ pub fn inspect(archive: &[u8], limits: &Limits) -> Result<Inspected, UnpackError
     Ok(Inspected { contract, files })
 }
 
-/// The contract of a package that is offered and passes every check.
+/// The contract of a package that is being registered, after all checks.
 pub fn contract_of(archive: &[u8]) -> Result<Contract, UnpackError> {
     let contract = inspect(archive, &Limits::default())?.contract;
     contract.check_limits().map_err(UnpackError::Contract)?;
     Ok(contract)
 }
 
-/// Writes a package out as the new directory `dest`, whole or not at all.
+/// Extracts a package to the new directory `dest`, completely or not at all.
 ///
-/// The files are written into a fresh directory beside it, synced, and only then renamed. Modes are 0644, or 0755 for
-/// what its owner may execute.
+/// The files are written to a new directory next to `dest`, synced, and then renamed. Modes are 0644, or 0755 for
+/// executable files.
 pub fn unpack(archive: &[u8], dest: &Path, limits: &Limits) -> Result<Contract, UnpackError> {
     let inspected = inspect(archive, limits)?;
     if dest.symlink_metadata().is_ok() {
@@ -96,13 +96,15 @@ fn contract(files: &[PackFile]) -> Result<Contract, UnpackError> {
     crate::checked(&file.bytes).map_err(UnpackError::Contract)
 }
 
-/// The ending of a directory's name while a package is unpacked into it. An unused one was left by a crash.
+/// The ending of a directory's name while a package is unpacked into it. A directory with this ending that no process
+/// uses remains from a crash.
 pub const PARTIAL: &str = "partial";
 
-/// A new, empty directory beside `dest`, removed again unless it is kept.
+/// Creates an empty directory next to `dest`; the guard removes it unless it is kept.
 fn fresh_directory(dest: &Path) -> Result<(PathBuf, Guard), UnpackError> {
     let mut name = dest.file_name().unwrap_or_default().to_owned();
-    // The process id keeps two processes apart, the counter two threads; a left-over of a crash only moves the counter.
+    // The process id distinguishes processes, the counter threads. A directory that remains from a crash only increases
+    // the counter.
     name.push(format!(".{}.", std::process::id()));
     for attempt in 0..10_000 {
         let mut name = name.clone();
@@ -130,7 +132,8 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // The error that led here is the one to report; what stays is named as partial and never used.
+            // The first error is the one to report. A directory that cannot be removed has the partial ending and is
+            // never used.
             let _ = fs::remove_dir_all(path);
         }
     }

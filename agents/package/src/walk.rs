@@ -1,7 +1,7 @@
-//! The strict walk through an archive: what may be in it, and how much of it.
+//! Reads an archive strictly: only allowed entries, within limits.
 //!
-//! The tar library is lenient by design (it skips `..`, writes links and devices), so every entry is checked here
-//! first. Accepted are regular files and directories with plain relative names, each once, ignoring case.
+//! The tar library is lenient by design (it skips `..`, writes links and devices), so this module checks every entry
+//! first. It accepts regular files and directories with plain relative names that are unique without regard to case.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -11,23 +11,23 @@ use tar::{Archive, EntryType};
 
 use crate::PackFile;
 
-/// How much a package may hold.
+/// Limits on a package.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes of the archive.
+    /// Maximum size of the archive.
     pub archive_bytes_max: u64,
-    /// Bytes of all files together.
+    /// Maximum total size of all files.
     pub content_bytes_max: u64,
-    /// Files and directories.
+    /// Maximum number of files and directories.
     pub entries_max: usize,
-    /// Directories above a file.
+    /// Maximum number of directories above a file.
     pub depth_max: usize,
-    /// How many times larger the content may be than the archive; small content is exempt.
+    /// Maximum ratio of the contents to the archive; small contents are exempt.
     pub ratio_max: u64,
 }
 
 impl Default for Limits {
-    /// The limits of the package format (compatibility §24.1), and bounds where it has none.
+    /// The limits of the package format (compatibility §24.1), and our own limits where the format has none.
     fn default() -> Self {
         Self {
             archive_bytes_max: 10 << 20,
@@ -39,47 +39,47 @@ impl Default for Limits {
     }
 }
 
-/// Content below this size is never called a bomb.
+/// Contents below this size are exempt from the ratio.
 const RATIO_EXEMPT_BYTES: u64 = 1 << 20;
 
-/// What an archive costs beyond the content of its files, at most: a header and its padding for each entry, long names.
+/// Maximum overhead of a tar per entry: its header, padding and long name.
 const OVERHEAD_BYTES_PER_ENTRY: u64 = 4_096;
 
-/// Why an archive is refused. Nothing of it was kept.
+/// Why an archive is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// More than a limit allows.
+    /// The archive exceeds a limit.
     #[error("the archive has more than {max} {what}")]
     Limit {
-        /// What there is too much of.
+        /// The limited quantity.
         what: &'static str,
-        /// Most allowed.
+        /// The limit.
         max: u64,
     },
-    /// It would grow too much.
+    /// The contents are too large in comparison with the archive.
     #[error("the content is more than {max} times as large as the archive")]
     Ratio {
-        /// Most allowed.
+        /// The limit.
         max: u64,
     },
-    /// Not a tar in gzip, or a damaged one.
+    /// The archive is not a gzip-compressed tar, or is damaged.
     #[error("Failed to extract archive")]
     Read(#[source] io::Error),
-    /// A link, a device or another thing that is not a file.
+    /// A link, device or other entry that is not a file or directory.
     #[error("{path:?} is a {kind}, not a file or directory")]
     Kind {
-        /// Its name.
+        /// The name.
         path: String,
-        /// What it is.
+        /// The kind of entry.
         kind: &'static str,
     },
-    /// A name that leads out of the package or means different files on different systems.
+    /// A name that points outside the package, or to different files on different systems.
     #[error("{path:?} is not a plain relative path")]
     Path {
         /// The name.
         path: String,
     },
-    /// The same name twice, or a file where a directory is.
+    /// A duplicate name, or a file with the name of a directory.
     #[error("{path:?} occurs twice")]
     Twice {
         /// The name.
@@ -99,7 +99,7 @@ pub(crate) fn members(archive: &[u8], limits: &Limits) -> Result<Vec<PackFile>, 
     if archive.len() as u64 > limits.archive_bytes_max {
         return Err(ArchiveError::Limit { what: "bytes", max: limits.archive_bytes_max });
     }
-    // The reader ends where an honest archive would have ended long before, whatever its headers claim.
+    // The reader stops at this size, regardless of the sizes in the headers. A valid archive is much smaller.
     let entries_max = limits.entries_max as u64;
     let tar_bytes_max = limits.content_bytes_max + entries_max * OVERHEAD_BYTES_PER_ENTRY;
     let mut tar = Archive::new(GzDecoder::new(archive).take(tar_bytes_max));
@@ -117,7 +117,7 @@ pub(crate) fn members(archive: &[u8], limits: &Limits) -> Result<Vec<PackFile>, 
         let is_dir = match entry.header().entry_type() {
             EntryType::Regular => false,
             EntryType::Directory => true,
-            // Metadata of the whole archive, such as the commit that `git archive` notes; it writes nothing.
+            // Metadata of the whole archive, such as the commit that `git archive` records.
             EntryType::XGlobalHeader => continue,
             kind => return Err(ArchiveError::Kind { path, kind: kind_name(kind) }),
         };
@@ -153,7 +153,7 @@ fn kind_name(kind: EntryType) -> &'static str {
     }
 }
 
-/// The names seen so far without case, and whether each is a directory.
+/// The lower-case names so far, and whether each is a directory.
 #[derive(Default)]
 struct Names {
     seen: BTreeMap<String, Seen>,
@@ -162,20 +162,20 @@ struct Names {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Seen {
     File,
-    /// Named by an entry of its own.
+    /// The directory has its own entry.
     Directory,
-    /// Only seen above another name; its own entry may still come.
+    /// The directory is the parent of another entry; its own entry may follow.
     Parent,
 }
 
 impl Names {
-    /// Checks a name and returns it without the `./` and `/` that archivers add around it.
+    /// Checks a name, and returns it without the leading `./` and trailing `/` that archivers add.
     fn add(&mut self, path: &str, is_dir: bool, limits: &Limits) -> Result<String, ArchiveError> {
         let refused = || ArchiveError::Path { path: path.to_owned() };
         let twice = || ArchiveError::Twice { path: path.to_owned() };
         let name = path.strip_prefix("./").unwrap_or(path);
         let name = if is_dir { name.strip_suffix('/').unwrap_or(name) } else { name };
-        // The root itself, as `tar -C dir .` writes it.
+        // The entry of the root directory, as `tar -C dir .` writes it.
         if is_dir && matches!(name, "" | ".") {
             return Ok(String::new());
         }
