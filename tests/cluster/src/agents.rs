@@ -7,16 +7,17 @@ use std::path::Path;
 /// An agent whose program is a shell script.
 #[derive(Debug, Clone, Copy)]
 pub struct Agent<'a> {
-    /// Its name and folder.
+    /// The name of the agent and of its folder.
     pub name: &'a str,
     pub version: &'a str,
-    /// More lines of the contract, each indented by two blanks.
+    /// Additional lines of the contract, each indented by two spaces.
     pub contract: &'a str,
     /// The script after `#!/bin/sh`.
     pub script: &'a str,
 }
 
-/// Writes the agent under `folder`; the contract last, so that whoever watches the folder finds the program complete.
+/// Writes the agent under `folder`. The contract is written last, so that a watcher of the folder finds a complete
+/// agent.
 pub fn write(folder: &Path, agent: &Agent<'_>) {
     let dir = folder.join(agent.name);
     fs::create_dir_all(&dir).expect("a folder");

@@ -1,4 +1,4 @@
-//! Clients that use any controller, and workers that know one, while leaders die.
+//! Clients that use any controller, and workers that know one controller, while leaders are killed.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -19,15 +19,15 @@ use crate::process::Process;
 use crate::program::program;
 use crate::{Agent, write_agent};
 
-/// Answers its input.
+/// Returns its input.
 const ECHO: Agent<'static> = Agent { name: "echo", version: "1.0.0", contract: "", script: "cat" };
-/// Longest that any client may wait for one answer while a leader dies. Elections are measured by the benchmark; here it is enough that nobody
-/// waits for a time-out of a client, on a machine that builds at the same time.
+/// Longest wait of a client for one answer while a leader is killed. The benchmark measures elections; this test only
+/// checks that no client runs into its timeout, on a machine that may be building at the same time.
 const GAP_MAX: Duration = Duration::from_secs(20);
-/// Leaders that are killed.
+/// Number of killed leaders.
 const ROUNDS: usize = 3;
 
-/// Three controllers that vote, a worker that was told of the first one only, and an agent that it runs.
+/// Three voters, a worker that was started with the address of the first one only, and an agent.
 async fn start(folder: &Path) -> ([Member; 3], Process) {
     write_agent(folder, &ECHO);
     let first = Member::first(folder, "c1");
@@ -45,18 +45,18 @@ async fn start(folder: &Path) -> ([Member; 3], Process) {
     ([first, second, third], worker)
 }
 
-/// What the clients of one controller were told.
+/// The answers to the client of one controller.
 #[derive(Debug, Default)]
 struct Journal {
-    /// The number of each job that was acknowledged, by its id.
+    /// The number of each acknowledged job, by its id.
     acknowledged: BTreeMap<String, u64>,
-    /// Answers of a controller that lives which said that it cannot answer.
+    /// Refusals by a running controller.
     refusals: Vec<String>,
-    /// The longest that one answer took.
+    /// The longest wait for one answer.
     longest: Duration,
 }
 
-/// A client that talks to one controller only. While that one is dead it waits.
+/// A client that uses one controller only; while the controller is down, the client waits.
 struct Client {
     journal: Arc<Mutex<Journal>>,
     stop: Arc<AtomicBool>,
@@ -70,7 +70,7 @@ impl Client {
         let (told, stopped) = (Arc::clone(&journal), Arc::clone(&stop));
         let task = Env::system().spawn("client", async move {
             let clock = Env::system().clock;
-            // A connection to a controller that was killed must not be used again.
+            // Without pooling, no connection to a killed controller is reused.
             let http = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).timeout(LONG).build();
             let http = http.expect("a client");
             for number in 0.. {
@@ -83,7 +83,7 @@ impl Client {
                     let request = http.post(format!("http://{controller}/api/jobs")).header("Idempotency-Key", &name);
                     let body = json!({"agent": "echo", "input": {"number": number}});
                     let answer = request.json(&body).send().await;
-                    // No answer means that it died: that is what this client waits out, by the same name.
+                    // No answer means that the controller was killed; the client repeats the request with the same key.
                     let Ok(answer) = answer else {
                         clock.sleep(Duration::from_millis(20)).await;
                         continue;
@@ -104,7 +104,7 @@ impl Client {
         Self { journal, stop, task }
     }
 
-    /// Waits until so many more jobs are acknowledged.
+    /// Waits until `more` further jobs are acknowledged.
     async fn goes_on(&self, more: usize) {
         let count = || self.journal.lock().expect("not poisoned").acknowledged.len();
         let wanted = count() + more;
@@ -152,7 +152,7 @@ async fn clients_of_every_controller_see_a_dead_leader_as_latency() {
     for (client, member) in clients.into_iter().zip(&members) {
         let Journal { acknowledged, refusals, .. } = client.end().await;
         assert_eq!(refusals, Vec::<String>::new(), "{} refused while a majority lived", member.name);
-        // Read at another controller than the one that acknowledged.
+        // Read from a different controller than the one that acknowledged the job.
         let other = members.iter().find(|other| other.name != member.name).expect("three");
         let api = Api::new(&other.http.to_string());
         for (id, number) in acknowledged {
@@ -162,7 +162,7 @@ async fn clients_of_every_controller_see_a_dead_leader_as_latency() {
     }
 }
 
-/// The numbers of the events that a stream tells, from the one after `after`, until there are `count` or it breaks.
+/// The numbers of the events of a stream after event `after`, until there are `count` or the stream breaks.
 async fn events(controller: SocketAddr, after: Option<u64>, count: usize) -> Vec<u64> {
     let http = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().expect("a client");
     let mut request =
@@ -203,7 +203,7 @@ async fn event_streams_go_on_at_any_controller() {
     let told = following.join().await.expect("no panic");
     client.end().await;
     assert!(told.len() >= 200 && told.is_sorted_by(|a, b| a < b), "{} events, each once and in order", told.len());
-    // All of them, told by another controller to a client that was at the first one before.
+    // Another controller sends the same events to a client that resumes there.
     let again = events(members[other].http, told.first().copied(), told.len() - 1).await;
     assert_eq!(again, told[1..], "the numbers are the same everywhere");
 }

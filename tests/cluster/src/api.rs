@@ -12,7 +12,7 @@ pub(crate) struct Api {
 impl Api {
     /// The API at an address, with or without `http://`.
     pub(crate) fn new(server: &str) -> Self {
-        // A connection to a controller that was killed must not be used again.
+        // Without pooling, no connection to a killed controller is reused.
         let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().expect("a client");
         Self { server: format!("http://{}", server.trim_start_matches("http://")), client }
     }
@@ -27,7 +27,7 @@ impl Api {
         answer.error_for_status().expect("a success").json().await.expect("JSON")
     }
 
-    /// Status, error code and body of an answer, whatever it is.
+    /// Status, error code and body of an answer, also of a refusal.
     pub(crate) async fn try_post(&self, path: &str, body: Value) -> (u16, String, Value) {
         let answer = self.client.post(format!("{}{path}", self.server)).json(&body).send().await.expect("an answer");
         let code =
@@ -46,12 +46,12 @@ impl Api {
         answer["id"].as_str().expect("an id").to_owned()
     }
 
-    /// The job with our members.
+    /// The job with all members.
     pub(crate) async fn job(&self, id: &str) -> Value {
         self.get(&format!("/api/jobs/{id}?view=full")).await
     }
 
-    /// The job once it has ended.
+    /// Waits for the end of the job; returns the job.
     pub(crate) async fn wait(&self, id: &str) -> Value {
         let job = self.get(&format!("/api/jobs/{id}/wait?timeout={}&view=full", LONG.as_secs())).await;
         assert!(["completed", "failed", "cancelled"].contains(&job["status"].as_str().expect("text")), "{job}");

@@ -1,4 +1,4 @@
-//! A backup made while clients submit, restored next to its original cluster.
+//! A backup is made while clients submit, and restored next to its original cluster.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,14 +12,14 @@ use crate::members::{Load, Member, ask, get, token, voters};
 use crate::program::program;
 use crate::{Agent, write_agent};
 
-/// Never run here: there is no worker.
+/// This agent never runs here, because there is no worker.
 const WAITING: Agent<'static> = Agent { name: "waiting", version: "1.0.0", contract: "", script: "cat" };
-/// Clients that submit at once.
+/// Number of concurrent clients.
 const CLIENTS: usize = 4;
-/// Jobs that tell that clients are served.
+/// Number of acknowledged jobs that show that clients are served.
 const SOME: usize = 60;
 
-/// Runs `atlasctl operator snapshot …`, which must end well.
+/// Runs `atlasctl operator snapshot …`, which must succeed.
 fn snapshot(folder: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new(program("atlasctl"));
     let output = command.args(["operator", "snapshot"]).args(arguments).current_dir(folder).output();
@@ -54,7 +54,7 @@ async fn a_backup_made_under_load_has_everything_that_was_acknowledged_before() 
     let data = folder.join("r1");
     snapshot(folder, &["restore", saved, "--data-dir", &data.to_string_lossy()]);
     let restored = Member::first(folder, "r1");
-    // The name that `restore` gives where none is asked for.
+    // The default name of `restore`.
     assert_eq!(voters(&restored, &["c1"]).await, "c1");
     assert!(before.len() >= SOME);
     for (key, id) in &before {
@@ -65,7 +65,7 @@ async fn a_backup_made_under_load_has_everything_that_was_acknowledged_before() 
         let there = told(get(&first, &path).await.expect("it was acknowledged"));
         assert_eq!(told(get(&restored, &path).await.expect("it is in the backup")), there, "{key}");
     }
-    // Clients that repeat themselves double nothing.
+    // A repeated request with the same key creates no second job.
     let (key, id) = before.first_key_value().expect("some");
     let client = reqwest::Client::builder().no_proxy().build().expect("a client");
     let again = client.post(format!("http://{}/api/jobs", restored.http)).header("Idempotency-Key", key);
@@ -78,7 +78,7 @@ async fn a_backup_made_under_load_has_everything_that_was_acknowledged_before() 
         .await
         .expect("JSON");
     assert_eq!(again["id"], json!(id));
-    // It is another cluster, and goes on.
+    // The restored cluster has a different id, and accepts jobs.
     let cluster = async |member: &Member| get(member, "/api/cluster").await.expect("answers")["cluster_id"].clone();
     assert_ne!(cluster(&restored).await, cluster(&first).await);
     ask(&restored, Method::POST, "/api/jobs", json!({"agent": "waiting", "input": {}})).await.expect("it takes jobs");

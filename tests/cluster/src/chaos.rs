@@ -1,8 +1,9 @@
-//! Chaos: real processes, real faults, clients that write down what they saw, and children that write down what they did.
+//! Chaos: real processes, real faults, clients that record the answers they got, and children that record what they
+//! did.
 //!
-//! A run has a seed, which chooses its work and its faults; what the machine makes of them differs from run to run. In the end
-//! everything is healed and read from every controller, and compared with the clients' journals and with the file of side
-//! effects, which no part of Atlas writes. A run that did too little proves nothing and is void.
+//! A run has a seed, which chooses its work and its faults; the timing differs from run to run. At the end, all faults
+//! are healed, and the state of every controller is compared with the clients' journals and with the file of side
+//! effects, which no part of Atlas writes. A run with too few operations or faults proves nothing and is void.
 
 mod call;
 mod check;

@@ -1,5 +1,5 @@
-//! `kill -9` of all members in the middle of a change of the group (B.42): afterwards all of them have the same
-//! membership, callers can repeat their requests, and no acknowledged data is lost.
+//! `kill -9` of all members during a membership change (B.42): after the restart, all members agree on the
+//! membership, clients can repeat their requests, and no acknowledged data is lost.
 
 use std::time::Duration;
 
@@ -12,25 +12,26 @@ use crate::members::{Load, Member, agreed, ask, get, token};
 use crate::patience::eventually_async;
 use crate::trio::{NAMES, trio};
 
-/// Never run here: there is no worker.
+/// This agent never runs here, because there is no worker.
 const WAITING: Agent<'static> = Agent { name: "waiting", version: "1.0.0", contract: "", script: "cat" };
-/// Clients that submit at once.
+/// Number of concurrent clients.
 const CLIENTS: usize = 2;
-/// Jobs that tell that clients are served.
+/// Number of acknowledged jobs that show that clients are served.
 const SOME: usize = 20;
-/// Who joins and is removed again.
+/// The member that joins and is removed again.
 const FOURTH: &str = "c4";
 
-/// When everybody dies.
+/// The moment at which all members are killed.
 #[derive(Debug, Clone, Copy)]
 enum Moment {
-    /// So long after the question.
+    /// This long after the request.
     After(Duration),
-    /// As soon as a member sees the group like this.
+    /// As soon as the status of a member fulfils this condition.
     Seen(fn(&Value) -> bool),
 }
 
-/// Of a join: before anybody can know of it, on the way, when there is a learner, and while it becomes a voter.
+/// Moments of a join: before any member can know of it, shortly after the request, when there is a learner, and while
+/// the learner becomes a voter.
 const OF_JOIN: [Moment; 4] = [
     Moment::After(Duration::from_millis(5)),
     Moment::After(Duration::from_millis(100)),
@@ -38,7 +39,7 @@ const OF_JOIN: [Moment; 4] = [
     Moment::Seen(|status| status["changing"] == true || role(status).is_some_and(|role| role != "learner")),
 ];
 
-/// Of a removal, likewise.
+/// Moments of a removal.
 const OF_REMOVAL: [Moment; 4] = [
     Moment::After(Duration::ZERO),
     Moment::After(Duration::from_millis(10)),
@@ -46,7 +47,7 @@ const OF_REMOVAL: [Moment; 4] = [
     Moment::Seen(|status| role(status).is_none()),
 ];
 
-/// What the fourth is, as the group is seen.
+/// The role of the fourth member in a status.
 fn role(status: &Value) -> Option<&str> {
     status["members"].as_array()?.iter().find(|member| member["name"] == FOURTH)?["role"].as_str()
 }
@@ -56,7 +57,7 @@ impl Moment {
         match self {
             Self::After(time) => Env::system().clock.sleep(time).await,
             Self::Seen(seen) => loop {
-                // At once when it is seen: what is waited for lasts for two commits.
+                // Polled without a pause, because the condition holds only for the time of two commits.
                 match get(member, "/api/cluster").await {
                     Ok(status) if seen(&status) => return,
                     _ => {}
@@ -66,12 +67,12 @@ impl Moment {
     }
 }
 
-/// `kill -9` of all that run.
+/// `kill -9` of all members.
 fn kill_all<'m>(members: impl IntoIterator<Item = &'m mut Member>) {
     members.into_iter().for_each(Member::kill);
 }
 
-/// Starts them again, all at once.
+/// Restarts all members in parallel.
 fn restart_all<'m>(members: impl IntoIterator<Item = &'m mut Member>) {
     std::thread::scope(|scope| {
         for member in members {
@@ -103,7 +104,7 @@ async fn a_group_that_dies_in_the_midst_of_a_change_is_one_group_afterwards() {
         seen.unwrap_or_else(|_| panic!("round {round}: the join is not seen\n{}", fourth.text()));
         kill_all(members.iter_mut().chain([&mut fourth]));
         restart_all(&mut members);
-        // It asks again, or finds that it is in already.
+        // The fourth member repeats its request to join, or finds that it is a member already.
         fourth.restart_with(&join);
         let all = [&members[0], &members[1], &members[2], &fourth];
         let group = agreed(&all, &[NAMES[0], NAMES[1], NAMES[2], FOURTH]).await;
@@ -113,7 +114,7 @@ async fn a_group_that_dies_in_the_midst_of_a_change_is_one_group_afterwards() {
         let (asked, path) = (members[round % 3].http, format!("/api/cluster/members/{FOURTH}"));
         let url = format!("http://{asked}{path}");
         let client = reqwest::Client::builder().no_proxy().build().expect("a client");
-        // Whoever asked dies before the answer, mostly.
+        // The answer is ignored: mostly, the asked member is killed before it answers.
         let asking = Env::system().spawn("remove", async move { drop(client.delete(url).send().await) });
         let seen = tokio::time::timeout(crate::LONG, of_removal.wait(&members[(round + 1) % 3])).await;
         seen.unwrap_or_else(|_| panic!("round {round}: the removal is not seen"));
@@ -122,7 +123,7 @@ async fn a_group_that_dies_in_the_midst_of_a_change_is_one_group_afterwards() {
         restart_all(&mut members);
         eventually_async("it is removed", async || match ask(&members[0], Method::DELETE, &path, json!({})).await {
             Ok(_) => Ok(()),
-            // The first request did it.
+            // The first request has removed the member.
             Err(refused) if refused.contains("E6001") => Ok(()),
             Err(refused) => Err(refused),
         })
@@ -147,7 +148,7 @@ async fn a_learner_that_loses_its_disk_on_the_way_in_comes_again_and_leaves_noth
     fourth.wipe();
     let status = get(&members[0], "/api/cluster").await.expect("it answers");
     if role(&status) != Some("learner") {
-        // It has a vote already: the group is told first, as of any other that is lost.
+        // The fourth member is a voter already, so it must be removed like any lost voter before it can join again.
         let path = format!("/api/cluster/members/{FOURTH}");
         ask(&members[0], Method::DELETE, &path, json!({})).await.expect("three of four can do it");
     }

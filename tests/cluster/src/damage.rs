@@ -1,5 +1,5 @@
-//! A controller on damaged files refuses to serve, names the file and says what to do (B.37). Every byte class of log
-//! and snapshot is tested offline (`tests/damage.rs` of atlas-raft); this tests the whole program.
+//! A controller with damaged files refuses to start, names the file and suggests a fix (B.37). `tests/damage.rs` of
+//! atlas-raft tests every class of bytes in log and snapshot; this file tests the whole program.
 
 use std::fs;
 use std::path::Path;
@@ -18,21 +18,21 @@ fn flip(path: &Path, at: usize) {
     fs::write(path, bytes).expect("written");
 }
 
-/// Where the durable groups end, by the mark: the furthest of its two slots.
+/// The end of the durable groups, from the mark: the maximum of its two slots.
 fn durable_end(mark: &Path) -> usize {
     let bytes = fs::read(mark).expect("readable");
     let offset = |slot: usize| u64::from_le_bytes(bytes[slot + 44..slot + 52].try_into().expect("eight bytes"));
     usize::try_from(offset(0).max(offset(4096))).expect("small")
 }
 
-/// Starts a controller that must give up; what it says.
+/// Starts a controller that must refuse to start; returns its stderr.
 fn refused(folder: &Path) -> String {
     let mut command = Command::new(program("atlas-controller"));
     command.arg("--data-dir").arg(folder.join("controller")).args(["--http-listen", "127.0.0.1:0"]);
     command.args(["--worker-listen", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0"]);
     let mut process = crate::Process::start(&mut command);
     let code = eventually("it gives up", LONG, || process.ended());
-    // It ends before the thread that reads its stderr has seen the last line.
+    // The process can end before the reader thread has read its last line.
     eventually("what it said is read", LONG, || process.is_read().then_some(()));
     let text = process.text();
     assert_eq!(code, Some(1), "{text}");
@@ -83,7 +83,7 @@ async fn a_damaged_history_is_refused_by_name() {
     assert_eq!(controller.end(), Some(0));
     let history = folder.path().join("controller/history.sqlite");
     for companion in ["history.sqlite-wal", "history.sqlite-shm"] {
-        // It may be gone after an orderly end.
+        // The file may not exist after an orderly end.
         let _ = fs::remove_file(folder.path().join("controller").join(companion));
     }
     flip(&history, 3);

@@ -17,7 +17,7 @@ pub struct Dev {
 }
 
 impl Dev {
-    /// Starts `atlasctl dev --port 0 ARGUMENTS` in `folder` and waits until it says that it is ready.
+    /// Starts `atlasctl dev --port 0 ARGUMENTS` in `folder` and waits until it is ready.
     pub fn start<A: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = A>) -> Self {
         let mut command = Command::new(program("atlasctl"));
         command.args(["dev", "--port", "0", "--node", "laptop"]).args(arguments).current_dir(folder);
@@ -34,7 +34,7 @@ impl Dev {
         &self.server
     }
 
-    /// What it wrote to stderr so far.
+    /// The output on stderr so far.
     pub fn text(&self) -> String {
         self.process.text()
     }
@@ -49,7 +49,7 @@ impl Dev {
         self.process.end(Signal::SIGINT)
     }
 
-    /// The same, also with all that it wrote to stderr.
+    /// Ctrl-C; returns the exit code and the whole output on stderr.
     pub fn interrupt_with_words(self) -> (Option<i32>, String) {
         self.process.end_with_words(Signal::SIGINT)
     }

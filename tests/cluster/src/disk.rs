@@ -8,10 +8,11 @@ use nix::mount::{MsFlags, mount};
 
 use crate::net::Host;
 
-/// What fills a disk.
+/// The name of the file that fills a disk.
 const FILLER: &str = "filler";
 
-/// Where a program keeps its data. Everything is done on its host, since only that one may see what is mounted.
+/// The disk for a program's data. All operations run on the program's host, because the mount may be visible only
+/// there.
 #[derive(Debug, Clone)]
 pub struct Disk {
     folder: PathBuf,
@@ -25,7 +26,7 @@ impl Disk {
         Self { folder, limited: false }
     }
 
-    /// A file system of its own, of `mib` MiB, that only its host sees. It lies in memory: a sync costs nothing there.
+    /// A file system of `mib` MiB that only the host sees. It is in memory, so syncs are free.
     pub fn limited(folder: PathBuf, mib: u64, host: &Host) -> Result<Self, String> {
         fs::create_dir_all(&folder).expect("a folder");
         let at = folder.clone();
@@ -37,32 +38,32 @@ impl Disk {
         mounted.map(|()| Self { folder, limited: true })
     }
 
-    /// Where the data lies.
+    /// The data folder.
     pub fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
 
-    /// Whether it can be filled.
+    /// Whether the disk has a fixed size and can be filled.
     pub fn is_limited(&self) -> bool {
         self.limited
     }
 
-    /// Takes all the space that is left; how many bytes that were.
+    /// Fills the free space; returns the number of bytes.
     pub fn fill(&self, host: &Host) -> u64 {
         let path = self.folder.join(FILLER);
         host.run(move || fill(&path))
     }
 
-    /// Gives the space back.
+    /// Frees the filled space.
     pub fn free(&self, host: &Host) {
         let path = self.folder.join(FILLER);
         host.run(move || {
-            // It may not have been filled.
+            // The disk may not have been filled.
             let _ = fs::remove_file(&path);
         });
     }
 
-    /// An empty disk, as after a replacement.
+    /// Deletes all data, as if the disk were replaced.
     pub fn wipe(&self, host: &Host) {
         let data = self.data();
         host.run(move || {
@@ -76,7 +77,7 @@ impl Disk {
 fn fill(path: &Path) -> u64 {
     let mut file = File::options().create(true).append(true).open(path).expect("the filler opens");
     let mut written = 0;
-    // Large pieces first, then single blocks, so that nothing is left.
+    // Large pieces first, then single blocks, so that no space is left.
     for piece in [1 << 20, 4 << 10] {
         let zeros = vec![0; piece];
         loop {

@@ -1,6 +1,6 @@
-//! A controller on a disk that fills up and is freed again (B.38).
+//! A controller on a disk that is filled and freed again (B.38).
 //!
-//! Needs a file system of a fixed size, so the right to mount one; without it the test is skipped, and its twin on a
+//! The test mounts a file system of a fixed size. Without the right to mount, it is skipped, and its twin on a
 //! simulated disk covers the case (`atlas-raft`, `tests::faults`).
 
 use std::fs;
@@ -58,7 +58,7 @@ async fn a_full_disk_refuses_new_work_and_nothing_else() {
     let gate = folder.path().join("gate");
     let running = api.submit("gated", json!({"gate": gate})).await;
 
-    // Less than the reserve, and more than the log needs: what runs may end.
+    // The free space is less than the reserve, but enough for the log, so running jobs can end.
     small.fill(2 << 20);
     room(&api, "short").await;
     let (status, code, body) = api.try_post("/api/jobs", json!({"agent": "quick", "input": {}})).await;
@@ -68,7 +68,7 @@ async fn a_full_disk_refuses_new_work_and_nothing_else() {
     assert_eq!(job["status"], "completed", "{job}");
     acknowledged.push(running);
 
-    // Nothing left at all, not even the ballast that was given back: reads go on.
+    // No space is left, and the ballast is used up as well; reads still work.
     small.fill(0);
     room(&api, "none").await;
     for id in &acknowledged {

@@ -1,4 +1,5 @@
-//! A drain with a deadline: its leader dies, and the node is still empty in time, with its job running elsewhere.
+//! A drain with a deadline: the leader is killed, and the node is still empty in time, with its job running on another
+//! node.
 
 use std::fs;
 
@@ -11,7 +12,7 @@ use crate::members::{Member, ask, get};
 use crate::patience::eventually_async;
 use crate::trio::{leader, trio, worker};
 
-/// Waits for a gate.
+/// Waits until a file exists.
 const WAITS: Agent<'static> = Agent {
     name: "waits",
     version: "1.0.0",
@@ -21,7 +22,7 @@ while [ ! -e "$gate" ]; do sleep 0.05; done
 echo '{}'"#,
 };
 
-/// Where a job runs, and which attempt at it that is.
+/// The node of a running job, and its attempt.
 async fn runs(member: &Member, id: &str) -> Result<(String, u64), String> {
     let job = get(member, &format!("/api/jobs/{id}?view=full")).await?;
     match (job["status"].as_str(), job["node"].as_str(), job["attempt"].as_u64()) {
@@ -60,7 +61,7 @@ async fn the_deadline_of_a_drain_outlives_the_leader() {
         if job["status"] == "completed" { Ok(()) } else { Err(job.to_string()) }
     })
     .await;
-    // The node can go: nothing keeps its worker.
+    // The drained node can be shut down, because its worker runs nothing.
     assert_eq!(first.end(Signal::SIGTERM), Some(0));
     assert_eq!(second.end(Signal::SIGTERM), Some(0));
 }

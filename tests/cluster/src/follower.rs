@@ -10,16 +10,16 @@ use crate::api::Api;
 use crate::members::{Load, Member, ask, get};
 use crate::trio::{leader, trio};
 
-/// Never run here: there is no worker.
+/// This agent never runs here, because there is no worker.
 const WAITING: Agent<'static> = Agent { name: "waiting", version: "1.0.0", contract: "", script: "cat" };
-/// Writes that are read elsewhere.
+/// Number of writes that are read at another member.
 const ROUNDS: usize = 30;
-/// Clients besides, so that followers have something to be behind with.
+/// Number of additional clients, whose writes make followers lag behind.
 const CLIENTS: usize = 1;
-/// Longest that a request may wait for a leader that does not come.
+/// Longest wait of a request while there is no leader.
 const NO_LEADER_MAX: Duration = Duration::from_secs(20);
 
-/// An answer: its status, the header of that name, and the body.
+/// The status, one header and the body of an answer.
 async fn answer(member: &Member, path: &str, index: Option<&str>, header: &str) -> (u16, Option<String>, Value) {
     let client = reqwest::Client::builder().no_proxy().timeout(NO_LEADER_MAX).build().expect("a client");
     let mut request = client.get(format!("http://{}{path}", member.http));
@@ -39,7 +39,7 @@ async fn what_one_controller_acknowledged_every_other_one_reads_at_once() {
     load.knows(&members[1]);
     load.knows(&members[2]);
     for round in 0..ROUNDS {
-        // Each of them writes, reads and ends in turn; two of the three are followers.
+        // The three members take turns in writing, reading and cancelling; two of them are followers.
         let [writer, reader, ender] = [0, 1, 2].map(|place| &members[(round + place) % 3]);
         let submitted =
             ask(writer, Method::POST, "/api/jobs", json!({"agent": "waiting", "input": {"n": round}})).await;
@@ -71,7 +71,7 @@ async fn a_stale_read_says_so_and_is_never_older_than_its_client_allows() {
         let path = format!("/api/jobs/{last}");
         let (_, index, _) = answer(&members[leads], &path, None, "x-atlas-index").await;
         let index = index.expect("every answer tells it");
-        // With the index of what it saw, a client finds it at a member that is not asked to confirm anything.
+        // With the index of an earlier answer, a stale read at another member includes that state.
         let stale = format!("{path}?consistency=stale");
         let (status, marked, job) = answer(&members[follower], &stale, Some(&index), "atlas-consistency").await;
         assert_eq!((status, marked.as_deref(), &job["id"]), (200, Some("stale"), &json!(last)));
@@ -79,7 +79,7 @@ async fn a_stale_read_says_so_and_is_never_older_than_its_client_allows() {
         let number = |text: &str| text.parse::<u64>().expect("a number");
         assert!(number(&seen.expect("every answer tells it")) >= number(&index));
     }
-    // Without a majority nothing is confirmed, and what a member has it still tells, marked.
+    // Without a majority, consistent reads fail, and stale reads are answered and marked as stale.
     members[leads].kill();
     members[third].kill();
     let (path, member) = (format!("/api/jobs/{last}"), &members[follower]);
@@ -90,7 +90,7 @@ async fn a_stale_read_says_so_and_is_never_older_than_its_client_allows() {
     let refused = ask(member, Method::POST, "/api/jobs", json!({"agent": "waiting", "input": {}})).await;
     let refused = refused.expect_err("nobody can take it");
     assert!(refused.contains("503"), "{refused}");
-    // As soon as there is a majority again, everything is as before.
+    // As soon as there is a majority again, reads succeed.
     members[third].restart();
     crate::patience::eventually_async("a majority serves", async || get(&members[follower], &path).await).await;
 }
@@ -103,7 +103,7 @@ async fn a_leader_without_a_majority_refuses_nothing_by_what_it_knows() {
     for follower in [1, 2] {
         members[(leads + follower) % 3].kill();
     }
-    // It leads, for all it knows; another leader could have taken in the agent by now.
+    // The member still considers itself the leader, but another leader could have registered the agent meanwhile.
     let submission = json!({"agent": "unheard-of", "input": {}});
     let refused = ask(&members[leads], Method::POST, "/api/jobs?validate=refuse", submission).await;
     let refused = refused.expect_err("nobody confirms that there is no such agent");

@@ -1,5 +1,5 @@
-//! Clients that follow jobs while the leader dies: over server-sent events, WebSockets and logs, no event is lost and
-//! none is repeated (B.32). Clients at other controllers do not notice.
+//! Clients follow jobs while the leader is killed: in server-sent events, WebSockets and logs, no event is lost and
+//! none is repeated (B.32). Streams at other controllers do not break.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +15,7 @@ use crate::patience::eventually_async;
 use crate::stream::{Frame, Received, Whole, follow, hear, is_end, open};
 use crate::trio::{leader, trio, worker};
 
-/// Says a line now and then until its gate is open, and how many lines that were.
+/// Logs a line every 50 ms until its gate exists; its output is the number of lines.
 const SAYS: Agent<'static> = Agent {
     name: "says",
     version: "1.0.0",
@@ -25,14 +25,15 @@ n=0
 while [ ! -e "$gate" ]; do n=$((n+1)); echo "line $n" >&2; sleep 0.05; done
 printf '{"lines": %d}' "$n""#,
 };
-/// Jobs that are followed at once.
+/// Number of jobs that are followed at the same time.
 const JOBS: usize = 3;
-/// Leaders that die.
+/// Number of killed leaders.
 const ROUNDS: usize = 2;
-/// Lines that tell that logs go on.
+/// Number of lines that show that the logs continue.
 const SOME: usize = 10;
 
-/// Followers of one stream: at a controller that lives, and from the one that dies on.
+/// Two followers of one stream: one at a controller that keeps running, one that starts at the controller that is
+/// killed.
 struct Pair([Task<Received>; 2]);
 
 impl Pair {
@@ -40,7 +41,7 @@ impl Pair {
         Self([vec![lives], vec![dies, other]].map(|at| follow(at, path.to_owned(), whole)))
     }
 
-    /// What the two were told, when it is whole.
+    /// The frames of both followers, when their streams are complete.
     async fn end(self) -> [Vec<Frame>; 2] {
         let [lives, dies] = self.0;
         let (lives, dies) = (lives.join().await.expect("no panic"), dies.join().await.expect("no panic"));
@@ -50,7 +51,7 @@ impl Pair {
     }
 }
 
-/// All who follow one job.
+/// All followers of one job.
 struct Followed {
     id: String,
     events: Pair,
@@ -71,17 +72,18 @@ impl Followed {
         Self { id, events, lines, socket }
     }
 
-    /// Waits for the end, and compares what everybody was told; `all` is what followers of all jobs were told of this one.
+    /// Waits for the end, and compares the events of all followers; `all` are the events of this job in the stream of
+    /// all jobs.
     async fn check(self, api: &Api, all: &[Change]) {
         let Self { id, events, lines, socket } = self;
         assert_eq!(all.first().map(|change| change.change.as_str()), Some("submitted"), "{id}: {all:?}");
         let follows = |pair: &[Change]| pair[0].new == pair[1].old;
         assert!(all.windows(2).all(follows), "{id}: {all:?}");
         assert_eq!(all.last().map(|change| change.new.as_str()), Some("completed"), "{id}: {all:?}");
-        // One that begins in the midst is told how it came to that: the submission, and the changes of status.
+        // A follower that starts later gets a summary of the earlier events: the submission and the changes of status.
         let short = |told: &[Change]| -> Vec<Change> {
             let kept = told.iter().filter(|change| change.change == "submitted" || change.old != change.new).cloned();
-            // The submission is told with the job as it is by now.
+            // In the summary, the submission has the current attempt of the job.
             kept.map(|change| Change {
                 attempt: if change.change == "submitted" { 0 } else { change.attempt },
                 ..change
@@ -92,7 +94,7 @@ impl Followed {
             let told = changes(told.iter().map(|frame| &frame.data));
             assert_eq!(short(&told), short(all), "{id}: an event was lost or doubled");
         }
-        // A socket tells what happens from its opening on.
+        // A WebSocket sends only the events after it was opened.
         let heard = changes(&socket.join().await.expect("no panic"));
         assert!(!heard.is_empty() && all.ends_with(&heard), "{id}: {heard:?} of {all:?}");
         let job = api.job(&id).await;
@@ -124,7 +126,7 @@ fn changes<'v>(told: impl IntoIterator<Item = &'v Value>) -> Vec<Change> {
     told.into_iter().map(change).collect()
 }
 
-/// The number of lines of each attempt, of which each must have come once and in its place.
+/// The number of lines of each attempt; checks that each line arrived once and in order.
 fn said(frames: &[Frame]) -> BTreeMap<u64, u64> {
     let mut said = BTreeMap::new();
     for Frame { id, data } in frames {
@@ -142,7 +144,7 @@ fn said(frames: &[Frame]) -> BTreeMap<u64, u64> {
     said
 }
 
-/// Waits until a controller tells [`SOME`] more lines of each job than `before`; how many those are.
+/// Waits until a controller has [`SOME`] more lines of each job than `before`; returns the new counts.
 async fn goes_on(member: &Member, jobs: &[String], before: &[usize]) -> Vec<usize> {
     let mut counts = Vec::new();
     for (id, before) in jobs.iter().zip(before) {

@@ -1,5 +1,5 @@
-//! One of three controllers whose disk is full (B.38): the cluster serves, the member refuses writes, hands over
-//! leadership, and recovers by itself when there is space, also if it was killed meanwhile.
+//! One of three controllers has a full disk (B.38): the cluster serves, the member refuses writes, transfers its
+//! leadership, and recovers by itself when there is space again, even if it was killed in between.
 //!
 //! Its twin with one controller is in [`crate::disk_full`].
 
@@ -12,17 +12,17 @@ use crate::patience::eventually_async;
 use crate::small::Small;
 use crate::trio::{NAMES, register};
 
-/// Never run here: there is no worker.
+/// This agent never runs here, because there is no worker.
 const WAITING: Agent<'static> = Agent { name: "waiting", version: "1.0.0", contract: "", script: "cat" };
-/// Clients that submit at once, to whichever controller takes it.
+/// Number of concurrent clients, which submit to any controller that accepts the job.
 const CLIENTS: usize = 3;
-/// Jobs that tell that clients are served.
+/// Number of acknowledged jobs that show that clients are served.
 const SOME: usize = 40;
-/// What fits on a disk of this size.
+/// Size of the disk, and options that fit this size.
 const MIB: u64 = 64;
 const OPTIONS: [&str; 4] = ["--disk-reserve", "8MiB", "--disk-ballast", "4MiB"];
 
-/// Waits until a controller sees its disk like this.
+/// Waits until a controller reports this state of its disk.
 async fn room(member: &Member, wanted: &str) {
     eventually_async("the controller sees its disk", async || {
         let disk = get(member, "/api/cluster").await?["disk"].clone();
@@ -31,13 +31,13 @@ async fn room(member: &Member, wanted: &str) {
     .await;
 }
 
-/// Submits more than what the log takes, so that the controller that is asked has to keep it.
+/// Submits a payload that is too large for the log, so that the asked controller must store it as an artifact.
 async fn large(member: &Member) -> Result<Value, String> {
     let body = json!({"agent": "waiting", "input": {"text": "x".repeat(200_000)}});
     ask(member, Method::POST, "/api/jobs", body).await
 }
 
-/// Waits until a leader other than this one is seen.
+/// Waits until `seen_by` reports a leader other than `member`.
 async fn leads_no_more(member: &Member, seen_by: &Member) {
     eventually_async("another one leads", async || {
         let status = get(seen_by, "/api/cluster").await?;
@@ -61,7 +61,7 @@ async fn a_cluster_serves_while_the_disk_of_one_member_is_full() {
     load.knows(&third);
     load.goes_on(SOME).await;
 
-    // A follower that can write nothing: the others are a majority.
+    // A follower with a full disk: the other two members are a majority.
     made_leader(&first).await;
     small.fill(0);
     room(&third, "none").await;
@@ -77,7 +77,7 @@ async fn a_cluster_serves_while_the_disk_of_one_member_is_full() {
         if NAMES.map(short) == [Some(false), Some(false), Some(true)] { Ok(()) } else { Err(members.to_string()) }
     })
     .await;
-    // Killed in that state it comes back, tells what it has, and catches up once there is room.
+    // If the member is killed in this state, it restarts, serves stale reads, and catches up when there is space.
     third.kill();
     third.restart_with(&OPTIONS);
     eventually_async("it reads", async || get(&third, "/api/jobs?consistency=stale").await).await;
@@ -87,7 +87,7 @@ async fn a_cluster_serves_while_the_disk_of_one_member_is_full() {
     eventually_async("it has caught up", async || get(&third, &format!("/api/jobs/{known}")).await).await;
     large(&third).await.expect("there is room again");
 
-    // A leader that can write nothing leaves the lead to one that can.
+    // A leader with a full disk transfers its leadership to a member with space.
     ask(&first, Method::POST, "/api/cluster/transfer-leader", json!({"to": "c3"})).await.expect("it has caught up");
     small.fill(0);
     leads_no_more(&third, &first).await;

@@ -1,5 +1,5 @@
-//! A job that must not run twice: its worker dies after the start, and only a person lets it run again. The file to
-//! which each attempt adds a line shows what ran (B.7).
+//! A job that must not run twice: its worker is killed after the start, and only an operator can let it run again. Each
+//! attempt adds a line to a file, which shows the number of runs (B.7).
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::pair::{Controller, worker};
 use crate::patience::eventually_async;
 use crate::{Agent, LONG, eventually, program, write_agent};
 
-/// Adds a line to the file that its input names, then waits for a gate.
+/// Adds a line to the file in its input, then waits until the gate exists.
 const SCRIPT: &str = r#"input=$(cat)
 field() { printf '%s' "$input" | sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p"; }
 echo ran >> "$(field ran)"
@@ -30,7 +30,7 @@ const ONCE: Agent<'static> = Agent {
 const ONE_ATTEMPT: Agent<'static> =
     Agent { name: "one-attempt", version: "1.0.0", contract: "  max_attempts: 1", script: SCRIPT };
 
-/// A controller and a worker with both agents, and what a job writes and waits for.
+/// A controller with both agents, and the folder for the files of its jobs.
 struct Rig {
     folder: tempfile::TempDir,
     controller: Controller,
@@ -49,7 +49,7 @@ impl Rig {
         Self { folder, controller, api }
     }
 
-    /// Submits a job, kills its worker once it runs, and returns the job's id and what counts its runs.
+    /// Submits a job and kills its worker while the job runs; returns the job's id and its runs.
     async fn lose(&self, agent: &str) -> (String, Runs) {
         let runs = Runs { folder: self.folder.path().join(format!("runs-{agent}-{}", rand_word())) };
         fs::create_dir(&runs.folder).expect("a folder");
@@ -81,7 +81,7 @@ fn rand_word() -> u128 {
     u128::from(NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// What the attempts of one job do outside.
+/// The side effects of one job's attempts.
 struct Runs {
     folder: std::path::PathBuf,
 }
@@ -110,7 +110,7 @@ async fn a_job_in_doubt_runs_again_only_if_a_person_says_so() {
     let (id, runs) = rig.lose("once").await;
     let job = rig.in_doubt(&id).await;
     assert_eq!((&job["status"], &job["attempt"]), (&json!("pending"), &json!(1)), "{job}");
-    // Another worker is free, and nothing runs.
+    // Another worker is idle, but the job does not run there.
     let second = worker(rig.folder.path(), &rig.controller);
     let waited = rig.atlasctl(&["job", "wait", &id, "--timeout", "3s"]);
     let told = String::from_utf8_lossy(&waited.stderr);
@@ -144,7 +144,7 @@ async fn a_job_in_doubt_ends_as_a_person_found_out() {
     let job = rig.api.wait(&id).await;
     assert_eq!((&job["status"], &job["output_data"]), (&json!("completed"), &json!({"sent": true})), "{job}");
 
-    // Failed by hand: no retry follows, although the contract has some.
+    // A job that an operator resolves as failed is not retried, although the contract has retries.
     let (other, others) = rig.lose("once").await;
     rig.in_doubt(&other).await;
     let resolved = rig.atlasctl(&["job", "resolve", &other, "--error", "nothing was sent"]);

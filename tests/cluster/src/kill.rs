@@ -1,4 +1,4 @@
-//! `kill -9`: of everything, and of the worker.
+//! `kill -9` of all processes, and of the worker.
 
 use std::fs;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::pair::{Controller, worker};
 use crate::patience::eventually_async;
 use crate::{Agent, Dev, LONG, eventually, write_agent};
 
-/// Answers at once.
+/// Completes immediately.
 const QUICK: Agent<'static> =
     Agent { name: "quick", version: "1.0.0", contract: "", script: "cat >/dev/null; printf '{\"done\": true}'" };
 
@@ -25,8 +25,8 @@ while [ ! -e "$gate" ]; do sleep 0.05; done
 printf '{"passed": true}'"#,
 };
 
-/// Starts children that ignore SIGTERM, one of them by a double fork. Their command lines carry the mark of the input, since in a
-/// namespace of their own they do not know the numbers that this test sees.
+/// Starts children that ignore SIGTERM, one of them by a double fork. Their command lines contain the mark from the
+/// input, because in their own process namespace they do not know the process ids that this test sees.
 const FORKING: Agent<'static> = Agent {
     name: "forking",
     version: "1.0.0",
@@ -110,16 +110,16 @@ async fn controller_and_worker_die_apart() {
     let id = api.submit("gated", json!({"gate": gate})).await;
     let attempt = |job: &Value| (job["status"].clone(), job["attempt"].clone());
     running(&api, &id, 1).await;
-    // A controller that dies and comes back finds the worker still at it: the attempt goes on.
+    // The controller is killed and restarted: the worker's attempt continues.
     let controller = controller.kill_and_restart(folder.path());
     let job = running(&api, &id, 1).await;
     assert_eq!(attempt(&job), (json!("running"), json!(1)), "{job}");
-    // A worker that dies takes its attempt with it; its next life runs the next one.
+    // The worker is killed, and its attempt is lost; the restarted worker runs the next attempt.
     first.kill();
     let second = worker(folder.path(), &controller);
     let job = running(&api, &id, 2).await;
     assert_eq!(attempt(&job), (json!("running"), json!(2)), "{job}");
-    // Both at once, with the gate open before the controller is back: the result is reported to it.
+    // The attempt ends while the controller is down; the worker reports the result to the restarted controller.
     let controller = controller.kill_and_restart(folder.path());
     fs::write(&gate, "").expect("opened");
     let job = api.wait(&id).await;
@@ -129,7 +129,7 @@ async fn controller_and_worker_die_apart() {
     drop(controller);
 }
 
-/// The job, once it runs in at least that attempt.
+/// Waits until the job runs in this attempt or a later one; returns the job.
 async fn running(api: &Api, id: &str, attempt: u64) -> Value {
     let runs = |job: &Value| job["status"] == "running" && job["attempt"].as_u64() >= Some(attempt);
     eventually_async("the job runs", async || {
@@ -139,7 +139,8 @@ async fn running(api: &Api, id: &str, attempt: u64) -> Value {
     .await
 }
 
-/// How many processes of this machine have the mark in their command line; a dead one that its parent has not looked at has none.
+/// The number of processes on this machine with the mark in their command line; a zombie has no command line and does
+/// not count.
 fn processes(mark: &str) -> usize {
     let commands = fs::read_dir("/proc").expect("/proc").flatten().map(|entry| entry.path().join("cmdline"));
     commands.filter_map(|path| fs::read(path).ok()).filter(|line| String::from_utf8_lossy(line).contains(mark)).count()

@@ -1,4 +1,5 @@
-//! Labels that an operator gives to a node: a job that waits for one runs at once, and they outlive the leader and the worker.
+//! Labels that an operator adds to a node: a job that waits for such a label runs immediately, and the labels survive a
+//! kill of the leader and of the worker.
 
 use std::path::Path;
 
@@ -12,17 +13,17 @@ use crate::process::Process;
 use crate::program::program;
 use crate::trio::{leader, trio, worker_command};
 
-/// Runs in one zone.
+/// Runs only in zone b.
 const ZONED: Agent<'static> =
     Agent { name: "zoned", version: "1.0.0", contract: "  hardware: { node_labels: { zone: b } }", script: "cat" };
 
-/// A worker that tells in which zone it is.
+/// A worker with a zone label.
 fn worker_in(zone: &str, folder: &Path, name: &str, members: &[Member; 3]) -> Process {
     let mut command = worker_command(program("atlas-worker"), folder, name, &members.each_ref());
     Process::start(command.args(["--label", &format!("zone={zone}")]))
 }
 
-/// In which zone a node is, and which labels operators gave it, once it is up in an epoch that is not before this one.
+/// Waits until a node is ready in epoch `since` or later; returns its zone and its labels from operators.
 async fn node(member: &Member, name: &str, since: u64) -> (String, Value) {
     let node = eventually_async("the node is up", async || {
         let node = get(member, &format!("/api/nodes/{name}")).await?;
@@ -59,7 +60,7 @@ async fn a_job_that_waits_for_a_label_runs_where_it_is_given() {
     let folder = folder.path();
     let mut members = trio(folder, &[&ZONED]).await;
     let first = worker_in("a", folder, "w1", &members);
-    // The only one in the zone, so that the job can run some day; it takes none.
+    // The only node in the zone is cordoned: the job is feasible, but has to wait.
     let _second = worker_in("b", folder, "w2", &members);
     node(&members[0], "w2", 1).await;
     ask(&members[0], Method::POST, "/api/nodes/w2/cordon", json!({})).await.expect("cordoned");

@@ -1,7 +1,7 @@
-//! Tests with real processes on free loopback ports, or in namespaces of their own: for behaviour that depends on the
+//! Tests with real processes on free loopback ports or in separate namespaces, for behaviour that depends on the
 //! kernel, such as kills.
 //!
-//! The helpers are public: the transcripts of the command line start their clusters with them.
+//! The helpers are public, because the command line tests start their clusters with them.
 
 pub mod chaos;
 pub mod net;

@@ -1,4 +1,4 @@
-//! A machine of a test cluster: a host, a disk, and one program that is restarted on it.
+//! A machine of a test cluster: a host, a disk, and one program that can be restarted.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -18,24 +18,24 @@ const HTTP: u16 = 7400;
 const WORKERS: u16 = 7401;
 const PEERS: u16 = 7402;
 
-/// Stands in the text of a program that ended though nobody asked it to.
+/// Marks an unexpected end in the text of a program.
 pub(crate) const ENDED: &str = "--- ended by itself: ";
 
-/// What runs on a machine.
+/// The program of a machine.
 #[derive(Debug, Clone)]
 pub enum Role {
     Controller {
-        /// How long a worker's session lives.
+        /// The TTL of a worker's session.
         session_ttl: Duration,
-        /// More arguments for every start.
+        /// Additional arguments for every start.
         always: Vec<String>,
-        /// How it joins: from then on arguments for every start, since one that has joined does not look at them.
+        /// Arguments for joining. They are passed at every start; a controller that has joined ignores them.
         join: Vec<String>,
     },
     Worker {
-        /// The hosts of the controllers that it knows.
+        /// The hosts of the controllers that the worker is started with.
         controllers: Vec<String>,
-        /// Jobs at once.
+        /// Maximum number of concurrent jobs.
         places: u32,
     },
 }
@@ -50,18 +50,18 @@ pub struct Machine {
     shim: Option<Shim>,
     process: Option<Process>,
     paused: bool,
-    /// What earlier lives wrote to stderr.
+    /// The stderr of earlier processes.
     past: String,
 }
 
 impl Machine {
-    /// A machine whose program does not run yet. Its name is that of a host of the network.
+    /// Creates a machine without starting its program. `name` must be the name of a host in the network.
     pub fn new(network: Arc<Network>, name: &str, role: Role, disk: Disk, shim: Option<Shim>) -> Self {
         let name = name.to_owned();
         Self { network, name, role, disk, shim, process: None, paused: false, past: String::new() }
     }
 
-    /// Its name, also its host's.
+    /// The name of the machine and of its host.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -76,22 +76,22 @@ impl Machine {
         &self.disk
     }
 
-    /// What it was built with to break syncs and clocks.
+    /// The shim that breaks syncs and clocks, if there is one.
     pub fn shim(&self) -> Option<&Shim> {
         self.shim.as_ref()
     }
 
-    /// Where a controller serves HTTP.
+    /// The HTTP address of a controller.
     pub fn http(&self) -> SocketAddr {
         (self.host().address(), HTTP).into()
     }
 
-    /// Where a controller listens for its peers.
+    /// The peer address of a controller.
     pub fn peers(&self) -> SocketAddr {
         (self.host().address(), PEERS).into()
     }
 
-    /// Starts a controller that joins a cluster by these arguments, now and whenever it is started again.
+    /// Starts a controller with arguments for joining, which later starts use too.
     pub fn start_joining(&mut self, arguments: Vec<String>) {
         if let Role::Controller { join, .. } = &mut self.role {
             *join = arguments;
@@ -99,7 +99,7 @@ impl Machine {
         self.start();
     }
 
-    /// Starts its program on the data that is there. It may take a while until it serves.
+    /// Starts the program on its existing data, without waiting until it serves.
     pub fn start(&mut self) {
         if self.process.is_none() {
             let mut command = self.command();
@@ -136,7 +136,7 @@ impl Machine {
         }
     }
 
-    /// `kill -9`; false if it did not run.
+    /// `kill -9`; false if the program did not run.
     pub fn kill(&mut self) -> bool {
         let Some(mut process) = self.process.take() else { return false };
         let ended = process.ended();
@@ -149,7 +149,7 @@ impl Machine {
         ended.is_none()
     }
 
-    /// Asks it to end and waits until it has; its exit code.
+    /// Sends SIGTERM and waits until the program ends; returns the exit code.
     pub fn stop(&mut self) -> Option<i32> {
         self.resume();
         let process = self.process.take()?;
@@ -160,7 +160,7 @@ impl Machine {
         code
     }
 
-    /// SIGSTOP; false if it does not run.
+    /// SIGSTOP; false if the program does not run.
     pub fn pause(&mut self) -> bool {
         let runs = self.runs();
         if let Some(process) = self.process.as_ref().filter(|_| runs) {
@@ -170,7 +170,7 @@ impl Machine {
         runs
     }
 
-    /// SIGCONT, if it was paused.
+    /// SIGCONT, if the program is paused.
     pub fn resume(&mut self) {
         if let Some(process) = self.process.as_ref().filter(|_| self.paused) {
             process.signal(Signal::SIGCONT);
@@ -178,12 +178,13 @@ impl Machine {
         }
     }
 
-    /// Whether its program runs, stopped or not.
+    /// Whether the program runs, paused or not.
     pub fn runs(&mut self) -> bool {
         self.process.as_mut().is_some_and(|process| process.ended().is_none())
     }
 
-    /// If its program has ended on its own: its exit code. It can be started again then.
+    /// The exit code of a program that has ended by itself; none if it runs. After that, the program can be started
+    /// again.
     pub fn ended(&mut self) -> Option<Option<i32>> {
         let code = self.process.as_mut()?.ended()?;
         if let Some(process) = self.process.take() {
@@ -193,7 +194,7 @@ impl Machine {
         Some(code)
     }
 
-    /// What all its lives wrote to stderr.
+    /// The stderr of the current process and all earlier ones.
     pub fn text(&self) -> String {
         let now = self.process.as_ref().map(Process::text).unwrap_or_default();
         format!("{}{now}", self.past)

@@ -1,4 +1,4 @@
-//! `cargo xtask chaos`: scenario after scenario until a time is up. Loopback and own namespaces only.
+//! `cargo xtask chaos`: runs scenarios for a given time, on loopback addresses or in separate namespaces only.
 
 #![expect(clippy::print_stdout, reason = "a command-line program")]
 #![expect(clippy::print_stderr, reason = "a command-line program")]
@@ -17,7 +17,7 @@ use atlas_env::Env;
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// After so many runs that the machine did not let begin or end, it is the machine that has to be looked at.
+/// After this many runs that could not start or finish, the program gives up, because the machine is at fault.
 const FAILURES_MAX: u32 = 3;
 
 /// Real processes, real faults.
@@ -32,9 +32,9 @@ struct Arguments {
 enum Verb {
     /// Runs scenarios until the time is up.
     Run(Run),
-    /// Says which scenarios there are, and what this machine lacks for them.
+    /// Lists the scenarios, and what this machine lacks for them.
     List,
-    /// Is an agent of the workload: writes down what it does.
+    /// Runs as an agent of the workload, which records what it does.
     #[command(hide = true)]
     Effect {
         /// The file of side effects.
@@ -47,25 +47,25 @@ struct Run {
     /// Minutes after which no new run begins.
     #[arg(long, default_value_t = 10.0)]
     minutes: f64,
-    /// The first seed; drawn from the clock when absent, and printed.
+    /// The first seed; defaults to one from the clock, and is printed.
     #[arg(long)]
     seed: Option<u64>,
     /// Only these scenarios.
     #[arg(long = "scenario")]
     scenarios: Vec<String>,
-    /// How long there are faults in one run, in seconds.
+    /// Seconds with faults in one run.
     #[arg(long, default_value_t = 40)]
     seconds: u64,
-    /// Clients of a run.
+    /// Number of clients in a run.
     #[arg(long, default_value_t = 4)]
     clients: usize,
-    /// Where runs keep their data while they last, and for good if something was found.
+    /// Folder for the data of runs; the data of a run with findings is kept.
     #[arg(long, default_value = "target/chaos")]
     folder: PathBuf,
-    /// Appends the sums to this table.
+    /// Appends the totals to this table.
     #[arg(long)]
     record: Option<PathBuf>,
-    /// The commit that the table names.
+    /// The commit in the table.
     #[arg(long, default_value = "unknown")]
     commit: String,
 }
@@ -128,7 +128,8 @@ fn run_all(options: &Run) -> Result<bool> {
         });
         let verdict = match verdict {
             Ok(verdict) => verdict,
-            // Not a word about Atlas. What never gets to run says so at once, and not for the rest of the time.
+            // The error says nothing about Atlas. If no run gets to run, give up early instead of repeating until the
+            // time is up.
             Err(error) if failed + 1 == FAILURES_MAX => bail!("{} seed {seed} did not run: {error}", scenario.name),
             Err(error) => {
                 failed += 1;
@@ -165,7 +166,7 @@ fn folder(within: &Path, scenario: &Scenario, seed: u64) -> PathBuf {
     within.join(format!("{}-{seed}-{}", scenario.name, std::process::id()))
 }
 
-/// The scenarios that can run here; those that cannot are told.
+/// The scenarios that can run here; prints the others with their reasons.
 fn chosen(names: &[String]) -> Result<Vec<&'static Scenario>> {
     let mut chosen = Vec::new();
     let named = |name: &String| Scenario::named(name).with_context(|| format!("there is no scenario \"{name}\""));
@@ -185,7 +186,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Scenario>> {
     Ok(chosen)
 }
 
-/// Becomes true on SIGINT and SIGTERM: the run at hand ends early and is judged.
+/// Becomes true on SIGINT and SIGTERM; the current run then ends early and is checked.
 fn stopped_by_signals(env: &Env) -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
@@ -202,7 +203,7 @@ fn stopped_by_signals(env: &Env) -> Result<Arc<AtomicBool>> {
         });
         anyhow::Ok(())
     })?;
-    // It listens for as long as the process lives.
+    // The runtime must listen for signals as long as the process runs, so it is never dropped.
     std::mem::forget(runtime);
     Ok(stop)
 }

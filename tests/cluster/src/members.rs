@@ -1,4 +1,5 @@
-//! Controllers of one cluster as processes on loopback, and clients that keep submitting to whichever answers.
+//! Controllers of one cluster as processes on loopback, and clients that keep submitting to any controller that
+//! answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, TcpListener};
@@ -16,17 +17,17 @@ use crate::patience::eventually_async;
 use crate::process::Process;
 use crate::program::program;
 
-/// A pause before a client tries the next controller.
+/// Pause before a client tries the next controller.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Longest that a client waits for one answer.
+/// Longest wait of a client for one answer.
 const ANSWER_MAX: Duration = Duration::from_secs(8);
 
-/// A controller that keeps its ports and its data over restarts.
+/// A controller that keeps its ports and its data across restarts.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) name: &'static str,
     data: PathBuf,
-    /// What runs on its data, and with which arguments in every life.
+    /// The program, and arguments for every start.
     program: PathBuf,
     always: Vec<String>,
     process: Option<Process>,
@@ -36,7 +37,7 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// One that does not run yet, with its data under `folder`.
+    /// Creates a controller without starting it, with its data under `folder`.
     pub(crate) fn prepared(folder: &Path, name: &'static str) -> Self {
         let free = SocketAddr::from(([127, 0, 0, 1], 0));
         Self {
@@ -56,7 +57,7 @@ impl Member {
         Self::first_with(folder, name, &[])
     }
 
-    /// The same with more arguments, which it has in this life only.
+    /// Like [`Self::first`], with additional arguments for this start only.
     pub(crate) fn first_with(folder: &Path, name: &'static str, more: &[&str]) -> Self {
         let mut member = Self::prepared(folder, name);
         member.restart_with(more);
@@ -68,13 +69,14 @@ impl Member {
         Self::joining_with(folder, name, member, token, &[])
     }
 
-    /// The same with more arguments, which it has in this life only.
+    /// Like [`Self::joining`], with additional arguments for this start only.
     pub(crate) fn joining_with(folder: &Path, name: &'static str, member: &Self, token: &str, more: &[&str]) -> Self {
         let join = ["--join", &member.peers.to_string(), "--token", token];
         Self::first_with(folder, name, &[&join, more].concat())
     }
 
-    /// Starts a controller and does not wait for it, so that its ports are chosen before; it has these arguments in this life only.
+    /// Starts a controller without waiting for it. Its ports are chosen in advance, because its output is not read yet.
+    /// The arguments are for this start only.
     pub(crate) fn begins(folder: &Path, name: &'static str, more: &[&str]) -> Self {
         let mut member = Self::prepared(folder, name);
         let free = [member.http, member.workers, member.peers].map(|any| TcpListener::bind(any).expect("a free port"));
@@ -85,7 +87,7 @@ impl Member {
         member
     }
 
-    /// Starts a controller that nobody takes in, and waits until it says so.
+    /// Starts a controller that no member accepts, and waits until it reports that.
     pub(crate) fn asking_in_vain(folder: &Path, name: &'static str, more: &[&str]) -> Self {
         let mut member = Self::begins(folder, name, more);
         let waits = "no member has accepted this controller yet";
@@ -93,7 +95,7 @@ impl Member {
         member
     }
 
-    /// From its next start on it runs this program, with these arguments in every life.
+    /// Sets the program for the next starts, with arguments for every start.
     pub(crate) fn runs_program(&mut self, program: PathBuf, always: &[&str]) {
         self.program = program;
         self.always = always.iter().map(|&word| word.to_owned()).collect();
@@ -112,7 +114,7 @@ impl Member {
         self.process.as_mut().expect("it runs")
     }
 
-    /// Waits until it serves, and notes its ports.
+    /// Waits until the controller serves, and stores its ports.
     pub(crate) fn has_started(&mut self) {
         let [http, workers, peers] = self.process_mut().says("the controller has started", |text| {
             let line = text.lines().find(|line| line.contains("controller started"))?;
@@ -122,17 +124,17 @@ impl Member {
         (self.http, self.workers, self.peers) = (http, workers, peers);
     }
 
-    /// Whether it was started and neither killed nor stopped.
+    /// Whether the controller was started and neither killed nor stopped.
     pub(crate) fn runs(&self) -> bool {
         self.process.is_some()
     }
 
-    /// Whether it wrote this to stderr.
+    /// Whether the output on stderr contains `text`.
     pub(crate) fn said(&self, text: &str) -> bool {
         self.text().contains(text)
     }
 
-    /// What it wrote to stderr so far.
+    /// The output on stderr so far.
     pub(crate) fn text(&self) -> String {
         self.process.as_ref().map(Process::text).unwrap_or_default()
     }
@@ -142,17 +144,17 @@ impl Member {
         self.process.take().expect("it runs").kill();
     }
 
-    /// Asks it to end and waits; returns the exit code.
+    /// Sends SIGTERM and waits until the process ends; returns the exit code.
     pub(crate) fn end(&mut self) -> Option<i32> {
         self.process.take().expect("it runs").end(Signal::SIGTERM)
     }
 
-    /// Whether it ended on its own.
+    /// Whether the process has ended by itself.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.process_mut().ended().is_some()
     }
 
-    /// Waits until it ends on its own, with a reason; returns what it said.
+    /// Waits until the process ends by itself with an error; returns its stderr.
     pub(crate) fn ends_by_itself(&mut self) -> String {
         let process = self.process_mut();
         let code = crate::eventually("it ends by itself", crate::LONG, || process.ended());
@@ -163,54 +165,54 @@ impl Member {
         text
     }
 
-    /// Loses its data; it does not run.
+    /// Deletes the data of a controller that does not run.
     pub(crate) fn wipe(&self) {
         assert!(self.process.is_none(), "{} runs", self.name);
         std::fs::remove_dir_all(&self.data).expect("removed");
     }
 
-    /// Starts it again on its ports and data.
+    /// Starts the controller again with its ports and data.
     pub(crate) fn restart(&mut self) {
         self.restart_with(&[]);
     }
 
-    /// The same with more arguments, which it has in this life only.
+    /// Like [`Self::restart`], with additional arguments for this start only.
     pub(crate) fn restart_with(&mut self, more: &[&str]) {
         self.begin(more);
         self.has_started();
     }
 
-    /// Starts it again on its data, with which it cannot go on: it ends on its own. Returns what it said.
+    /// Starts the controller again on data with which it cannot run, and waits until it ends; returns its stderr.
     pub(crate) fn restart_to_its_end(&mut self) -> String {
         self.restart_to_its_end_with(&[])
     }
 
-    /// The same with more arguments.
+    /// Like [`Self::restart_to_its_end`], with additional arguments.
     pub(crate) fn restart_to_its_end_with(&mut self, more: &[&str]) -> String {
         self.begin(more);
         self.ends_by_itself()
     }
 }
 
-/// Starts a controller that the cluster does not take in; returns what it said.
+/// Starts a controller that the cluster refuses; returns its stderr.
 pub(crate) fn refused(folder: &Path, name: &'static str, member: &Member, token: &str) -> String {
     Member::begins(folder, name, &["--join", &member.peers.to_string(), "--token", token]).ends_by_itself()
 }
 
 fn client() -> reqwest::Client {
-    // A connection to a controller that was killed must not be used again.
+    // Without pooling, no connection to a killed controller is reused.
     let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).timeout(ANSWER_MAX);
     client.build().expect("a client")
 }
 
-/// Asks one controller; an error says why it gave no answer.
+/// Sends a GET request to one controller; an error says why there is no answer.
 pub(crate) async fn get(member: &Member, path: &str) -> Result<Value, String> {
     let answer =
         client().get(format!("http://{}{path}", member.http)).send().await.map_err(|error| error.to_string())?;
     read(answer).await
 }
 
-/// Asks one controller to do something; an error says why it did not.
+/// Sends a request to one controller; an error says why it failed.
 pub(crate) async fn ask(member: &Member, method: reqwest::Method, path: &str, body: Value) -> Result<Value, String> {
     let request = client().request(method, format!("http://{}{path}", member.http)).json(&body);
     read(request.send().await.map_err(|error| error.to_string())?).await
@@ -226,7 +228,8 @@ async fn read(answer: reqwest::Response) -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|error| format!("{error}: {text}"))
 }
 
-/// Makes this member lead, and asks again: a transfer to the leader changes nothing. An election may come between the two.
+/// Makes this member the leader. The transfer is repeated until it changes nothing, because an election can follow the
+/// first one.
 pub(crate) async fn made_leader(member: &Member) {
     eventually_async("a transfer to the leader is answered, and no other member is elected", async || {
         let transfer = async || {
@@ -244,7 +247,7 @@ pub(crate) async fn made_leader(member: &Member) {
     .await;
 }
 
-/// A token with which a controller joins.
+/// Creates a token for a controller to join.
 pub(crate) async fn token(member: &Member) -> String {
     let made = eventually_async("a token", async || {
         ask(member, reqwest::Method::POST, "/api/cluster/join-tokens", json!({"kind": "controller"})).await
@@ -252,7 +255,7 @@ pub(crate) async fn token(member: &Member) -> String {
     made.await["token"].as_str().expect("text").to_owned()
 }
 
-/// Waits until `member` sees these voters, and the leader among them; returns the leader's name.
+/// Waits until `member` reports these voters with a leader among them; returns the leader's name.
 pub(crate) async fn voters(member: &Member, wanted: &[&str]) -> String {
     eventually_async("the voters", async || {
         let status = get(member, "/api/cluster").await?;
@@ -266,7 +269,7 @@ pub(crate) async fn voters(member: &Member, wanted: &[&str]) -> String {
     .await
 }
 
-/// Waits until all of them see these members, in order of their names, as voters and nobody else; returns their numbers by name.
+/// Waits until all members report exactly these voters, sorted by name; returns their numbers by name.
 pub(crate) async fn agreed(members: &[&Member], wanted: &[&str]) -> BTreeMap<String, u64> {
     eventually_async("all see the same group", async || {
         let mut agreed = None;
@@ -283,7 +286,7 @@ pub(crate) async fn agreed(members: &[&Member], wanted: &[&str]) -> BTreeMap<Str
     .await
 }
 
-/// The numbers of the voters by their names; none while the group changes, or if there is anybody else.
+/// The numbers of the voters by name; none during a membership change or if there is a learner.
 fn group(status: &Value) -> Option<BTreeMap<String, u64>> {
     let members = status["members"].as_array()?;
     let voter = |member: &Value| {
@@ -294,15 +297,15 @@ fn group(status: &Value) -> Option<BTreeMap<String, u64>> {
     (group.len() == members.len() && status["changing"] == false && !status["leader"].is_null()).then_some(group)
 }
 
-/// What clients were told, and how long they had to wait for it at most.
+/// The acknowledged jobs of all clients, and their longest wait.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
-    /// The id of each job that was acknowledged, by the client's key.
+    /// The id of each acknowledged job, by the client's key.
     pub(crate) acknowledged: BTreeMap<String, String>,
     pub(crate) longest: Duration,
 }
 
-/// Clients that submit jobs, each with a key of its own, to whichever controller answers.
+/// Clients that submit jobs, each with its own key, to any controller that answers.
 pub(crate) struct Load {
     controllers: Arc<Mutex<Vec<SocketAddr>>>,
     journal: Arc<Mutex<Journal>>,
@@ -311,7 +314,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Starts `clients` that submit jobs of `agent`.
+    /// Starts `clients` clients that submit jobs of `agent`.
     pub(crate) fn start(agent: &'static str, clients: usize, member: &Member) -> Self {
         let controllers = Arc::new(Mutex::new(vec![member.http]));
         let (journal, stop): (Arc<Mutex<Journal>>, Arc<AtomicBool>) = Default::default();
@@ -323,12 +326,12 @@ impl Load {
         Self { controllers, journal, stop, clients }
     }
 
-    /// Clients know one controller more.
+    /// Adds a controller to the clients' list.
     pub(crate) fn knows(&self, member: &Member) {
         self.controllers.lock().expect("not poisoned").push(member.http);
     }
 
-    /// Waits until so many more jobs are acknowledged.
+    /// Waits until `more` further jobs are acknowledged.
     pub(crate) async fn goes_on(&self, more: usize) {
         let count = || self.journal.lock().expect("not poisoned").acknowledged.len();
         let wanted = count() + more;
@@ -339,22 +342,22 @@ impl Load {
         .await;
     }
 
-    /// The id of each job that was acknowledged so far, by the client's key.
+    /// The id of each job acknowledged so far, by the client's key.
     pub(crate) fn acknowledged(&self) -> BTreeMap<String, String> {
         self.journal.lock().expect("not poisoned").acknowledged.clone()
     }
 
-    /// Forgets how long clients had to wait so far.
+    /// Resets the longest wait.
     pub(crate) fn forget_waits(&self) {
         self.journal.lock().expect("not poisoned").longest = Duration::ZERO;
     }
 
-    /// How long a client had to wait at most.
+    /// The longest wait of a client.
     pub(crate) fn longest(&self) -> Duration {
         self.journal.lock().expect("not poisoned").longest
     }
 
-    /// Stops the clients and compares what they were told with what each controller has.
+    /// Stops the clients, and checks that every controller has all acknowledged jobs; returns their number.
     pub(crate) async fn check(self, members: &[&Member]) -> usize {
         self.stop.store(true, Ordering::Relaxed);
         for client in self.clients {
@@ -371,7 +374,7 @@ impl Load {
     }
 }
 
-/// The ids of all jobs that a controller lists, of those that this part of a query wants.
+/// The ids of all jobs that a controller lists for a query.
 pub(crate) async fn jobs(member: &Member, query: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     loop {

@@ -1,4 +1,4 @@
-//! A cluster that grows, loses members, replaces one and hands leadership over, while clients submit and lose nothing.
+//! A cluster grows, loses and replaces members, and transfers leadership, while clients submit and lose no job.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use crate::members::{Load, Member, ask, get, refused, token, voters};
 use crate::patience::eventually_async;
 use crate::{Agent, write_agent};
 
-/// Never run here: there is no worker.
+/// This agent never runs here, because there is no worker.
 const WAITING: Agent<'static> = Agent { name: "waiting", version: "1.0.0", contract: "", script: "cat" };
-/// Clients that submit at once.
+/// Number of concurrent clients.
 const CLIENTS: usize = 4;
-/// Jobs that tell that clients are served.
+/// Number of acknowledged jobs that show that clients are served.
 const SOME: usize = 40;
-/// Where no controller listens.
+/// An address on which no controller listens.
 const NOBODY: &str = "127.0.0.1:1";
-/// Longest that a client may wait while leadership is handed over in order, on a machine that builds at the same time. That no
-/// election was waited for shows in the term.
+/// Longest wait of a client during an orderly transfer of leadership, on a machine that may be building at the same
+/// time. The term shows that no election timeout was needed.
 const HAND_OVER_MAX: Duration = Duration::from_secs(15);
 
 /// The first controller of a cluster, and clients that submit to it.
@@ -39,7 +39,7 @@ async fn three(folder: &std::path::Path) -> ([Member; 3], Load) {
     let (first, load) = begin(folder).await;
     let second = Member::joining(folder, "c2", &first, &token(&first).await);
     load.knows(&second);
-    // Any member takes a controller in.
+    // A controller can join through any member.
     let third = Member::joining(folder, "c3", &second, &token(&second).await);
     load.knows(&third);
     voters(&third, &["c1", "c2", "c3"]).await;
@@ -90,11 +90,11 @@ async fn a_controller_that_is_lost_for_good_is_replaced() {
     assert_eq!(number("c4"), Some(json!(4)), "the number of the lost one is never used again: {members}");
     let text = refused(folder.path(), "c5", &second, &used);
     assert!(text.contains("the join token is unknown, used or expired"), "{text}");
-    // What was removed stays removed, with all its data.
+    // A removed member stays removed, although it still has its data.
     let text = third.restart_to_its_end();
     assert!(text.contains("this member was removed from its cluster"), "{text}");
     load.goes_on(SOME).await;
-    // The other two carry on without the one that was there first.
+    // The cluster continues with two of its three members.
     second.kill();
     load.goes_on(SOME).await;
     second.restart();

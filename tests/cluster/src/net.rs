@@ -1,8 +1,9 @@
-//! A network of a test: hosts with addresses of their own, and links between them that can be cut, slowed and made to lose.
+//! A test network: hosts with their own addresses, and links between them that can be cut, delayed and made to lose
+//! frames.
 //!
-//! Hosts are anonymous namespaces joined by a switch in this process. Nothing of it has a name on the machine, so nothing is left
-//! when this process ends, however it ends. Where namespaces cannot be made the same hosts are addresses of the loopback net;
-//! then links cannot be broken and every attempt says so.
+//! Hosts are anonymous namespaces connected by a switch in this process. They have no names on the machine, so nothing
+//! remains when this process ends, even if it is killed. If namespaces cannot be created, the hosts are loopback
+//! addresses; links then cannot be broken, and every attempt returns [`Installed::No`].
 
 mod host;
 mod switch;
@@ -15,26 +16,26 @@ pub use host::Host;
 pub use switch::Link;
 use switch::Switch;
 
-/// Whether a fault could be set up.
+/// Whether a fault was installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Installed {
-    /// It holds now.
+    /// The fault is active.
     Yes,
-    /// This machine, or this kind of network, does not have it.
+    /// This machine or this kind of network does not support the fault.
     No,
 }
 
-/// Hosts and what joins them.
+/// Hosts and the switch that connects them.
 #[derive(Debug)]
 pub struct Network {
-    // Before the switch: a host gives its device back when it goes.
+    // Dropped before the switch, because a host returns its device when it is dropped.
     hosts: Vec<Host>,
     switch: Option<Switch>,
 }
 
 impl Network {
-    /// Hosts in namespaces; an error says what the machine lacks.
+    /// Creates hosts in namespaces; an error names what the machine lacks.
     pub fn isolated(names: &[&str], seed: u64) -> Result<Self, String> {
         let (mut hosts, mut taps) = (Vec::new(), Vec::new());
         for (index, name) in names.iter().enumerate() {
@@ -45,7 +46,7 @@ impl Network {
         Ok(Self { hosts, switch: Some(Switch::start(taps, seed)) })
     }
 
-    /// The same hosts as addresses of the loopback net, which differ from those of other processes.
+    /// Creates hosts with loopback addresses, which differ from those of other test processes.
     pub fn loopback(names: &[&str]) -> Self {
         let run = std::process::id();
         let net = [127, 1 + (run >> 8) as u8 % 254, run as u8];
@@ -66,18 +67,18 @@ impl Network {
         &self.hosts[self.index(name)]
     }
 
-    /// Nothing passes between two hosts.
+    /// Cuts the link between two hosts.
     pub fn cut(&self, one: &str, other: &str) -> Installed {
         let _ = self.cut_one_way(one, other);
         self.cut_one_way(other, one)
     }
 
-    /// Nothing passes from one host to another; the way back stays open.
+    /// Cuts one direction of the link between two hosts.
     pub fn cut_one_way(&self, from: &str, to: &str) -> Installed {
         self.set(from, to, Link { cut: true, ..Link::default() })
     }
 
-    /// Frames between two hosts take so long, each way, and up to `jitter` longer, which also reorders them.
+    /// Delays frames between two hosts in both directions by `delay` and up to `jitter` more, which also reorders them.
     pub fn delay(&self, one: &str, other: &str, delay: Duration, jitter: Duration) -> Installed {
         let link = Link { delay, jitter, ..Link::default() };
         let _ = self.set(one, other, link);
@@ -91,7 +92,7 @@ impl Network {
         Installed::Yes
     }
 
-    /// All links are whole and fast again.
+    /// Heals all links.
     pub fn heal(&self) {
         if let Some(switch) = &self.switch {
             switch.heal();
@@ -116,12 +117,12 @@ mod tests {
     use crate::chaos::{Needs, skipped_aloud};
     use crate::eventually;
 
-    /// Longest that a byte takes over a link that is not cut, on a busy machine.
+    /// Longest time for a byte over a working link, on a busy machine.
     const SOON: Duration = crate::LONG;
-    /// So long nothing comes over a link that is cut.
+    /// How long a test waits for a byte that must not arrive over a cut link.
     const SILENCE: Duration = Duration::from_millis(700);
 
-    /// Whether one byte comes through and back.
+    /// Whether one byte arrives and comes back.
     fn connected(from: &Host, to: SocketAddr) -> bool {
         ping(from, to, SOON).is_some()
     }
@@ -143,7 +144,7 @@ mod tests {
         })
     }
 
-    /// Answers every byte with itself.
+    /// Starts an echo server.
     fn echo(host: &Host) -> SocketAddr {
         let address = SocketAddr::from((host.address(), 7000));
         let listener = host.run(move || TcpListener::bind(address).expect("bound"));
@@ -152,7 +153,7 @@ mod tests {
                 let Ok(mut stream) = stream else { break };
                 let mut byte = [0];
                 if stream.read_exact(&mut byte).is_ok() {
-                    // The other side may have given up.
+                    // The client may have closed the connection.
                     let _ = stream.write_all(&byte);
                 }
             }
@@ -174,7 +175,7 @@ mod tests {
         assert!(cut_off(a, b) && connected(c, b));
         network.heal();
         assert!(connected(a, b));
-        // Either half of a connection is enough to break it, whichever way it was opened.
+        // A connection breaks if either direction is cut, regardless of which host opened it.
         assert_eq!(network.cut_one_way("b", "a"), Installed::Yes);
         assert!(cut_off(a, b));
         network.heal();

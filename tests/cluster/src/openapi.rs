@@ -1,8 +1,9 @@
-//! The interface does what its OpenAPI document says: schemathesis asks a real cluster for everything that is in it, with valid and
-//! invalid input, and looks for statuses, types and shapes that are not declared.
+//! The HTTP API conforms to its OpenAPI document: schemathesis calls every operation of a real cluster with valid and
+//! invalid input, and reports statuses, types and shapes that are not declared.
 //!
-//! A finding fails the test. A crash of schemathesis itself (Python 3.11 has a fault in `ast.parse` that its coverage phase runs
-//! into now and then) says nothing about Atlas: it is repeated with another seed, and a notice says so.
+//! A finding fails the test. A crash of schemathesis itself (its coverage phase sometimes runs into a bug of
+//! `ast.parse` in Python 3.11) says nothing about Atlas: the run is repeated with another seed, and a notice is
+//! printed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,27 +12,27 @@ use serde_json::Value;
 
 use crate::{Agent, Dev, write_agent};
 
-/// Names the program; `cargo xtask test` sets it.
+/// The environment variable with the path of schemathesis; `cargo xtask test` sets it.
 const PROGRAM: &str = "ATLAS_TEST_SCHEMATHESIS";
 
 const ECHO: Agent<'static> = Agent { name: "echo", version: "1.0.0", contract: "", script: "cat" };
 
-/// What it looks for. Refusal of invalid input is not among it: clients of Atlas for Python send what no schema allows and
-/// count on an answer.
+/// The enabled checks. Refusal of invalid input is not checked, because clients of Atlas for Python send input that no
+/// schema allows and expect an answer.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,\
                       response_headers_conformance,unsupported_method";
 
-/// How often a crash of the tool is repeated.
+/// One seed per run; after a crash of the tool, the next seed is used.
 const SEEDS: [&str; 4] = ["1", "2", "3", "4"];
 
-/// The titles that schemathesis gives to errors of its own, unlike those of the network or of a schema.
+/// The titles of internal errors of schemathesis, in contrast to errors of the network or of a schema.
 const OWN_ERRORS: [&str; 2] = ["Runtime Error", "Internal Error"];
 
 #[derive(Debug, PartialEq, Eq)]
 enum ToolResult {
     Passed,
     Finding,
-    /// The tool failed, the interface did not.
+    /// The tool failed, not the API.
     Crashed,
 }
 
@@ -58,17 +59,17 @@ fn nothing_is_answered_that_is_not_declared() {
     assert_eq!(dev.interrupt(), Some(0), "the cluster lives and stops in order");
 }
 
-/// One run with one seed: its verdict and what it printed.
+/// Runs the tool with one seed; returns the verdict and the tool's output.
 fn examine(program: &Path, folder: &Path, dev: &Dev, seed: &str) -> (ToolResult, String) {
     let report = folder.join(format!("report-{seed}.json"));
     let mut command = Command::new(program);
     command.args(["run", &format!("{}/api/openapi.json", dev.server()), "--checks", CHECKS]);
-    // The same cases each time, and no more than a minute of them.
+    // The same cases in each run, for less than a minute.
     command.args(["--seed", seed, "--max-examples", "10", "--max-time", "40"]);
     command.args(["--request-timeout", "20", "--workers", "2", "--no-color", "--generation-database", "none"]);
-    // A cluster whose only node takes no jobs would have every later wait take its time.
+    // If the only node took no jobs, every later wait would run into its timeout.
     command.args(["--exclude-operation-id", "drainNode", "--exclude-operation-id", "cordonNode"]);
-    // A backup takes as long as it takes, and whoever makes one every other request gets none.
+    // Backups are slow, and only one can be made at a time, so most requests would be refused.
     command.args(["--exclude-path", "/api/cluster/snapshot"]);
     command.args(["--report", "json", "--report-json-path"]).arg(&report);
     let output = command.current_dir(folder).stdin(Stdio::null()).output().expect("schemathesis starts");
@@ -77,7 +78,7 @@ fn examine(program: &Path, folder: &Path, dev: &Dev, seed: &str) -> (ToolResult,
     (verdict(output.status.success(), report.as_ref()), text.into_owned())
 }
 
-/// What a run means. One that ended in the middle of its work wrote no report, or one that says that it is not complete.
+/// The verdict on a run. A tool that crashed wrote no report, or an incomplete one.
 fn verdict(success: bool, report: Option<&Value>) -> ToolResult {
     if success {
         return ToolResult::Passed;
@@ -86,7 +87,7 @@ fn verdict(success: bool, report: Option<&Value>) -> ToolResult {
     let own = |error: &Value| error["title"].as_str().is_some_and(|title| OWN_ERRORS.contains(&title));
     let complete = report.is_some_and(|report| report["complete"] == true);
     let nothing_found = list("failures").is_empty() && list("errors").iter().all(own);
-    // A complete run without errors failed for another reason, such as an unknown option: nothing to repeat.
+    // A complete run without errors failed for another reason, such as an unknown option; repeating it does not help.
     if nothing_found && (!complete || !list("errors").is_empty()) { ToolResult::Crashed } else { ToolResult::Finding }
 }
 

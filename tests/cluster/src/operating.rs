@@ -1,5 +1,5 @@
-//! The pages of `docs/operating`, done as they are written: each command that a page shows is typed, in its order and on the machine
-//! that its prompt names; what the page says around the commands is done and looked at here.
+//! Runs the pages of `docs/operating`: each command of a page runs in order, on the machine in its prompt. The tests
+//! here do and check what the text around the commands says.
 
 mod page;
 mod site;
@@ -9,7 +9,7 @@ use site::Site;
 
 use crate::{Agent, write_agent};
 
-/// Greets nobody in particular.
+/// Returns a fixed greeting.
 const HELLO: Agent<'static> = Agent {
     name: "hello",
     version: "1.0.0",
@@ -17,7 +17,7 @@ const HELLO: Agent<'static> = Agent {
     script: r#"cat >/dev/null; printf '{"greeting": "Hello"}'"#,
 };
 
-/// A cluster as the page on sizing builds it, with an agent and a job that has ended; the job's id.
+/// Builds a cluster by the page on sizing, with an agent and a job that has ended; returns it with the job's id.
 fn cluster() -> Option<(Site, String)> {
     let mut site = Site::of_three()?;
     write_agent(&site.home(DESK), &HELLO);
@@ -27,7 +27,7 @@ fn cluster() -> Option<(Site, String)> {
     Some((site, id))
 }
 
-/// The job is there with its result, and the cluster takes another one.
+/// Checks that the job still has its result and that the cluster runs another job.
 fn goes_on(site: &mut Site, id: &str) {
     let result = site.typed(DESK, &format!("atlasctl job result {id}"));
     assert!(result.contains("Hello"), "{result}");
@@ -48,7 +48,7 @@ fn a_backup_is_made_looked_at_and_restored_as_the_pages_say() {
     }
     page.end();
 
-    // The cluster is gone as a whole.
+    // The whole cluster is lost.
     for machine in ["c1", "c2", "c3"] {
         site.lose(machine);
     }
@@ -63,7 +63,7 @@ fn a_backup_is_made_looked_at_and_restored_as_the_pages_say() {
     page.end();
     goes_on(&mut site, &id);
 
-    // Further controllers join as the page on sizing says.
+    // Further controllers join by the page on sizing.
     let mut page = Page::open("sizing.md");
     page.next("atlas-controller");
     page.next("export");
@@ -80,7 +80,7 @@ fn what_is_lost_is_replaced_as_the_page_on_disasters_says() {
     let mut page = Page::open("disaster-recovery.md");
     let status = page.next("atlasctl cluster status");
     site.run(&status);
-    // One is away, and comes back by being started.
+    // One controller is down, and is started again.
     site.stop("c2");
     site.typed(DESK, "for i in $(seq 40); do atlasctl cluster status >/dev/null || exit 0; sleep 0.5; done; exit 1");
     site.run_to(&status, 1);
@@ -88,7 +88,7 @@ fn what_is_lost_is_replaced_as_the_page_on_disasters_says() {
     site.start_again("c2");
     site.all_vote();
 
-    // A disk is gone.
+    // One disk is lost.
     site.lose("c3");
     site.run(&page.next("atlasctl cluster remove"));
     site.join(&mut page, "c3");
@@ -96,7 +96,7 @@ fn what_is_lost_is_replaced_as_the_page_on_disasters_says() {
     site.run(&page.next("atlasctl cluster transfer-leader"));
     goes_on(&mut site, &id);
 
-    // A majority is gone.
+    // The majority is lost.
     site.lose("c2");
     site.lose("c3");
     site.stop("c1");
@@ -122,7 +122,8 @@ fn programs_are_replaced_one_after_the_other_as_the_page_on_upgrades_says() {
     let mut page = Page::open("upgrade.md");
     site.run(&page.next("atlasctl operator snapshot save"));
     let status = page.next("atlasctl cluster status");
-    // The leader last; it may be any of them here, since each of them hands over.
+    // The page says to restart the leader last. The order does not matter here, because a stopping leader transfers its
+    // leadership.
     for machine in ["c2", "c3", "c1"] {
         site.stop(machine);
         site.start_again(machine);

@@ -1,4 +1,4 @@
-//! `atlas-controller` and `atlas-worker` as two processes of a test: each can die alone.
+//! `atlas-controller` and `atlas-worker` as two processes of a test, which can be killed separately.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::process::Process;
 use crate::program::program;
 
-/// A controller process that keeps its ports over restarts.
+/// A controller process that keeps its ports across restarts.
 #[derive(Debug)]
 pub(crate) struct Controller {
     process: Process,
@@ -16,13 +16,13 @@ pub(crate) struct Controller {
 }
 
 impl Controller {
-    /// Starts one on free ports with its data under `folder`.
+    /// Starts a controller on free ports with its data under `folder`.
     #[cfg(test)]
     pub(crate) fn start(folder: &Path) -> Self {
         Self::start_with(folder, &[])
     }
 
-    /// The same with more options.
+    /// Like `start`, with additional options.
     pub(crate) fn start_with(folder: &Path, options: &[&str]) -> Self {
         let free = SocketAddr::from(([127, 0, 0, 1], 0));
         Self::start_at(folder, free, free, options)
@@ -33,18 +33,18 @@ impl Controller {
         self.process.pid()
     }
 
-    /// Asks it to end and waits until it has; its exit code.
+    /// Sends SIGTERM and waits until the process ends; returns the exit code.
     pub(crate) fn end(self) -> Option<i32> {
         self.process.end(nix::sys::signal::Signal::SIGTERM)
     }
 
-    /// Kills it with -9.
+    /// `kill -9`.
     #[cfg(test)]
     pub(crate) fn kill(self) {
         self.process.kill();
     }
 
-    /// Kills it with -9 and starts another with the same data and ports.
+    /// `kill -9`, and a restart with the same data and ports.
     #[cfg(test)]
     pub(crate) fn kill_and_restart(self, folder: &Path) -> Self {
         let (http, workers) = (self.http, self.workers);
@@ -73,7 +73,7 @@ pub(crate) fn worker(folder: &Path, controller: &Controller) -> Process {
     worker_with(folder, controller, &[])
 }
 
-/// The same with more options.
+/// Starts a worker with additional options.
 pub(crate) fn worker_with(folder: &Path, controller: &Controller, options: &[&str]) -> Process {
     let mut command = Command::new(program("atlas-worker"));
     command.args(options);

@@ -11,16 +11,16 @@ use crate::members::{Load, Member, agreed, ask, made_leader, token};
 use crate::patience::eventually_async;
 use crate::trio::{NAMES, register, trio};
 
-/// Never run here: there is no worker.
+/// This agent never runs here, because there is no worker.
 const WAITING: Agent<'static> = Agent { name: "waiting", version: "1.0.0", contract: "", script: "cat" };
-/// Clients that submit at once.
+/// Number of concurrent clients.
 const CLIENTS: usize = 2;
-/// Jobs that tell that clients are served.
+/// Number of acknowledged jobs that show that clients are served.
 const SOME: usize = 20;
-/// What may be answered to a change that another one got in the way of.
+/// The allowed refusals of a change that conflicts with a concurrent one.
 const REFUSALS: [&str; 6] = ["E4001", "E4003", "E6001", "E6002", "E6003", "E6004"];
 
-/// Starts a controller that joins, and does not wait for it.
+/// Starts a joining controller without waiting for it.
 fn joins(folder: &Path, name: &'static str, through: &Member, token: &str) -> Member {
     Member::begins(folder, name, &["--join", &through.peers.to_string(), "--token", token])
 }
@@ -29,7 +29,7 @@ async fn remove(at: &Member, name: &str) -> Result<Value, String> {
     ask(at, Method::DELETE, &format!("/api/cluster/members/{name}"), json!({})).await
 }
 
-/// Asks until the member is gone, which an earlier request may have seen to.
+/// Repeats the request until the member is removed; an earlier request may have removed it already.
 async fn removed(at: &Member, name: &str) {
     eventually_async("it is removed", async || match remove(at, name).await {
         Err(refused) if !refused.contains("E6001") => Err(refused),
@@ -38,7 +38,8 @@ async fn removed(at: &Member, name: &str) {
     .await;
 }
 
-/// Of two controllers that are to join, one is taken in and the other one ends with a reason; which is which.
+/// Waits until one of two joining controllers is accepted and the other one ends with `reason`; returns the accepted
+/// one first.
 fn one_of(mut twins: [Member; 2], reason: &str) -> (Member, Member) {
     let ended = crate::eventually("one of the two is refused", crate::LONG, || {
         twins.iter_mut().position(|twin| twin.has_ended())
@@ -68,14 +69,14 @@ async fn controllers_that_join_at_once_are_taken_in_once_each() {
     numbers.sort_unstable();
     assert_eq!(numbers, [1, 2, 3]);
 
-    // One name for two, through two members.
+    // Two controllers join with the same name through two members.
     let (one, other) = (token(&first).await, token(&second).await);
     let twins = [joins(&folder.join("a"), "c4", &second, &one), joins(&folder.join("b"), "c4", &third, &other)];
     let (fourth, _) = one_of(twins, "another member has the name \"c4\"");
     let all = [NAMES[0], NAMES[1], NAMES[2], "c4"];
     agreed(&[&first, &second, &third, &fourth], &all).await;
 
-    // One token for two.
+    // Two controllers join with the same token.
     let token = token(&third).await;
     let twins = [joins(folder, "c5", &first, &token), joins(folder, "c6", &second, &token)];
     let (fifth, _) = one_of(twins, "the join token is unknown, used or expired");
@@ -94,7 +95,7 @@ async fn a_controller_joins_while_another_one_is_removed() {
     load.knows(&second);
     load.goes_on(SOME).await;
     let mut fourth = joins(folder, "c4", &second, &token(&first).await);
-    // It leads or follows, and is asked itself: it hands over first.
+    // The leader itself receives the request to remove it, and transfers its leadership first.
     ask(&first, Method::POST, "/api/cluster/transfer-leader", json!({"to": "c3"})).await.expect("it has everything");
     let _ = remove(&third, "c3").await;
     removed(&first, "c3").await;
@@ -111,7 +112,7 @@ async fn removals_at_once_leave_those_who_were_not_removed() {
     let members = trio(folder.path(), &[&WAITING]).await;
     let load = Load::start(WAITING.name, CLIENTS, &members[0]);
     load.goes_on(SOME).await;
-    // Two members are to go, each asked for at two controllers.
+    // Two members are removed; each removal is requested at two controllers.
     made_leader(&members[0]).await;
     let asked = [(0, "c2"), (0, "c3"), (1, "c3"), (2, "c2")];
     let answers = join_all(asked.map(|(at, name)| remove(&members[at], name))).await;
@@ -120,14 +121,14 @@ async fn removals_at_once_leave_those_who_were_not_removed() {
     for ((at, name), answer) in asked.iter().zip(answers) {
         match answer {
             Ok(_) => {}
-            // One that is removed while it asks may end before it can answer.
+            // A member that is removed during the request may end before it answers.
             Err(refused) if *at > 0 && !refused.contains("E") => {}
             Err(refused) => {
                 assert!(REFUSALS.iter().any(|code| refused.contains(code)), "{name} at c{}: {refused}", at + 1)
             }
         }
     }
-    // What was acknowledged is so; whatever was not is asked for again.
+    // Acknowledged removals are done; the others are requested again.
     for name in ["c2", "c3"] {
         removed(&members[0], name).await;
     }

@@ -1,13 +1,14 @@
-//! Waiting for a condition with a deadline: on the level, never on the edge, and never by a fixed sleep.
+//! Waits for a condition with a deadline: polls the state instead of waiting for a change, and never sleeps for a fixed
+//! time.
 
 use std::time::Duration;
 
 use atlas_env::Env;
 
-/// Longer than anything here takes on a loaded machine; a test that reaches it has failed.
+/// Longer than any wait here takes on a loaded machine; a test that reaches this deadline has failed.
 pub const LONG: Duration = Duration::from_secs(60);
 
-/// Asks `probe` again and again until it has an answer; panics with what was waited for when the time is up.
+/// Calls `probe` until it returns a value; panics with `what` at the deadline.
 #[track_caller]
 pub fn eventually<T>(what: &str, within: Duration, mut probe: impl FnMut() -> Option<T>) -> T {
     let clock = Env::system().clock;
@@ -21,7 +22,7 @@ pub fn eventually<T>(what: &str, within: Duration, mut probe: impl FnMut() -> Op
     }
 }
 
-/// The same for a probe that must wait for its answer; what it saw last is told when the time is up.
+/// Like [`eventually`], with an async probe; at the deadline, it panics with the probe's last error.
 #[cfg(test)]
 pub(crate) async fn eventually_async<T>(what: &str, probe: impl AsyncFn() -> Result<T, String>) -> T {
     let clock = Env::system().clock;

@@ -1,4 +1,4 @@
-//! A program of a test: its stderr is read for as long as it lives, and it is killed at the end.
+//! A program of a test: a thread reads its stderr, and dropping it kills the program.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -19,7 +19,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a program without input; its stdout goes nowhere.
+    /// Starts a program without stdin and stdout.
     pub fn start(command: &mut Command) -> Self {
         command.env("NO_COLOR", "1").env_remove("ATLAS_SERVER").env_remove("ATLAS_LOG");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -36,11 +36,11 @@ impl Process {
         Self { child, lines, reader: Some(reader) }
     }
 
-    /// Waits until `find` finds what it looks for in what the program wrote to stderr.
+    /// Waits until `find` returns a value for the program's stderr.
     #[track_caller]
     pub fn says<T>(&mut self, what: &str, mut find: impl FnMut(&str) -> Option<T>) -> T {
         eventually(what, LONG, || {
-            // Its end counts once its last line has been read as well.
+            // The end of the program counts only after its last line has been read.
             let ended = self.child.try_wait().expect("waitable").filter(|_| self.is_read());
             let text = self.text();
             let found = find(&text);
@@ -54,7 +54,7 @@ impl Process {
         self.child.id()
     }
 
-    /// What it wrote to stderr so far.
+    /// The output on stderr so far.
     pub fn text(&self) -> String {
         self.lines.lock().expect("not poisoned").iter().map(|line| format!("{line}\n")).collect()
     }
@@ -65,13 +65,13 @@ impl Process {
         self.child.wait().expect("waitable");
     }
 
-    /// Sends a signal that asks it to end; returns the exit code.
+    /// Sends a signal that ends the program; returns the exit code.
     pub fn end(mut self, signal: Signal) -> Option<i32> {
         self.signal(signal);
         eventually("it ends after a signal", LONG, || self.child.try_wait().expect("waitable")).code()
     }
 
-    /// The same, also with all that it and its children wrote to stderr.
+    /// Like [`Self::end`]; also returns the whole stderr of the program and its children.
     pub fn end_with_words(mut self, signal: Signal) -> (Option<i32>, String) {
         self.signal(signal);
         let status = eventually("it ends after a signal", LONG, || self.child.try_wait().expect("waitable"));
@@ -79,7 +79,7 @@ impl Process {
         (status.code(), self.text())
     }
 
-    /// Whether all that it and its children will ever write to stderr has been read.
+    /// Whether the stderr of the program and its children was read to its end.
     pub fn is_read(&self) -> bool {
         self.reader.as_ref().is_none_or(|reader| reader.is_finished())
     }
@@ -90,7 +90,7 @@ impl Process {
         kill(pid, signal).expect("signalled");
     }
 
-    /// Its exit code if it has ended, none within for one that a signal ended.
+    /// None while the program runs; otherwise its exit code, which is none if a signal ended it.
     pub fn ended(&mut self) -> Option<Option<i32>> {
         self.child.try_wait().expect("waitable").map(|status| status.code())
     }
@@ -98,7 +98,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended on its own.
+        // The program may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

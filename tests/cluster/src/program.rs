@@ -1,10 +1,10 @@
-//! The programs under test: in the folder that `cargo xtask test` names, beside this program, or built now.
+//! Finds the programs under test: in the folder that `cargo xtask test` sets, next to this program, or built on demand.
 
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The path of one of our programs.
+/// The path of one of Atlas's programs.
 pub fn program(name: &str) -> PathBuf {
     let path = bin_dir().join(name);
     assert!(path.is_file(), "{} is missing: cargo build --workspace --bins", path.display());
@@ -20,13 +20,14 @@ fn bin_dir() -> PathBuf {
     .clone()
 }
 
-/// A program that embeds this crate lies beside the others.
+/// The folder of this program, if the other programs are there too.
 fn beside() -> Option<PathBuf> {
     let here = std::env::current_exe().ok()?.parent()?.to_owned();
     here.join("atlas-controller").is_file().then_some(here)
 }
 
-/// A test binary lies in `target/debug/deps`, the programs one folder up; they may be older than the test, so cargo looks again.
+/// Builds the programs. A test binary is in `target/debug/deps` and the programs one folder up, but they may be older
+/// than the test, so cargo is run.
 fn built_now() -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments = [

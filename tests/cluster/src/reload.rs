@@ -1,4 +1,4 @@
-//! Hot reload: an agent that changes on disk is registered again, and jobs that run keep what they started with.
+//! Hot reload: an agent that changes on disk is registered again, and running jobs keep the old version.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::api::Api;
 use crate::{Agent, Dev, LONG, eventually, write_agent};
 
-/// Says its word once the gate is open.
+/// A script that returns `word` when the gate exists.
 fn saying(word: &str) -> String {
     format!(
         "gate=$(sed -n 's/.*\"gate\": *\"\\([^\"]*\\)\".*/\\1/p')\nwhile [ ! -e \"$gate\" ]; do sleep 0.05; done\nprintf '{{\"word\": \"{word}\"}}'"

@@ -1,6 +1,6 @@
 //! The random numbers of a run: splitmix64, determined by the seed.
 
-/// A seeded source of chance.
+/// A seeded random number generator.
 #[derive(Debug, Clone)]
 pub(crate) struct Rng(u64);
 
@@ -34,7 +34,7 @@ impl Rng {
         items[self.below(items.len() as u64) as usize]
     }
 
-    /// Another source, which draws other numbers.
+    /// Another generator, with a different sequence.
     pub(crate) fn fork(&mut self) -> Self {
         Self(self.next())
     }

@@ -1,7 +1,8 @@
-//! An upgrade as described on the operating pages: programs of two versions in one cluster, replaced one after the other under load (B.43).
+//! An upgrade as described on the operating pages: one cluster with programs of two versions, which are replaced one
+//! after the other under load (B.43).
 //!
-//! The older program is this one, held at the level before by `--level-max`; where `ATLAS_TEST_OLDER_BIN_DIR` names a folder with
-//! programs of an older release, it is those.
+//! The older program is the current one with `--level-max` set to the previous level. If `ATLAS_TEST_OLDER_BIN_DIR` is
+//! the folder of an older release, its programs are used instead.
 
 use std::path::PathBuf;
 
@@ -14,21 +15,21 @@ use crate::patience::eventually_async;
 use crate::process::Process;
 use crate::trio::{self, NAMES, leader, register};
 
-/// Answers its input.
+/// Returns its input.
 const ECHO: Agent<'static> = Agent { name: "echo", version: "1.0.0", contract: "", script: "cat" };
-/// Clients that submit at once.
+/// Number of concurrent clients.
 const CLIENTS: usize = 2;
-/// Jobs that tell that clients are served.
+/// Number of acknowledged jobs that show that clients are served.
 const SOME: usize = 10;
-/// The level of the older program: it knows of no deprecation, which came with the next one.
+/// The level of the older program. Deprecation, which the test uses, came with the next level.
 const BEFORE: u64 = 2;
 
-/// Where programs of an older release are, if they are.
+/// The folder with programs of an older release, if it is set.
 fn older_programs() -> Option<PathBuf> {
     std::env::var_os("ATLAS_TEST_OLDER_BIN_DIR").map(PathBuf::from)
 }
 
-/// Makes a member run the older program from its next start on.
+/// Sets the older program for the next starts of a member.
 fn older(member: &mut Member) {
     match older_programs() {
         Some(folder) => member.runs_program(folder.join("atlas-controller"), &[]),
@@ -36,35 +37,36 @@ fn older(member: &mut Member) {
     }
 }
 
-/// Makes a member run this program from its next start on.
+/// Sets the current program for the next starts of a member.
 fn current(member: &mut Member) {
     member.runs_program(crate::program("atlas-controller"), &[]);
 }
 
-/// A worker of the older program, or of this one.
+/// Starts a worker of the older or the current version.
 fn worker(folder: &std::path::Path, name: &str, members: &[&Member], old: bool) -> Process {
     let program = older_programs().filter(|_| old).map(|folder| folder.join("atlas-worker"));
     trio::worker_of(program.unwrap_or_else(|| crate::program("atlas-worker")), folder, name, members)
 }
 
-/// What only the newer program can do.
+/// Deprecates an agent, which only the current program can do.
 async fn deprecate(member: &Member) -> Result<Value, String> {
     let body = json!({"message": "use another one"});
     ask(member, Method::POST, "/api/agents/echo/versions/1.0.0/deprecate", body).await
 }
 
-/// A job for the year 2100, which an older program would start at once.
+/// Submits a job for the year 2100, which an older program would start immediately.
 async fn submit_for_later(member: &Member) -> Result<Value, String> {
     let body = json!({"agent": "echo", "input": {}, "at": 4_102_444_800_u64});
     ask(member, Method::POST, "/api/jobs", body).await
 }
 
-/// The level of the cluster, as a member that runs this program sees it, and whether all have told theirs.
+/// The level of the cluster, as a member of the current version reports it.
 async fn level(member: &Member) -> u64 {
     get(member, "/api/cluster").await.expect("it answers")["level"].as_u64().expect("a number")
 }
 
-/// Stops a member in order and starts it again; the page says to go on once all vote and are near.
+/// Stops a member in order and starts it again. As the page says, it then waits until all members are voters and up to
+/// date.
 async fn replace(members: &mut [Member; 3], which: usize, how: fn(&mut Member), load: &Load) {
     assert_eq!(members[which].end(), Some(0));
     how(&mut members[which]);
@@ -107,7 +109,7 @@ async fn one_program_after_the_other_is_replaced_under_load_and_back_while_that_
     load.knows(&members[2]);
     load.goes_on(SOME).await;
 
-    // The leader last.
+    // The leader is replaced last.
     let last = leader(&members).await;
     let (one, other) = ((last + 1) % 3, (last + 2) % 3);
     replace(&mut members, one, current, &load).await;
@@ -119,7 +121,7 @@ async fn one_program_after_the_other_is_replaced_under_load_and_back_while_that_
         assert!(refused.contains("E4007"), "{refused}");
     }
     assert_eq!(level(&members[one]).await, BEFORE);
-    // Two workers of two versions, then the newer alone.
+    // First two workers of two versions, then only the newer one.
     let _new = worker(folder, "w2", &members.each_ref(), false);
     load.goes_on(SOME).await;
     let drain = ask(&members[one], Method::POST, "/api/nodes/w1/drain", json!({})).await;
@@ -132,7 +134,7 @@ async fn one_program_after_the_other_is_replaced_under_load_and_back_while_that_
     .await;
     assert_eq!(old.end(nix::sys::signal::Signal::SIGTERM), Some(0));
 
-    // One goes back: nothing was written that it would not understand.
+    // One member is downgraded: before the level is raised, the log has nothing that the older program cannot read.
     replace(&mut members, one, older, &load).await;
     replace(&mut members, one, current, &load).await;
     replace(&mut members, last, current, &load).await;
@@ -144,7 +146,8 @@ async fn one_program_after_the_other_is_replaced_under_load_and_back_while_that_
     assert!(level(&members[one]).await > BEFORE);
     deprecate(&members[last]).await.expect("all know it now");
 
-    // From here there is no way back: the older program says so and stops, rather than skip what it does not know.
+    // After the level is raised, no downgrade is possible: the older program reports this and stops, instead of
+    // skipping unknown commands.
     if older_programs().is_some() {
         assert_eq!(members[one].end(), Some(0));
         older(&mut members[one]);

@@ -1,4 +1,5 @@
-//! Faults between a program and the C library: slow syncs, failing syncs, another wall clock; switched while the program runs.
+//! Faults between a program and the C library: slow syncs, failing syncs and a shifted wall clock, switched while the
+//! program runs.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -6,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The library, which is built where it is needed: whoever built this has a C compiler to link with.
+/// The source of the library. The tests build it, because a machine that can link Rust programs has a C compiler.
 const SOURCE: &str = include_str!("shim.c");
 
-/// What a program is told through the file that it maps.
+/// Controls the faults of one program through a file that the program maps into memory.
 #[derive(Debug)]
 pub struct Shim {
     library: PathBuf,
@@ -17,7 +18,7 @@ pub struct Shim {
     file: File,
 }
 
-/// Builds the library in `folder`; an error says what the machine lacks.
+/// Builds the library in `folder`; an error names what the machine lacks.
 pub fn build(folder: &Path) -> Result<PathBuf, String> {
     let source = folder.join("shim.c");
     let library = folder.join("shim.so");
@@ -32,34 +33,34 @@ pub fn build(folder: &Path) -> Result<PathBuf, String> {
 }
 
 impl Shim {
-    /// The shim of one program, whose orders lie in `orders`.
+    /// The shim of one program, with the control file `orders`.
     pub fn new(library: &Path, orders: PathBuf) -> Self {
         fs::write(&orders, [0; 24]).expect("written");
         let file = File::options().write(true).open(&orders).expect("opened");
         Self { library: library.to_owned(), orders, file }
     }
 
-    /// Puts the shim under a program that is to be started.
+    /// Adds the shim to the command of a program.
     pub fn apply(&self, command: &mut Command) {
         command.env("LD_PRELOAD", &self.library).env("ATLAS_TEST_SHIM", &self.orders);
     }
 
-    /// Every sync takes so much longer.
+    /// Makes every sync take `by` longer.
     pub fn slow_syncs(&self, by: Duration) {
         self.order(0, i64::try_from(by.as_millis()).unwrap_or(i64::MAX));
     }
 
-    /// So many syncs fail from now on.
+    /// Makes the next `count` syncs fail.
     pub fn fail_syncs(&self, count: u32) {
         self.order(1, i64::from(count));
     }
 
-    /// The wall clock is so far off, in milliseconds.
+    /// Shifts the wall clock by this many milliseconds.
     pub fn shift_clock(&self, milliseconds: i64) {
         self.order(2, milliseconds);
     }
 
-    /// No fault, but the clock stays where it is: setting it right would be another step.
+    /// Ends all faults except the shift of the clock, because correcting it would be another step.
     pub fn heal(&self) {
         self.order(0, 0);
         self.order(1, 0);

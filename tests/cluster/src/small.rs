@@ -1,4 +1,4 @@
-//! A small file system of a test, which can be filled and freed. Needs the right to mount one.
+//! A small file system for a test, which can be filled and freed. It needs the right to mount.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
-/// A small file system in memory, gone at the end.
+/// A small file system in memory, unmounted on drop.
 pub(crate) struct Small(pub(crate) PathBuf);
 
 impl Small {
-    /// Mounts one; without the right to mount, the running test is skipped.
+    /// Mounts a file system; none, with a notice that the test is skipped, without the right to mount.
     pub(crate) fn mount(at: PathBuf, mib: u64) -> Option<Self> {
         fs::create_dir_all(&at).expect("a folder");
         let size = format!("size={mib}m");
@@ -27,7 +27,7 @@ impl Small {
         self.0.join("filler")
     }
 
-    /// Takes what is free, but for `left` bytes.
+    /// Fills the free space except `left` bytes.
     pub(crate) fn fill(&self, left: usize) {
         let mut filler = File::options().append(true).create(true).open(self.filler()).expect("a file");
         let block = vec![1; 64 << 10];
@@ -36,7 +36,7 @@ impl Small {
         filler.set_len(len.saturating_sub(left as u64)).expect("shortened");
     }
 
-    /// Gives it back.
+    /// Frees the filled space.
     pub(crate) fn free(&self) {
         fs::remove_file(self.filler()).expect("removed");
     }
@@ -44,7 +44,7 @@ impl Small {
 
 impl Drop for Small {
     fn drop(&mut self) {
-        // Detached, since a process that was killed may hold it for a moment longer.
+        // Detached, because a killed process may keep the mount busy for a moment.
         let _ = umount2(&self.0, MntFlags::MNT_DETACH);
     }
 }

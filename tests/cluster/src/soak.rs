@@ -1,8 +1,8 @@
-//! Real programs under a mixed load that goes on for a while: every job ends as expected, and memory and open files
-//! stop growing.
+//! Real programs under a mixed load for some time: every job ends as expected, and memory and open files stop
+//! growing.
 //!
-//! The load consists of the bundled agents with their tests, and of cancels, delays, followed
-//! events, large payloads, requests that are refused.
+//! The load consists of the bundled agents with their tests, cancels, delays, followed events, large payloads and
+//! refused requests.
 
 mod growth;
 mod load;
@@ -24,43 +24,44 @@ use crate::rng::Rng;
 use load::{Load, Tally};
 use sample::Sample;
 
-/// Bounds of what a controller keeps that are reached soon, snapshots among them: it is what lies beyond that must not grow.
+/// Small limits on the data that a controller keeps, so that they are reached early in the run and only a leak can grow
+/// afterwards.
 const CONTROLLER: [&str; 4] = ["--idempotency-keys-max", "1000", "--snapshot-log", "1MiB"];
 
-/// More places than cores: slots of different agents take turns.
+/// Few concurrency permits for many agents, so that the slots of different agents take turns.
 const WORKER: [&str; 2] = ["--places", "4"];
 
-/// So many samples in a run, at most one a second.
+/// Number of samples in a run; at most one per second is taken.
 const SAMPLES: u32 = 180;
 
-/// How long, and how much.
+/// Options of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How long there is load.
+    /// Duration of the load.
     pub lasts: Duration,
-    /// Clients, each with one job at a time.
+    /// Number of clients, each with one job at a time.
     pub clients: usize,
-    /// Says all chances of the load.
+    /// The seed of the load.
     pub seed: u64,
-    /// Where the programs keep their data.
+    /// The folder for the data of the programs.
     pub folder: PathBuf,
-    /// Ends the load early once it is true.
+    /// Set to true to end the load early.
     pub stop: Arc<AtomicBool>,
 }
 
-/// What was seen.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Report {
-    /// Jobs that ended as they should.
+    /// Number of jobs that ended as expected.
     pub jobs: u64,
-    /// What ended otherwise, a line each.
+    /// Unexpected results, one line each.
     pub wrong: Vec<String>,
     pub controller: Growth,
     pub worker: Growth,
 }
 
 impl Report {
-    /// Whether everything ended as it should and nothing grows.
+    /// Whether all jobs ended as expected and nothing grows.
     pub fn is_good(&self) -> bool {
         self.wrong.is_empty() && self.jobs > 0 && self.controller.is_flat() && self.worker.is_flat()
     }
@@ -73,10 +74,10 @@ impl fmt::Display for Report {
     }
 }
 
-/// Starts a controller and a worker, loads them and watches them.
+/// Starts a controller and a worker, runs the load and samples both processes.
 ///
 /// # Errors
-/// If there is nothing to watch: a package that cannot be made, a program that ended.
+/// If the run is not possible: a package cannot be created, or a program ended.
 pub async fn run(options: &Options) -> Result<Report> {
     let env = Env::system();
     let controller = Controller::start_with(&options.folder, &CONTROLLER);
@@ -114,7 +115,7 @@ pub async fn run(options: &Options) -> Result<Report> {
 mod tests {
     use super::*;
 
-    /// Too short to tell what grows.
+    /// The run is too short to check growth.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_mixed_load_ends_as_it_should() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,5 @@
-//! Jobs that spawn jobs, with real programs: a pool of one place, a controller that dies, a cancel of the family.
+//! Jobs that spawn jobs, with real programs: a worker with one concurrency permit, a killed controller, a cancel of all
+//! jobs of a tree.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +11,7 @@ use crate::api::Api;
 use crate::pair::{Controller, worker_with};
 use crate::patience::eventually_async;
 
-/// Spawns itself as long as its input says, then waits for a gate.
+/// Spawns itself to the depth in its input, then waits until the gate exists.
 const NEST: &str = r#"
 import asyncio
 from pathlib import Path
@@ -85,7 +86,7 @@ async fn families_share_one_place_one_after_the_other() {
     let first = rig.submit(3, &gate).await;
     let second = rig.submit(2, &gate).await;
     rig.until_chain(&first, &["running"; 4]).await;
-    // A place that is lent is no place for another family.
+    // The permit of a waiting parent is used by its children only, so jobs of another tree stay pending.
     assert_eq!(rig.chain(&second).await, ["pending"]);
     let top = rig.api.get(&format!("/api/jobs/{first}?view=full")).await;
     assert_eq!(top["waiting_for"], "waiting for 1 spawned job");
@@ -121,7 +122,7 @@ async fn a_cancel_ends_the_whole_family() {
     rig.until_chain(&id, &["running"; 3]).await;
     rig.api.post(&format!("/api/jobs/{id}/cancel"), json!({})).await;
     rig.until_chain(&id, &["cancelled"; 3]).await;
-    // The place is free again.
+    // The permit is free again.
     let gate = rig.folder.path().join("gate");
     fs::write(&gate, "").expect("written");
     let next = rig.submit(0, &gate).await;
@@ -133,7 +134,7 @@ async fn a_job_for_later_waits_for_its_time() {
     let rig = Rig::start().await;
     let gate = rig.folder.path().join("gate");
     fs::write(&gate, "").expect("written");
-    // By the controller's own clock.
+    // The start time is computed from a time of the controller's clock.
     let first = rig.submit(0, &gate).await;
     let at = rig.api.wait(&first).await["completed_at"].as_f64().expect("it has ended") + 2.0;
     let body = json!({"agent": "nest", "input": {"below": 0, "gate": gate}, "at": at});

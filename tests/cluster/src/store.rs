@@ -1,4 +1,4 @@
-//! Large payloads, and jobs that have left the state: on every controller, while others die.
+//! Large payloads, and jobs that have left the state, are available on every controller while others are killed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::process::Process;
 use crate::program::program;
 use crate::{Agent, write_agent};
 
-/// Answers with what it is given, which has the input in it: an output of the size of the input.
+/// Returns its whole document, so that the output is as large as the input.
 const ECHO: Agent<'static> = Agent { name: "echo", version: "1.0.0", contract: "", script: "cat" };
 
-/// Ended jobs beyond those that the state keeps.
+/// Number of ended jobs, more than the state keeps.
 const PRUNED: usize = 1_400;
 
 #[tokio::test]
@@ -31,14 +31,14 @@ async fn large_inputs_and_outputs_outlive_the_controller_that_took_them() {
     let _worker = worker(folder.path(), &[&one, &two, &three]);
     let done = submit(&two, 1).await;
     ended(&three, &done, 1).await;
-    // The one that took the input dies as soon as it has said so.
+    // The controller that stored the input is killed right after its acknowledgement.
     let id = submit(&two, 2).await;
     two.kill();
     let leader = voters(&one, &["c1", "c2", "c3"]).await;
     for member in [&one, &three] {
         ended(member, &id, 2).await;
     }
-    // The one that leads, and that took the output, dies as well once the other is back.
+    // The leader, which stored the output, is killed after the other controller is back.
     two.restart();
     ended(&two, &id, 2).await;
     assert_eq!(get(&two, "/api/cluster").await.expect("an answer")["leader"], json!(leader));
@@ -49,7 +49,8 @@ async fn large_inputs_and_outputs_outlive_the_controller_that_took_them() {
         ended(member, &id, 3).await;
         ended(member, &done, 1).await;
     }
-    // Its disk lost an artifact and damaged another: it reads, and has, all of them again.
+    // One artifact on its disk is lost and another is damaged; the controller can read all of them, and repairs its
+    // copies.
     let artifacts = files(&folder.path().join("c1/artifacts"));
     assert!(artifacts.len() >= 3, "{artifacts:?}");
     fs::remove_file(&artifacts[0]).expect("removable");
@@ -68,7 +69,7 @@ async fn large_inputs_and_outputs_outlive_the_controller_that_took_them() {
 async fn a_controller_that_joins_late_answers_for_jobs_that_it_never_saw() {
     let folder = tempfile::tempdir().expect("a folder");
     write_agent(folder.path(), &ECHO);
-    // So little log is kept that the one that joins gets a snapshot, which has no ended jobs but the latest.
+    // The controller keeps so little log that the joining one gets a snapshot, which has only the latest ended jobs.
     let one = Member::first_with(folder.path(), "c1", &["--snapshot-log", "64KiB"]);
     register(&one, folder.path()).await;
     let _worker = worker(folder.path(), &[&one]);
@@ -78,13 +79,13 @@ async fn a_controller_that_joins_late_answers_for_jobs_that_it_never_saw() {
     for _ in 0..PRUNED {
         old.push(fail(&one).await);
     }
-    // When a second snapshot follows the first, the log before the first is purged.
+    // When the second snapshot is taken, the log before the first one is purged.
     let first = another_snapshot(&one, folder.path(), None).await;
     another_snapshot(&one, folder.path(), Some(first)).await;
     let two = Member::joining(folder.path(), "c2", &one, &token(&one).await);
     voters(&one, &["c1", "c2"]).await;
     assert!(two.said("received a snapshot"), "it got the whole log: nothing was missed");
-    // It votes, so its history is whole. The other one is needed only to confirm that nothing newer was acknowledged.
+    // The joined controller is a voter, so its history is complete. The other one is needed only to confirm its reads.
     for id in old.iter().step_by(61).chain([&large]) {
         assert_eq!(job(&two, id).await, job(&one, id).await);
     }
@@ -97,7 +98,7 @@ async fn a_controller_that_joins_late_answers_for_jobs_that_it_never_saw() {
     assert_eq!(files(&folder.path().join("c1/artifacts")).len(), files(&folder.path().join("c2/artifacts")).len());
 }
 
-/// Two more controllers, once all three vote.
+/// Joins two more controllers and waits until all three are voters.
 async fn trio(folder: &Path, first: &Member) -> (Member, Member) {
     let two = Member::joining(folder, "c2", first, &token(first).await);
     let three = Member::joining(folder, "c3", first, &token(first).await);
@@ -117,25 +118,25 @@ fn worker(folder: &Path, controllers: &[&Member]) -> Process {
     Process::start(&mut command)
 }
 
-/// An input of more than what the log takes.
+/// An input that is too large to be inline in the log.
 fn input(number: u64) -> Value {
     json!({"number": number, "text": "x".repeat(200_000)})
 }
 
-/// Submits a job with a large input; whoever answers has acknowledged it.
+/// Submits a job with a large input; returns the id from the acknowledgement.
 async fn submit(member: &Member, number: u64) -> String {
     let body = json!({"agent": "echo", "input": input(number)});
     let answer = ask(member, Method::POST, "/api/jobs", body).await.expect("an acknowledgement");
     answer["id"].as_str().expect("an id").to_owned()
 }
 
-/// Submits a job that fails at once.
+/// Submits a job that fails immediately.
 async fn fail(member: &Member) -> String {
     let answer = ask(member, Method::POST, "/api/jobs", json!({"agent": "nobody", "input": {}})).await;
     answer.expect("an acknowledgement")["id"].as_str().expect("an id").to_owned()
 }
 
-/// Waits until a controller has a job with its large input and the same for an output.
+/// Waits until a job has completed at a controller; checks its large input and output.
 async fn ended(member: &Member, id: &str, number: u64) {
     let job = eventually_async("the job has ended", async || {
         let job = get(member, &format!("/api/jobs/{id}")).await?;
@@ -152,7 +153,7 @@ async fn job(member: &Member, id: &str) -> Value {
     eventually_async("a job", async || get(member, &format!("/api/jobs/{id}")).await).await
 }
 
-/// Submits until the latest snapshot is not `known`; its name.
+/// Submits jobs until there is a snapshot newer than `known`; returns its name.
 async fn another_snapshot(member: &Member, folder: &Path, known: Option<String>) -> String {
     eventually_async("a snapshot", async || {
         fail(member).await;
@@ -164,7 +165,7 @@ async fn another_snapshot(member: &Member, folder: &Path, known: Option<String>)
     .await
 }
 
-/// The files below a folder, in order.
+/// The files in a folder and its subfolders, sorted.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {

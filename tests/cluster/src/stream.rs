@@ -1,4 +1,4 @@
-//! Clients of streams: server-sent events, resumed at another controller when one breaks, and WebSockets.
+//! Clients of streams: server-sent events, which are resumed at another controller after a break, and WebSockets.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
@@ -10,30 +10,30 @@ use tungstenite::{Message, WebSocket};
 
 use crate::patience::LONG;
 
-/// A pause before a broken stream is taken up again.
+/// Pause before a broken stream is resumed.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// One event: its id and what it tells.
+/// One event with its id and data.
 #[derive(Debug, Clone)]
 pub(crate) struct Frame {
     pub(crate) id: String,
     pub(crate) data: Value,
 }
 
-/// All that a client of server-sent events was told.
+/// All events that a client of server-sent events received.
 #[derive(Debug, Default)]
 pub(crate) struct Received {
     pub(crate) frames: Vec<Frame>,
-    /// How often the stream broke before it was whole.
+    /// Number of breaks before the stream was complete.
     pub(crate) breaks: usize,
 }
 
-/// Follows a stream from its beginning: at the first of these controllers, and at the next one whenever it breaks, from the last id
-/// on. It is over when it is `whole`; one that ends before broke.
+/// Follows a stream from its beginning at the first controller; after a break, it resumes after the last id at the next
+/// controller. It ends when the stream is `whole`; a stream that ends earlier counts as broken.
 pub(crate) fn follow(controllers: Vec<SocketAddr>, path: String, whole: Whole) -> Task<Received> {
     Env::system().spawn("stream", async move {
         let clock = Env::system().clock;
-        // A connection to a controller that was killed must not be used again.
+        // Without pooling, no connection to a killed controller is reused.
         let http = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().expect("a client");
         let deadline = clock.monotonic() + 2 * LONG;
         let mut told = Received::default();
@@ -54,14 +54,14 @@ pub(crate) fn follow(controllers: Vec<SocketAddr>, path: String, whole: Whole) -
     })
 }
 
-/// Reads a stream until it is whole, or breaks; which of both.
+/// Reads a stream until it is complete (true) or breaks (false).
 async fn read(request: reqwest::RequestBuilder, frames: &mut Vec<Frame>, whole: Whole) -> bool {
     let Some(mut answer) = request.send().await.ok().filter(|answer| answer.status().is_success()) else {
         return false;
     };
     let mut text = String::new();
     loop {
-        // A stream that is silent for longer than its keep-alive is dead.
+        // A stream that is silent for longer than its keep-alive interval is broken.
         match tokio::time::timeout(LONG, answer.chunk()).await {
             Ok(Ok(Some(piece))) => text.push_str(&String::from_utf8_lossy(&piece)),
             Ok(Ok(None)) => return matches!(whole, Whole::AtItsEnd(whole) if whole(frames)),
@@ -78,28 +78,28 @@ async fn read(request: reqwest::RequestBuilder, frames: &mut Vec<Frame>, whole: 
     }
 }
 
-/// When a stream is whole.
+/// When a stream is complete.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Whole {
-    /// When it ends in order, if it has told this.
+    /// When the stream ends in order and its frames fulfil this condition.
     AtItsEnd(fn(&[Frame]) -> bool),
-    /// As soon as it has told the end of so many jobs; it never ends.
+    /// As soon as this many jobs have ended; such a stream never ends by itself.
     Ends(usize),
 }
 
-/// Whether this tells that a job has completed.
+/// Whether the event reports a completed job.
 pub(crate) fn is_end(data: &Value) -> bool {
     data["new_status"] == "completed"
 }
 
-/// None for a comment.
+/// Parses a frame; none for a comment.
 fn frame_of(text: &str) -> Option<Frame> {
     let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     let data = serde_json::from_str(field("data:")?).expect("JSON");
     Some(Frame { id: field("id:").expect("every event has one").to_owned(), data })
 }
 
-/// Opens a WebSocket; from then on nothing that happens is missed.
+/// Opens a WebSocket; it receives all events after this function returns.
 pub(crate) fn open(controller: SocketAddr, path: &str) -> WebSocket<TcpStream> {
     let stream = TcpStream::connect(controller).expect("connects");
     stream.set_read_timeout(Some(LONG)).expect("settable");
@@ -107,7 +107,7 @@ pub(crate) fn open(controller: SocketAddr, path: &str) -> WebSocket<TcpStream> {
     socket
 }
 
-/// Reads what a WebSocket tells until the server closes it in order, or `enough` was told.
+/// Reads the messages of a WebSocket until the server closes it in order or `enough` is true.
 pub(crate) fn hear(
     mut socket: WebSocket<TcpStream>,
     enough: impl Fn(&[Value]) -> bool + Send + 'static,

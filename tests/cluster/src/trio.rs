@@ -1,4 +1,4 @@
-//! Three voters with registered agents: the start of most cluster tests.
+//! Three voters with registered agents, with which most cluster tests start.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,10 +11,10 @@ use crate::process::Process;
 use crate::program::program;
 use crate::{Agent, write_agent};
 
-/// The names of the three.
+/// The names of the three controllers.
 pub(crate) const NAMES: [&str; 3] = ["c1", "c2", "c3"];
 
-/// Three controllers with these agents, their data under `folder`; all of them vote.
+/// Starts three voters with these agents, with their data under `folder`.
 pub(crate) async fn trio(folder: &Path, agents: &[&Agent<'_>]) -> [Member; 3] {
     let first = Member::first(folder, NAMES[0]);
     for agent in agents {
@@ -33,17 +33,17 @@ pub(crate) async fn register(member: &Member, folder: &Path, agent: &Agent<'_>) 
     Api::new(&member.http.to_string()).register(package).await;
 }
 
-/// A worker that knows these controllers, with its data under `folder`.
+/// Starts a worker with the addresses of these controllers and its data under `folder`.
 pub(crate) fn worker(folder: &Path, name: &str, members: &[&Member]) -> Process {
     worker_of(program("atlas-worker"), folder, name, members)
 }
 
-/// The same by another program.
+/// Like [`worker`], with another program.
 pub(crate) fn worker_of(program: PathBuf, folder: &Path, name: &str, members: &[&Member]) -> Process {
     Process::start(&mut worker_command(program, folder, name, members))
 }
 
-/// How such a worker starts, for whoever has more to tell it.
+/// The command that starts such a worker; the caller can add arguments.
 pub(crate) fn worker_command(program: PathBuf, folder: &Path, name: &str, members: &[&Member]) -> Command {
     let doors: Vec<String> = members.iter().map(|member| member.workers.to_string()).collect();
     let mut command = Command::new(program);
@@ -52,7 +52,7 @@ pub(crate) fn worker_command(program: PathBuf, folder: &Path, name: &str, member
     command
 }
 
-/// Which of the three leads, once all that run agree that it does and that three vote.
+/// Waits until all running members agree on the leader and on three voters; returns the index of the leader.
 pub(crate) async fn leader(members: &[Member; 3]) -> usize {
     let mut name = String::new();
     for member in members.iter().filter(|member| member.runs()) {

@@ -1,4 +1,4 @@
-//! A data directory of an older program opens in this one and works (B.43).
+//! The current program opens a data directory of an older one and works with it (B.43).
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::api::Api;
 use crate::pair::{Controller, worker};
 use crate::patience::eventually_async;
 
-/// Lays the recorded files out as the program that wrote them had them.
+/// Copies the recorded files to their places in a data directory.
 fn lay_out(folder: &Path) {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden/data/level1");
     let log = folder.join("controller/raft/log");
@@ -40,7 +40,7 @@ async fn a_directory_of_level_1_opens_and_goes_on_at_the_level_of_this_program()
         if cluster["level"] == cluster["level_known"] { Ok(()) } else { Err(cluster.to_string()) }
     })
     .await;
-    // The job that ran when the old program stopped is run again by a worker of the same name.
+    // The job that was running when the old program stopped runs again on a worker with the same name.
     let worker = worker(folder.path(), &controller);
     let job = api.wait("job-82e2024e1db47456").await;
     assert_eq!((&job["status"], &job["output_data"]), (&json!("completed"), &json!({"done": true})), "{job}");

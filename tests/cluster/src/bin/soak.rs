@@ -1,4 +1,5 @@
-//! `cargo xtask soak`: real programs under a mixed load until a time is up. The last line says whether anything grew.
+//! `cargo xtask soak`: real programs under a mixed load for a given time. The last line reports whether memory or open
+//! files grew.
 
 #![expect(clippy::print_stdout, reason = "a command-line program")]
 #![expect(clippy::print_stderr, reason = "a command-line program")]
@@ -13,20 +14,20 @@ use atlas_cluster_tests::soak::{Options, run};
 use atlas_env::Env;
 use clap::Parser;
 
-/// Wrong ends that are told one by one.
+/// Maximum number of unexpected results that are printed.
 const WRONG_SHOWN: usize = 20;
 
 /// A mixed load on a controller and a worker.
 #[derive(Parser)]
 #[command(name = "atlas-soak", disable_help_subcommand = true)]
 struct Arguments {
-    /// How long there is load.
+    /// Duration of the load.
     #[arg(long, default_value_t = 30.0)]
     minutes: f64,
     /// Clients, each with one job at a time.
     #[arg(long, default_value_t = 4)]
     clients: usize,
-    /// Says all chances of the load; drawn from the clock when absent, and printed.
+    /// Seed of the load; defaults to one from the clock, and is printed.
     #[arg(long)]
     seed: Option<u64>,
 }

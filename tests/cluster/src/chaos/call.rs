@@ -8,23 +8,24 @@ use serde_json::Value;
 
 use super::journal::{Outcome, Refusal};
 
-/// Longer than a controller holds a call while its cluster elects a leader.
+/// Longer than a controller delays a call while its cluster elects a leader.
 const TIMEOUT: Duration = Duration::from_secs(8);
 
-/// All events of a run are read within this.
+/// Longest time for reading all events of a run.
 const STREAM_MAX: Duration = Duration::from_secs(60);
 
-/// Codes by which a controller says that the call may have been done.
+/// Error codes that mean that the call may have taken effect.
 const UNKNOWN: [&str; 2] = ["E4003", "E9001"];
 
-/// The header by which a client says how far it has read, and a controller how far it answered from.
+/// The header with a log index: in a request, the index that the answer must include; in an answer, the index of the
+/// controller.
 const INDEX: &str = "x-atlas-index";
 
-/// A client of the HTTP interface.
+/// A client of the HTTP API.
 #[derive(Debug, Clone)]
 pub(crate) struct Http(reqwest::Client);
 
-/// What to ask.
+/// A request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Request<'a> {
     pub(crate) method: &'static str,
@@ -33,7 +34,7 @@ pub(crate) struct Request<'a> {
     pub(crate) bytes: Option<Vec<u8>>,
     /// The idempotency key.
     pub(crate) key: Option<&'a str>,
-    /// The answer must not be older than this.
+    /// The log index that the answer must include.
     pub(crate) index: Option<u64>,
 }
 
@@ -41,14 +42,15 @@ pub(crate) struct Request<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) body: Value,
-    /// How far the controller was that answered.
+    /// The log index of the controller that answered.
     pub(crate) index: Option<u64>,
 }
 
 impl Http {
     pub(crate) fn new() -> Self {
         let client = reqwest::Client::builder().no_proxy().connect_timeout(Duration::from_secs(2)).timeout(TIMEOUT);
-        // A controller closes a connection on which no request comes for ten seconds, perhaps just as one is sent.
+        // A controller closes a connection after ten idle seconds, perhaps just when a request is sent on it, so the
+        // client closes idle connections earlier.
         let client = client.pool_idle_timeout(Duration::from_secs(5));
         Self(client.build().expect("a client"))
     }
@@ -61,7 +63,7 @@ impl Http {
         self.call(at, Request { method: "POST", path, body: Some(body), ..Request::default() }).await
     }
 
-    /// An event stream behind an event.
+    /// Opens the event stream after event `after`.
     pub(crate) async fn stream(&self, at: SocketAddr, path: &str, after: u64) -> Result<reqwest::Response, String> {
         let request = self.0.get(format!("http://{at}{path}")).header("accept", "text/event-stream");
         let request = request.header("last-event-id", after).timeout(STREAM_MAX);
@@ -103,7 +105,7 @@ impl Http {
         let index = header(INDEX).and_then(|text| text.parse().ok());
         let body = match answer.bytes().await {
             Ok(body) => body,
-            // The status came, the rest did not: what was done is done, but nobody can say what.
+            // The status arrived, but not the body: the call may have taken effect, but its answer is lost.
             Err(error) => return Outcome::Unknown(chain(&error)),
         };
         if status.is_success() {

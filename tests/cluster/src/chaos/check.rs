@@ -1,7 +1,7 @@
-//! The checks: compares what clients saw, what children did and what controllers report.
+//! The checks: compare the records of clients, the records of children and the state of the controllers.
 //!
-//! Each finding names the promise that it breaks. The checks only read the evidence. A check that was never seen to fail is not
-//! trusted, so each has a test that breaks what it guards.
+//! Each finding names the broken promise. The checks only read the evidence. Each check has a test with evidence that
+//! violates it, because a check that never failed is not trusted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::journal::{Answer, Call, Entry, Outcome, Seen, Status};
 use super::survey::{Change, Survey};
 use super::workload::{KINDS, digest, seen};
 
-/// All that is compared.
+/// All records that are compared.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Evidence {
     pub(crate) entries: Vec<Entry>,
@@ -22,7 +22,7 @@ pub(crate) struct Evidence {
     pub(crate) surveys: Vec<Survey>,
 }
 
-/// Something that must not be.
+/// A broken promise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Violation {
     /// The broken promise, by its id in docs/internals/promises.md.
@@ -30,7 +30,7 @@ pub(crate) struct Violation {
     pub(crate) text: String,
 }
 
-/// All findings.
+/// Runs all checks; returns their findings.
 pub(crate) fn check(evidence: &Evidence) -> Vec<Violation> {
     let mut found = Vec::new();
     acknowledged_jobs_exist(evidence, &mut found);
@@ -55,7 +55,7 @@ fn report(found: &mut Vec<Violation>, rule: &'static str, text: String) {
     found.push(Violation { rule, text });
 }
 
-/// Jobs whose submission was acknowledged, with the call that did it.
+/// The acknowledged jobs, with the calls that submitted them.
 fn acknowledged(entries: &[Entry]) -> impl Iterator<Item = (&str, &str, &Entry)> {
     entries.iter().filter_map(|entry| match (&entry.call, &entry.outcome) {
         (Call::Submit { key, .. }, Outcome::Done(Answer::Job(id))) => Some((key.as_str(), id.as_str(), entry)),
@@ -63,7 +63,8 @@ fn acknowledged(entries: &[Entry]) -> impl Iterator<Item = (&str, &str, &Entry)>
     })
 }
 
-/// B.1: in the end at every controller, and for every reader from the acknowledgement on.
+/// B.1: every acknowledged job exists at every controller at the end, and for every read that begins after the
+/// acknowledgement.
 fn acknowledged_jobs_exist(evidence: &Evidence, found: &mut Vec<Violation>) {
     let mut since: BTreeMap<&str, Duration> = BTreeMap::new();
     for (_, id, entry) in acknowledged(&evidence.entries) {
@@ -89,7 +90,7 @@ fn acknowledged_jobs_exist(evidence: &Evidence, found: &mut Vec<Violation>) {
     }
 }
 
-/// B.2 and B.3: one job a key, whatever was repeated.
+/// B.2 and B.3: each key has one job, even if its submission was repeated.
 fn a_key_has_one_job(evidence: &Evidence, found: &mut Vec<Violation>) {
     let mut jobs: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (key, id, _) in acknowledged(&evidence.entries) {
@@ -119,7 +120,8 @@ fn a_key_has_one_job(evidence: &Evidence, found: &mut Vec<Violation>) {
     }
 }
 
-/// B.4, B.29 and B.30: a read that began after another had ended shows no earlier state, and the end of a job does not change.
+/// B.4, B.29 and B.30: a read that begins after the end of another read shows no earlier state, and the result of an
+/// ended job does not change.
 fn reads_go_forward(evidence: &Evidence, found: &mut Vec<Violation>) {
     let mut reads: BTreeMap<&str, Vec<(&Entry, &Seen, bool)>> = BTreeMap::new();
     for entry in &evidence.entries {
@@ -133,7 +135,8 @@ fn reads_go_forward(evidence: &Evidence, found: &mut Vec<Violation>) {
     }
     for (job, mut reads) in reads {
         reads.sort_by_key(|(entry, ..)| entry.begun);
-        // The furthest state among reads that have ended, by the time of their end.
+        // The ranks of the reads, sorted by the time of their end; `furthest` is the maximum over the reads that have
+        // ended.
         let mut by_end: Vec<(Duration, u64)> =
             reads.iter().map(|(entry, seen, _)| (entry.ended, seen.rank())).collect();
         by_end.sort_unstable();
@@ -156,7 +159,7 @@ fn reads_go_forward(evidence: &Evidence, found: &mut Vec<Violation>) {
     }
 }
 
-/// B.9: after a cancel that was taken the job is cancelled.
+/// B.9: after an accepted cancel, the job is cancelled.
 fn cancels_win(evidence: &Evidence, found: &mut Vec<Violation>) {
     for entry in &evidence.entries {
         let (Call::Cancel { job }, Outcome::Done(Answer::Cancelled(true))) = (&entry.call, &entry.outcome) else {
@@ -172,7 +175,7 @@ fn cancels_win(evidence: &Evidence, found: &mut Vec<Violation>) {
     }
 }
 
-/// B.40 as clients see it: the same jobs and the same events everywhere.
+/// B.40 as clients see it: all controllers have the same jobs and events.
 fn controllers_agree(evidence: &Evidence, found: &mut Vec<Violation>) {
     let Some((first, others)) = evidence.surveys.split_first() else { return };
     for other in others {
@@ -199,7 +202,7 @@ fn controllers_agree(evidence: &Evidence, found: &mut Vec<Violation>) {
     }
 }
 
-/// Liveness: with everything healed nothing is left but what waits for a person.
+/// Liveness: after all faults are healed, every job ends, except those in doubt.
 fn everything_ended(survey: &Survey, found: &mut Vec<Violation>) {
     for (id, job) in &survey.jobs {
         let ended = seen(job).is_some_and(|seen| seen.status.is_terminal());
@@ -209,7 +212,7 @@ fn everything_ended(survey: &Survey, found: &mut Vec<Violation>) {
     }
 }
 
-/// B.8: the output is that of the attempt that the job names, and that attempt really came to its end.
+/// B.8: the output comes from the attempt that the job names, and that attempt ran to its end.
 fn results_belong_to_one_attempt(survey: &Survey, deeds: &BTreeMap<String, Deeds>, found: &mut Vec<Violation>) {
     for (id, job) in survey.jobs.iter().filter(|(_, job)| job["status"] == "completed") {
         let (output, attempt) = (&job["output_data"], job["attempt"].as_u64().unwrap_or(0));
@@ -223,7 +226,7 @@ fn results_belong_to_one_attempt(survey: &Survey, deeds: &BTreeMap<String, Deeds
     }
 }
 
-/// Every child ran for a job and an attempt that the controllers know.
+/// B.16: every child ran for a job and an attempt that the controllers know.
 fn nothing_ran_unseen(survey: &Survey, deeds: &BTreeMap<String, Deeds>, found: &mut Vec<Violation>) {
     for (id, deeds) in deeds {
         let known = survey.jobs.get(id).and_then(|job| job["attempt"].as_u64());
@@ -234,7 +237,7 @@ fn nothing_ran_unseen(survey: &Survey, deeds: &BTreeMap<String, Deeds>, found: &
     }
 }
 
-/// B.5 and B.32: numbers grow, and each change begins where the one before of that job ended.
+/// B.5 and B.32: event numbers grow, and each change of a job starts from the status of the previous change.
 fn events_tell_everything(survey: &Survey, found: &mut Vec<Violation>) {
     let mut last: BTreeMap<&str, &Change> = BTreeMap::new();
     let mut seq = 0;
@@ -266,7 +269,8 @@ fn status_of(job: &Value) -> &str {
     job["status"].as_str().unwrap_or_default()
 }
 
-/// B.7, B.15 and B.18: once is once, no attempt starts twice, and no two live at the same time.
+/// B.7, B.15 and B.18: a job with `effects: once` starts once, no attempt starts twice, and no two attempts of a job
+/// run at the same time.
 fn attempts_started_as_often_as_they_may(evidence: &Evidence, found: &mut Vec<Violation>) {
     let agents = evidence.surveys.first().map(|survey| &survey.jobs);
     for (id, deeds) in &evidence.deeds {

@@ -1,7 +1,7 @@
-//! The file of side effects: what children really did, appended by them line by line, without Atlas.
+//! The file of side effects: the children themselves, without Atlas, append a line for everything they do.
 //!
-//! A child records that it starts, that it still lives, and that it ended. The kernel orders the lines of all children, so a line of
-//! an attempt after the start of the next one shows two attempts that lived at the same time.
+//! A child records that it has started, that it is still running, and that it has ended. The kernel orders the lines of
+//! all children, so a line of an attempt after the start of the next attempt shows that both ran at the same time.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -12,10 +12,10 @@ use std::time::Duration;
 use atlas_env::Env;
 use serde_json::{Value, json};
 
-/// How often a child says that it lives.
+/// Interval between two lines of a running child.
 const BEAT: Duration = Duration::from_millis(25);
 
-/// What a child did at one moment.
+/// The event that a line records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sign {
     Start,
@@ -23,7 +23,7 @@ pub(crate) enum Sign {
     End,
 }
 
-/// One line.
+/// One line of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Effect {
     pub(crate) job: String,
@@ -31,7 +31,8 @@ pub(crate) struct Effect {
     pub(crate) sign: Sign,
 }
 
-/// The child: works for as long as its input says, and writes down that it does. Its output names the attempt that made it.
+/// The program of the child: runs for the time in its input and records it in the file. Its output contains the job and
+/// the attempt.
 pub fn child(file: &Path) -> io::Result<()> {
     let mut text = String::new();
     io::stdin().read_to_string(&mut text)?;
@@ -39,7 +40,7 @@ pub fn child(file: &Path) -> io::Result<()> {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let (job, attempt) = (variable("ATLAS_JOB_ID"), variable("ATLAS_ATTEMPT"));
     let mut effects = File::options().append(true).create(true).open(file)?;
-    // One write per line: appended whole or not at all.
+    // One write per line, so that each line is appended completely or not at all.
     let mut say = |sign: &str| effects.write_all(format!("{job} {attempt} {sign}\n").as_bytes());
     let clock = Env::system().clock;
     let until = clock.monotonic() + Duration::from_millis(document["input"]["ms"].as_u64().unwrap_or(0));
@@ -58,7 +59,7 @@ pub fn child(file: &Path) -> io::Result<()> {
     io::stdout().write_all(output.to_string().as_bytes())
 }
 
-/// All lines in their order. A file that does not exist has none.
+/// All lines, in order; none if the file does not exist.
 pub(crate) fn read(file: &Path) -> Vec<Effect> {
     let text = match fs::read_to_string(file) {
         Ok(text) => text,
@@ -80,23 +81,23 @@ fn parse(line: &str) -> Option<Effect> {
     Some(Effect { job: job.to_owned(), attempt: attempt.parse().ok()?, sign })
 }
 
-/// What the lines say of one job.
+/// The lines of one job, evaluated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Deeds {
-    /// How often each attempt started, and whether it ended.
+    /// The number of starts of each attempt, and whether it ended.
     pub(crate) attempts: BTreeMap<u64, (u64, bool)>,
-    /// Lines of an attempt that came after the start of a later one, with the later one.
+    /// Attempts with a line after the start of a later attempt, paired with the later attempt.
     pub(crate) overlaps: Vec<(u64, u64)>,
 }
 
 impl Deeds {
-    /// Starts of all attempts.
+    /// The number of starts of all attempts.
     pub(crate) fn starts(&self) -> u64 {
         self.attempts.values().map(|(starts, _)| starts).sum()
     }
 }
 
-/// Sorts the lines by job.
+/// Groups the lines by job.
 pub(crate) fn deeds(effects: &[Effect]) -> BTreeMap<String, Deeds> {
     let mut jobs: BTreeMap<String, Deeds> = BTreeMap::new();
     for effect in effects {

@@ -11,46 +11,46 @@ use super::rig::{CLIENTS, Rig};
 use crate::net::{Installed, Link};
 use crate::rng::Rng;
 
-/// So long a leader under the load of a few clients takes to write what makes a snapshot due.
+/// Longest time in which the load of a few clients writes enough log to trigger a snapshot.
 const SNAPSHOT_MAX: Duration = Duration::from_secs(40);
 
-/// What goes wrong.
+/// A fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     KillLeader,
     /// `kill -9` of all controllers at once.
     KillAll,
-    /// `kill -9` of the leader and another one at once: the others of five serve without them.
+    /// `kill -9` of the leader and another controller at once; the remaining three of five serve.
     KillTwo,
-    /// `kill -9` of a worker, which takes its children with it.
+    /// `kill -9` of a worker, with which its children end.
     KillWorker,
     /// The leader is cut from its peers; clients and workers still reach it.
     IsolateLeader,
-    /// What one controller sends does not reach another one; the way back is open.
+    /// Messages from one controller to another are lost; the reverse direction works.
     OneWay,
-    /// A worker is cut from all controllers for longer than its session lives.
+    /// A worker is cut from all controllers for longer than the TTL of its session.
     IsolateWorker,
-    /// A worker is stopped for half, 1.1 times or 3 times the life of its session.
+    /// A worker is paused for 0.5, 1.1 or 3 times the TTL of its session.
     PauseWorker,
-    /// The leader is stopped for longer than an election takes.
+    /// The leader is paused for longer than an election takes.
     PauseLeader,
-    /// The leader's disk is full, and is freed again.
+    /// The leader's disk is filled, and freed again.
     FillDisk,
-    /// Syncs of a controller take 50 ms longer: of the leader, or of another one.
+    /// Syncs of a controller, the leader or another one, take 50 ms longer.
     SlowDisk,
     /// One sync of a controller fails.
     FailSync,
     /// The wall clock of a controller steps.
     StepClock,
-    /// Controllers are stopped politely and started again, one after the other.
+    /// Controllers are stopped in order and started again, one after the other.
     RollingRestart,
     /// A controller is removed, loses its disk, and joins again as another member.
     Replace,
-    /// A controller is away until the others have no log for it any more: it is sent a snapshot.
+    /// A controller is down until the leader has purged the log that it needs, so that it receives a snapshot.
     LeaveBehind,
-    /// The leader hands its leadership over.
+    /// The leader transfers its leadership.
     TransferLeader,
-    /// All links lose, double, slow and reorder what they carry.
+    /// All links lose, duplicate, delay and reorder frames.
     Flaky,
 }
 
@@ -59,12 +59,12 @@ pub(crate) enum Fault {
 pub(crate) enum Became {
     Installed,
     Skipped,
-    /// What it was to break was broken already, or ended meanwhile.
+    /// The target of the fault was broken already, or ended during the fault.
     Indeterminate,
 }
 
 impl Fault {
-    /// The word of its class.
+    /// The name of the fault in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::KillLeader => "kill leader",
@@ -88,7 +88,7 @@ impl Fault {
         }
     }
 
-    /// Sets it up, holds it and takes it back.
+    /// Installs the fault, holds it for a while and heals it.
     pub(crate) fn inject(self, rig: &mut Rig, rng: &mut Rng) -> Became {
         let ttl = rig.session_ttl;
         match self {
@@ -110,7 +110,8 @@ impl Fault {
                 let other = other_than(leader, rig, rng);
                 let killed = [leader, other].map(|which| rig.controllers[which].kill()) == [true; 2];
                 let left = (0..rig.controllers.len()).find(|which| ![leader, other].contains(which)).unwrap_or(0);
-                // Two that come back before the others have served show no more than the death of a leader.
+                // The two must stay down until the others have served; otherwise the fault is no more than a killed
+                // leader.
                 let served = rig.until("the others serve", Duration::from_secs(10), |rig| rig.serves(left));
                 hold(rng, 500, 1_500);
                 for which in [leader, other] {
@@ -188,7 +189,7 @@ impl Fault {
                 let which = rng.below(rig.controllers.len() as u64) as usize;
                 let Some(shim) = rig.controllers[which].shim() else { return Became::Skipped };
                 shim.fail_syncs(1);
-                // A sync that failed is fatal: the process ends on its own, and is started again on what it has.
+                // A failed sync is fatal: the process ends by itself, and is started again on its data.
                 let ended = eventually_ends(rig, which);
                 if let Some(shim) = rig.controllers[which].shim() {
                     shim.heal();
@@ -244,14 +245,14 @@ impl Fault {
     }
 }
 
-/// A controller that is not this one.
+/// A controller other than `which`.
 fn other_than(which: usize, rig: &Rig, rng: &mut Rng) -> usize {
     let count = rig.controllers.len();
     (which + 1 + rng.below(count as u64 - 1) as usize) % count
 }
 
-/// Removes a controller, wipes its disk and lets it join again. Whoever is not certainly removed keeps its disk: a voter that lost
-/// what it acknowledged is more than a cluster promises to survive.
+/// Removes a controller, wipes its disk and lets it join again. If the removal is not certain, the controller keeps its
+/// disk: the cluster does not promise to survive a voter that has lost acknowledged data.
 fn replace(rig: &mut Rig, rng: &mut Rng) -> Became {
     let which = rng.below(rig.controllers.len() as u64) as usize;
     if rig.controllers.len() < 2 {
@@ -260,7 +261,7 @@ fn replace(rig: &mut Rig, rng: &mut Rng) -> Became {
     let through = other_than(which, rig, rng);
     let name = rig.controllers[which].name().to_owned();
     let Some(number) = rig.number(through, &name, true) else { return Became::Skipped };
-    // Killed first, or removed while it runs, in which case it ends on its own.
+    // The controller is killed first, or is removed while it runs and then ends by itself.
     if rng.chance(500) {
         rig.controllers[which].kill();
     }
@@ -278,7 +279,8 @@ fn replace(rig: &mut Rig, rng: &mut Rng) -> Became {
     installed(joined.is_ok())
 }
 
-/// Kills a controller and starts it again when the leader has taken a snapshot and let go of the log that the other one has not seen.
+/// Kills a controller, and starts it again after the leader has taken a snapshot and purged the log that the controller
+/// is missing.
 fn leave_behind(rig: &mut Rig, rng: &mut Rng) -> Became {
     let Some(leader) = rig.leader().filter(|_| rig.controllers.len() > 1) else { return Became::Skipped };
     let other = other_than(leader, rig, rng);
@@ -286,14 +288,16 @@ fn leave_behind(rig: &mut Rig, rng: &mut Rng) -> Became {
     let (had, before) = (received(rig), newest_snapshot(rig, leader));
     let killed = rig.controllers[other].kill();
     let taken = rig.until("the leader has a new snapshot", SNAPSHOT_MAX, |rig| newest_snapshot(rig, leader) > before);
-    // The next look at the log is five seconds later; what is on its way to a dead member is let go of when that has failed.
+    // The leader checks every five seconds whether it can purge the log. It keeps entries that it is still sending to
+    // the killed member until that attempt fails.
     hold(rng, 8_000, 9_000);
     rig.controllers[other].start();
     let sent = rig.until("it was sent a snapshot", Duration::from_secs(10), |rig| received(rig) > had);
     installed(killed && taken.is_ok() && sent.is_ok())
 }
 
-/// The name of the newest snapshot on a controller's disk: names begin with the index.
+/// The name of the newest snapshot on a controller's disk. Names begin with the log index, so the newest is the
+/// maximum.
 fn newest_snapshot(rig: &Rig, which: usize) -> Option<OsString> {
     let files = fs::read_dir(rig.controllers[which].disk().data().join("raft/snapshots")).ok()?;
     files

@@ -1,4 +1,4 @@
-//! The journal as histories of jobs, for the checker of linearizability.
+//! Converts the journal to histories of jobs, for the linearizability checker.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use atlas_linearizability::{Job, JobInput, JobOutput, Keyed, Operation};
 use super::check::Evidence;
 use super::journal::{Answer, Call, Entry, Outcome, Status};
 
-/// Checks the calls on every key; how many keys were too hard to tell, or what cannot be explained.
+/// Checks the calls on every key; returns the number of keys that were too hard to decide. An error describes a history
+/// that is not linearizable.
 pub(crate) fn check(evidence: &Evidence) -> Result<usize, String> {
     lin::check_keys(&Job { retention: false }, &histories(evidence))
 }
@@ -19,7 +20,7 @@ fn histories(evidence: &Evidence) -> Keyed<String, Job> {
     for entry in &evidence.entries {
         let (key, input) = match &entry.call {
             Call::Submit { key, .. } => (Some(key), JobInput::Submit),
-            // A stale read promises nothing but what the client's own session does.
+            // A stale read is not linearizable; it only promises that its client never reads an earlier state.
             Call::Read { stale: true, .. } => continue,
             Call::Read { job, .. } | Call::Wait { job } => (keys.get(job), JobInput::Read),
             Call::Cancel { job } => (keys.get(job), JobInput::Cancel),
@@ -31,7 +32,7 @@ fn histories(evidence: &Evidence) -> Keyed<String, Job> {
     histories
 }
 
-/// The keys of jobs, as far as anybody was told.
+/// The keys of jobs, from the surveys and from acknowledgements.
 fn keys(evidence: &Evidence) -> BTreeMap<String, String> {
     let told = evidence.surveys.iter().flat_map(|survey| &survey.jobs).filter_map(|(id, job)| {
         let key = job["request_id"].as_str()?;
@@ -44,7 +45,7 @@ fn keys(evidence: &Evidence) -> BTreeMap<String, String> {
     told.chain(acknowledged).collect()
 }
 
-/// The operation; none if it had no effect and told nothing.
+/// The operation of a call; none if it had no effect and no answer.
 fn operation(entry: &Entry, input: JobInput) -> Option<Operation<JobInput, JobOutput>> {
     let (client, called) = (entry.client as u64, entry.begun.as_micros() as u64);
     let output = match &entry.outcome {
@@ -59,7 +60,7 @@ fn operation(entry: &Entry, input: JobInput) -> Option<Operation<JobInput, JobOu
     Some(Operation::answered(client, called, input, entry.ended.as_micros() as u64, output))
 }
 
-/// The number of an id, `job-` and 16 hexadecimal digits.
+/// The number in a job id, which is `job-` and 16 hexadecimal digits.
 fn number(id: &str) -> u64 {
     let digits = id.strip_prefix("job-").unwrap_or(id);
     u64::from_str_radix(digits, 16).unwrap_or_else(|_| panic!("no id of a job: {id:?}"))

@@ -1,57 +1,57 @@
-//! The journal of clients: every call with its time and its outcome.
+//! The journal of the clients: every call with its times and its outcome.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What a client asked for.
+/// A request of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Call {
-    /// A job under an idempotency key.
+    /// Submits a job with an idempotency key.
     Submit { key: String, agent: &'static str },
-    /// A job's object; `stale` asks for no more than what that controller has.
+    /// Reads a job; with `stale`, the controller answers from its own state without confirming it.
     Read { job: String, stale: bool },
-    /// The job when it has ended, or after a second.
+    /// Waits for the end of a job, at most a second.
     Wait { job: String },
-    /// Its end.
+    /// Cancels a job.
     Cancel { job: String },
 }
 
 /// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome<T> {
-    /// It was done, and this is the answer.
+    /// The call succeeded, with this answer.
     Done(T),
-    /// It was certainly not done, and never will be.
+    /// The call certainly had no effect, and never will.
     Refused(Refusal),
     Unknown(String),
 }
 
-/// Why a call was not done.
+/// Why a call was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// The HTTP status; 0 if there was nobody to ask.
+    /// The HTTP status; 0 if no connection was made.
     pub(crate) status: u16,
     /// The code of the error catalogue.
     pub(crate) code: String,
 }
 
-/// An answer as far as it is compared.
+/// The compared parts of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// The id of the job that a key has.
+    /// The id of the key's job.
     Job(String),
-    /// A job as it was.
+    /// The state of a job.
     Seen(Seen),
-    /// Whether the cancel was taken.
+    /// Whether the cancel was accepted.
     Cancelled(bool),
 }
 
-/// A job as a reader saw it.
+/// The state of a job in one read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) status: Status,
     pub(crate) attempt: u64,
-    /// Stands for the whole object once the job has ended.
+    /// The hash of the whole object, if the job has ended.
     pub(crate) digest: Option<u64>,
 }
 
@@ -83,7 +83,7 @@ impl Status {
 }
 
 impl Seen {
-    /// How far the job was: a job never goes back, since a lost lease gives it the next attempt.
+    /// The progress of the job, which never decreases: after a lost lease, the job has the next attempt.
     pub(crate) fn rank(&self) -> u64 {
         match self.status {
             Status::Pending => 2 * self.attempt,
@@ -97,7 +97,7 @@ impl Seen {
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) client: usize,
-    /// Which controller was asked.
+    /// The controller that received the call.
     pub(crate) controller: usize,
     pub(crate) begun: Duration,
     pub(crate) ended: Duration,

@@ -1,19 +1,19 @@
-//! The requirements of a fault on the machine. Without them the test is skipped with a notice.
+//! The requirements of faults on the machine. If one is missing, the test is skipped with a notice.
 
 use std::process::{Command, Stdio};
 
 use crate::net::Network;
 
-/// Something that not every machine has.
+/// A requirement that not every machine fulfils.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
-    /// Network namespaces, TAP devices and the program `ip`: in practice root.
+    /// Network namespaces, TAP devices and the program `ip`; in practice this needs root.
     Namespaces,
     /// A C compiler, for the library that breaks syncs and clocks.
     Compiler,
 }
 
-/// Why the machine does not have it; none if it does.
+/// Why the machine does not fulfil the requirement; none if it does.
 pub fn missing(needs: Needs) -> Option<String> {
     match needs {
         Needs::Namespaces => Network::isolated(&["probe"], 0).err(),
@@ -26,7 +26,7 @@ pub fn missing(needs: Needs) -> Option<String> {
     }
 }
 
-/// Whether a test must be skipped; the notice says why.
+/// Whether a test must be skipped; prints a notice with the reason.
 pub fn skipped_aloud(needs: &[Needs]) -> bool {
     let reason = needs.iter().find_map(|&needs| missing(needs));
     if let Some(reason) = &reason {

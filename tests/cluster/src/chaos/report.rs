@@ -1,62 +1,62 @@
-//! The result of a run, and how it is reported.
+//! The result of a run, and its report.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::check::Violation;
 
-/// How often a fault was wanted, and its result.
+/// The results of one class of faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Faults {
-    /// It was there.
+    /// Number of installed faults.
     pub installed: u64,
-    /// The machine or the moment did not have it.
+    /// Number of faults that were not possible on this machine or at this time.
     pub skipped: u64,
-    /// Nobody knows: what it was to break may have been broken already.
+    /// Number of faults with an unknown result, because the target may have been broken already.
     pub indeterminate: u64,
 }
 
 /// The result of one run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunReport {
-    /// Calls that were done.
+    /// Number of successful calls.
     pub done: u64,
-    /// Calls that were refused for sure.
+    /// Number of calls that certainly had no effect.
     pub refused: u64,
-    /// Calls of which nobody knows.
+    /// Number of calls with an unknown outcome.
     pub unknown: u64,
     /// Faults by class.
     pub faults: BTreeMap<&'static str, Faults>,
-    /// What else happened that makes a run mean something, by name.
+    /// Other counts that show that a run was meaningful, by name.
     pub seen: BTreeMap<&'static str, u64>,
-    /// What must not have been.
+    /// The broken promises.
     pub(crate) violations: Vec<Violation>,
-    /// In what the run did too little to prove anything.
+    /// Why the run proves nothing; none if it does prove something.
     pub void: Option<String>,
 }
 
 impl RunReport {
-    /// That of a run which showed nothing.
+    /// The report of a void run.
     pub fn void(reason: String) -> Self {
         Self { void: Some(reason), ..Self::default() }
     }
 
-    /// All calls.
+    /// The number of all calls.
     pub fn operations(&self) -> u64 {
         self.done + self.refused + self.unknown
     }
 
-    /// Faults that were there.
+    /// The number of installed faults.
     pub fn installed(&self) -> u64 {
         self.faults.values().map(|faults| faults.installed).sum()
     }
 
-    /// Whether nothing was found, in however little was done.
+    /// Whether there are no violations, even if the run is void.
     pub fn found_nothing(&self) -> bool {
         self.violations.is_empty()
     }
 
-    /// Whether nothing was found and enough was done.
+    /// Whether there are no violations and the run is not void.
     pub fn is_good(&self) -> bool {
         self.violations.is_empty() && self.void.is_none()
     }
@@ -86,7 +86,7 @@ impl fmt::Display for RunReport {
     }
 }
 
-/// The sums of many runs.
+/// Totals of several runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ledger {
     runs: u64,
@@ -108,23 +108,23 @@ impl Ledger {
         self.void += u64::from(verdict.void.is_some());
     }
 
-    /// Whether nothing was found and every run did enough.
+    /// Whether there was at least one run, no violation and no void run.
     pub fn is_good(&self) -> bool {
         self.runs > 0 && self.violations == 0 && self.void == 0
     }
 
-    /// Installed faults by class, as the ledger page has them.
+    /// Installed faults by class, in the format of the ledger page.
     pub fn classes(&self) -> String {
         let classes: Vec<String> = self.faults.iter().map(|(name, count)| format!("{name} {count}")).collect();
         classes.join(", ")
     }
 
-    /// Operations, faults, void runs and violations, as the cells of a table.
+    /// Operations, faults, void runs and violations, as the cells of a table row.
     pub fn cells(&self) -> String {
         format!("{} | {} | {} | {}", self.operations, self.classes(), self.void, self.violations)
     }
 
-    /// Runs so far.
+    /// The number of runs so far.
     pub fn runs(&self) -> u64 {
         self.runs
     }

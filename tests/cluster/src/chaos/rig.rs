@@ -24,27 +24,27 @@ use crate::shim::{self, Shim};
 /// The host of all clients.
 pub(crate) const CLIENTS: &str = "clients";
 
-/// Pause before a controller is asked again.
+/// Pause before a request is repeated.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What a cluster is made of.
+/// The layout of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// How many.
+    /// Number of controllers.
     pub controllers: usize,
-    /// How many.
+    /// Number of workers.
     pub workers: usize,
-    /// Jobs at once on each worker.
+    /// Maximum number of concurrent jobs per worker.
     pub places: u32,
-    /// How long a worker's session lives.
+    /// The TTL of a worker's session.
     pub session_ttl: Duration,
-    /// Jobs that may wait or run.
+    /// Maximum number of waiting and running jobs.
     pub queue_max: u64,
-    /// Whether controllers have disks of a fixed size, in MiB.
+    /// The size of each controller's disk in MiB; none for the machine's own disk.
     pub disk_mib: Option<u64>,
-    /// Whether syncs and clocks of controllers can be broken.
+    /// Whether the controllers run with the shim, which breaks syncs and clocks.
     pub shim: bool,
-    /// More options of every controller.
+    /// Additional options of every controller.
     pub options: &'static [&'static str],
 }
 
@@ -75,11 +75,11 @@ pub struct Rig {
     pub(crate) controllers: Vec<Machine>,
     pub(crate) workers: Vec<Machine>,
     pub(crate) session_ttl: Duration,
-    /// Where children write what they do.
+    /// The file of side effects.
     pub(crate) effects: PathBuf,
-    /// Controllers with an empty disk that are no members yet, and through whom they join.
+    /// Controllers with an empty disk that are not members yet, with the controller through which they join.
     out: BTreeMap<usize, usize>,
-    /// What was done to the cluster and when, for whoever looks for a fault.
+    /// A log of the faults with their times, for diagnosis.
     notes: Vec<String>,
     http: Http,
     runtime: Runtime,
@@ -92,14 +92,14 @@ pub(crate) fn hosts(layout: &Layout) -> Vec<String> {
 }
 
 impl Rig {
-    /// Builds it in `folder` on the loopback net and waits until it serves.
+    /// Starts a cluster in `folder` on loopback addresses and waits until it serves.
     pub fn on_loopback(layout: &Layout, folder: &Path) -> Result<Self, String> {
         let names = hosts(layout);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         Self::start(layout, Arc::new(Network::loopback(&names)), folder)
     }
 
-    /// Builds it in `folder` and waits until it serves. Must be called on the clients' host.
+    /// Starts a cluster in `folder` and waits until it serves. Must be called on the clients' host.
     pub(crate) fn start(layout: &Layout, network: Arc<Network>, folder: &Path) -> Result<Self, String> {
         let names = hosts(layout);
         let (controllers, workers) = names[..names.len() - 1].split_at(layout.controllers);
@@ -168,9 +168,9 @@ impl Rig {
         })
     }
 
-    /// Lets a controller with an empty disk join through another one, and waits until it votes.
+    /// Joins a controller with an empty disk through another controller, and waits until it is a voter.
     pub(crate) fn join(&mut self, which: usize, through: usize) -> Result<(), String> {
-        // Until it has a token it is not to be started: it would form a cluster of its own.
+        // `heal` must not start the controller before it has a token, because it would form its own cluster.
         self.out.insert(which, through);
         let token = self.token(through)?;
         let peers = self.controllers[through].peers().to_string();
@@ -196,14 +196,15 @@ impl Rig {
         Err(format!("no token to join with: {refused}"))
     }
 
-    /// Removes a member by its number until that is certain; false if it is not within [`LONG`].
+    /// Removes a member by its number, and repeats the request until the removal is certain; false if it is not certain
+    /// within [`LONG`].
     pub(crate) fn remove(&self, number: u64, through: usize) -> bool {
         let (at, path) = (self.controllers[through].http(), format!("/api/cluster/members/{number}"));
         let request = || Request { method: "DELETE", path: &path, ..Request::default() };
         let removed = self.until("a member is removed", LONG, |rig| {
             match rig.ask(async |http| http.call(at, request()).await) {
                 Outcome::Done(_) => true,
-                // No such member: an attempt of unknown outcome removed it.
+                // No such member: an earlier request with an unknown outcome has removed it.
                 Outcome::Refused(refusal) => refusal.code == "E6001",
                 Outcome::Unknown(_) => false,
             }
@@ -211,7 +212,8 @@ impl Rig {
         removed.is_ok()
     }
 
-    /// The number of a member by its name, as a controller sees it; only of a voter if `votes`, and while nothing changes.
+    /// The number of a member, by its name, as a controller sees it. With `votes`, none unless the member is a voter
+    /// and no membership change is in progress.
     pub(crate) fn number(&self, at: usize, name: &str, votes: bool) -> Option<u64> {
         let status = self.get(at, "/api/cluster")?;
         let found = status["members"].as_array()?.iter().find(|member| member["name"] == name)?;
@@ -219,12 +221,12 @@ impl Rig {
         found["id"].as_u64().filter(|_| voter || !votes)
     }
 
-    /// Where controllers serve HTTP.
+    /// The HTTP addresses of the controllers.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.controllers.iter().map(Machine::http).collect()
     }
 
-    /// Where controllers listen for their peers.
+    /// The peer addresses of the controllers.
     pub fn peers(&self) -> Vec<SocketAddr> {
         self.controllers.iter().map(Machine::peers).collect()
     }
@@ -234,7 +236,7 @@ impl Rig {
         self.controllers[controller].kill();
     }
 
-    /// Starts a controller again on what it has, and waits until it serves.
+    /// Starts a controller again on its data, and waits until it serves.
     pub fn start_again(&mut self, controller: usize) -> Result<(), String> {
         self.controllers[controller].start();
         self.until("the controller serves again", LONG, |rig| rig.serves(controller))
@@ -248,7 +250,7 @@ impl Rig {
         }
     }
 
-    /// Runs something that asks controllers.
+    /// Runs a future with the HTTP client.
     pub(crate) fn ask<T>(&self, asking: impl AsyncFnOnce(&Http) -> T) -> T {
         self.runtime.block_on(asking(&self.http))
     }
@@ -258,7 +260,7 @@ impl Rig {
         self.get(controller, "/api/ready").is_some() && self.get(controller, "/api/jobs?limit=1").is_some()
     }
 
-    /// The controller that leads, as the first that answers tells.
+    /// The leader, as the first controller that answers sees it.
     pub fn leader(&self) -> Option<usize> {
         if self.controllers.len() == 1 {
             return Some(0);
@@ -270,7 +272,7 @@ impl Rig {
         self.controllers.iter().position(|machine| machine.name() == name)
     }
 
-    /// Everything runs, no link is broken, no disk is full and no sync is slow.
+    /// Heals all faults: links, disks and syncs, and restarts all programs.
     pub(crate) fn heal(&mut self) {
         self.network.heal();
         for (which, machine) in self.controllers.iter_mut().chain(&mut self.workers).enumerate() {
@@ -291,12 +293,12 @@ impl Rig {
         }
     }
 
-    /// Notes what was done, and when.
+    /// Adds an entry to the log of faults.
     pub(crate) fn note(&mut self, what: &str) {
         self.notes.push(format!("{:?} {what}", self.env.clock.monotonic()));
     }
 
-    /// Asks again and again; an error says what was waited for.
+    /// Polls until `holds` is true; the error of a timeout contains `what`.
     pub(crate) fn until(&self, what: &str, within: Duration, holds: impl Fn(&Self) -> bool) -> Result<(), String> {
         let deadline = self.env.clock.monotonic() + within;
         while !holds(self) {
@@ -308,7 +310,7 @@ impl Rig {
         Ok(())
     }
 
-    /// What was done and what all programs wrote, for whoever looks for a fault.
+    /// Writes the log of faults and the stderr of all programs to files, for diagnosis.
     pub(crate) fn write_logs(&self, folder: &Path) {
         fs::write(folder.join("faults"), self.notes.join("\n") + "\n").expect("written");
         for machine in self.controllers.iter().chain(&self.workers) {

@@ -1,4 +1,4 @@
-//! One run: a cluster, clients, faults one after the other, then a quiet phase, and the comparison of all records.
+//! One run: a cluster, clients, a sequence of faults, then a quiet phase, and the comparison of all records.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,37 +25,37 @@ use crate::machine::Machine;
 use crate::net::Network;
 use crate::rng::Rng;
 
-/// Everything that waits for nobody ends within this once all is healed. It takes a second or two; a machine that is denied most of
-/// its time may take minutes, and what would never end is not there after those either.
+/// Longest time until all jobs have ended after the last fault is healed. Usually it takes a second or two. A machine
+/// with little CPU time may take minutes; a job that has not ended after this time never will.
 const CALM: Duration = Duration::from_secs(240);
 
-/// How long the next fault waits for a cluster that has not recovered.
+/// Longest wait for the cluster's recovery before the next fault.
 const RECOVERY: Duration = Duration::from_secs(10);
 
-/// The longest pause of a client between two calls.
+/// Longest pause of a client between two calls.
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 
-/// Fewer calls a second that were done make a run void.
+/// Minimum number of successful calls per second; a run with fewer is void.
 const DONE_MIN: u64 = 3;
 
-/// What a run is to do.
+/// Options of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What goes wrong.
+    /// The scenario.
     pub scenario: &'static Scenario,
-    /// Chooses the work and the faults.
+    /// The seed, which chooses the work and the faults.
     pub seed: u64,
-    /// How long there are faults.
+    /// Duration of the phase with faults.
     pub faults_for: Duration,
-    /// How many clients.
+    /// Number of clients.
     pub clients: usize,
-    /// Where everything is kept; removed again if nothing was found.
+    /// The folder for all data; removed after a good run.
     pub folder: PathBuf,
-    /// Whether no fault is to begin any more.
+    /// Set to true to end the phase with faults early.
     pub stop: Arc<AtomicBool>,
 }
 
-/// Runs once. An error is one of this harness or of the machine: it says nothing about Atlas.
+/// Runs once. An error is a failure of this harness or of the machine, not of Atlas.
 pub fn run(options: &Options) -> Result<RunReport, String> {
     let names = hosts(&options.scenario.layout);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -68,7 +68,7 @@ pub fn run(options: &Options) -> Result<RunReport, String> {
     fs::create_dir_all(&options.folder).map_err(|error| format!("no folder for the run: {error}"))?;
     let folder = fs::canonicalize(&options.folder).map_err(|error| format!("no folder for the run: {error}"))?;
     let (theirs, of_theirs) = (Arc::clone(&network), options.clone());
-    // Everything that talks to controllers does so from the clients' host.
+    // All requests to controllers come from the clients' host.
     let verdict = network.host(CLIENTS).run(move || on_host(&of_theirs, theirs, &folder))?;
     if verdict.is_good() {
         fs::remove_dir_all(&options.folder).map_err(|error| format!("the folder of the run stays: {error}"))?;
@@ -93,7 +93,7 @@ fn on_host(options: &Options, network: Arc<Network>, folder: &Path) -> Result<Ru
     let (mut leader, mut leader_changes) = (rig.leader(), 0);
     let until = rig.env.clock.monotonic() + options.faults_for;
     while rig.env.clock.monotonic() < until && !options.stop.load(Ordering::Relaxed) {
-        // On a cluster that has not recovered from the last fault the next one shows little.
+        // A fault on a cluster that has not recovered from the previous one proves little.
         let _ = rig
             .until("somebody leads and serves", RECOVERY, |rig| rig.leader().is_some_and(|leader| rig.serves(leader)));
         let leads = rig.leader().or(leader);
@@ -116,7 +116,7 @@ fn on_host(options: &Options, network: Arc<Network>, folder: &Path) -> Result<Ru
     rig.heal();
     let calm = settle(&rig);
     rig.write_logs(folder);
-    // A controller that does not serve has nothing to tell, and that is the finding.
+    // If a controller does not serve, no surveys are possible; the failure to serve is then the finding.
     let surveys = if calm.is_ok() { survey(&rig)? } else { Vec::new() };
     let evidence = Evidence { entries: shared.journal.entries(), deeds: deeds(&read(&rig.effects)), surveys };
     verdict.violations = check(&evidence);
@@ -134,7 +134,7 @@ fn on_host(options: &Options, network: Arc<Network>, folder: &Path) -> Result<Ru
     Ok(verdict)
 }
 
-/// All clients on one thread of the clients' host.
+/// Starts all clients on one thread of the clients' host.
 fn start_clients(shared: &Shared, count: usize, rng: &mut Rng) -> JoinHandle<()> {
     let clients: Vec<Client> = (0..count).map(|number| Client::new(shared.clone(), number, rng.fork())).collect();
     let env = shared.env.clone();
@@ -150,7 +150,7 @@ fn start_clients(shared: &Shared, count: usize, rng: &mut Rng) -> JoinHandle<()>
     thread::Builder::new().name("clients".to_owned()).spawn(work).expect("a thread")
 }
 
-/// Waits until every controller serves and no job is left but those in doubt.
+/// Waits until every controller serves and all jobs have ended, except those in doubt.
 fn settle(rig: &Rig) -> Result<(), String> {
     for which in 0..rig.controllers.len() {
         let name = rig.controllers[which].name();
@@ -183,7 +183,7 @@ fn survey(rig: &Rig) -> Result<Vec<Survey>, String> {
         let mut all = all.into_iter().collect::<Result<Vec<_>, _>>()?;
         let last = |survey: &Survey| survey.events.last().map_or(0, |change| change.seq);
         let seq = all.iter().map(last).max().unwrap_or(0);
-        // What one of them told, the others have to tell as well.
+        // All controllers must report the events that one of them reported.
         for (survey, machine) in all.iter_mut().zip(&rig.controllers).filter(|(survey, _)| last(survey) < seq) {
             let known = Known { jobs: &survey.jobs, seq };
             let events = survey::events(&env, http, machine.http(), &known).await;
@@ -193,7 +193,7 @@ fn survey(rig: &Rig) -> Result<Vec<Survey>, String> {
     })
 }
 
-/// Reports that controllers refused since their last start because the lease was not the current one.
+/// The number of reports that the controllers have refused as fenced since their last start.
 fn fenced(rig: &Rig) -> u64 {
     let series = "atlas_report_answers_total{atlas_report_result=\"fenced\"} ";
     let of = |at| rig.ask(async |http| http.text(at, "/metrics").await).unwrap_or_default();
@@ -201,7 +201,7 @@ fn fenced(rig: &Rig) -> u64 {
     rig.controllers.iter().filter_map(|machine| count(of(machine.http()))).sum()
 }
 
-/// What the run did, in numbers.
+/// Counts the calls, jobs and attempts of the run.
 fn count(verdict: &mut RunReport, evidence: &Evidence) {
     for entry in &evidence.entries {
         match entry.outcome {
@@ -218,13 +218,13 @@ fn count(verdict: &mut RunReport, evidence: &Evidence) {
     verdict.seen.extend([("jobs", jobs), ("attempts lost", lost), ("overlaps", overlaps), ("starts", starts)]);
 }
 
-/// In what the run fell short of proving anything.
+/// Why the run is void; none if it did enough.
 fn void(verdict: &RunReport, options: &Options) -> Option<String> {
     let seconds = options.faults_for.as_secs();
     if verdict.done < DONE_MIN * seconds {
         return Some(format!("{} calls were done in {seconds} s", verdict.done));
     }
-    // A short run has time for fewer.
+    // A short run has time for fewer faults.
     let wanted = options.scenario.faults_min.min(seconds / 5);
     if verdict.installed() < wanted {
         return Some(format!("{} faults of {wanted}", verdict.installed()));
@@ -233,7 +233,7 @@ fn void(verdict: &RunReport, options: &Options) -> Option<String> {
     options.scenario.seen_min.iter().find(short).map(|(name, least)| format!("fewer than {least} {name}"))
 }
 
-/// Everything that was compared, for whoever looks for the fault.
+/// Writes all compared records to files, for diagnosis.
 fn write_evidence(evidence: &Evidence, folder: &Path) {
     let lines = |items: Vec<String>| items.join("\n") + "\n";
     let journal = lines(evidence.entries.iter().map(|entry| format!("{entry:?}")).collect());

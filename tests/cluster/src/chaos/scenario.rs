@@ -7,24 +7,25 @@ use super::rig::Layout;
 /// A kind of run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scenario {
-    /// Its word on the command line.
+    /// The name on the command line.
     pub name: &'static str,
     pub(crate) faults: &'static [Fault],
-    /// Fewer installed faults make a run void.
+    /// Minimum number of installed faults; a run with fewer is void.
     pub(crate) faults_min: u64,
-    /// What must have been seen, and how often.
+    /// Minimum counts of other events; a run with fewer is void.
     pub(crate) seen_min: &'static [(&'static str, u64)],
     pub(crate) needs: &'static [Needs],
     pub(crate) layout: Layout,
 }
 
-/// Three controllers and two workers. Digests of states are compared often: a controller whose digest differs ends.
+/// Three controllers and two workers. They compare the digests of their states often; a controller with a different
+/// digest stops.
 const THREE: Layout = Layout { controllers: 3, options: &["--digest-every", "200"], ..Layout::SMALL };
 
-/// As many as one cluster is sized for.
+/// Five controllers.
 const FIVE: Layout = Layout { controllers: 5, ..THREE };
 
-/// Controllers that keep little log for one that is away.
+/// Controllers that keep little log, so that a member that was down needs a snapshot.
 const FORGETFUL: Layout = Layout { options: &["--digest-every", "200", "--snapshot-log", "48KiB"], ..THREE };
 
 const LOST: &[(&str, u64)] = &[("attempts lost", 1)];
@@ -35,7 +36,7 @@ const fn scenario(name: &'static str, layout: Layout, needs: &'static [Needs], f
     Scenario { name, faults, faults_min: 5, seen_min: &[], needs, layout }
 }
 
-/// All scenarios in the order in which a long run goes through them.
+/// All scenarios, in the order of a long run.
 pub(crate) const ALL: &[Scenario] = &[
     Scenario { seen_min: LED_ANEW, ..scenario("leader-kill", THREE, &[], &[Fault::KillLeader]) },
     scenario("all-kill", THREE, &[], &[Fault::KillAll]),
@@ -58,7 +59,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenario("clock-steps", Layout { shim: true, ..THREE }, &[Needs::Compiler], &[Fault::StepClock]),
     scenario("rolling-restart", THREE, &[], &[Fault::RollingRestart]),
     scenario("member-replaced", THREE, &[], &[Fault::Replace]),
-    // One fault takes ten seconds and more: as long as the log that makes a snapshot due.
+    // One fault takes more than ten seconds, because enough log must be written to trigger a snapshot.
     Scenario { faults_min: 2, ..scenario("left-behind", FORGETFUL, &[], &[Fault::LeaveBehind]) },
     Scenario {
         seen_min: LED_ANEW,
@@ -99,17 +100,17 @@ impl Scenario {
         ALL
     }
 
-    /// A scenario by its word.
+    /// A scenario by its name.
     pub fn named(name: &str) -> Option<&'static Self> {
         ALL.iter().find(|scenario| scenario.name == name)
     }
 
-    /// Whether a program may end though nobody asked it to: one whose sync failed, one that is no member any more.
+    /// Whether a program may end by itself, because a sync failed or because it was removed from the cluster.
     pub(crate) fn may_end(&self) -> bool {
         self.faults.iter().any(|fault| matches!(fault, Fault::FailSync | Fault::Replace))
     }
 
-    /// What the machine lacks for it; none if it can be run.
+    /// The requirement that the machine does not fulfil; none if the scenario can run.
     pub fn missing(&self) -> Option<String> {
         self.needs.iter().find_map(|&needs| super::needs::missing(needs))
     }

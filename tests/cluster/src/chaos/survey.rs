@@ -1,4 +1,4 @@
-//! Everything that one controller reports at the end.
+//! Reads all jobs and events of one controller at the end of a run.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,29 +10,29 @@ use serde_json::Value;
 use super::call::Http;
 use super::journal::Outcome;
 
-/// Jobs a page of the list.
+/// Number of jobs per page of the list.
 const PAGE: usize = 500;
 
-/// How often a page is asked for.
+/// Maximum number of requests for one page.
 const TRIES: usize = 3;
 
-/// How long an event stream is silent when everything was told.
+/// An event stream that has reached the known end is complete after this silence.
 const SILENCE: Duration = Duration::from_millis(1500);
 
-/// How long one is waited for that has not told what is known.
+/// An event stream that has not reached the known end is given up after this silence.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
-/// What a controller tells.
+/// The jobs and events of a controller.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Survey {
     pub(crate) name: String,
     /// All jobs in their full view, by id.
     pub(crate) jobs: BTreeMap<String, Value>,
-    /// All changes of jobs in the order of their numbers.
+    /// All changes of jobs, in the order of the stream.
     pub(crate) events: Vec<Change>,
 }
 
-/// A change of a job, as an event told it.
+/// A change of a job, from an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) seq: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Change {
     pub(crate) attempt: u64,
 }
 
-/// All jobs of a controller; an error says why it did not tell.
+/// All jobs of a controller.
 pub(crate) async fn jobs(http: &Http, at: SocketAddr) -> Result<BTreeMap<String, Value>, String> {
     let mut jobs = BTreeMap::new();
     loop {
@@ -62,7 +62,8 @@ pub(crate) async fn jobs(http: &Http, at: SocketAddr) -> Result<BTreeMap<String,
     }
 }
 
-/// Asks again if a connection that was idle was closed meanwhile: reading twice changes nothing.
+/// Reads a page. The request is repeated, because the controller may have closed the idle connection; repeating a read
+/// is safe.
 async fn page(http: &Http, at: SocketAddr, path: &str) -> Result<Value, String> {
     let mut last = String::new();
     for _ in 0..TRIES {
@@ -74,8 +75,8 @@ async fn page(http: &Http, at: SocketAddr, path: &str) -> Result<Value, String> 
     Err(last)
 }
 
-/// All events of a controller from the first one. A stream has no end: it is over when it is silent and tells what is `known`, or when
-/// it is silent for so long that what is missing will not come.
+/// All events of a controller from the first one. The stream has no end, so reading stops after a silence: a short one
+/// if all events in `known` were received, otherwise a long one.
 pub(crate) async fn events(env: &Env, http: &Http, at: SocketAddr, known: &Known<'_>) -> Result<Vec<Change>, String> {
     let mut answer = http.stream(at, "/api/events?view=full", 0).await?;
     let (mut text, mut changes) = (Vec::new(), Vec::new());
@@ -87,7 +88,7 @@ pub(crate) async fn events(env: &Env, http: &Http, at: SocketAddr, known: &Known
         };
         let Some(piece) = piece else { return Ok(changes) };
         text.extend_from_slice(&piece);
-        // Whole frames only: a piece may end in the middle of one.
+        // Parse only complete frames; a piece may end inside a frame.
         let Some(whole) = text.windows(2).rposition(|pair| pair == b"\n\n") else { continue };
         let rest = text.split_off(whole + 2);
         let frames = String::from_utf8(std::mem::replace(&mut text, rest)).map_err(|error| error.to_string())?;
@@ -96,12 +97,13 @@ pub(crate) async fn events(env: &Env, http: &Http, at: SocketAddr, known: &Known
     }
 }
 
-/// What a stream of events must have told before its silence means that it is over. A busy machine is silent for seconds.
+/// What a stream must contain before a short silence counts as its end. On a busy machine a stream can be silent for
+/// seconds.
 #[derive(Debug)]
 pub(crate) struct Known<'a> {
-    /// The last status of these jobs.
+    /// Jobs, whose current status the stream must contain.
     pub(crate) jobs: &'a BTreeMap<String, Value>,
-    /// The event of this number.
+    /// The number of an event that the stream must reach.
     pub(crate) seq: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The scenarios, short: each ends with everything healed, read from every controller and compared.
+//! Short runs of the scenarios.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use super::rig::{CLIENTS, hosts};
 use super::*;
 use crate::net::{Installed, Network};
 
-/// How often a run that did too little is repeated, with another seed: on a machine that is busy with other things.
+/// Maximum number of runs. A void run is repeated with another seed, because the machine may have been busy.
 const TRIES: u64 = 3;
 
-/// Runs a scenario for a short time; panics with what was found.
+/// Runs a scenario for a short time; panics with the findings.
 fn short(name: &str) {
     let scenario = Scenario::named(name).expect("a scenario");
     if skipped_aloud(scenario.needs) {
@@ -63,7 +63,7 @@ fn members_are_replaced_one_after_the_other() {
     short("member-replaced");
 }
 
-/// How long sessions live where a leader is cut off.
+/// The TTL of sessions in the test with an isolated leader.
 const SESSION: Duration = Duration::from_secs(5);
 
 #[test]
@@ -79,7 +79,8 @@ fn jobs_outlive_a_leader_that_is_cut_off_from_the_others_alone() {
     network.host(CLIENTS).run(move || workers_leave_the_leader(&layout, theirs));
 }
 
-/// The workers reach the leader, which cannot renew their sessions: they find the next one before they have to end what they run.
+/// The workers still reach the old leader, which cannot renew their sessions. They find the new leader before they must
+/// stop their attempts.
 fn workers_leave_the_leader(layout: &Layout, network: Arc<Network>) {
     let folder = tempfile::tempdir().expect("a folder");
     let rig = Rig::start(layout, network, folder.path()).expect("a cluster");
@@ -106,7 +107,7 @@ fn workers_leave_the_leader(layout: &Layout, network: Arc<Network>) {
     for other in rig.controllers.iter().map(|machine| machine.name()).filter(|other| *other != leads) {
         assert_eq!(rig.network.cut(leads, other), Installed::Yes);
     }
-    // The fault outlasts the sessions; nothing else ends it.
+    // The fault must last longer than the sessions, so the test waits for this time.
     std::thread::sleep(SESSION + SESSION / 2);
     rig.network.heal();
     rig.until("they complete at the first attempt", 4 * SESSION, |rig| all(rig, "completed")).expect("completed");

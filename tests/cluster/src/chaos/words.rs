@@ -1,13 +1,13 @@
-//! The last output of programs, and whether they were supposed to end.
+//! Checks the output of the programs for panics and unexpected ends.
 
 use super::check::Violation;
 use super::scenario::Scenario;
 use crate::machine::ENDED;
 
-/// How many lines before an end are told.
+/// Number of lines before an end that are reported.
 const LAST_WORDS: usize = 5;
 
-/// What must not stand in the text of a program: a panic, and an end that nobody asked for.
+/// Finds panics and unexpected ends in the output of a program.
 pub(crate) fn check(name: &str, text: &str, scenario: &Scenario) -> Vec<Violation> {
     let lines: Vec<&str> = text.lines().collect();
     let found = lines.iter().enumerate().filter_map(|(at, line)| {

@@ -15,12 +15,12 @@ use super::call::{Http, Request};
 use super::journal::{Answer, Call, Entry, Journal, Outcome, Seen, Status};
 use crate::rng::Rng;
 
-/// An agent that writes its side effects down, by what a lost attempt means for it.
+/// An agent that records its side effects; the kinds differ in what follows a lost attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
     contract: &'static str,
-    /// Most starts that a job of it may have.
+    /// Maximum number of starts of one job.
     pub(crate) starts_max: u64,
 }
 
@@ -31,7 +31,7 @@ pub(crate) const KINDS: [Kind; 3] = [
     Kind { name: "single", contract: "  max_attempts: 1\n", starts_max: 1 },
 ];
 
-/// The package of an agent whose program is `program`, writing to `effects`.
+/// The package of an agent that runs `program`, which writes to `effects`.
 pub(crate) fn package(kind: &Kind, program: &Path, effects: &Path) -> Vec<u8> {
     let command = json!([program, "effect", effects]);
     let contract = format!(
@@ -42,18 +42,18 @@ pub(crate) fn package(kind: &Kind, program: &Path, effects: &Path) -> Vec<u8> {
     pack_files(vec![file]).expect("a package").bytes
 }
 
-/// What all clients share.
+/// Data that all clients share.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) env: Env,
     pub(crate) controllers: Vec<SocketAddr>,
     pub(crate) journal: Journal,
-    /// Jobs that some client knows of.
+    /// The jobs that at least one client knows.
     pub(crate) jobs: Arc<Mutex<Vec<String>>>,
     pub(crate) stop: Arc<AtomicBool>,
-    /// How long a worker's session lives: a few jobs take longer.
+    /// The TTL of a worker's session; a few jobs take longer than that.
     pub(crate) session_ttl: Duration,
-    /// The longest pause of a client between two calls.
+    /// Longest pause of a client between two calls.
     pub(crate) pause_max: Duration,
 }
 
@@ -63,13 +63,13 @@ pub(crate) struct Client {
     number: usize,
     rng: Rng,
     http: Http,
-    /// Its keys with what they were submitted with.
+    /// The submissions of this client.
     submitted: Vec<Submission>,
-    /// How far it has read, by what controllers told.
+    /// The highest log index in the answers so far.
     index: Option<u64>,
 }
 
-/// A submission, as it is repeated.
+/// A submission that can be repeated.
 #[derive(Debug, Clone)]
 struct Submission {
     key: String,
@@ -77,10 +77,10 @@ struct Submission {
     body: Value,
 }
 
-/// How often a submission of unknown outcome is repeated before the client gives up.
+/// Maximum number of repeats of a submission with an unknown outcome.
 const REPEATS: usize = 5;
 
-/// More than is kept inside the log.
+/// Larger than a payload that fits inline in the log.
 const LARGE_BYTES: u64 = 70 << 10;
 
 impl Client {
@@ -88,7 +88,7 @@ impl Client {
         Self { shared, number, rng, http: Http::new(), submitted: Vec::new(), index: None }
     }
 
-    /// Works until it is told to stop.
+    /// Sends requests until `stop` is set.
     pub(crate) async fn run(mut self) {
         while !self.shared.stop.load(Ordering::Relaxed) {
             match self.rng.below(100) {
@@ -129,7 +129,7 @@ impl Client {
         }
     }
 
-    /// The same key again: the same job.
+    /// Repeats a submission with the same key, which must return the same job.
     async fn submit_again(&mut self) {
         if self.submitted.is_empty() {
             return;
@@ -177,7 +177,7 @@ impl Client {
             self.call(Call::Cancel { job }, request, |body| body["cancelled"].as_bool().map(Answer::Cancelled)).await;
     }
 
-    /// Mostly a late one, which still changes.
+    /// A random known job, mostly a recent one, which can still change.
     fn some_job(&mut self) -> Option<String> {
         let jobs = self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         let last = jobs.len().checked_sub(1)? as u64;
@@ -212,13 +212,13 @@ impl Client {
     }
 }
 
-/// A job's object as a reader saw it.
+/// The state of a job from its JSON object.
 pub(crate) fn seen(body: &Value) -> Option<Seen> {
     let status = Status::parse(body["status"].as_str()?)?;
     Some(Seen { status, attempt: body["attempt"].as_u64()?, digest: status.is_terminal().then(|| digest(body)) })
 }
 
-/// Stands for an object: members of the same names have the same order everywhere.
+/// A hash of an object; all controllers serialize members in the same order.
 pub(crate) fn digest(body: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     body.to_string().hash(&mut hasher);

@@ -1,7 +1,7 @@
-//! One host: a thread from which everything on it is started, in namespaces of its own.
+//! One host: a thread in separate namespaces, which starts all programs of the host.
 //!
-//! A child inherits the namespaces of the thread that starts it. The thread stays as long as the host does, because programs are
-//! started to die with it: when this process is killed, nothing that it started goes on.
+//! A child inherits the namespaces of the thread that starts it. The thread lives as long as the host, because its
+//! programs are killed when the thread ends: when this process is killed, all its programs end too.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -17,7 +17,7 @@ use nix::sched::{CloneFlags, unshare};
 use super::tap;
 use crate::process::Process;
 
-/// Work for the host's thread.
+/// A closure for the host's thread.
 type Order = Box<dyn FnOnce() + Send>;
 
 /// A host.
@@ -33,7 +33,7 @@ pub(super) fn number(index: usize) -> u8 {
     u8::try_from(index + 1).expect("fewer than 255 hosts")
 }
 
-/// The hardware address of a host; the switch finds the way by its last number.
+/// The hardware address of a host; the switch routes frames by its last byte.
 fn hardware(index: usize) -> String {
     format!("02:00:00:00:00:{:02x}", number(index))
 }
@@ -43,14 +43,15 @@ fn address(index: usize) -> Ipv4Addr {
 }
 
 impl Host {
-    /// A host in namespaces of its own, the `index`-th of `count`, and the device that joins it to the others.
+    /// Creates the `index`-th of `count` hosts in separate namespaces; returns it with the device that connects it to
+    /// the switch.
     pub(super) fn isolated(name: &str, index: usize, count: usize) -> Result<(Self, File), String> {
         let host = Self::start(name, address(index));
         let device = host.run(move || isolate(index, count))?;
         Ok((host, device))
     }
 
-    /// A host without a network of its own.
+    /// Creates a host on the machine's own network.
     pub(super) fn plain(name: &str, address: Ipv4Addr) -> Self {
         Self::start(name, address)
     }
@@ -67,12 +68,12 @@ impl Host {
         &self.name
     }
 
-    /// Its address, the same for as long as the network stands.
+    /// Its address, which never changes.
     pub fn address(&self) -> Ipv4Addr {
         self.address
     }
 
-    /// Does something on this host: sockets opened and threads started by it belong to the host.
+    /// Runs a closure on this host; sockets and threads that it creates belong to the host.
     #[track_caller]
     pub fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         let (answer, answered) = mpsc::channel();
@@ -81,14 +82,15 @@ impl Host {
         answered.recv().expect("the work did not panic")
     }
 
-    /// Starts a program on this host, which dies with it.
+    /// Starts a program on this host; the program is killed when the host is dropped.
     pub fn spawn(&self, command: &Command) -> Process {
         let mut bound = bound_to_thread(command);
         self.run(move || Process::start(&mut bound))
     }
 }
 
-/// The same command, ended when the thread that starts it ends. `setpriv` becomes the program, so the process is the same.
+/// The same command, killed when the thread that starts it ends. `setpriv` executes the program in its own process, so
+/// the process id stays the same.
 fn bound_to_thread(command: &Command) -> Command {
     let has_setpriv = Path::new("/usr/bin/setpriv").is_file() || Path::new("/bin/setpriv").is_file();
     let mut bound = if has_setpriv {
@@ -111,7 +113,7 @@ fn bound_to_thread(command: &Command) -> Command {
     bound
 }
 
-/// Puts this thread in namespaces of its own and gives it a network device with an address.
+/// Moves this thread to new namespaces and creates a network device with an address.
 fn isolate(index: usize, count: usize) -> Result<File, String> {
     let no = |what: &str| {
         let what = what.to_owned();
@@ -126,7 +128,8 @@ fn isolate(index: usize, count: usize) -> Result<File, String> {
         hardware(index),
         address(index)
     );
-    // Neighbours are fixed: a cut must not leave an address resolution behind that fails for seconds after it was healed.
+    // The neighbour table is static: otherwise, a failed address resolution during a cut would block traffic for
+    // seconds after the link is healed.
     for other in (0..count).filter(|&other| other != index) {
         orders += &format!("neigh add {} lladdr {} nud permanent dev eth0\n", address(other), hardware(other));
     }

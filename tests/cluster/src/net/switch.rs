@@ -1,6 +1,6 @@
-//! What joins the hosts: a loop that carries frames from device to device and breaks what it was told to break.
+//! The switch between the hosts: a loop that forwards frames from device to device and applies the faults of the links.
 //!
-//! Everything it draws comes from a seed. What it cannot promise is the order of frames of different senders: that is the machine's.
+//! All random decisions come from a seed, but the order of frames from different senders depends on the machine.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,37 +16,37 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::rng::Rng;
 
-/// What happens to the frames of one direction.
+/// The faults of one direction of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Link {
-    /// None arrives.
+    /// No frame arrives.
     pub cut: bool,
-    /// So many in a thousand do not arrive.
+    /// Lost frames per thousand.
     pub loss: u64,
-    /// So many in a thousand arrive twice.
+    /// Duplicated frames per thousand.
     pub duplication: u64,
-    /// How long each takes.
+    /// Delay of each frame.
     pub delay: Duration,
-    /// How much longer it may take, drawn for each.
+    /// Maximum random additional delay of each frame.
     pub jitter: Duration,
 }
 
-/// The longest frame: our devices have the usual size of a packet, and a header before it.
+/// Maximum frame size; the devices have the usual MTU, plus a header.
 const FRAME_BYTES: usize = 1 << 11;
 
-/// Frames that wait for their time; more are lost, as in a real queue.
+/// Maximum number of delayed frames; further frames are lost, as in a real queue.
 const WAITING_MAX: usize = 10_000;
 
 /// A running switch.
 #[derive(Debug)]
 pub(super) struct Switch {
     links: Arc<Mutex<Vec<Vec<Link>>>>,
-    /// Its loop ends when this end of the pipe is closed.
+    /// The loop ends when this end of the pipe is closed.
     _stop: std::io::PipeWriter,
 }
 
 impl Switch {
-    /// Joins the devices, each by the number of its host.
+    /// Starts a switch between the devices; a device's index is the number of its host.
     pub(super) fn start(ports: Vec<File>, seed: u64) -> Self {
         let links = Arc::new(Mutex::new(vec![vec![Link::default(); ports.len()]; ports.len()]));
         let (stopped, stop) = std::io::pipe().expect("a pipe");
@@ -76,10 +76,10 @@ fn lock(links: &Mutex<Vec<Vec<Link>>>) -> MutexGuard<'_, Vec<Vec<Link>>> {
     links.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A frame that arrives later: when, a number that keeps the order, from where, to where, its bytes.
+/// A delayed frame: due time, sequence number, sender, receiver and bytes.
 type Waiting = Reverse<(Duration, u64, usize, usize, Vec<u8>)>;
 
-/// The loop's own.
+/// The state of the loop.
 struct Carrier {
     ports: Vec<File>,
     links: Arc<Mutex<Vec<Vec<Link>>>>,
@@ -106,7 +106,7 @@ impl Carrier {
                 return;
             }
             for from in (0..self.ports.len()).filter(|&from| ready[from]) {
-                // Whatever is there, but not for ever: one sender must not hold up the others.
+                // The number of frames per turn is limited, so that one sender cannot block the others.
                 for _ in 0..64 {
                     let Ok(length) = (&self.ports[from]).read(&mut frame) else { break };
                     self.carry(from, &frame[..length]);
@@ -119,13 +119,13 @@ impl Carrier {
     fn timeout(&self) -> PollTimeout {
         let Some(Reverse((due, ..))) = self.waiting.peek() else { return PollTimeout::NONE };
         let left = due.saturating_sub(self.env.clock.monotonic());
-        // Rounded up: a loop that wakes too early only wakes again.
+        // Rounded up, because a loop that wakes too early has to wake again.
         PollTimeout::try_from(left + Duration::from_micros(999)).unwrap_or(PollTimeout::MAX)
     }
 
-    /// Decides about a frame and sends it on.
+    /// Applies the link's faults to a frame and forwards it.
     fn carry(&mut self, from: usize, frame: &[u8]) {
-        // Hosts' hardware addresses differ in their last byte only. There is nothing to broadcast.
+        // Hardware addresses of hosts differ only in their last byte. Broadcasts are not needed.
         let Some([2, 0, 0, 0, 0, number]) = frame.first_chunk() else { return };
         let Some(to) = usize::from(*number).checked_sub(1) else { return };
         if to >= self.ports.len() || to == from {
@@ -153,7 +153,7 @@ impl Carrier {
         let now = self.env.clock.monotonic();
         while self.waiting.peek().is_some_and(|Reverse((due, ..))| *due <= now) {
             let Some(Reverse((_, _, from, to, frame))) = self.waiting.pop() else { return };
-            // A link that was cut meanwhile loses what was on its way.
+            // A link that was cut in the meantime loses its delayed frames.
             if !lock(&self.links)[from][to].cut {
                 self.write(to, &frame);
             }
@@ -161,7 +161,7 @@ impl Carrier {
     }
 
     fn write(&self, to: usize, frame: &[u8]) {
-        // A device whose queue is full, or whose host is gone, loses the frame.
+        // The frame is lost if the queue of the device is full or its host is gone.
         let _ = (&self.ports[to]).write(frame);
     }
 }

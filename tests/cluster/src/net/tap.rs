@@ -1,4 +1,4 @@
-//! A network device whose frames this process reads and writes.
+//! A TAP network device, whose frames this process reads and writes.
 #![expect(unsafe_code, reason = "making a TAP device is an ioctl, which has no safe form")]
 
 use std::fs::{File, OpenOptions};
@@ -9,10 +9,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use nix::errno::Errno;
 use nix::libc;
 
-/// Makes the device in the network namespace of this thread. It goes when the file is closed.
+/// Creates the device in the network namespace of this thread; closing the file removes it.
 pub(super) fn open(name: &str) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
-    // SAFETY: a structure of integers, for which zero is a value.
+    // SAFETY: `ifreq` is a structure of integers, for which zero is a valid value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes().take(libc::IFNAMSIZ - 1)) {
         *to = from as libc::c_char;

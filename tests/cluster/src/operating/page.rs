@@ -1,4 +1,4 @@
-//! A page of `docs/operating`: the commands that it shows, in their order.
+//! A page of `docs/operating`: the commands on it, in order.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -6,15 +6,15 @@ use std::path::Path;
 /// One command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
-    /// Where it is typed: `c1` of the prompt `c1$`. A bare `$` is a person's own machine.
+    /// The machine on which the command runs: `c1` for the prompt `c1$`. A bare `$` is the operator's own machine.
     pub(super) machine: String,
     pub(super) command: String,
 }
 
-/// The name of a person's own machine.
+/// The name of the operator's own machine.
 pub(super) const DESK: &str = "desk";
 
-/// The commands of a page that nobody has typed yet.
+/// The remaining commands of a page.
 pub(super) struct Page {
     name: String,
     lines: VecDeque<Line>,
@@ -27,7 +27,7 @@ impl Page {
         Self { name: name.to_owned(), lines: lines(&text) }
     }
 
-    /// The next command, which must begin like this: a test and its page change together.
+    /// The next command, which must start with `begins`, so that a change of a page also needs a change of its test.
     #[track_caller]
     pub(super) fn next(&mut self, begins: &str) -> Line {
         let line = self.lines.pop_front().unwrap_or_else(|| panic!("{} ends before \"{begins}\"", self.name));
@@ -35,7 +35,7 @@ impl Page {
         line
     }
 
-    /// All commands were typed.
+    /// Checks that no commands remain.
     #[track_caller]
     pub(super) fn end(self) {
         assert_eq!(self.lines, [], "{} goes on", self.name);
@@ -43,7 +43,7 @@ impl Page {
 }
 
 impl Line {
-    /// The same with a word that stands for something filled in.
+    /// The same command, with a placeholder replaced.
     pub(super) fn with(mut self, word: &str, meaning: &str) -> Self {
         assert!(self.command.contains(word), "{} has no {word}", self.command);
         self.command = self.command.replace(word, meaning);
@@ -51,7 +51,7 @@ impl Line {
     }
 }
 
-/// The commands in fences of consoles. What is not behind a prompt is output.
+/// The commands in code blocks of type `console`; lines without a prompt are output.
 fn lines(text: &str) -> VecDeque<Line> {
     let mut found: VecDeque<Line> = VecDeque::new();
     let (mut console, mut goes_on) = (false, false);

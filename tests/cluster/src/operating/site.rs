@@ -1,6 +1,7 @@
-//! Machines on which the commands of a page are typed: `c1` to `c3` at 10.0.0.1 to 10.0.0.3 as on the pages, `w1`, and a desk.
+//! The machines on which the commands of a page run: `c1` to `c3` at 10.0.0.1 to 10.0.0.3 as on the pages, `w1`, and a
+//! desk.
 //!
-//! Each has a network and a `/var/lib` of its own, and a folder in which commands are typed.
+//! Each machine has its own network, `/var/lib` and working folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,24 +17,24 @@ use crate::net::Network;
 use crate::process::Process;
 use crate::{LONG, eventually, program};
 
-/// In the order of their addresses.
+/// The machines, in the order of their addresses.
 const MACHINES: [&str; 5] = ["c1", "c2", "c3", "w1", DESK];
-/// Longest that a command may take which ends on its own.
+/// Longest duration of a command that ends by itself.
 const PATIENCE_S: &str = "90";
 
 pub(super) struct Site {
-    // Before the network, whose hosts they run on.
+    // Dropped before the network, on whose hosts the programs run.
     running: BTreeMap<String, Process>,
-    /// What was typed to start what runs, or ran, on a machine.
+    /// The command that last started a program on each machine.
     started: BTreeMap<String, String>,
-    /// `ATLAS_SERVER` at the desk.
+    /// The value of `ATLAS_SERVER` at the desk.
     servers: Option<String>,
     network: Network,
     folder: tempfile::TempDir,
 }
 
 impl Site {
-    /// Machines with empty disks; none if this one cannot make them, which is said aloud.
+    /// Creates machines with empty disks; none, with a notice, if this machine does not support namespaces.
     pub(super) fn new() -> Option<Self> {
         if skipped_aloud(&[Needs::Namespaces]) {
             return None;
@@ -49,7 +50,7 @@ impl Site {
         Some(Self { running: BTreeMap::new(), started: BTreeMap::new(), servers: None, network, folder })
     }
 
-    /// The cluster that the page on sizing builds: three controllers and a worker.
+    /// The cluster of the page on sizing: three controllers and a worker.
     pub(super) fn of_three() -> Option<Self> {
         let mut site = Self::new()?;
         let mut page = Page::open("sizing.md");
@@ -66,7 +67,7 @@ impl Site {
         Some(site)
     }
 
-    /// A controller joins: a token is made, brought there and used up.
+    /// Joins a controller: creates a token, copies it to the machine and uses it.
     pub(super) fn join(&mut self, page: &mut Page, machine: &str) {
         self.run(&page.next("atlasctl cluster join-token"));
         self.carry("join.token", machine);
@@ -78,7 +79,7 @@ impl Site {
         self.folder.path().join(machine)
     }
 
-    /// The command of a line as it is typed.
+    /// The shell command for a line.
     fn command(&self, line: &Line, before: &[&str]) -> Command {
         let programs = program("atlasctl").parent().expect("a folder").to_owned();
         let path = std::env::var("PATH").unwrap_or_default();
@@ -103,13 +104,13 @@ impl Site {
         self.network.host(&line.machine).run(move || command.output().expect("a shell starts"))
     }
 
-    /// Types a command that ends on its own, and well; returns what it wrote to stdout.
+    /// Runs a command that must succeed; returns its stdout.
     #[track_caller]
     pub(super) fn run(&mut self, line: &Line) -> String {
         self.run_to(line, 0)
     }
 
-    /// The same for one that ends with this code; returns what it wrote.
+    /// Runs a command that must exit with this code; returns its stdout, and for a failure also its stderr.
     #[track_caller]
     pub(super) fn run_to(&mut self, line: &Line, code: i32) -> String {
         if let Some(servers) = line.command.strip_prefix("export ATLAS_SERVER=") {
@@ -123,13 +124,13 @@ impl Site {
         if code == 0 { stdout.into_owned() } else { format!("{stdout}{stderr}") }
     }
 
-    /// Types one that is on no page.
+    /// Runs a command that is not on a page.
     #[track_caller]
     pub(super) fn typed(&mut self, machine: &str, command: &str) -> String {
         self.run(&Line { machine: machine.to_owned(), command: command.to_owned() })
     }
 
-    /// Types a command that goes on, and waits until it serves.
+    /// Starts a program and waits until it serves.
     pub(super) fn start(&mut self, line: &Line) {
         let Line { machine, command } = line;
         let exec = Line { machine: machine.clone(), command: format!("exec {command}") };
@@ -140,19 +141,19 @@ impl Site {
         self.started.insert(machine.clone(), command.clone());
     }
 
-    /// Starts what ran on a machine before.
+    /// Starts the last program of a machine again.
     pub(super) fn start_again(&mut self, machine: &str) {
         let command = self.started.get(machine).expect("it ran before").clone();
         self.start(&Line { machine: machine.to_owned(), command });
     }
 
-    /// Stops what runs on a machine, in order.
+    /// Stops the program of a machine in order.
     pub(super) fn stop(&mut self, machine: &str) {
         let process = self.running.remove(machine).expect("it runs");
         assert_eq!(process.end(Signal::SIGTERM), Some(0), "{machine}");
     }
 
-    /// The machine is gone: what runs on it, and its disk.
+    /// Kills the program of a machine and deletes its disk.
     pub(super) fn lose(&mut self, machine: &str) {
         self.running.remove(machine).expect("it runs").kill();
         let disk = self.home(machine).join("lib");
@@ -161,12 +162,12 @@ impl Site {
         }
     }
 
-    /// Brings a file from the desk to a machine.
+    /// Copies a file from the desk to a machine.
     pub(super) fn carry(&self, file: &str, machine: &str) {
         fs::copy(self.home(DESK).join(file), self.home(machine).join(file)).expect("carried");
     }
 
-    /// Waits until the cluster, seen from the desk, has three voters that all answer.
+    /// Waits until `atlasctl` at the desk sees three reachable voters.
     pub(super) fn all_vote(&mut self) {
         let asks = Line { machine: DESK.to_owned(), command: "atlasctl cluster status -o json".to_owned() };
         eventually("three voters answer", LONG, || {

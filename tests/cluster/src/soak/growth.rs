@@ -1,15 +1,16 @@
-//! Whether a process still grows when all its bounded data has reached its bounds.
+//! Decides whether a process still grows after all its bounded data has reached its limits.
 
 use std::fmt;
 
 use super::sample::Sample;
 
-/// What an allocator and a cache may still do.
+/// Allowed growth of memory, for the allocator and caches.
 const BYTES_SLACK: u64 = 2 << 20;
-/// Connections and slots come and go.
+/// Allowed growth of open files, because connections and slots come and go.
 const FILES_SLACK: u64 = 8;
 
-/// What a process held in the second third of a run, and in the last: medians. The first third is for caches to fill.
+/// The medians of a process's memory and open files in the second and last third of a run. In the first third, caches
+/// fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Growth {
     bytes: (u64, u64),
@@ -24,7 +25,7 @@ impl Growth {
         Self { bytes: both(|sample| sample.bytes), files: both(|sample| sample.files) }
     }
 
-    /// Within a twentieth, and what is noise.
+    /// Whether the growth is within 5% plus the allowed noise.
     pub fn is_flat(&self) -> bool {
         let ((was, is), (had, has)) = (self.bytes, self.files);
         is <= was + was / 20 + BYTES_SLACK && has <= had + FILES_SLACK

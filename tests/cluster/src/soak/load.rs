@@ -1,4 +1,4 @@
-//! The load: jobs of all bundled agents with known results, and other requests of clients.
+//! The load: jobs of all bundled agents with known results, and other requests.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,22 +11,23 @@ use serde_json::{Value, json};
 
 use crate::rng::Rng;
 
-/// Beyond what travels inline in an entry of the log.
+/// Enough words for an input that is too large to be inline in a log entry.
 const LARGE_WORDS: usize = 60_000;
 
-/// Longer than any job of the load takes on a loaded machine.
+/// Longer than any job of the load on a busy machine.
 const JOB_MAX: Duration = Duration::from_secs(60);
 
-/// Clients and programs share the machine: between two jobs of a client passes up to this, in milliseconds.
+/// Longest pause between two jobs of a client in milliseconds; it leaves CPU time to the programs, which share the
+/// machine.
 const PAUSE_MAX: u64 = 150;
 
-/// A job of an agent that ends as its fixture says.
+/// A job of an agent with a known result.
 struct Case {
     agent: String,
     fixture: Fixture,
 }
 
-/// What clients have seen.
+/// The results of a client.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) jobs: u64,
@@ -48,7 +49,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Registers the bundled agents with the controller at an address.
+    /// Registers the bundled agents at a controller.
     pub(super) async fn prepare(server: SocketAddr, env: Env) -> Result<Self> {
         let http = reqwest::Client::builder().no_proxy().timeout(JOB_MAX).pool_idle_timeout(Duration::from_secs(5));
         let load = Self { http: http.build()?, server: format!("http://{server}"), cases: cases()?, env };
@@ -59,7 +60,7 @@ impl Load {
         Ok(load)
     }
 
-    /// One job after the other until it is over.
+    /// Runs one job after another until `over` is set.
     pub(super) async fn client(&self, mut rng: Rng, over: &AtomicBool) -> Tally {
         let mut tally = Tally::default();
         while !over.load(Ordering::Relaxed) {
@@ -102,7 +103,7 @@ impl Load {
     }
 
     async fn cancelled(&self) -> Result<()> {
-        // The year 2100: it would wait for longer than any soak.
+        // The job is delayed until the year 2100, longer than any run.
         let id = self.submit(json!({"agent": "echo", "input": {"message": "x"}, "at": 4_102_444_800_u64})).await?;
         let request = self.http.post(self.url(&format!("/api/jobs/{id}/cancel")));
         request.send().await?.error_for_status().context("the cancel is not taken")?;
@@ -143,7 +144,7 @@ impl Load {
     }
 }
 
-/// The tests beside the bundled agents.
+/// The fixtures of the bundled agents.
 fn cases() -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     for agent in atlas_bundled::bundled() {

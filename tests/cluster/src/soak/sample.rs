@@ -2,10 +2,10 @@
 
 use std::fs;
 
-/// One look at a process.
+/// A sample of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sample {
-    /// Resident memory that no file backs.
+    /// Resident anonymous memory.
     pub(super) bytes: u64,
     /// Open file descriptors.
     pub(super) files: u64,

@@ -1,4 +1,4 @@
-//! Each check on evidence that it must refuse, and all of them on evidence that they must accept.
+//! Each check gets evidence that it must refuse, and all checks get evidence that they must accept.
 
 use serde_json::json;
 
@@ -124,7 +124,7 @@ fn a_job_that_nobody_submitted_is_found() {
 #[test]
 fn reads_that_go_back_are_found() {
     assert_eq!(broken(|evidence| evidence.entries.push(reading(3, saw(Status::Running, 1)))), ["B.29"]);
-    // At the same time as a read that saw more: either may have been first.
+    // The read overlaps a read that saw a later state, so either may have been first.
     assert_eq!(broken(|evidence| evidence.entries.push(reading(2, saw(Status::Running, 1)))), [""; 0]);
 }
 
