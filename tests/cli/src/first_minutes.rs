@@ -10,7 +10,7 @@ use crate::laptop::Laptop;
 use crate::mask::mask;
 use crate::session::Session;
 
-/// The agent of the first ten minutes, as `docs/start.md` has it.
+/// The agent from `docs/start.md`.
 pub(crate) const HELLO: Agent<'static> = Agent {
     name: "hello",
     version: "0.1.0",
@@ -41,7 +41,7 @@ fn dev_says_where_everything_is() {
 #[test]
 fn dev_takes_the_options_of_controllers_and_workers() {
     let folder = tempfile::tempdir().expect("a folder");
-    // A variable that cargo sets for every test.
+    // The agent returns an environment variable that cargo sets for every test.
     let script = r#"printf '{"found":"%s"}' "$CARGO_PKG_NAME""#;
     let tells = Agent { name: "tells", version: "0.1.0", contract: "", script };
     write_agent(&folder.path().join("agents"), &tells);

@@ -1,4 +1,4 @@
-//! Following: streams of events, log lines and changes.
+//! Commands that follow events, log lines and changes.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use expect_test::expect_file;
 use crate::first_minutes::HELLO;
 use crate::laptop::Laptop;
 
-/// Logs its input.
+/// A script that logs its input.
 const TALKS: &str = r#"sed -n 's/.*"text": *"\([^"]*\)".*/it says \1/p' >&2
 echo '{}'"#;
 
@@ -94,7 +94,7 @@ fn lists_that_go_on() {
     expect_file!["../transcripts/lists-that-go-on.txt"].assert_eq(&session.page());
 }
 
-/// Runs one job after the other while `look` looks, so that something happens at any moment.
+/// Runs one job after another while `look` runs, so that there are always new events.
 fn while_jobs_run(laptop: &Laptop, look: impl FnOnce()) {
     struct Over<'a>(&'a AtomicBool);
     impl Drop for Over<'_> {
@@ -104,7 +104,8 @@ fn while_jobs_run(laptop: &Laptop, look: impl FnOnce()) {
     }
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
-        // Also when `look` panics: the scope waits for the thread.
+        // Dropping the guard stops the thread, also if `look` panics; otherwise the scope would wait for the thread
+        // forever.
         let _over = Over(&over);
         scope.spawn(|| {
             let mut jobs = laptop.session("");
@@ -122,7 +123,7 @@ fn a_run_follows_the_retries_of_its_contract() {
         name: "flaky",
         version: "1.0.0",
         contract: "  retry: { max_retries: 2, backoff_base: 0.25 }",
-        // Fails until the file that its input names is there.
+        // Fails until the file in its input exists.
         script: r#"mark=$(sed -n 's/.*"mark": *"\([^"]*\)".*/\1/p')
 [ -e "$mark" ] && echo '{"tried": "again"}' && exit; touch "$mark"; exit 3"#,
     };

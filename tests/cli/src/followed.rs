@@ -1,4 +1,4 @@
-//! A command that goes on, such as a followed log. A test waits for a line that it prints, never for a time.
+//! A command that keeps running, such as a followed log. A test waits for a line of output, never for a fixed time.
 
 use std::fs::File;
 use std::process::{Child, Command, ExitStatus};
@@ -6,13 +6,13 @@ use std::process::{Child, Command, ExitStatus};
 use atlas_cluster_tests::{LONG, eventually};
 use tempfile::TempDir;
 
-/// A command in a shell of its own; it is killed if the test ends before it.
+/// A command in its own shell, killed on drop.
 pub(crate) struct Followed {
     pub(crate) line: String,
     child: Child,
-    /// Where its stdout and stderr are written.
+    /// The folder for its stdout and stderr.
     printed: TempDir,
-    /// Lines of stdout that were waited for.
+    /// Number of stdout lines up to the last one that a test has waited for.
     seen: usize,
 }
 
@@ -24,7 +24,7 @@ impl Followed {
         Self { line: line.to_owned(), child, printed, seen: 0 }
     }
 
-    /// Waits for one more line on stdout that contains `text`, behind those that were waited for before.
+    /// Waits for a line on stdout that contains `text`, after the line of the previous wait.
     pub(crate) fn prints(&mut self, text: &str) {
         let seen = self.seen;
         let next = || {
@@ -35,14 +35,14 @@ impl Followed {
         self.seen = eventually(&format!("\"{}\" prints \"{text}\"", self.line), LONG, next);
     }
 
-    /// Presses Ctrl-C.
+    /// Sends SIGINT, like Ctrl-C.
     pub(crate) fn interrupt(&mut self) {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args(["-INT", &pid]).status().expect("kill starts");
         assert!(sent.success(), "\"{}\" has ended already", self.line);
     }
 
-    /// Waits for its end; returns its stdout, its stderr and how it ended.
+    /// Waits for the end of the command; returns its stdout, stderr and exit status.
     pub(crate) fn end(mut self) -> (String, String, ExitStatus) {
         let child = &mut self.child;
         let status =
@@ -57,7 +57,7 @@ impl Followed {
 
 impl Drop for Followed {
     fn drop(&mut self) {
-        // One that has ended cannot be killed, which is as well.
+        // The command may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

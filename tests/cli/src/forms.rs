@@ -1,4 +1,4 @@
-//! Lists and objects in every form of output, ordered and filtered.
+//! Lists and objects in every output format, sorted and filtered.
 
 use atlas_cluster_tests::Agent;
 use expect_test::expect_file;
@@ -47,7 +47,7 @@ fn a_name_that_means_nothing_is_an_error() {
     session.run("atlasctl agent versions hello --sort agee");
     session.run("atlasctl job list -o 'jsonpath=$[*].id'");
     session.run("atlasctl job batch cancel --filter 'labels.a == \"b\" && agent == \"hello\"' --yes");
-    // None of these is submitted.
+    // These commands are refused before they submit a job; the list afterwards shows none.
     session.run("atlasctl run hello name=Ada -o csv");
     session.run("atlasctl run hello name=Ada -o jsonpath=outptu_data.greeting");
     session.run("atlasctl run hello name=Ada --detach -o template={status}");

@@ -7,19 +7,19 @@ use tempfile::TempDir;
 
 use crate::session::Session;
 
-/// `atlasctl dev --ephemeral` in a folder of its own. It ends with this, and the folder goes after it.
+/// `atlasctl dev --ephemeral` in its own folder. Dropping this stops the cluster first, and then removes the folder.
 pub(crate) struct Laptop {
     dev: Dev,
     folder: TempDir,
 }
 
 impl Laptop {
-    /// Starts one that has these agents in `agents`.
+    /// Starts a cluster with these agents in the folder `agents`.
     pub(crate) fn with(agents: &[&Agent<'_>]) -> Self {
         Self::started(agents, &[])
     }
 
-    /// The same, with these options of the controller and the worker as well.
+    /// Like [`Self::with`], with additional options of the controller and the worker.
     pub(crate) fn started(agents: &[&Agent<'_>], settings: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         for agent in agents {
@@ -30,17 +30,17 @@ impl Laptop {
         Self { dev, folder }
     }
 
-    /// Where commands run.
+    /// The folder in which commands run.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Its address.
+    /// The address of the cluster.
     pub(crate) fn server(&self) -> &str {
         self.dev.server()
     }
 
-    /// A page of commands to it.
+    /// Starts a page of commands for this cluster.
     pub(crate) fn session(&self, title: &str) -> Session<'_> {
         Session::new(title, self.folder(), Some(self.server()))
     }

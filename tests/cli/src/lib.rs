@@ -1,6 +1,7 @@
 //! Transcripts of `atlasctl`: command, stdout, stderr, exit code, with times, ids, digests, ports and hardware masked.
 //!
-//! The pages under `transcripts/` are what a person sees; `UPDATE_EXPECT=1` rewrites them, and a person reads the difference.
+//! The pages under `transcripts/` show what a user sees; `UPDATE_EXPECT=1` rewrites them, and a person reviews the
+//! difference.
 
 #[cfg(test)]
 mod first_minutes;

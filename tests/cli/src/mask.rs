@@ -1,8 +1,8 @@
-//! Replaces text that differs between runs by a placeholder.
+//! Replaces text that differs between runs with placeholders.
 
 use regex::Regex;
 
-/// What is masked, in this order: longer forms first.
+/// The masks, applied in this order: longer patterns come first.
 const MASKS: [(&str, &str); 25] = [
     (r"(?m)^(c\d +(?:leader|follower) +)\d.*$", "$1<term>  <applied>  <heartbeat>  <fsync>"),
     (r"(?m)^(laptop +ready +)\d+/.*$", "$1<cores>  <memory>  <gpus>  <slots>"),
@@ -31,8 +31,8 @@ const MASKS: [(&str, &str); 25] = [
     (r#""[A-Za-z0-9_.-]+" \(pid"#, "\"<program>\" (pid"),
 ];
 
-/// The text with everything masked. Words of different widths leave different gaps: in a line with a mask, and in the head of a
-/// table, every gap is two blanks; all other lines stay as they are.
+/// Masks a text. Masked words have different widths and so leave different gaps: in lines with a mask and in table
+/// headings, every gap becomes two spaces; other lines are unchanged.
 pub(crate) fn mask(text: &str) -> String {
     let mut masked = text.to_owned();
     for (pattern, word) in MASKS {

@@ -75,7 +75,7 @@ fn names_go_through_pipes() {
     expect_file!["../transcripts/pipes.txt"].assert_eq(&session.page());
 }
 
-/// What bash does when Tab is pressed at the end of a line.
+/// Imitates bash when Tab is pressed at the end of a line.
 const PRESS: &str = r#"
 source <(atlasctl completion bash -q)
 COMP_LINE="$1" COMP_POINT=${#1}
@@ -131,7 +131,7 @@ fn a_file_of_jobs_is_submitted_in_its_order() {
     expect_file!["../transcripts/from-file.txt"].assert_eq(&session.page());
 }
 
-/// More jobs than the queue holds: those that find it full wait for room, none is lost, and their order is kept.
+/// With more jobs than fit in the queue, the rest waits for room, no job is lost, and the order is kept.
 #[test]
 fn a_file_of_jobs_waits_while_the_queue_is_full() {
     let gate = tempfile::tempdir().expect("a folder");
@@ -328,7 +328,7 @@ fn a_folder_is_deployed_whenever_it_changes() {
     deployed("0.1.0");
     write_agent(folder, &Agent { version: "0.2.0", ..HELLO });
     deployed("0.2.0");
-    // A mistake is told, and mended before the next look or long after.
+    // An invalid contract is reported, and the next valid version is deployed.
     fs::write(folder.join("hello/agent.yaml"), "agent: {name: hello}").expect("written");
     let told = || fs::read_to_string(&log).expect("readable");
     eventually("the mistake is told", LONG, || told().contains("error[E1103]").then_some(()));
@@ -347,7 +347,7 @@ fn a_bundle_tells_how_things_stand_and_nothing_that_is_secret() {
     let mut session = laptop.session("A bundle");
     session.quiet("atlasctl run fails key=canary-3 --label canary-4=canary-5 --idempotency-key canary-6");
     session.quiet("atlasctl run echo key=canary-7");
-    // A slow disk is a warning, which is told on stderr too.
+    // On a slow disk, stderr also contains a warning, which grep removes.
     session.run("atlasctl doctor --bundle bundle.tgz 2>&1 > /dev/null | grep bundle");
     session.run("tar -tzf bundle.tgz");
     session.run("tar -xzf bundle.tgz && grep -r canary atlas-bundle");
@@ -360,7 +360,7 @@ fn a_bundle_tells_how_things_stand_and_nothing_that_is_secret() {
 fn doctor_finds_nothing_and_something() {
     let laptop = Laptop::with(&[]);
     let mut session = laptop.session("Doctor");
-    // How fast the disk is and how full depends on the machine.
+    // The storage check depends on the machine's disk.
     session.run("atlasctl doctor 2> /dev/null | grep -v storage");
     session.quiet("atlasctl node cordon laptop");
     session.run("atlasctl doctor -q > warnings.txt; echo $?; grep workers warnings.txt");

@@ -1,4 +1,4 @@
-//! A shell session whose transcript is a page.
+//! A shell session that records a transcript page.
 
 use std::path::Path;
 use std::process::{Command, ExitStatus, Output, Stdio};
@@ -8,7 +8,7 @@ use atlas_cluster_tests::program;
 use crate::followed::Followed;
 use crate::mask::mask;
 
-/// Runs command lines in a folder against one server and writes down what a person would see.
+/// Runs command lines in a folder against one server and records what a user would see.
 pub(crate) struct Session<'a> {
     folder: &'a Path,
     server: Option<&'a str>,
@@ -20,12 +20,12 @@ impl<'a> Session<'a> {
         Self { folder, server, page: format!("# {title}\n") }
     }
 
-    /// Goes on with a page against another server.
+    /// Continues a page with another server.
     pub(crate) fn continued(page: String, folder: &'a Path, server: Option<&'a str>) -> Self {
         Self { folder, server, page }
     }
 
-    /// Adds what a program that goes on running has told so far.
+    /// Adds the stderr so far of a program that keeps running.
     pub(crate) fn told(&mut self, line: &str, stderr: &str) {
         self.page += &format!("\n$ {line}\n");
         for line in stderr.lines() {
@@ -34,12 +34,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Runs one line that is not a part of the page; returns its stdout.
+    /// Runs a line without adding it to the page; returns its stdout.
     pub(crate) fn quiet(&mut self, line: &str) -> String {
         String::from_utf8(self.output(line).stdout).expect("UTF-8")
     }
 
-    /// Runs one line in a shell and adds it to the page; returns its stdout unmasked.
+    /// Runs a line in a shell and adds it to the page; returns its unmasked stdout.
     pub(crate) fn run(&mut self, line: &str) -> String {
         let output = self.output(line);
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
@@ -48,13 +48,13 @@ impl<'a> Session<'a> {
         stdout
     }
 
-    /// Starts one command that goes on. It is not a part of the page before its end.
+    /// Starts a command that keeps running; it is added to the page when it ends.
     pub(crate) fn follow(&self, line: &str) -> Followed {
-        // In the place of the shell, so that it is the one that gets signals.
+        // `exec` replaces the shell with the command, so that the command receives the signals.
         Followed::start(self.shell("sh", &["-c", &format!("exec {line}")]), line)
     }
 
-    /// Presses Ctrl-C and adds the command to the page.
+    /// Sends SIGINT, like Ctrl-C, and adds the command to the page.
     pub(crate) fn interrupt(&mut self, mut followed: Followed) {
         followed.interrupt();
         let line = format!("{}  # until Ctrl-C", followed.line);
@@ -62,7 +62,7 @@ impl<'a> Session<'a> {
         self.add(&line, &stdout, &stderr, status);
     }
 
-    /// Waits for the end of a command that ends on its own, and adds it to the page.
+    /// Waits until a command ends by itself, and adds it to the page.
     pub(crate) fn ends(&mut self, followed: Followed) {
         let line = followed.line.clone();
         let (stdout, stderr, status) = followed.end();
@@ -86,7 +86,7 @@ impl<'a> Session<'a> {
     }
 
     fn output(&self, line: &str) -> Output {
-        // A line that hangs fails its test instead of the whole run.
+        // The timeout makes a hanging line fail its test instead of blocking the whole run.
         self.shell("timeout", &["120", "sh", "-c", line]).output().expect("a shell starts")
     }
 

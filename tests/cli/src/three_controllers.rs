@@ -1,4 +1,4 @@
-//! Three controllers on a laptop, and the death of the leader.
+//! Three controllers on a laptop, and a kill of the leader.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use expect_test::expect_file;
 use crate::first_minutes::HELLO;
 use crate::session::Session;
 
-/// Waits as long as its input says, so that there are leases to renew.
+/// Sleeps for the time in its input, so that there are leases to renew.
 const WAITS: &str = r#"seconds=$(sed -n 's/.*"seconds": *\([0-9]*\).*/\1/p')
 sleep "$seconds"
 printf '{"waited":%s}' "$seconds""#;
@@ -21,16 +21,16 @@ fn three_controllers_and_the_death_of_one() {
     let waits = atlas_cluster_tests::Agent { name: "waits", version: "0.1.0", contract, script: WAITS };
     write_agent(&folder.path().join("agents"), &waits);
     let dev = Dev::start(folder.path(), ["--controllers", "3", "--workers", "2", "--agents", "./agents"]);
-    // The next command, as the first lines say it.
+    // The address list from the suggested command in the first lines.
     let list =
         dev.text().split_once("ATLAS_SERVER=").map(|(_, list)| list.trim().to_owned()).expect("the next command");
     assert_eq!(list.split(',').count(), 3, "{list}");
     let first = crate::mask::mask(&dev.text());
-    // What the cluster logged before is not a part of it.
+    // Log lines before the banner are removed.
     let first = first.find("Atlas 0").and_then(|at| first.get(at..)).unwrap_or_default();
     let mut session = Session::new("Three controllers, still on the laptop", folder.path(), Some(&list));
     session.told("atlasctl dev --controllers 3 --workers 2", first);
-    // The figures of the followers come within a second or two, and a loaded machine may have had an election already.
+    // The followers' figures take a second or two, and on a loaded machine an election may have moved the leadership.
     eventually("c1 leads and every controller has told its figures", LONG, || {
         let status = session.quiet("atlasctl cluster status -o json");
         let leads = status.contains("\"leader\": \"c1\"");
@@ -72,7 +72,7 @@ fn the_end_of_the_quorum_is_told_and_a_start_brings_it_back() {
     session.run("atlasctl dev kill w1");
     session.run("atlasctl dev start w1");
     expect_file!["../transcripts/quorum.txt"].assert_eq(&session.page());
-    // Options of the controllers count in each of their processes.
+    // Controller options apply to every controller process.
     let large = format!("atlasctl run hello name={} 2>&1", "x".repeat(8_000));
     assert!(session_of(&folder, &list).quiet(&large).contains("E3006"));
     assert_eq!(dev.interrupt(), Some(0));
@@ -102,7 +102,7 @@ fn from_one_controller_to_two_and_what_is_said_on_the_way_back() {
     let mut session = Session::continued(page, folder.path(), None);
     session.run("atlasctl dev --controllers 1 --port 0");
     let page = session.page();
-    // Without a number it is as many as there are.
+    // Without --controllers, the number in the data folder is used.
     let again = Dev::start(folder.path(), ["--agents", "./agents"]);
     let mut session = Session::continued(page, folder.path(), Some(again.server()));
     session.run("atlasctl cluster members -o name");

@@ -9,7 +9,7 @@ use crate::session::Session;
 #[test]
 fn nothing_answers() {
     let folder = tempfile::tempdir().expect("a folder");
-    // Port 1 is reserved and nobody listens there.
+    // Port 1 is reserved, so no server listens there.
     let mut session = Session::new("Nothing answers", folder.path(), Some("http://127.0.0.1:1"));
     session.run("atlasctl job list");
     session.run("atlasctl run hello name=Ada");
