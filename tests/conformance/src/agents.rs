@@ -1,4 +1,4 @@
-//! Agents of a row: our own, and its own.
+//! The agents of a row: the bundled agents, and those that the row defines.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::result::{Judged, Stop};
 use crate::row::{items, members, text, unknown};
 
-/// The examples of Atlas for Python; a row that needs one that we do not bundle is not covered.
+/// The example agents of Atlas for Python; a row that needs one that Atlas does not bundle is not covered.
 const EXAMPLES: [&str; 19] = [
     "batch-processor",
     "claude-tools",
@@ -45,13 +45,13 @@ impl From<Package> for Prepared {
     }
 }
 
-/// The agents that Atlas carries.
+/// The bundled agents.
 pub(crate) fn bundled() -> Result<Vec<Prepared>, String> {
     let packed = atlas_bundled::packages().map(|package| package.map(Prepared::from));
     packed.collect::<Result<_, _>>().map_err(|error| format!("could not pack a bundled agent: {error}"))
 }
 
-/// Writes the agents of a row below `folder` and packs those whose contract holds, as discovery does.
+/// Writes the agents of a row to `folder` and packs those with a valid contract, like discovery.
 pub(crate) fn of_row(input: &Value, folder: &Path, mocks: &Path) -> Result<Vec<Prepared>, Stop> {
     let skills = input.get("skills").is_some();
     for agent in items(input, "agents") {
@@ -68,19 +68,19 @@ pub(crate) fn found_in(folder: &Path) -> Result<Vec<Prepared>, Stop> {
     packed.collect::<Result<_, _>>().map_err(|error| Stop::system("pack an agent of the row", error))
 }
 
-/// Refuses an agent of the examples of Atlas for Python that is not among ours.
+/// Skips a row that needs an example agent of Atlas for Python that is not in `ours`.
 pub(crate) fn known_example(name: &str, ours: &[Prepared]) -> Judged {
     let missing = EXAMPLES.contains(&name) && !ours.iter().any(|agent| agent.name == name);
     if missing { Err(Stop::skip(format!("the example \"{name}\", which is not bundled"))) } else { Ok(()) }
 }
 
-/// Refuses an agent that needs what the runtime does not have yet. `skills` says that the row has a registry of skills: without
-/// one an agent that requires some fails, as without the feature.
+/// Skips a row whose agent needs a feature that Atlas does not have yet. `skills` says whether the row has a registry
+/// of skills; without a registry, an agent that requires skills fails in Atlas for Python too, so the row is covered.
 fn covered(agent: &Value, skills: bool) -> Judged {
     if let Some(member) = unknown(agent, &["dir", "agent.yaml", "behaviour.json", "files"]) {
         return Err(Stop::skip(format!("agents with \"{member}\"")));
     }
-    // A contract that does not hold makes no agent; the row says what follows.
+    // An invalid contract gives no agent; the row defines the expected result.
     let Ok(contract) = atlas_contract::parse(contract_text(agent).as_bytes()) else { return Ok(()) };
     let contract = contract.to_json();
     let at = |pointer| contract.pointer(pointer).unwrap_or(&Value::Null);
@@ -99,7 +99,7 @@ fn covered(agent: &Value, skills: bool) -> Judged {
     }
 }
 
-/// JSON is YAML, so that a contract may be given as an object.
+/// The text of a contract. It may be an object in the row, because JSON is valid YAML.
 fn contract_text(agent: &Value) -> String {
     match &agent["agent.yaml"] {
         Value::String(text) => text.clone(),
@@ -124,7 +124,7 @@ fn write(agent: &Value, folder: &Path, mocks: &Path) -> Judged {
     Ok(())
 }
 
-/// A path below `folder`; a name that leads elsewhere is refused.
+/// The path of `name` in `folder`; refuses a name that points outside the folder.
 pub(crate) fn inside(folder: &Path, name: &str) -> Result<PathBuf, Stop> {
     let plain = Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
     if plain && !name.is_empty() {

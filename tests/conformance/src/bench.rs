@@ -1,4 +1,4 @@
-//! Shared by all rows: the mock agents, the programs, our own agents.
+//! Resources that all rows share: the mock agents, the programs, the bundled agents.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use crate::program::{Programs, build};
 use crate::result::Stop;
 use crate::workplace::Workplace;
 
-/// What all rows share.
+/// Resources that all rows share.
 #[derive(Debug)]
 pub struct Bench {
     mocks: PathBuf,
@@ -18,7 +18,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// With the folder of the programs that stand for agents.
+    /// `mocks` is the folder with the programs of the mock agents.
     pub fn new(mocks: PathBuf) -> Self {
         Self { mocks, programs: OnceLock::new(), bundled: OnceLock::new(), workplace: OnceLock::new() }
     }
@@ -32,7 +32,7 @@ impl Bench {
         self.programs.get_or_init(build).as_ref().map_err(|error| Stop::fail(error.clone()))
     }
 
-    /// The agents that Atlas carries, packed.
+    /// The packed bundled agents.
     pub(crate) fn bundled(&self) -> Result<&[Prepared], Stop> {
         let packed = self.bundled.get_or_init(agents::bundled);
         packed.as_deref().map_err(|error| Stop::fail(error.clone()))

@@ -1,4 +1,4 @@
-//! The server of a row: a controller and a worker as processes on loopback, in a folder of their own.
+//! The server of a row: a controller and a worker as processes on loopback, in their own folder.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -15,23 +15,23 @@ use crate::program::Programs;
 use crate::result::{Judged, Stop};
 use crate::setup::Setup;
 
-/// Longer than a start takes on a loaded machine.
+/// Longest wait for a start; on a loaded machine it takes less.
 const START_MAX: Duration = Duration::from_secs(60);
 
-/// How long the worker may take to end its agents.
+/// Longest wait for the worker's shutdown.
 const STOP_MAX: Duration = Duration::from_secs(5);
 
-/// How often a wait looks.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A running cluster; dropping it ends it.
+/// A running cluster, stopped on drop.
 #[derive(Debug)]
 pub(crate) struct Cluster {
-    // In the order in which they end: the worker reports its last attempts to a controller that still listens.
+    // Stopped in this order, so that the worker can still report its last attempts to the controller.
     worker: Process,
     controller: Process,
     address: String,
-    /// Its HTTP door.
+    /// The HTTP client of the cluster.
     pub(crate) http: Http,
 }
 
@@ -68,7 +68,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Where HTTP listens.
+    /// The HTTP address.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
@@ -76,13 +76,13 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // What is left after this is killed with its process.
+        // A process that does not end in time is killed.
         self.worker.end(Signal::SIGTERM, STOP_MAX);
         self.controller.end(Signal::SIGKILL, STOP_MAX);
     }
 }
 
-/// A child that does not outlive its owner.
+/// A child process that does not outlive this value.
 #[derive(Debug)]
 struct Process(Child);
 
@@ -102,7 +102,7 @@ impl Process {
 
     fn end(&mut self, signal: Signal, within: Duration) {
         let Ok(id) = i32::try_from(self.0.id()) else { return };
-        // A process that has ended already is what is wanted.
+        // The process may have ended already.
         let _ = kill(Pid::from_raw(id), signal);
         let clock = Env::system().clock;
         let deadline = clock.monotonic() + within;
@@ -119,7 +119,7 @@ impl Drop for Process {
     }
 }
 
-/// Where HTTP and workers are served, from the line that says so.
+/// The addresses for HTTP and workers, from the controller's log.
 fn addresses(log: &Path) -> Option<(String, String)> {
     let text = fs::read_to_string(log).ok()?;
     let line = text.lines().find(|line| line.contains("controller started"))?;

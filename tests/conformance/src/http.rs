@@ -1,4 +1,4 @@
-//! A plain HTTP client: a request out, status, headers and body back, nothing interpreted.
+//! A plain HTTP client: returns status, headers and body of an answer without interpreting them.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 
 use crate::result::Stop;
 
-/// Longest time for one request; a wait for a job is one.
+/// Longest time for one request, including a request that waits for a job.
 const REQUEST_MAX: Duration = Duration::from_secs(90);
 
 /// A client of one server.
@@ -19,7 +19,7 @@ pub(crate) struct Http {
     base: String,
 }
 
-/// An answer as it came.
+/// An answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -33,7 +33,7 @@ impl Answer {
         serde_json::from_slice(&self.body).ok()
     }
 
-    /// The body of a success.
+    /// The JSON body of a successful answer; any other answer is an error.
     pub(crate) fn success(self, what: &str) -> Result<Value, Stop> {
         let text = String::from_utf8_lossy(&self.body).into_owned();
         let json = if self.status < 300 { self.json() } else { None };
@@ -53,7 +53,7 @@ impl Http {
         })
     }
 
-    /// One request.
+    /// Sends one request.
     pub(crate) fn send(
         &self,
         method: &str,
@@ -80,7 +80,7 @@ impl Http {
         })
     }
 
-    /// What a GET that succeeds answers.
+    /// The JSON body of a GET request, which must succeed.
     pub(crate) fn get(&self, path: &str) -> Result<Value, Stop> {
         self.send("GET", path, &[], None)?.success(&format!("GET {path}"))
     }

@@ -1,4 +1,4 @@
-//! One file per kind of row, or a family of kinds that one rule answers.
+//! One file per kind of row, or per family of related kinds.
 
 mod cli;
 mod contract;
@@ -18,7 +18,7 @@ use crate::row::Row;
 
 type Judge = fn(&Row, &Bench) -> Judged;
 
-/// The kinds that are covered, with the members that a row must have: files for different features use the same words.
+/// The covered kinds, with the members that a row must have; rows for different features use the same kind name.
 const KINDS: [(&str, &[&str], Judge); 21] = [
     ("contract", &["yaml"], |row, _| contract::contract(row)),
     ("skill", &["yaml"], |row, _| contract::skill(row)),
@@ -43,7 +43,7 @@ const KINDS: [(&str, &[&str], Judge); 21] = [
     ("cli", &["args"], cli::judge),
 ];
 
-/// Whether a row leaves something behind that later rows of its kind see.
+/// Whether a row has effects that later rows of its kind see.
 pub(crate) fn in_order(row: &Row) -> bool {
     row.kind == "cli"
 }

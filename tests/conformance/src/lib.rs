@@ -1,8 +1,8 @@
 //! Runs conformance rows, one result per row.
 //!
-//! A row fixes one behaviour that existing agents and clients rely on. This crate translates its shapes and decides
-//! nothing itself: pure rules are tested in the library crates, everything else with the real programs over loopback. A
-//! row that needs a missing feature is *not covered*: it is skipped with the reason, never passed.
+//! A row defines one behaviour that existing agents and clients rely on. This crate only translates the rows: pure
+//! rules are tested against the library crates, everything else against the real programs over loopback. A row that
+//! needs a missing feature is *not covered*: it is skipped with the reason, and never counts as passed.
 
 mod agents;
 mod bench;

@@ -1,4 +1,4 @@
-//! The patterns of expected values, as the rows' own matcher reads them, and where a value differs.
+//! Compares values with the rows' patterns, and reports the first difference.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde_json::{Number, Value, json};
 /// Values captured from earlier steps, by name.
 pub type Captures = BTreeMap<String, Value>;
 
-/// Most characters of a value that are shown.
+/// Maximum length of a displayed value in characters.
 const SHOWN_CHARS: usize = 400;
 
 /// The first place where a value does not match.
@@ -17,9 +17,9 @@ const SHOWN_CHARS: usize = 400;
 pub struct Difference {
     /// A JSON pointer into the value.
     pub pointer: String,
-    /// What the pattern says.
+    /// The pattern.
     pub expected: String,
-    /// What is there.
+    /// The actual value.
     pub actual: String,
 }
 
@@ -32,8 +32,8 @@ impl fmt::Display for Difference {
 
 /// Compares a value with a pattern.
 ///
-/// An object with one member whose name starts with `$` is a pattern; a text may name captures as `{name}`; numbers compare by
-/// value; all else must be equal.
+/// An object with one member whose name starts with `$` is a pattern; a text may refer to captures as `{name}`; numbers
+/// are compared by value; everything else must be equal.
 pub fn difference(pattern: &Value, value: &Value, captures: &Captures) -> Option<Difference> {
     match pattern {
         Value::Object(members) => match operator(pattern) {
@@ -68,7 +68,7 @@ pub fn difference(pattern: &Value, value: &Value, captures: &Captures) -> Option
     }
 }
 
-/// Replaces `{name}` by the value captured under that name; a name without one stays.
+/// Replaces `{name}` with the value captured under that name; an unknown name is kept.
 pub(crate) fn fill(text: &str, captures: &Captures) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -92,7 +92,7 @@ pub(crate) fn fill(text: &str, captures: &Captures) -> String {
     out + rest
 }
 
-/// Replaces captures in all texts of a value.
+/// Replaces captures in all strings of a value.
 pub(crate) fn fill_all(value: &Value, captures: &Captures) -> Value {
     match value {
         Value::String(text) => Value::String(fill(text, captures)),
@@ -165,7 +165,7 @@ fn member(name: &str, pattern: &Value, value: &Value, captures: &Captures) -> Op
     }
 }
 
-/// Equal by value: 0 is 0.0.
+/// Whether two numbers have the same value: 0 equals 0.0.
 fn same(left: &Number, right: &Number) -> bool {
     left == right || left.as_f64() == right.as_f64()
 }

@@ -1,10 +1,10 @@
-//! The programs that rows run against: built first, in the profile of this program.
+//! The programs that rows run against, built first in the profile of this program.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where the programs are.
+/// The paths of the programs.
 #[derive(Debug, Clone)]
 pub(crate) struct Programs {
     pub(crate) controller: PathBuf,
@@ -12,7 +12,7 @@ pub(crate) struct Programs {
     pub(crate) atlas: PathBuf,
 }
 
-/// Builds the programs with cargo, or takes those in the folder that `ATLAS_TEST_BIN_DIR` names.
+/// Builds the programs with cargo, or uses those in the folder `ATLAS_TEST_BIN_DIR`.
 pub(crate) fn build() -> Result<Programs, String> {
     let folder = match std::env::var_os("ATLAS_TEST_BIN_DIR") {
         Some(folder) => PathBuf::from(folder),
@@ -49,7 +49,7 @@ fn built() -> Result<PathBuf, String> {
     if status.success() { Ok(folder.to_owned()) } else { Err("the programs could not be built".to_owned()) }
 }
 
-/// The folder of the profile: a program lies in it, a test one folder below.
+/// The folder of the profile. A program is in this folder, a test binary in its subfolder `deps`.
 fn profile_folder(own: &Path) -> Option<&Path> {
     let folder = own.parent()?;
     if folder.file_name()? == "deps" { folder.parent() } else { Some(folder) }

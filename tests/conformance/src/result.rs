@@ -1,4 +1,4 @@
-//! The result of a row, and how many of each.
+//! The result of a row, and the counts of all results.
 
 use std::fmt;
 
@@ -9,16 +9,16 @@ use crate::matcher::{Captures, difference};
 /// The result of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowResult {
-    /// Atlas does what the row says.
+    /// Atlas behaves as the row expects.
     Ok,
-    /// It does not: where it differs.
+    /// Atlas behaves differently; contains the difference.
     Fail(String),
-    /// The row needs what Atlas does not have yet.
+    /// The row needs a feature that Atlas does not have yet; contains the feature.
     Skip(String),
 }
 
 impl RowResult {
-    /// The line of a row.
+    /// The result as a line of text.
     pub fn line(&self, id: &str) -> String {
         match self {
             Self::Ok => format!("ok {id}"),
@@ -27,7 +27,7 @@ impl RowResult {
         }
     }
 
-    /// The same as a JSON object.
+    /// The result as a JSON object.
     pub fn json(&self, id: &str) -> String {
         match self {
             Self::Ok => json!({"id": id, "verdict": "ok"}),
@@ -42,7 +42,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Why a row is not ok.
+/// Why a row did not pass.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Stop {
     /// See [`RowResult::Skip`].
@@ -62,13 +62,13 @@ impl Stop {
         Self::Fail(difference.into())
     }
 
-    /// A call of the system that did not work: nothing that Atlas answered.
+    /// A failed system call, in contrast to an answer of Atlas.
     pub(crate) fn system(what: &str, error: impl fmt::Display) -> Self {
         Self::Fail(format!("could not {what}: {error}"))
     }
 }
 
-/// How one row ended.
+/// The outcome of one row.
 pub(crate) type Judged = Result<(), Stop>;
 
 impl From<Judged> for RowResult {
@@ -86,14 +86,14 @@ pub(crate) fn compare(expected: &serde_json::Value, actual: &serde_json::Value, 
     difference(expected, actual, captures).map_or(Ok(()), |found| Err(Stop::Fail(found.to_string())))
 }
 
-/// How many rows ended how.
+/// The counts of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// Rows that are ok.
+    /// Rows that passed.
     pub passed: usize,
-    /// Rows that differ.
+    /// Rows that failed.
     pub failed: usize,
-    /// Rows that are not covered.
+    /// Rows that are not covered and were skipped.
     pub skipped: usize,
 }
 
@@ -107,7 +107,7 @@ impl Tally {
         }
     }
 
-    /// The count as a JSON object.
+    /// The counts as a JSON object.
     pub fn json(&self) -> String {
         json!({"passed": self.passed, "failed": self.failed, "skipped": self.skipped}).to_string()
     }

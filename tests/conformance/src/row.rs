@@ -5,39 +5,39 @@ use serde_json::{Map, Value, json};
 /// One row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Its name in the output.
+    /// The name in the output.
     pub id: String,
-    /// Which behaviour it is about.
+    /// The kind of behaviour that the row tests.
     pub kind: String,
-    /// What is given.
+    /// The input.
     pub input: Value,
-    /// What must come, as a pattern: without what is informative only, prefixes as patterns.
+    /// The expected result as a pattern, without informative members and with prefixes converted to patterns.
     pub expect: Value,
 }
 
-/// Why a text is no row.
+/// Why a text is not a row.
 #[derive(Debug, thiserror::Error)]
 pub enum RowError {
     /// A line is not JSON.
     #[error("line {line} is not JSON")]
     Json {
-        /// Its number, from 1.
+        /// The line number, from 1.
         line: usize,
-        /// What the parser says.
+        /// The parser's error.
         source: serde_json::Error,
     },
     /// A member is missing.
     #[error("line {line} has no \"{member}\"")]
     Member {
-        /// Its number, from 1.
+        /// The line number, from 1.
         line: usize,
-        /// Which member.
+        /// The name of the member.
         member: &'static str,
     },
 }
 
 impl Row {
-    /// Reads the rows of a file; empty lines are none.
+    /// Parses the rows of a file; empty lines are skipped.
     pub fn read_all(text: &str) -> Result<Vec<Self>, RowError> {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         lines.map(|(index, line)| Self::read(index + 1, line)).collect()
@@ -59,28 +59,28 @@ impl Row {
         })
     }
 
-    /// The names of the input's members, for people.
+    /// The names of the input's members, for messages.
     pub(crate) fn members(&self) -> String {
         members(&self.input).map(|(name, _)| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
     }
 
-    /// A text of the input; empty if it is none.
+    /// A string member of the input; empty if it is missing or not a string.
     pub(crate) fn text(&self, member: &str) -> &str {
         text(&self.input, member)
     }
 }
 
-/// A text member of an object; empty if it is none.
+/// A string member of an object; empty if it is missing or not a string.
 pub(crate) fn text<'a>(value: &'a Value, member: &str) -> &'a str {
     value.get(member).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The members of an object; none of anything else.
+/// The members of an object; none if the value is not an object.
 pub(crate) fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
-/// The items of an array; none of anything else.
+/// The items of an array member; none if it is missing or not an array.
 pub(crate) fn items<'a>(value: &'a Value, member: &str) -> impl Iterator<Item = &'a Value> {
     value.get(member).and_then(Value::as_array).into_iter().flatten()
 }
@@ -90,7 +90,7 @@ pub(crate) fn unknown<'a>(value: &'a Value, known: &[&str]) -> Option<&'a str> {
     members(value).map(|(name, _)| name.as_str()).find(|name| !known.contains(name))
 }
 
-/// Takes out what is informative and writes prefixes as patterns.
+/// Removes informative members and converts prefixes to patterns.
 fn pattern(expect: Value) -> Value {
     const PREFIXES: [(&str, &str); 3] =
         [("error_prefix", "error"), ("text_prefix", "text"), ("stderr_prefix", "stderr")];

@@ -8,7 +8,7 @@ use crate::kind;
 use crate::result::{RowResult, Tally};
 use crate::row::Row;
 
-/// Runs `rows`, `at_once` at the same time, and tells each verdict as soon as those before it are told.
+/// Runs `rows`, up to `at_once` in parallel, and passes each verdict to `tell` in the order of the rows.
 pub fn run(bench: &Bench, rows: &[Row], at_once: usize, tell: &(dyn Fn(&Row, &RowResult) + Sync)) -> Tally {
     let (next, lane) = (Mutex::new(0), Mutex::new(()));
     let told = Mutex::new(Printed { verdicts: vec![None; rows.len()], count: 0, tally: Tally::default() });
@@ -16,7 +16,7 @@ pub fn run(bench: &Bench, rows: &[Row], at_once: usize, tell: &(dyn Fn(&Row, &Ro
         while let Some((index, row, turn)) = take(&next, &lane, rows) {
             let verdict = kind::judge(row, bench);
             drop(turn);
-            // A panic of another thread ends the whole run; what it left is not read.
+            // A panic of another thread ends the whole run, so a poisoned lock can be ignored.
             let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
             told.verdicts[index] = Some(verdict);
             told.tell(rows, tell);
@@ -31,7 +31,8 @@ pub fn run(bench: &Bench, rows: &[Row], at_once: usize, tell: &(dyn Fn(&Row, &Ro
     told.into_inner().unwrap_or_else(PoisonError::into_inner).tally
 }
 
-/// The next row; one whose effects its followers see holds the lane until it is judged, so that those run one by one and in order.
+/// The next row. A row with effects on later rows also holds the `lane` lock while it runs, so that such rows run one
+/// by one and in order.
 fn take<'a>(
     next: &Mutex<usize>,
     lane: &'a Mutex<()>,

@@ -1,25 +1,26 @@
-//! How the server of a row is set up: its flags and pool, in our options.
+//! The server options of a row: converts its flags and pool settings to options of Atlas.
 
 use serde_json::Value;
 
 use crate::result::{Judged, Stop};
 use crate::row::{members, unknown};
 
-/// How a cluster is started.
+/// The start options of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Setup {
     /// Flags of the controller.
     pub(crate) controller: Vec<String>,
     /// Flags of the worker.
     worker: Vec<String>,
-    /// The folder of agents; none are those that Atlas carries.
+    /// The folder of agents; none for the bundled agents.
     pub(crate) agents: Option<String>,
-    /// Whether the row declares hardware, so that demands are checked against it.
+    /// Whether the row declares hardware, against which demands are then checked.
     checked: bool,
 }
 
 impl Setup {
-    /// The defaults of Atlas for Python (compatibility §26): four places and two warm slots whatever the machine; a queue of 1000 is ours as well.
+    /// The defaults of Atlas for Python (compatibility §26): four concurrent jobs and two warm slots on any machine.
+    /// Its queue limit of 1000 is the default of Atlas too.
     pub(crate) fn new() -> Self {
         let mut setup = Self { controller: Vec::new(), worker: Vec::new(), agents: None, checked: false };
         setup.set("--places", "4");
@@ -27,7 +28,7 @@ impl Setup {
         setup
     }
 
-    /// Takes the members of a row's `pool`.
+    /// Adds the members of a row's `pool`.
     pub(crate) fn with_pool(mut self, pool: &Value) -> Result<Self, Stop> {
         for (name, value) in members(pool) {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -43,14 +44,14 @@ impl Setup {
         Ok(self)
     }
 
-    /// Takes the flags of `serve` of Atlas for Python (compatibility §17.2); `dir` is the row's folder.
+    /// Adds flags of Atlas for Python's `serve` (compatibility §17.2); `dir` is the row's folder.
     pub(crate) fn with_flags(mut self, flags: &Value, dir: &str) -> Result<Self, Stop> {
         let mut flags = flags.as_array().into_iter().flatten().filter_map(Value::as_str);
         while let Some(flag) = flags.next() {
             let value = flags.next().ok_or_else(|| Stop::skip(format!("the server's flag {flag} without a value")))?;
             let value = value.replace("{dir}", dir);
             match flag {
-                // Everything is kept in a folder of the row, at an address of its own.
+                // Ignored, because each row has its own folder and address.
                 "--db" | "--host" | "--port" => {}
                 "--agents-path" => self.agents = Some(value).filter(|path| path != "{examples}"),
                 "--max-concurrent" => self.set("--places", &value),
@@ -65,7 +66,7 @@ impl Setup {
         Ok(self)
     }
 
-    /// What the worker is started with: without a hardware flag nothing is checked, as in Atlas for Python.
+    /// The flags of the worker. Without a hardware flag, demands are not checked, as in Atlas for Python.
     pub(crate) fn worker_flags(&self) -> Vec<String> {
         let mut flags = self.worker.clone();
         if !self.checked {
@@ -74,7 +75,7 @@ impl Setup {
         flags
     }
 
-    /// Sets a flag of the worker that may be given once.
+    /// Sets a flag of the worker, and replaces an earlier value.
     fn set(&mut self, flag: &str, value: &str) {
         match self.worker.iter().position(|known| known == flag) {
             Some(index) => value.clone_into(&mut self.worker[index + 1]),
@@ -83,15 +84,15 @@ impl Setup {
     }
 }
 
-/// Seconds, which may have a fraction, as our options take them.
+/// Converts seconds, which may have a fraction, to a duration option of Atlas.
 fn milliseconds(seconds: &str) -> Result<String, Stop> {
     let seconds: f64 = seconds.parse().map_err(|error| Stop::system("read a number of seconds", error))?;
     Ok(format!("{}ms", (seconds * 1e3).round()))
 }
 
-/// Refuses a row whose input has members beyond `known`.
+/// Skips a row whose input has members that are not in `known`.
 pub(crate) fn only(input: &Value, known: &[&str]) -> Judged {
-    // A registry of skills that is empty is what there is.
+    // An empty registry of skills is the same as no registry.
     let empty = |member: &str| input.get(member).and_then(Value::as_array).is_some_and(Vec::is_empty);
     match unknown(input, known) {
         Some("skills") if empty("skills") => Ok(()),

@@ -10,24 +10,24 @@ use tungstenite::{HandshakeError, Message, WebSocket};
 
 use crate::result::Stop;
 
-/// How often a wait looks at its condition.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A socket and the frames that came.
+/// A socket and its received frames.
 pub(crate) struct Socket {
     inner: WebSocket<TcpStream>,
     env: Env,
-    /// What came so far, as JSON.
+    /// The frames received so far, as JSON.
     pub(crate) frames: Vec<Value>,
-    /// How the server closed: its code, if it gave one.
+    /// None while the socket is open; otherwise the server's close code, if it sent one.
     pub(crate) closed: Option<Option<u16>>,
 }
 
 /// The server's answer to the handshake.
 pub(crate) enum Opened {
-    /// It took it.
+    /// The server accepted the handshake.
     Socket(Box<Socket>),
-    /// It refused with this status.
+    /// The server refused with this status.
     Refused(u16),
 }
 
@@ -49,7 +49,7 @@ impl Socket {
         }
     }
 
-    /// Collects frames until `enough`, the server closes, or the time is up.
+    /// Collects frames until `enough` is true, the server closes the socket, or the time is up.
     pub(crate) fn collect(&mut self, within: Duration, enough: impl Fn(&[Value]) -> bool) -> Result<(), Stop> {
         let deadline = self.env.clock.monotonic() + within;
         while self.closed.is_none() && !enough(&self.frames) && self.env.clock.monotonic() < deadline {

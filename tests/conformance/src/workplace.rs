@@ -1,4 +1,4 @@
-//! The folder in which the rows of the command line run: it holds our `agents/`.
+//! The folder in which the command line rows run; it contains the bundled agents in `agents/`.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -7,12 +7,12 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-/// A folder with our agents; thrown away at the end.
+/// A temporary folder with the bundled agents.
 #[derive(Debug)]
 pub(crate) struct Workplace(TempDir);
 
 impl Workplace {
-    /// Makes the folder.
+    /// Creates the folder.
     pub(crate) fn new() -> Result<Self, String> {
         let make = || {
             let folder = tempfile::tempdir()?;
@@ -27,7 +27,7 @@ impl Workplace {
         make().map(Self).map_err(|error| format!("could not make the folder of the command line: {error}"))
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }

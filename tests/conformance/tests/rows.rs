@@ -1,4 +1,4 @@
-//! The sample rows: none may fail.
+//! Runs the sample rows, none of which may fail.
 
 #![cfg(test)]
 
@@ -42,7 +42,7 @@ fn pure_rules() {
     );
 }
 
-/// What the samples leave open and the specification says.
+/// Rows for behaviour that is specified but missing in the samples.
 #[test]
 fn rows_of_our_own() {
     let rows = rows(&["own.jsonl"]);
@@ -85,7 +85,7 @@ fn processes() {
         atlas_notice::skip("the rows of jobs, rest and ws need python3, which is not here");
         return;
     }
-    // Those that differ most in what they need; the command runs all of them.
+    // A selection of rows with different needs; the program `atlas-conformance` runs all rows.
     let wanted =
         ["jobs-001", "jobs-008", "jobs-012", "jobs-038", "rest-005", "rest-046", "ws-002", "cli-001", "cli-005"];
     let mut all = rows(&["jobs.jsonl", "rest.jsonl", "ws.jsonl", "cli.jsonl"]);

@@ -1,4 +1,4 @@
-//! Command lines of Atlas for Python, run by our `atlas`.
+//! Command lines of Atlas for Python, run with Atlas's `atlas`.
 
 use std::process::{Command, Stdio};
 
@@ -10,7 +10,7 @@ use crate::result::{Judged, Stop, compare};
 use crate::row::{Row, items};
 use crate::setup::only;
 
-/// Verbs of features that do not exist yet.
+/// Verbs of features that Atlas does not have yet.
 const LATER: [&str; 8] = ["run-chain", "trigger", "security", "skill", "registry", "serve", "mcp", "chain"];
 
 pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
@@ -24,7 +24,7 @@ pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
         ["orchestrator", verb @ ("set" | "reset")] => {
             return Err(Stop::skip(format!("the verb \"orchestrator {verb}\"")));
         }
-        // The original reads a file; ours asks a cluster, which a row of this kind does not have.
+        // Atlas for Python reads a file; `atlas` asks a cluster, which a row of this kind does not have.
         ["pool", verb @ ("status" | "list")] => return Err(Stop::skip(format!("the verb \"pool {verb}\" on a file"))),
         _ => {}
     }
@@ -41,7 +41,7 @@ pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
             "exit" => json!(run.status.code()),
             "stdout" => json!(stdout),
             "stdout_json" => serde_json::from_str(&stdout).map_err(|error| Stop::fail(format!("stdout: {error}")))?,
-            // Whether the last line ends makes no difference to a reader.
+            // The line break at the end is not compared.
             "stderr" => json!(stderr.trim_end()),
             "usage_error" => json!(run.status.code() == Some(2) && !stderr.is_empty()),
             other => return Err(Stop::skip(format!("what is expected of \"{other}\""))),

@@ -1,4 +1,4 @@
-//! `agent.yaml` and `skill.yaml`: text to its normalised object, or the kind of error; and parts of a contract by themselves.
+//! `agent.yaml` and `skill.yaml`: the normalised object or the kind of error of a text, and single parts of a contract.
 
 use std::error::Error;
 
@@ -15,7 +15,7 @@ pub(super) fn contract(row: &Row) -> Judged {
         Err(ContractError::NotAMapping { got }) => not_a_mapping(got),
         Err(ContractError::Rules { violations }) => broken(&violations),
         Err(error @ ContractError::Conversion { .. }) => {
-            // Atlas for Python stops at the first.
+            // Atlas for Python stops at the first error.
             let is_value = error.violations().first().is_some_and(|violation| violation.rule == "value");
             refused(if is_value { "value_error" } else { "conversion" }, &error)
         }
@@ -24,17 +24,17 @@ pub(super) fn contract(row: &Row) -> Judged {
     compare(&row.expect, &only(&row.expect, answer), &Captures::new())
 }
 
-/// `permissions` as a contract that says nothing else has them.
+/// The normalised `permissions` of a contract without other members.
 pub(super) fn permissions(row: &Row) -> Judged {
     part(row, &json!({"permissions": row.input["permissions"]}), "/permissions")
 }
 
-/// `requires.knowledge` as a contract that says nothing else has it.
+/// The normalised `requires.knowledge` of a contract without other members.
 pub(super) fn knowledge(row: &Row) -> Judged {
     part(row, &json!({"requires": {"knowledge": row.input["requires_knowledge"]}}), "/requires/knowledge")
 }
 
-/// Compares one part of the normalised contract that says `members` besides its name.
+/// Compares one part of a normalised contract that has only `members`, a name and a version.
 fn part(row: &Row, members: &Value, pointer: &str) -> Judged {
     let mut contract = json!({"name": "a", "version": "1.0.0"});
     for (name, value) in members.as_object().into_iter().flatten() {
@@ -70,13 +70,13 @@ fn refused(kind: &str, error: &dyn Error) -> Value {
     json!({"valid": false, "error_kind": kind, "error": error.to_string()})
 }
 
-/// Violations as rows write them. A schema that is `false` has no keyword that could be broken.
+/// Violations in the format of the rows. A violation of the schema `false` has no keyword.
 pub(super) fn listed(violations: &[Violation]) -> Value {
     let rule = |violation: &Violation| Some(violation.rule.clone()).filter(|rule| rule != "false");
     violations.iter().map(|violation| json!({"at": violation.pointer, "rule": rule(violation)})).collect()
 }
 
-/// An error text is compared where the row has one.
+/// Removes the error text from the answer if the row does not expect one.
 pub(super) fn only(expect: &Value, mut answer: Value) -> Value {
     if let (None, Some(members)) = (expect.get("error"), answer.as_object_mut()) {
         members.shift_remove("error");

@@ -28,7 +28,7 @@ pub(super) fn sequence(row: &Row) -> Judged {
                 Some(allocation) => {
                     free.hold(&allocation);
                     let shown = shown(&allocation);
-                    // A slot has one allocation.
+                    // A slot has one allocation, so the previous one is freed.
                     if let Some(before) = slots.insert(slot, allocation) {
                         free.give(&before);
                     }
@@ -49,7 +49,7 @@ pub(super) fn sequence(row: &Row) -> Judged {
     compare(&row.expect, &answer, &Captures::new())
 }
 
-/// A demand in words.
+/// The text for a demand.
 pub(super) fn describe(row: &Row) -> Judged {
     let answer = json!({"text": atlas_scheduler::describe(&demand(&row.input["spec"])?)});
     compare(&row.expect, &answer, &Captures::new())
@@ -60,14 +60,14 @@ fn fits(free: &Free, node: &Node, spec: &Value) -> Result<Option<Allocation>, St
     Ok(if suits(&demand, node) { free.hardware_for(&node.inventory, &demand) } else { None })
 }
 
-/// What a contract with this hardware asks for.
+/// The demand of a contract with this hardware.
 fn demand(spec: &Value) -> Result<Demand, Stop> {
     let contract = json!({"agent": {"name": "a", "version": "1.0.0", "hardware": spec}}).to_string();
     let contract = atlas_contract::parse(contract.as_bytes());
     Ok(contract.map_err(|error| Stop::fail(format!("the contract is refused: {error}")))?.hardware.demand())
 }
 
-/// The inventory that the flags of these amounts declare. Rows count no places.
+/// The inventory that flags with these amounts declare. Rows have no concurrency permits.
 fn inventory(given: &Value) -> Result<Inventory, Stop> {
     let amount = |member| given.get(member).and_then(Value::as_u64).unwrap_or(0);
     let small = |member| u32::try_from(amount(member)).unwrap_or(u32::MAX);
@@ -97,7 +97,7 @@ fn shown(allocation: &Allocation) -> Value {
 
 fn status(inventory: &Inventory, free: &Free) -> Value {
     let vram = inventory.gpus.iter().map(|gpu| gpu.memory_bytes / GB).filter(|&gb| gb > 0);
-    // What is not tracked has no free amount.
+    // For resources that are not tracked, the total is reported as free.
     let (memory, cores) = (inventory.memory_bytes.min(free.memory_bytes), inventory.cores.min(free.cores));
     json!({
         "total_gpus": inventory.gpus.len(),

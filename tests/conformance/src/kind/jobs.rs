@@ -1,4 +1,4 @@
-//! Jobs: submitted one after the other to a cluster that has the row's agents, compared when all of them have ended.
+//! Jobs: submitted one after the other to a cluster with the row's agents, and compared when all have ended.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::row::{Row, items, text, unknown};
 use crate::setup::{Setup, only};
 use crate::socket::{Opened, Socket};
 
-/// How long jobs that nobody waits for, retries and children, may take.
+/// Longest wait for retries and children to end, in seconds.
 const OTHERS_MAX: u32 = 60;
 
-/// How long the frames of an ended job may take.
+/// Longest wait for the frames of an ended job.
 const FRAMES_MAX: Duration = Duration::from_secs(10);
 
 pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
-    // Skills make no difference to agents that require none; those that do are not covered.
+    // Skills do not affect agents that require none; rows with agents that require skills are skipped.
     only(&row.input, &["agents", "jobs", "pool", "skills"])?;
     if let Some(member) = unknown(&row.expect, &["jobs", "other_jobs"]) {
         return Err(Stop::skip(format!("jobs of which \"{member}\" is expected")));
@@ -65,7 +65,8 @@ pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
     compare(&row.expect, &Value::Object(answer), &Captures::new())
 }
 
-/// The jobs beside those that were submitted, oldest first, when there are at least `wanted` and all have ended.
+/// Waits until there are at least `wanted` jobs besides the submitted ones and all have ended; returns them, oldest
+/// first.
 fn others(http: &Http, submitted: &[String], wanted: usize) -> Result<Vec<String>, Stop> {
     let looks = OTHERS_MAX * 20;
     for _ in 0..looks {
@@ -81,7 +82,7 @@ fn others(http: &Http, submitted: &[String], wanted: usize) -> Result<Vec<String
     Err(Stop::fail(format!("{wanted} other jobs did not end within {OTHERS_MAX} s")))
 }
 
-/// How a row names jobs: their ids are not known before.
+/// The names of jobs in a row, which stand for ids that are not known in advance.
 struct Names<'a> {
     jobs: &'a [String],
     others: &'a [String],

@@ -1,4 +1,4 @@
-//! The figures per agent: what is counted when jobs change their status.
+//! The figures per agent, which count changes of the status of jobs.
 
 use atlas_service::{Stats, Transition};
 use atlas_types::{AgentName, JobStatus, Micros, Timestamp};
@@ -8,7 +8,7 @@ use crate::matcher::Captures;
 use crate::result::{Judged, Stop, compare};
 use crate::row::{Row, items, text};
 
-/// Any time: a row says nothing about the last minute.
+/// An arbitrary time, because rows do not depend on the last minute.
 const NOW: Timestamp = Timestamp(1);
 
 pub(super) fn judge(row: &Row) -> Judged {
@@ -21,7 +21,7 @@ pub(super) fn judge(row: &Row) -> Judged {
             agent: &agent,
             from: status(change, "from")?,
             to: status(change, "to")?,
-            // What needed no start ran in a slot that was there.
+            // An execution without warm-up time ran in a warm slot.
             warm: number("warmup_ms") <= 0.0,
             retry: number("retry_count") > 0.0,
             execution,
@@ -35,7 +35,7 @@ fn status(change: &Value, member: &str) -> Result<JobStatus, Stop> {
     text(change, member).parse().map_err(|_| Stop::skip(format!("jobs that are \"{}\"", text(change, member))))
 }
 
-/// The members of `value` that a row compares: it leaves out those that depend on the hour.
+/// The members of `value` that a row compares, without those that depend on the time.
 fn like(expected: &Value, value: Value) -> Value {
     match (expected, value) {
         (Value::Object(expected), Value::Object(mut members)) => {

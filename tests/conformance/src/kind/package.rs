@@ -1,4 +1,4 @@
-//! Packages: what goes into an archive, and what comes out of one.
+//! Packages: packing and unpacking.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::matcher::Captures;
 use crate::result::{Judged, Stop, compare};
 use crate::row::{Row, members, unknown};
 
-/// A folder as an archive.
+/// Packs a folder.
 pub(super) fn pack(row: &Row) -> Judged {
     let folder = tempfile::tempdir().map_err(|error| Stop::system("make a folder", error))?;
     for (name, content) in row.input.get("files_base64").into_iter().flat_map(members) {
@@ -22,7 +22,7 @@ pub(super) fn pack(row: &Row) -> Judged {
         fs::create_dir_all(path.parent().unwrap_or(folder.path())).map_err(failed)?;
         fs::write(path, bytes(content)?).map_err(failed)?;
     }
-    // What a registry says of a package is not there; whether the folder is one can be told.
+    // Atlas has no answer of a registry to compare, only whether the folder can be packed.
     if let Some(member) = unknown(&row.expect, &["ok", "error"]) {
         return Err(Stop::skip(format!("packages of which \"{member}\" is expected")));
     }
@@ -33,7 +33,7 @@ pub(super) fn pack(row: &Row) -> Judged {
     compare(&row.expect, &only(&row.expect, answer), &Captures::new())
 }
 
-/// An archive as a folder.
+/// Unpacks an archive.
 pub(super) fn unpack(row: &Row) -> Judged {
     let folder = tempfile::tempdir().map_err(|error| Stop::system("make a folder", error))?;
     let target = folder.path().join("target");
@@ -52,7 +52,7 @@ pub(super) fn unpack(row: &Row) -> Judged {
     compare(&row.expect, &only(&row.expect, answer), &Captures::new())
 }
 
-/// The files below a folder by their names from there, sorted.
+/// The files in a folder by their relative paths, sorted.
 fn files(folder: &Path) -> Result<Value, Stop> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];

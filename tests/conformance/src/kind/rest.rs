@@ -13,7 +13,7 @@ use crate::result::{Judged, Stop, compare};
 use crate::row::{Row, items, members, text, unknown};
 use crate::setup::{Setup, only};
 
-/// Paths of features that do not exist yet.
+/// Paths of features that Atlas does not have yet.
 const LATER: [&str; 6] =
     ["/api/chains", "/api/triggers", "/api/hooks", "/api/webhooks", "/api/traces", "/api/orchestrator"];
 
@@ -38,7 +38,7 @@ pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
     Ok(())
 }
 
-/// The server of a row, with its agents and ours.
+/// The server of a row, with the row's agents and the bundled ones.
 pub(super) fn start(row: &Row, bench: &Bench, folder: &Path) -> Result<Cluster, Stop> {
     let member = |name: &str| row.input.get(name).unwrap_or(&Value::Null);
     let dir = folder.display().to_string();
@@ -93,7 +93,7 @@ fn take(step: &Value, expected: &Value, cluster: &Cluster, captures: &mut Captur
     compare(&expected, &shown, captures)
 }
 
-/// The pattern, and the members of an answer that it compares.
+/// The pattern, and the members of the answer that it compares.
 fn shown(expected: &Value, answer: &Answer, json: Option<&Value>) -> Result<(Value, Value), Stop> {
     let mut expected = expected.clone();
     let mut shown = Map::new();
@@ -103,7 +103,7 @@ fn shown(expected: &Value, answer: &Answer, json: Option<&Value>) -> Result<(Val
             "content_type" => json!(media_type(&answer.content_type)),
             "json" => json.cloned().unwrap_or_else(|| json!(String::from_utf8_lossy(&answer.body))),
             "text" => {
-                // Text that holds JSON is compared as JSON.
+                // Text that contains JSON is compared as JSON.
                 let holds = pattern.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
                 match (holds, json) {
                     (Some(pattern_json), Some(json)) => {

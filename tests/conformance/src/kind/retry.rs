@@ -1,4 +1,4 @@
-//! Retries: the replicated state is given a job of the row's retry count, then that job ends and shows what follows.
+//! Retries: the replicated state gets a job with the row's retry count; the job ends, and its retry is compared.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ const VERSION: Version = Version { major: 1, minor: 0, patch: 0 };
 const DIGEST: Digest = Digest([1; 32]);
 /// The job of the row.
 const JOB: JobId = JobId(1);
-/// The first of its family, which history alone has.
+/// The original job of the retries, which exists only in the history.
 const ORIGINAL: JobId = JobId(2);
 const USAGE: Usage = Usage { warmup: Micros(0), execution: Micros(0), warm: false, idle: 0 };
 
@@ -31,7 +31,7 @@ pub(super) fn judge(row: &Row) -> Judged {
     let registered = row.input["registered"] == true;
     let mut world = World::new(&row.input["retry"], registered)?;
     world.submit(given, registered)?;
-    // A job of an agent that nobody registered has failed at its submission.
+    // A job of an unregistered agent has already failed at its submission.
     if registered {
         let retries = given["retry_count"].as_u64().unwrap_or(0);
         world.count(u32::try_from(retries).map_err(|error| Stop::system("count so many retries", error))?)?;
@@ -91,8 +91,8 @@ impl World {
         }))
     }
 
-    /// Makes the job the retry of this number. No state has one that was retried more often than its contract permits: the last
-    /// that is permitted stands for it.
+    /// Gives the job this retry count. The state does not allow more retries than the contract permits, so a higher
+    /// count is replaced by the maximum.
     fn count(&mut self, retries: u32) -> Result<(), Stop> {
         let permitted = self.job(JOB)?.spec.as_ref().map_or(0, |spec| spec.retry.max_retries);
         let retries = retries.min(permitted);
@@ -108,7 +108,7 @@ impl World {
         Ok(())
     }
 
-    /// Leads the waiting job to another status; all but a cancel need a lease first.
+    /// Changes the status of the waiting job; every change except a cancel needs a lease first.
     fn change(&mut self, status: &str) -> Result<(), Stop> {
         let job = JOB;
         match status {
@@ -187,7 +187,7 @@ fn agent() -> Result<AgentName, Stop> {
     AgentName::new(AGENT).map_err(|error| Stop::system("name an agent", error))
 }
 
-/// How the jobs of a contract with this retry rule run.
+/// The run settings of a contract with this retry rule.
 fn spec(retry: &Value) -> Result<RunSpec, Stop> {
     let mut contract = json!({"agent": {"name": AGENT, "version": VERSION.to_string()}});
     if !retry.is_null() {

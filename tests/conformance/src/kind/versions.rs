@@ -1,4 +1,4 @@
-//! Versions and requirements. Rows have published versions of any text, where a contract has three numbers.
+//! Versions and requirements. In rows, a published version can be any text, but in a contract it has three numbers.
 
 use atlas_contract::requirement::Requirement;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub(super) fn judge(row: &Row) -> Judged {
     compare(&row.expect, &answer, &Captures::new())
 }
 
-/// The agents that a contract requires and that are not registered in a version that will do.
+/// The required agents that are not registered in a matching version.
 fn missing(row: &Row) -> Result<Value, Stop> {
     let mut missing = Vec::new();
     for wanted in items(&row.input, "requires_agents") {
@@ -35,7 +35,8 @@ fn missing(row: &Row) -> Result<Value, Stop> {
     Ok(json!({ "missing": missing }))
 }
 
-/// The version of this very text. A look-up refuses a text that is not a requirement, but rows have versions that are none.
+/// The version with exactly this text. A look-up would refuse a text that is not a valid requirement, but rows have
+/// such versions.
 fn exact(row: &Row) -> Value {
     match Requirement::parse(row.text("version")) {
         Ok(required @ Requirement::Exact(_)) => named(required.latest_published(versions(row, "versions"))),

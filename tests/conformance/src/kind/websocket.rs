@@ -12,10 +12,10 @@ use crate::row::{Row, items, text, unknown};
 use crate::setup::only;
 use crate::socket::{Opened, Socket};
 
-/// How long the expected frames may take.
+/// Longest wait for the expected frames.
 const FRAMES_MAX: Duration = Duration::from_secs(60);
 
-/// How long a socket is watched for what must not come.
+/// How long to wait for frames that must not arrive.
 const QUIET: Duration = Duration::from_millis(500);
 
 pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
@@ -29,7 +29,7 @@ pub(super) fn judge(row: &Row, bench: &Bench) -> Judged {
     let cluster = super::rest::start(row, bench, folder.path())?;
     let mut captures = Captures::new();
     let submit = || submission.map(|submission| cluster.http.submit(submission)).transpose();
-    // The path of a job names a job that exists.
+    // A path with a job id needs an existing job, so the job is submitted first.
     let early = row.text("path").contains("{job}");
     let mut job = if early { submit()? } else { None };
     captures.insert("job".to_owned(), json!(job));
