@@ -35,7 +35,8 @@ impl SystemClock {
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the machine's clocks")]
     fn wall(&self) -> Timestamp {
-        // A clock before 1970 reads as the epoch: the log's rule that time never goes back does the rest.
+        // A clock before 1970 is read as the epoch. The log stamps its entries with times that never decrease, so this
+        // is safe.
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
     }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-/// An error and its causes, from the outermost inwards, in one line.
+/// An error and its causes in one line, outermost first.
 pub fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -1,4 +1,5 @@
-//! Files that are written whole or sequentially: artifacts, snapshots, marks. Blocking; call it off the async threads.
+//! Files that are written completely or sequentially: artifacts, snapshots, marks. All calls block; do not use them on
+//! async threads.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -6,40 +7,40 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A file that is being written from front to back. What it holds is durable after [`FileWriter::sync`], its name after
+/// A file that is being written sequentially. Its contents are durable after [`FileWriter::sync`], its name after
 /// [`Files::sync_dir`].
 pub trait FileWriter: Write + Send {
-    /// Makes what was written durable.
+    /// Makes the written bytes durable.
     fn sync(&mut self) -> io::Result<()>;
 }
 
-/// An open file. It stays readable after it was removed or replaced.
+/// An open file. It stays readable after the file is removed or replaced.
 pub trait FileReader: Send + Sync {
-    /// Its size when it was opened.
+    /// The size of the file when it was opened.
     fn size(&self) -> u64;
 
-    /// Fills `buf` from `offset`; less than that is an error.
+    /// Fills `buf` from `offset`; a shorter read is an error.
     fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
 }
 
 /// Reads and writes files.
 pub trait Files: Send + Sync + 'static {
-    /// Makes an empty file, or empties an existing one.
+    /// Creates an empty file, or truncates an existing one.
     fn create(&self, path: &Path) -> io::Result<Box<dyn FileWriter>>;
 
     /// Opens a file to read parts of it.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn FileReader>>;
 
-    /// Gives a file another name, in place of any that has it.
+    /// Renames a file, and replaces an existing one.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Makes the names in a directory durable.
+    /// Makes the entries of a directory durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
     /// The bytes of a file.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
-    /// Writes a file so that after a crash it is there whole or not at all: temporary file, fsync, rename, fsync of the directory.
+    /// Writes a file atomically and durably: temporary file, fsync, rename, fsync of the directory.
     fn write_durably(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
 
     /// Creates a directory and its parents.
@@ -51,11 +52,11 @@ pub trait Files: Send + Sync + 'static {
     /// The paths in a directory, sorted.
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
 
-    /// The size of a file; none if there is none.
+    /// The size of a file; none if the file does not exist.
     fn size(&self, path: &Path) -> io::Result<Option<u64>>;
 }
 
-/// Whether there was no room for what was to be written: on the disk, or in the quota of whom the process runs as. It may come back.
+/// Whether a write failed because the disk or the user's quota is full. A later write may succeed.
 pub fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
@@ -113,7 +114,7 @@ impl Files for SystemFiles {
         let temporary = PathBuf::from(temporary);
         let written = write_and_rename(&temporary, path, bytes);
         if written.is_err() {
-            // The cause of the failure matters, not whether its rest could be cleared away.
+            // The first error is the one to report, even if the temporary file cannot be removed.
             let _ = fs::remove_file(&temporary);
         }
         written?;

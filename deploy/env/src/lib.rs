@@ -1,10 +1,11 @@
 //! The interface between Atlas and the machine: clock, randomness, tasks, network and files.
 //!
-//! Every shell takes an [`Env`]; nothing else reads a clock, draws a random number, opens a socket or spawns a task (`clippy.toml`
-//! bans the alternatives), so that a test or a simulation can replace the machine. Code that decides takes
-//! none of this: pure crates get times and ids as arguments.
+//! Every shell takes an [`Env`]. No other code reads a clock, generates a random number, opens a socket or spawns a
+//! task (`clippy.toml` bans the alternatives), so that a test or a simulation can replace the machine. Pure crates do
+//! not use this crate; they get times and ids as arguments.
 //!
-//! Not here: the log, whose own driver makes promises about single syncs, and child processes, which only the worker has.
+//! This crate does not cover the log, whose own driver controls each sync, and child processes, which only the worker
+//! has.
 
 mod clock;
 mod entropy;
@@ -26,7 +27,7 @@ pub use net::{Connection, Listener, Net, SystemNet};
 pub use tasks::{Task, TaskEnd, Threads};
 pub use vitals::Vitals;
 
-/// The machine as a shell sees it. Cheap to clone.
+/// The interface to the machine; cheap to clone.
 #[derive(Clone)]
 pub struct Env {
     /// Time.
@@ -35,11 +36,11 @@ pub struct Env {
     pub entropy: Arc<dyn Entropy>,
     /// Sockets.
     pub net: Arc<dyn Net>,
-    /// Files that are written whole or from front to back.
+    /// Files that are written completely or sequentially.
     pub files: Arc<dyn Files>,
     /// Where blocking work runs.
     pub threads: Threads,
-    /// Whether what is vital still runs.
+    /// Whether all vital tasks are running.
     pub vitals: Vitals,
 }
 

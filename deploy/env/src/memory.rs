@@ -1,16 +1,16 @@
-//! Memory: the page size that the system gives this process.
+//! The page size of this process's memory.
 
 use nix::sys::prctl;
 
-/// Takes no huge pages from now on, in this process and, until they ask otherwise, in those that it starts.
+/// Disables transparent huge pages in this process, and in its children unless they enable them again.
 ///
-/// The allocator asks for them, and an idle program of 30 MiB then holds 60. Call it first in `main`. A system that cannot do this gives
-/// huge pages as before, which costs memory and nothing else, so there is no error.
+/// The allocator requests huge pages, with which an idle program uses 60 MiB instead of 30. Call this first in `main`.
+/// It returns no error, because a system that does not support it only uses more memory.
 pub fn no_huge_pages() {
     let _ = prctl::set_thp_disable(true);
 }
 
-/// Undoes [`no_huge_pages`] for what this process runs: an agent's memory is the agent's business.
+/// Undoes [`no_huge_pages`] before this process executes an agent, so that agents have the system's default.
 pub fn huge_pages_as_the_system_does() {
     let _ = prctl::set_thp_disable(false);
 }

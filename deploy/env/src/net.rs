@@ -1,4 +1,4 @@
-//! Sockets: listeners and connections as trait objects, so that a simulated network fits underneath.
+//! Sockets: listeners and connections as trait objects, so that a simulated network can replace them.
 
 use std::future::Future;
 use std::io;
@@ -69,7 +69,7 @@ pub trait Listener: Send + Sync + 'static {
     /// The next connection.
     fn accept(&self) -> BoxFuture<'_, io::Result<Connection>>;
 
-    /// The bound address, with the port that the system chose if port 0 was asked for.
+    /// The bound address; for port 0, it has the port that the system chose.
     fn local_addr(&self) -> io::Result<SocketAddr>;
 }
 
@@ -82,7 +82,7 @@ pub trait Net: Send + Sync + 'static {
     fn connect<'a>(&'a self, authority: &'a str) -> BoxFuture<'a, io::Result<Connection>>;
 }
 
-/// The machine's network. Small frames are sent at once (`TCP_NODELAY`).
+/// The machine's network. Small frames are sent immediately (`TCP_NODELAY`).
 #[derive(Debug, Clone, Copy)]
 pub struct SystemNet;
 

@@ -1,4 +1,4 @@
-//! Tasks: spawned through one helper that names them, carries the span and reports a panic.
+//! Tasks: one helper spawns them with a name and the current span, and reports panics.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -11,30 +11,30 @@ use tracing::Instrument;
 
 use crate::{Env, Vitals};
 
-/// Pause before a task that panicked starts again; it doubles with each panic in a row.
+/// Pause before a panicked task is restarted; it doubles with each consecutive panic.
 const RESTART_MIN: Duration = Duration::from_secs(1);
-/// The longest pause. A task that ran for longer than this before it panicked begins with the shortest one again.
+/// Longest pause. After a task ran for longer than this before it panicked, the pause starts at the minimum again.
 const RESTART_MAX: Duration = Duration::from_secs(60);
 
-/// Where work runs that blocks.
+/// Where blocking work runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threads {
     Machine,
-    /// There are none: blocking work runs on the task that waits for it, and no time passes meanwhile. For a simulation, where
-    /// threads would make each run another one.
+    /// No threads: blocking work runs on the task that waits for it, and no simulated time passes. For a simulation, in
+    /// which threads would make runs not reproducible.
     None,
 }
 
-/// How a task ended when it did not return a value.
+/// How a task ended without a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskEnd {
-    /// It panicked; the panic was logged with the task's name.
+    /// The task panicked; the panic was logged with the task's name.
     Panicked,
-    /// It was aborted, or its runtime shut down.
+    /// The task was aborted, or its runtime shut down.
     Aborted,
 }
 
-/// A running task. Dropping it lets the task run on.
+/// A running task. Dropping this handle does not stop the task.
 #[derive(Debug)]
 pub struct Task<T>(tokio::task::JoinHandle<T>);
 
@@ -49,7 +49,7 @@ impl<T> Task<T> {
         self.0.abort();
     }
 
-    /// True once it has ended.
+    /// Whether the task has ended.
     pub fn is_finished(&self) -> bool {
         self.0.is_finished()
     }
@@ -73,7 +73,8 @@ impl Env {
         Task(tokio::spawn(reported.instrument(span)))
     }
 
-    /// Spawns a task without which the process is of no use: if it returns or panics, [`Vitals::failed`] tells. Aborting it is in order.
+    /// Spawns a task without which the process cannot work: if the task returns or panics, [`Vitals::failed`]
+    /// completes. Aborting the task is allowed.
     pub fn spawn_vital<F>(&self, name: &'static str, future: F) -> Task<()>
     where
         F: Future<Output = ()> + Send + 'static,
@@ -85,8 +86,8 @@ impl Env {
         })
     }
 
-    /// Spawns a task that starts again, after a pause, when it panics: for work that others can do without for a while. `begin` makes
-    /// it each time; it ends when it returns.
+    /// Spawns a task that is restarted after a pause if it panics, for work that may be interrupted for a while.
+    /// `begin` creates the future for each start; the task ends when its future returns.
     pub fn spawn_restarting<F>(&self, name: &'static str, begin: impl Fn() -> F + Send + 'static) -> Task<()>
     where
         F: Future<Output = ()> + Send + 'static,
@@ -109,7 +110,7 @@ impl Env {
         })
     }
 
-    /// Runs blocking work on the runtime's pool for it, or at once where there are no threads.
+    /// Runs blocking work on the runtime's blocking pool, or immediately if there are no threads.
     pub fn spawn_blocking<T: Send + 'static>(
         &self,
         name: &'static str,
@@ -127,7 +128,8 @@ impl Env {
         }))
     }
 
-    /// The same as [`Env::thread`], for work without which the process is of no use: if it panics, [`Vitals::failed`] tells.
+    /// Like [`Env::thread`], for work without which the process cannot work: if it panics, [`Vitals::failed`]
+    /// completes.
     pub fn vital_thread<T: Send + 'static>(
         &self,
         name: &'static str,
@@ -140,7 +142,7 @@ impl Env {
         })
     }
 
-    /// Starts a named thread of its own, for work that blocks for as long as the process lives.
+    /// Starts a named thread, for work that blocks as long as the process runs.
     pub fn thread<T: Send + 'static>(
         &self,
         name: &'static str,
@@ -161,7 +163,7 @@ impl Env {
 /// Runs a future to its end; false if it panicked.
 async fn ends_without_panic(future: impl Future<Output = ()>) -> bool {
     let mut future = pin!(future);
-    // What panicked is dropped and never polled again.
+    // After a panic, the future is dropped and never polled again, so no broken state can be observed.
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
         Ok(polled) => polled.map(|()| true),
         Err(_) => Poll::Ready(false),
@@ -169,7 +171,7 @@ async fn ends_without_panic(future: impl Future<Output = ()>) -> bool {
     .await
 }
 
-/// Dropped only when the work it guards unwinds or is aborted.
+/// Reports a panic when it is dropped during unwinding; a task that completes forgets it.
 struct PanicReport(&'static str);
 
 impl Drop for PanicReport {
@@ -180,7 +182,7 @@ impl Drop for PanicReport {
     }
 }
 
-/// Dropped by a panic in what is vital, it tells.
+/// Reports the end of a vital task to [`Vitals`] when it is dropped during unwinding.
 struct VitalReport(&'static str, Vitals);
 
 impl Drop for VitalReport {
@@ -209,7 +211,7 @@ mod tests {
         assert_eq!(env.spawn("fine", async { 7 }).join().await, Ok(7));
     }
 
-    /// A clock that tells how long somebody wants to sleep, and lets nobody wait.
+    /// A clock that reports the requested sleeps and completes them immediately.
     struct Told(tokio::sync::mpsc::UnboundedSender<Duration>);
 
     impl Clock for Told {
@@ -265,7 +267,7 @@ mod tests {
         stopped.abort();
         assert_eq!(stopped.join().await, Err(TaskEnd::Aborted));
         env.vital_thread("done", || ()).expect("a thread").join().expect("no panic");
-        // Whatever was told would stand.
+        // The first reported end wins, so this also checks that the earlier ones were not reported.
         drop(env.spawn_vital("short", async {}));
         assert_eq!(&*env.vitals.failed().await, "\"short\" ended");
     }

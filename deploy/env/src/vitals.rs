@@ -1,10 +1,10 @@
-//! Vital tasks: when one ends, the process must exit and be started again.
+//! Vital tasks: when one of them ends, the process must exit and be restarted.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Whether what is vital still runs. Clones share it.
+/// Reports whether all vital tasks are running. Clones share the state.
 #[derive(Debug, Clone)]
 pub struct Vitals(Arc<watch::Sender<Option<Arc<str>>>>);
 
@@ -15,17 +15,17 @@ impl Default for Vitals {
 }
 
 impl Vitals {
-    /// Completes with the reason when something vital has ended though nobody stopped it.
+    /// Completes with the reason when a vital task has ended without being aborted.
     pub async fn failed(&self) -> Arc<str> {
         let mut reason = self.0.subscribe();
         match reason.wait_for(Option::is_some).await.as_deref() {
             Ok(Some(reason)) => Arc::clone(reason),
-            // The sender lives as long as `self`, and only a reason ends the wait.
+            // Not reached: the sender lives as long as `self`, so the wait ends only with a reason.
             _ => std::future::pending().await,
         }
     }
 
-    /// Tells that `name` has ended. The first reason stands: others follow from it.
+    /// Records that `name` has ended. Only the first reason is kept, because it usually causes the later ones.
     pub(crate) fn ended(&self, name: &str, how: &str) {
         self.0.send_if_modified(|reason| {
             let first = reason.is_none();
