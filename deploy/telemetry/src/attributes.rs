@@ -1,4 +1,4 @@
-//! The attributes that metrics carry. Every value comes from a small closed set, so that no request can add a series.
+//! The attributes of metrics. Every value comes from a small closed set, so that requests cannot create series.
 
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 
@@ -6,37 +6,37 @@ use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[expect(non_camel_case_types, reason = "the variant's name is the attribute's value")]
 pub enum Outcome {
-    /// With a valid output.
+    /// Completed with a valid output.
     completed,
     /// The agent raised an error, or its output was refused.
     failed,
-    /// By a cancel.
+    /// The job was cancelled.
     cancelled,
-    /// Its last allowed lease was lost.
+    /// The last allowed lease of the job was lost.
     lease_lost,
-    /// A time limit passed.
+    /// A time limit was exceeded.
     timeout,
-    /// Before it ran: no such agent, invalid input, no node that could run it.
+    /// Refused before it ran: no such agent, invalid input, or no node that could run the job.
     refused,
 }
 
-/// Where a job that has not ended is.
+/// The status of a job that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[expect(non_camel_case_types, reason = "the variant's name is the attribute's value")]
 pub enum Status {
-    /// Waits.
+    /// The job waits.
     pending,
-    /// Holds a lease.
+    /// The job holds a lease.
     running,
 }
 
-/// Whether a node's session lives.
+/// Whether a node has a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[expect(non_camel_case_types, reason = "the variant's name is the attribute's value")]
 pub enum NodeHealth {
-    /// It does.
+    /// The node has a session.
     ready,
-    /// It was lost.
+    /// The session was lost.
     down,
 }
 
@@ -44,9 +44,9 @@ pub enum NodeHealth {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[expect(non_camel_case_types, reason = "the variant's name is the attribute's value")]
 pub enum ReportResult {
-    /// It changed the state.
+    /// The report changed the state.
     applied,
-    /// Its lease was outdated: it changed nothing.
+    /// The report's lease was outdated, so it changed nothing.
     fenced,
 }
 
@@ -60,14 +60,14 @@ pub struct ByOutcome {
 /// Attribute of job gauges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ByStatus {
-    /// Where the job is.
+    /// The job's status.
     pub atlas_job_status: Status,
 }
 
 /// Attribute of node gauges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ByHealth {
-    /// Whether the node's session lives.
+    /// Whether the node has a session.
     pub atlas_node_health: NodeHealth,
 }
 
@@ -81,6 +81,6 @@ pub struct ByReportResult {
 /// Attribute of HTTP timings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ByStatusCode {
-    /// The status that was answered.
+    /// The status of the answer.
     pub http_response_status_code: u16,
 }

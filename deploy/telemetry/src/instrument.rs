@@ -1,4 +1,4 @@
-//! The kinds of instruments and how each is registered under its name and unit.
+//! The kinds of instruments, and their registration with name and unit.
 
 use std::hash::Hash;
 
@@ -9,7 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Metric, Registry, Unit};
 
-/// What an instrument measures.
+/// The kind of an instrument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Only grows.
@@ -21,7 +21,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word that tables use.
+    /// The name in tables.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -34,13 +34,13 @@ impl Kind {
 /// One declared instrument, for the reference page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Declaration {
-    /// Dotted, lower case.
+    /// The name: dotted, lower case.
     pub name: &'static str,
-    /// UCUM; an annotation in braces counts things.
+    /// The unit in UCUM; an annotation in braces names the counted things.
     pub unit: &'static str,
-    /// What it measures.
+    /// The kind of the instrument.
     pub kind: Kind,
-    /// What it says, a sentence.
+    /// The description, one sentence.
     pub sentence: &'static str,
 }
 
@@ -70,10 +70,10 @@ pub(crate) fn unit(ucum: &str) -> Option<Unit> {
 
 /// A type of field in [`crate::Metrics`].
 pub(crate) trait Instrument: Metric + Clone {
-    /// What it measures.
+    /// The kind of the instrument.
     const KIND: Kind;
 
-    /// A fresh one, at zero.
+    /// Creates an instrument at zero.
     fn create() -> Self;
 }
 
@@ -91,7 +91,8 @@ impl Instrument for Gauge {
     }
 }
 
-/// From 50 µs to a little over 7 minutes, each bound two and a half times the one before: a commit and a long job on one scale.
+/// Buckets from 50 µs to a little over 7 minutes, with a factor of 2.5, so that one scale fits both a commit and a long
+/// job.
 fn buckets() -> Histogram {
     Histogram::new(exponential_buckets(50e-6, 2.5, 18))
 }
@@ -110,7 +111,7 @@ pub(crate) type GaugeBy<A> = Family<A, Gauge>;
 /// A histogram for each value of its attributes.
 pub(crate) type HistogramBy<A> = Family<A, Histogram, fn() -> Histogram>;
 
-/// What the attributes of an instrument must be able to do.
+/// The traits that the attributes of an instrument need.
 pub(crate) trait Attributes:
     Clone + Eq + Hash + EncodeLabelSet + std::fmt::Debug + Send + Sync + 'static
 {
@@ -140,7 +141,7 @@ impl<A: Attributes> Instrument for HistogramBy<A> {
 
 /// Registers an instrument under its declared name, unit and sentence.
 pub(crate) fn register<I: Instrument>(registry: &mut Registry, declaration: &Declaration, instrument: &I) {
-    // The registry ends each help text with a full stop itself.
+    // The registry adds a full stop to each help text.
     let help = declaration.sentence.trim_end_matches('.');
     let name = declaration.name.replace('.', "_");
     match unit(declaration.unit) {

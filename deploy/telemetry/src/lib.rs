@@ -1,7 +1,8 @@
-//! The metrics of every program, declared in one place, and its log lines.
+//! The metrics of all programs, declared in one place, and the set-up of their logs.
 //!
-//! [`Metrics`] owns all instruments and their text form. Programs record facts in them, never decisions; identities (job, node,
-//! agent) belong on log lines and events and never on a metric, whose attributes come from small closed sets.
+//! [`Metrics`] owns all instruments and their text format. Programs record facts in them and make no decisions from
+//! them. Identities (job, node, agent) belong in log lines and events, never in metrics, whose attributes come from
+//! small closed sets.
 
 mod attributes;
 mod instrument;

@@ -1,4 +1,4 @@
-//! Log lines: standard error, one line per event, `HH:MM:SS`, filtered by `ATLAS_LOG` or `--log`.
+//! Log lines on stderr: one line per event, with the time as `HH:MM:SS`, filtered by `ATLAS_LOG` or `--log`.
 
 use std::fmt;
 use std::io::{self, IsTerminal};
@@ -16,7 +16,7 @@ pub enum LogError {
     #[error("\"{filter}\" is not a log filter")]
     Filter {
         filter: String,
-        /// What the parser says.
+        /// The parser's error.
         source: ParseError,
     },
     /// Another subscriber is set already.
@@ -24,7 +24,7 @@ pub enum LogError {
     AlreadySet,
 }
 
-/// Starts logging to standard error with a filter such as `info` or `warn,atlas_raft=debug`.
+/// Starts logging to stderr with a filter such as `info` or `warn,atlas_raft=debug`.
 pub fn start(filter: &str) -> Result<(), LogError> {
     let parsed = EnvFilter::try_new(complete(filter))
         .map_err(|source| LogError::Filter { filter: filter.chars().take(200).collect(), source })?;
@@ -39,8 +39,8 @@ pub fn start(filter: &str) -> Result<(), LogError> {
         .map_err(|_| LogError::AlreadySet)
 }
 
-/// openraft tells at `info` what it does all day, and at `warn` each of twenty heartbeats a second that a member does not answer. It is
-/// heard from `warn` on, and its heartbeats from `error` on, unless the filter names it.
+/// Adds limits for openraft unless the filter names it: `warn`, because it logs routine work at `info`, and `error` for
+/// heartbeats, because it logs each unanswered heartbeat, twenty per second, at `warn`.
 fn complete(filter: &str) -> String {
     if filter.contains("openraft") {
         return filter.to_owned();
@@ -48,12 +48,12 @@ fn complete(filter: &str) -> String {
     format!("{filter},openraft=warn,openraft::core::heartbeat=error")
 }
 
-/// Writes the time of day, UTC: the date is known to whoever reads a log, and a journal adds its own.
+/// Writes the time of day in UTC, without the date, which readers know and system journals add.
 struct Clock;
 
 impl FormatTime for Clock {
     fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
-        // A log line's time is for people: it decides nothing, so it needs no seam to the clock.
+        // The time of a log line is only displayed and affects no decision, so it does not need the replaceable clock.
         #[expect(clippy::disallowed_methods, reason = "a log line's time is for people and decides nothing")]
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         writer.write_str(&time_of_day(seconds))

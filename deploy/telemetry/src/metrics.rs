@@ -16,7 +16,7 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 
 macro_rules! instruments {
     ($( #[doc = $sentence:literal] $field:ident: $kind:ty = $name:literal $unit:literal; )*) => {
-        /// The instruments of one process. A clone records into the same ones.
+        /// The instruments of one process. Clones share the instruments.
         #[derive(Debug, Clone)]
         pub struct Metrics {
             registry: Arc<Registry>,
@@ -30,7 +30,7 @@ macro_rules! instruments {
         ];
 
         impl Metrics {
-            /// Fresh instruments, all at zero.
+            /// Creates all instruments at zero.
             pub fn new() -> Self {
                 let mut registry = Registry::default();
                 let mut declarations = DECLARATIONS.iter();
@@ -110,10 +110,10 @@ instruments! {
 }
 
 impl Metrics {
-    /// All instruments in the OpenMetrics text form.
+    /// All instruments in the OpenMetrics text format.
     pub fn render(&self) -> String {
         let mut text = String::with_capacity(16 * 1024);
-        // Writing to a string cannot fail; a broken collector would leave the text short, which a scrape reports.
+        // Writing to a string cannot fail, but a collector can. The text is then incomplete, which the scraper reports.
         if text::encode(&mut text, &self.registry).is_err() {
             text.push_str("# EOF\n");
         }
@@ -141,7 +141,7 @@ pub(crate) mod tests {
     use crate::instrument::Kind;
     use crate::{NodeHealth, Outcome, ReportResult, Status};
 
-    /// Instruments of which each has a line in a scrape: a family has none before its first series.
+    /// Instruments that all have a line in a scrape; a family has no line before its first series.
     pub(crate) fn with_series() -> Metrics {
         let metrics = Metrics::new();
         drop(metrics.job_ends.get_or_create(&ByOutcome { atlas_job_outcome: Outcome::completed }));
@@ -187,7 +187,7 @@ pub(crate) mod tests {
         assert!(text.ends_with("# EOF\n"), "{text}");
     }
 
-    /// All Rust sources below `folder`, this crate's own left out.
+    /// All Rust sources in `folder` except those of this crate.
     fn sources(folder: &Path, into: &mut String) -> io::Result<()> {
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();

@@ -36,7 +36,7 @@ fn generated_metrics_reference_is_fresh() {
     expect_file!["../../../docs/reference/metrics.md"].assert_eq(&page);
 }
 
-/// The names of the attributes that a series of the instrument has.
+/// The names of an instrument's attributes, from one of its series.
 fn attributes(scrape: &str, name: &str) -> String {
     let series = scrape.lines().find_map(|line| {
         let rest = line.strip_prefix(name)?;
