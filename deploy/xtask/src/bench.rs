@@ -20,8 +20,8 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run_all(options: &Options) -> Result<()> {
-    // The programs too: some benchmarks start them as processes. The benchmark is then started from where it was built: asked
-    // for one package alone, cargo would choose other features and build most dependencies again.
+    // All programs are built, because some benchmarks start them as processes. The benchmark is then started directly,
+    // because `cargo run` of one package would select other features and rebuild most dependencies.
     run(&mut cargo(&["build", "--release", "--workspace", "--bins", "--locked"]))?;
     let mut bench = Command::new(target_dir().join("release").join("atlas-bench"));
     bench.current_dir(root()).args(&options.names);

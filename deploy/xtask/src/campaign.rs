@@ -1,4 +1,5 @@
-//! `cargo xtask campaign`: the simulation with real openraft over a range of seeds, and its rows for the ledger; or its deliberate bugs.
+//! `cargo xtask campaign`: runs the simulation with real openraft over a range of seeds and prints rows for the ledger,
+//! or runs its deliberate bugs.
 
 use anyhow::Result;
 

@@ -1,6 +1,7 @@
-//! `cargo xtask chaos`: real processes and real faults for a given time; the last line is the sum.
+//! `cargo xtask chaos`: real processes and real faults for a given time; the last line has the totals.
 //!
-//! Everything runs on loopback and in namespaces that end with it. It uses the debug programs, which check more.
+//! Everything runs on loopback and in namespaces that disappear with the program. The debug programs are used, because
+//! they check more.
 
 use std::process::Command;
 

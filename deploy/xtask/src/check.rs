@@ -1,4 +1,5 @@
-//! `cargo xtask check`: everything that is not a test of behaviour. Never edits; runs every step and reports all that failed.
+//! `cargo xtask check`: all checks that are not tests of behaviour. It never edits files, runs every step and reports
+//! all failures.
 
 use std::process::Command;
 
@@ -28,7 +29,7 @@ pub(crate) fn run_all() -> Result<()> {
     Ok(())
 }
 
-/// Runs each step, also after one failed, so that one run shows everything to fix.
+/// Runs each step, even after a failure, so that one run shows all problems.
 fn run_steps(steps: Vec<(&str, Command)>) -> Result<()> {
     let mut failed = Vec::new();
     if let Err(error) = subjects::check() {

@@ -1,4 +1,4 @@
-//! Starting other programs: each is printed before it runs, at the workspace root.
+//! Starts other programs in the workspace root, and prints each command line before it runs.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -11,20 +11,20 @@ pub(crate) fn root() -> PathBuf {
     here.ancestors().nth(2).map_or(here.clone(), PathBuf::from)
 }
 
-/// Where cargo puts what it builds.
+/// Cargo's target folder.
 pub(crate) fn target_dir() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     root().join(target)
 }
 
-/// `cargo ARGUMENTS` at the workspace root, with the cargo that runs this.
+/// `cargo ARGUMENTS` in the workspace root, with the same cargo that started this program.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());
     command
 }
 
-/// Runs `command` with our standard streams; an exit code other than 0 is an error.
+/// Runs `command` with this program's standard streams; an exit code other than 0 is an error.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let line = describe(command);
     eprintln!("$ {line}");
@@ -40,7 +40,7 @@ pub(crate) fn has_cargo(name: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// The commit that is checked out, marked if something was changed since.
+/// The checked-out commit, with a mark if tracked files have changes.
 pub(crate) fn commit() -> String {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).current_dir(root()).output();

@@ -1,6 +1,7 @@
-//! `cargo xtask`: the commands for people and CI, one file per verb.
+//! `cargo xtask`: the commands for developers and CI, one file per verb.
 //!
-//! Only starts other programs and prints what it starts; the checks themselves are lints, `tests/` and `deny.toml`.
+//! This program only starts other programs and prints their command lines; the checks themselves are lints, `tests/`
+//! and `deny.toml`.
 
 #![expect(clippy::print_stdout, reason = "a command-line program")]
 #![expect(clippy::print_stderr, reason = "a command-line program")]
@@ -34,13 +35,13 @@ struct Arguments {
 enum Verb {
     /// Format, lints, docs, tidiness, bans and licences, generated files; never edits.
     Check,
-    /// Mends what can be mended by a program: format, lint suggestions, generated files.
+    /// Applies automatic fixes: format, lint suggestions, generated files.
     Fix,
     /// All tests, then doc tests; installs and starts what they need.
     Test(test::Options),
     /// Release benchmarks; the figures of docs/internals/performance.md.
     Bench(bench::Options),
-    /// Real programs under a mixed load, for a bounded time: what they hold must not grow.
+    /// Real programs under a mixed load, for a bounded time; their memory and open files must not grow.
     Soak(soak::Options),
     /// The simulation with real openraft over a range of seeds; prints a row for the ledger.
     Campaign(campaign::Options),

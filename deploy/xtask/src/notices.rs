@@ -1,4 +1,5 @@
-//! What passing tests had to say: skipped tests and warnings, gathered in a file while they run and listed after the last one.
+//! Notices of passing tests: skipped tests and warnings. Tests write them to a file, which is listed after the last
+//! test.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,23 +9,23 @@ use atlas_notice::{FILE, SKIPPED};
 
 use crate::command::target_dir;
 
-/// The file of one run.
+/// The file with the notices of one run.
 pub(crate) struct Notices(PathBuf);
 
 impl Notices {
-    /// Begins with an empty file.
+    /// Creates an empty file.
     pub(crate) fn begin() -> Result<Self> {
         let file = target_dir().join("test-notices.txt");
         std::fs::write(&file, "").with_context(|| format!("could not write \"{}\"", file.display()))?;
         Ok(Self(file))
     }
 
-    /// Tells the tests that `command` runs where to leave notices.
+    /// Passes the path of the file to the tests that `command` runs.
     pub(crate) fn pass_to(&self, command: &mut Command) {
         command.env(FILE, &self.0);
     }
 
-    /// Lists them on stderr.
+    /// Prints the notices to stderr.
     pub(crate) fn print(&self) -> Result<()> {
         let text =
             std::fs::read_to_string(&self.0).with_context(|| format!("could not read \"{}\"", self.0.display()))?;
@@ -33,7 +34,7 @@ impl Notices {
     }
 }
 
-/// Warnings, then the skipped with their count.
+/// Formats the warnings, then the skipped tests with their count.
 fn list(notices: &str) -> String {
     let mut lines: Vec<_> = notices.lines().collect();
     lines.sort_unstable();

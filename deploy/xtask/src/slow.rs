@@ -1,4 +1,4 @@
-//! Slow tests: the page on them gives the reason of each. One without a reason is named after the run.
+//! Slow tests: a page gives the reason for each of them. Slow tests without a reason are listed after the run.
 
 use std::path::PathBuf;
 
@@ -6,27 +6,27 @@ use anyhow::{Context, Result};
 
 use crate::command::{root, target_dir};
 
-/// Tests that take longer say why.
+/// Tests that take longer than this need a reason.
 const SECONDS_MAX: f64 = 10.0;
 
-/// The page, from the root of the workspace.
+/// The path of the page, relative to the workspace root.
 const PAGE: &str = "docs/internals/slow-tests.md";
 
-/// A test of the runner's report.
+/// A slow test from the runner's report.
 #[derive(Debug, PartialEq)]
 struct Slow {
-    /// Package and test, as the page names it.
+    /// Package and test, as on the page.
     name: String,
     seconds: f64,
 }
 
 /// Removes the report of an earlier run.
 pub(crate) fn begin() {
-    // There is none before the first run.
+    // Before the first run, there is no report.
     let _ = std::fs::remove_file(file());
 }
 
-/// Names the slow tests of the last run that the page does not explain. A runner that writes no report tells nothing.
+/// Prints the slow tests of the last run that are not on the page; prints nothing if the runner wrote no report.
 pub(crate) fn print() -> Result<()> {
     let Ok(report) = std::fs::read_to_string(file()) else { return Ok(()) };
     let page = std::fs::read_to_string(root().join(PAGE)).with_context(|| format!("could not read \"{PAGE}\""))?;

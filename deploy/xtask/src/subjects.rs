@@ -8,16 +8,16 @@ use crate::command::root;
 
 const LONGEST: usize = 72;
 
-/// Older commits are not checked: the rule is younger than they are.
+/// Commits up to this one are not checked, because they are older than the rule.
 const SINCE: &str = "3dbc437c448fbadaedb99e107e8568f417b9660d";
 
-/// Checks the subjects of all commits since the rule exists.
+/// Checks the subjects of all commits after [`SINCE`].
 pub(crate) fn check() -> Result<()> {
     let range = format!("{SINCE}..HEAD");
     let output = Command::new("git").args(["log", "--format=%h %s", &range]).current_dir(root()).output();
     match output {
         Ok(output) if output.status.success() => report(&String::from_utf8_lossy(&output.stdout)),
-        // Not a repository, or one without the history.
+        // Not a git repository, or one without the full history.
         _ => {
             eprintln!("xtask: commit subjects are not checked: git does not know {range}");
             Ok(())
@@ -25,7 +25,7 @@ pub(crate) fn check() -> Result<()> {
     }
 }
 
-/// Fails with the lines of `log`, a short hash and a subject each, whose subject is too long.
+/// Fails if a subject in `log` is too long; each line has a short hash and a subject.
 fn report(log: &str) -> Result<()> {
     let too_long = |line: &&str| line.split_once(' ').is_some_and(|(_, subject)| subject.chars().count() > LONGEST);
     let found: Vec<_> = log.lines().filter(too_long).collect();

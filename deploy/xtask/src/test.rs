@@ -1,8 +1,9 @@
-//! `cargo xtask test`: the doc tests, then every other test of the workspace; after the runner's closing line, the skipped tests and the slow ones without a reason.
+//! `cargo xtask test`: runs the doc tests, then all other tests of the workspace, and then lists the skipped tests and
+//! the slow tests without a reason.
 //!
-//! The tests that start programs find them in the folder named by `ATLAS_TEST_BIN_DIR`, which is built here first, so that
-//! they never run an old one. No test needs a database, a browser or the network. What some use is installed first, where that is possible:
-//! iproute2 on the machine, Python programs in `target/`.
+//! Tests that start programs find them in the folder `ATLAS_TEST_BIN_DIR`. The programs are built first, so that tests
+//! never run old ones. No test needs a database, a browser or the network. Tools that some tests use are installed
+//! first if possible: iproute2 on the machine, Python programs in `target/`.
 
 use std::process::Command;
 
@@ -25,7 +26,7 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
     require_python()?;
     tools::want("ip", "iproute2");
     let schemathesis = tools::want_python("schemathesis", "4.32.5");
-    // With the tests, so that programs and tests share one set of features, and each crate is compiled once.
+    // Programs and tests are built together, so that they share one set of features and each crate is compiled once.
     run(&mut cargo(&["build", "--workspace", "--bins", "--tests", "--locked"]))?;
     if options.filter.is_empty() {
         run(&mut cargo(&["test", "--workspace", "--locked", "--doc"]))?;
@@ -43,13 +44,13 @@ pub(crate) fn run_all(options: &Options) -> Result<()> {
     slow::begin();
     notices.pass_to(&mut tests);
     let outcome = run(tests.args(&options.filter).env("ATLAS_TEST_BIN_DIR", target_dir().join("debug")));
-    // Also after a failure, which may well be explained by one of them.
+    // Printed even after a failure, because a notice may explain it.
     notices.print()?;
     slow::print()?;
     outcome
 }
 
-/// The agents of the tests are Python programs; everything else they need is built here.
+/// Checks for Python, because agents in the tests are Python programs; everything else that tests need is built here.
 fn require_python() -> Result<()> {
     let new_enough = "import sys; sys.exit(sys.version_info < (3, 11))";
     match Command::new("python3").args(["-c", new_enough]).status() {

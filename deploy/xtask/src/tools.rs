@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use crate::command::target_dir;
 
-/// Sees that `program` is there; installs its Debian package if it is not. Without it some tests are skipped, which is said here
-/// because a runner does not show what a passing test prints.
+/// Installs the Debian package of `program` if the program is missing. If that fails, some tests are skipped; this is
+/// reported here, because the test runner hides the output of passing tests.
 pub(crate) fn want(program: &str, package: &str) {
     if is_there(program) {
         return;
@@ -19,8 +19,9 @@ pub(crate) fn want(program: &str, package: &str) {
     }
 }
 
-/// Installs a Python program of that name and version into an environment of its own below the target folder, once, and tells
-/// where it is. None if it cannot be: what needs it is skipped, which is said here.
+/// Installs a Python program in its own virtual environment in the target folder, unless it is installed already;
+/// returns its path. If the installation fails, returns none and reports that the tests that need the program are
+/// skipped.
 pub(crate) fn want_python(name: &str, version: &str) -> Option<PathBuf> {
     let environment = target_dir().join("tools").join(format!("{name}-{version}"));
     let program = environment.join("bin").join(name);
@@ -34,13 +35,13 @@ pub(crate) fn want_python(name: &str, version: &str) -> Option<PathBuf> {
     if made && succeeds(&mut install) && program.is_file() {
         return Some(program);
     }
-    // Half an environment would pass for a whole one the next time.
+    // The next run would take an incomplete environment for a complete one.
     let _ = std::fs::remove_dir_all(&environment);
     eprintln!("xtask: {name} could not be installed: what needs it is skipped");
     None
 }
 
-/// Whether `command` ends well, without a word.
+/// Runs `command` without output; returns whether it succeeded.
 fn succeeds(command: &mut Command) -> bool {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
@@ -48,7 +49,7 @@ fn succeeds(command: &mut Command) -> bool {
 
 fn is_there(program: &str) -> bool {
     let paths = std::env::var_os("PATH").unwrap_or_default();
-    // The administrator's programs, which not every user has on the path.
+    // The folders of administration programs are not in every user's PATH.
     let places = std::env::split_paths(&paths).chain(["/usr/sbin".into(), "/sbin".into()]);
     places.into_iter().any(|place| place.join(program).is_file())
 }
