@@ -133,6 +133,7 @@ impl Sessions {
                 | Event::AgentDeleted { .. }
                 | Event::StepsRecorded { .. }
                 | Event::StepsFolded { .. }
+                | Event::MessageDelivered { .. }
                 | Event::Configured { .. } => {}
             }
         }

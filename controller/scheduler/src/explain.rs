@@ -151,28 +151,32 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// The earliest time stands for all of them; a job that waits for many children is told by how many.
+/// The earliest time stands for all of them, and the number of children for the children.
 fn write_waits(f: &mut fmt::Formatter<'_>, waits: &[Wait]) -> fmt::Result {
-    let children = waits.iter().filter_map(|wait| match wait {
-        Wait::Child { job } => Some(job),
-        Wait::Time { .. } => None,
-    });
-    let until = waits.iter().filter_map(|wait| match wait {
-        Wait::Time { at } => Some(*at),
-        Wait::Child { .. } => None,
-    });
-    let mut parts = Vec::new();
-    match &children.collect::<Vec<_>>()[..] {
+    let mut things = Vec::new();
+    let mut until: Option<Timestamp> = None;
+    let mut children = Vec::new();
+    for wait in waits {
+        match *wait {
+            Wait::Time { at } => until = Some(until.map_or(at, |earlier| earlier.min(at))),
+            Wait::Child { job } => children.push(job),
+            Wait::Message => things.push("a message".to_owned()),
+            Wait::Answer { question } => things.push(format!("an answer to question {question}")),
+        }
+    }
+    match children[..] {
         [] => {}
-        [child] => parts.push(format!("the end of {child}")),
-        children => parts.push(format!("the end of one of {} spawned jobs", children.len())),
+        [child] => things.push(format!("the end of {child}")),
+        _ => things.push(format!("the end of one of {} spawned jobs", children.len())),
     }
-    let until = until.min().map(|until| format!("until {}", rfc3339(until)));
-    if parts.is_empty() {
-        return f.write_str(&until.unwrap_or_default());
+    let separator = match things[..] {
+        [] => " ",
+        _ => ", ",
+    };
+    if !things.is_empty() {
+        write!(f, " for {}", things.join(" or "))?;
     }
-    parts.extend(until);
-    f.write_str(&parts.join(", "))
+    until.map_or(Ok(()), |until| write!(f, "{separator}until {}", rfc3339(until)))
 }
 
 fn rfc3339(time: Timestamp) -> String {
@@ -212,10 +216,32 @@ impl fmt::Display for Why {
                 write!(f, "waiting until {}, its earliest start", rfc3339(*until))
             }
             Self::Parked { waits } => {
-                f.write_str("parked: waits for ")?;
+                f.write_str("parked: waits")?;
                 write_waits(f, waits)
             }
             Self::InDoubt => f.write_str("in doubt: its lease was lost and it must not run twice; resolve it manually"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use atlas_types::{JobId, StepKey};
+
+    use super::*;
+
+    #[test]
+    fn a_parked_job_says_what_it_waits_for() {
+        let said = |waits: &[Wait]| Why::Parked { waits: waits.to_vec() }.to_string();
+        let time = |seconds: i64| Wait::Time { at: Timestamp(seconds * 1_000_000) };
+        let child = |id| Wait::Child { job: JobId(id) };
+        assert_eq!(said(&[time(9), time(5)]), "parked: waits until 1970-01-01T00:00:05Z");
+        assert_eq!(said(&[Wait::Message, time(5)]), "parked: waits for a message, until 1970-01-01T00:00:05Z");
+        assert_eq!(said(&[child(7)]), "parked: waits for the end of job-0000000000000007");
+        let question = Wait::Answer { question: StepKey([7; 16]) };
+        assert_eq!(
+            said(&[child(7), question, child(8)]),
+            "parked: waits for an answer to question 07070707070707070707070707070707 or the end of one of 2 spawned jobs"
+        );
     }
 }

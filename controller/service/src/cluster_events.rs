@@ -43,7 +43,10 @@ impl EventKind {
     /// The kind of an event.
     pub fn of(event: &Event) -> Self {
         match event {
-            Event::Job { .. } | Event::StepsRecorded { .. } | Event::StepsFolded { .. } => Self::Job,
+            Event::Job { .. }
+            | Event::StepsRecorded { .. }
+            | Event::StepsFolded { .. }
+            | Event::MessageDelivered { .. } => Self::Job,
             Event::Agent { .. } | Event::AgentDeleted { .. } => Self::Agent,
             Event::Node { .. } | Event::NodeRemoved { .. } => Self::Node,
             Event::Configured { .. } => Self::Cluster,
@@ -71,7 +74,9 @@ impl EventFilter {
 fn name_of(event: &Event) -> String {
     match event {
         Event::Job { job, .. } => job.id.to_string(),
-        Event::StepsRecorded { job, .. } | Event::StepsFolded { job, .. } => job.to_string(),
+        Event::StepsRecorded { job, .. } | Event::StepsFolded { job, .. } | Event::MessageDelivered { job, .. } => {
+            job.to_string()
+        }
         Event::Agent { agent } | Event::AgentDeleted { agent } => agent.name.to_string(),
         Event::Node { node } => node.id.to_string(),
         Event::NodeRemoved { node } => node.to_string(),
@@ -116,6 +121,9 @@ fn described(event: &Event) -> (&'static str, &'static str, Value) {
             ("recorded", "steps", json!({ "from": from, "kinds": kinds }))
         }
         Event::StepsFolded { upto, .. } => ("folded", "steps", json!({ "upto": upto })),
+        Event::MessageDelivered { message, number, .. } => {
+            ("delivered", "message", json!({ "id": message.as_str(), "number": number }))
+        }
     }
 }
 

@@ -310,7 +310,7 @@ fn namespace_of(event: &Event) -> Option<&Namespace> {
         Event::Job { job, .. } => Some(&job.namespace),
         Event::Agent { agent } | Event::AgentDeleted { agent } => Some(&agent.namespace),
         // Steps name their job alone, and its id cannot be guessed.
-        Event::StepsRecorded { .. } | Event::StepsFolded { .. } => None,
+        Event::StepsRecorded { .. } | Event::StepsFolded { .. } | Event::MessageDelivered { .. } => None,
         Event::Node { .. } | Event::NodeRemoved { .. } | Event::Configured { .. } => None,
     }
 }

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentVersion, ClusterTime, Digest, Event, EventRecord, Failure, FailureKind, Job, JobChange, JobId, JobStatus,
-    JoinToken, Journal, Lease, Micros, NodeHealth, NodeId, Origin, Outcome, Reason, Rejection, RetryRule, Timestamp,
-    Usage, Wait, level,
+    AgentVersion, ClusterTime, Digest, Event, EventRecord, Failure, FailureKind, Inbox, Job, JobChange, JobId,
+    JobStatus, JoinToken, Journal, Lease, Micros, NodeHealth, NodeId, Origin, Outcome, Reason, Rejection, RetryRule,
+    Timestamp, Usage, Wait, level,
 };
 
 use crate::index;
@@ -50,6 +50,18 @@ impl Change<'_> {
         let journal = self.state.journals.remove(&job)?;
         self.state.index.journal(Some(&journal), None);
         Some(journal)
+    }
+
+    /// Stores the inbox of a job that has not ended.
+    pub(crate) fn put_inbox(&mut self, job: JobId, inbox: &Arc<Inbox>) {
+        let old = self.state.inboxes.insert(job, Arc::clone(inbox));
+        self.state.index.inbox(old.as_deref(), Some(inbox));
+    }
+
+    /// Drops the inbox of a job that ends.
+    fn drop_inbox(&mut self, job: JobId) {
+        let old = self.state.inboxes.remove(&job);
+        self.state.index.inbox(old.as_deref(), None);
     }
 
     /// Writes an event.
@@ -217,6 +229,7 @@ impl Change<'_> {
         job.successor = retry.as_ref().map(|retry| retry.id);
         job.journal = self.take_journal(job.id);
         job.parked = None;
+        self.drop_inbox(job.id);
         let outcome = Outcome::Ended { status, retry: job.successor };
         self.state.ended.insert(self.state.event_seq.next(), job.id);
         let (id, first, spawned) = (job.id, job.first(), job.spawned);

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use atlas_types::{EndedImage, JobId, JobStatus, Journal, JournalImage, NodeImage, SinkImage, StateImage};
+use atlas_types::{
+    EndedImage, Inbox, InboxImage, JobId, JobStatus, Journal, JournalImage, NodeImage, SinkImage, StateImage,
+};
 
 use crate::dedupe::Dedupe;
 use crate::invariant::Violation;
@@ -52,6 +54,7 @@ impl State {
             sinks: self.sinks.iter().map(|(member, event)| SinkImage { member: *member, event: *event }).collect(),
             join_tokens: self.join_tokens.values().copied().collect(),
             journals: self.journals.iter().map(|(job, journal)| journal_image(*job, journal)).collect(),
+            inboxes: self.inboxes.iter().map(|(job, inbox)| inbox_image(*job, inbox)).collect(),
         }
     }
 
@@ -94,6 +97,9 @@ impl State {
         }
         for JournalImage { job, journal } in image.journals {
             once("a journal", state.journals.insert(job, journal).is_none())?;
+        }
+        for InboxImage { job, inbox } in image.inboxes {
+            once("an inbox", state.inboxes.insert(job, inbox).is_none())?;
         }
         state.rebuild()?;
         state.check_invariants().map_err(ImageError::Violation)?;
@@ -147,12 +153,19 @@ impl State {
         for journal in self.journals.values() {
             index.journal(None, Some(journal));
         }
+        for inbox in self.inboxes.values() {
+            index.inbox(None, Some(inbox));
+        }
         index
     }
 }
 
 fn journal_image(job: JobId, journal: &Arc<Journal>) -> JournalImage {
     JournalImage { job, journal: Arc::clone(journal) }
+}
+
+fn inbox_image(job: JobId, inbox: &Arc<Inbox>) -> InboxImage {
+    InboxImage { job, inbox: Arc::clone(inbox) }
 }
 
 fn once(what: &'static str, is_new: bool) -> Result<(), ImageError> {

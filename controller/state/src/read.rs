@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use atlas_allocation::{ConcurrencyPermits, Free};
 use atlas_types::{
-    AgentName, AgentVersion, ClusterConfig, ClusterTime, Demand, Digest, EventSeq, FencingToken, Job, JobId, JobStatus,
-    Journal, Lease, Level, MemberId, Namespace, NodeId, Origin, Outcome, Rejection, RequiredAgent, Seq, Timestamp,
-    Version, level, requirement::Requirement,
+    AgentName, AgentVersion, ClusterConfig, ClusterTime, Demand, Digest, EventSeq, FencingToken, Inbox, Job, JobId,
+    JobStatus, Journal, Lease, Level, MemberId, Namespace, NodeId, Origin, Outcome, Rejection, RequiredAgent, Seq,
+    Timestamp, Version, level, requirement::Requirement,
 };
 
 use crate::index::{Class, Timer};
@@ -84,7 +84,7 @@ impl State {
     /// Payload bytes in the state; from level 5 on with those of labels and of other texts that clients give.
     pub fn inline_bytes(&self) -> u64 {
         let texts = if self.level >= level::COUNTED_TEXTS { self.index.text_bytes } else { 0 };
-        self.index.job_bytes + self.index.agent_bytes + texts
+        self.index.job_bytes + self.index.agent_bytes + self.index.inbox_bytes + texts
     }
 
     /// Bytes of the journals of jobs that have not ended.
@@ -213,6 +213,11 @@ impl State {
     /// The journal of a job that has not ended, or the one with which it ended; none if it recorded nothing.
     pub fn journal(&self, job: JobId) -> Option<&Arc<Journal>> {
         self.journals.get(&job).or_else(|| self.jobs.get(job)?.journal.as_ref())
+    }
+
+    /// The messages of a job that has not ended; none if it never had one.
+    pub fn inbox(&self, job: JobId) -> Option<&Arc<Inbox>> {
+        self.inboxes.get(&job)
     }
 
     /// The live lease of a job.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    AgentName, AgentVersion, ClusterConfig, ClusterTime, Digest, Entry, EventRecord, EventSeq, FencingToken, JobId,
-    JoinToken, Journal, Level, MemberId, Namespace, NodeId, Outcome, Rejection, Request, Seq, Timestamp, Version,
-    level,
+    AgentName, AgentVersion, ClusterConfig, ClusterTime, Digest, Entry, EventRecord, EventSeq, FencingToken, Inbox,
+    JobId, JoinToken, Journal, Level, MemberId, Namespace, NodeId, Outcome, Rejection, Request, Seq, Timestamp,
+    Version, level,
 };
 
 use crate::change::Change;
@@ -40,6 +40,8 @@ pub struct State {
     pub(crate) join_tokens: Map<Digest, JoinToken>,
     /// The journals of jobs that have not ended.
     pub(crate) journals: Map<JobId, Arc<Journal>>,
+    /// The inboxes of jobs that have not ended and had a message.
+    pub(crate) inboxes: Map<JobId, Arc<Inbox>>,
     /// The last number given to a member that joined: none is given twice.
     pub(crate) member_last: MemberId,
     pub(crate) index: Index,
@@ -124,6 +126,7 @@ impl State {
             sinks: Map::new(),
             join_tokens: Map::new(),
             journals: Map::new(),
+            inboxes: Map::new(),
             member_last: MemberId(0),
             index: Index::default(),
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atlas_types::{AgentVersion, Event, JobId, NodeId, Payload, Step};
+use atlas_types::{AgentVersion, Event, JobId, MessageId, NodeId, Payload, Step};
 use prost::Message as _;
 
 use crate::convert::name;
@@ -24,6 +24,11 @@ pub fn encode_event(event: &Event) -> Option<Vec<u8>> {
             steps: steps.iter().map(|step| without_outcome(step)).collect(),
         }),
         Event::StepsFolded { job, upto, .. } => Stored::StepsFolded(proto::StepsFolded { job_id: job.0, upto: *upto }),
+        Event::MessageDelivered { job, message, number } => Stored::MessageDelivered(proto::MessageDelivered {
+            job_id: job.0,
+            message_id: message.to_string(),
+            number: *number,
+        }),
     };
     Some(proto::ClusterEvent { event: Some(stored) }.encode_to_vec())
 }
@@ -50,6 +55,11 @@ pub fn decode_event(bytes: &[u8]) -> Result<Event, FormatError> {
             let artifact = Payload::inline(b"");
             Event::StepsFolded { job: JobId(folded.job_id), upto: folded.upto, artifact }
         }
+        Stored::MessageDelivered(delivered) => Event::MessageDelivered {
+            job: JobId(delivered.job_id),
+            message: name("event.message_id", &delivered.message_id, MessageId::new)?,
+            number: delivered.number,
+        },
     })
 }
 

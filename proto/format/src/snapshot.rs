@@ -8,8 +8,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 
 use atlas_types::{
-    ClusterTime, EndedImage, EventSeq, FencingToken, Job, JobId, JournalImage, Level, MemberId, Namespace, NodeImage,
-    Principal, RequestId, RequestImage, RunSpec, Seq, SinkImage, StateImage, Timestamp,
+    ClusterTime, EndedImage, EventSeq, FencingToken, InboxImage, Job, JobId, JournalImage, Level, MemberId, Namespace,
+    NodeImage, Principal, RequestId, RequestImage, RunSpec, Seq, SinkImage, StateImage, Timestamp,
 };
 use prost::Message as _;
 
@@ -64,6 +64,10 @@ fn write_records(image: &StateImage, out: &mut impl Write) -> io::Result<[u8; 32
     for JournalImage { job, journal } in &image.journals {
         let message = proto::JournalRecord { job_id: job.0, journal: Some((&**journal).into()) };
         records.record(Kind::Journal(message))?;
+    }
+    for InboxImage { job, inbox } in &image.inboxes {
+        let message = proto::InboxRecord { job_id: job.0, inbox: Some((&**inbox).into()) };
+        records.record(Kind::Inbox(message))?;
     }
     let end = proto::SnapshotEnd { records: records.records };
     records.record(Kind::End(end))?;
@@ -143,7 +147,8 @@ fn rank_of(kind: &Kind) -> u8 {
         Kind::Sink(_) => 7,
         Kind::JoinToken(_) => 8,
         Kind::Journal(_) => 9,
-        Kind::End(_) => 10,
+        Kind::Inbox(_) => 10,
+        Kind::End(_) => 11,
     }
 }
 
@@ -178,6 +183,10 @@ fn add(image: &mut StateImage, specs: &mut Specs, kind: Kind) -> Result<(), Form
         Kind::Journal(message) => image.journals.push(JournalImage {
             job: JobId(message.job_id),
             journal: Arc::new(required("journal_record.journal", message.journal)?.try_into()?),
+        }),
+        Kind::Inbox(message) => image.inboxes.push(InboxImage {
+            job: JobId(message.job_id),
+            inbox: Arc::new(required("inbox_record.inbox", message.inbox)?.try_into()?),
         }),
     }
     Ok(())
@@ -306,6 +315,7 @@ fn head_in(head: &proto::SnapshotHead) -> Result<StateImage, FormatError> {
         sinks: Vec::new(),
         join_tokens: Vec::new(),
         journals: Vec::new(),
+        inboxes: Vec::new(),
     })
 }
 

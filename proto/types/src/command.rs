@@ -17,7 +17,7 @@ pub use job::{
 };
 pub use journal::{FoldSteps, RecordSteps};
 pub use node::{Cordon, DrainNode, LabelNode, LoseNode, RegisterNode, RemoveNode, WarmChanged};
-pub use park::ParkJob;
+pub use park::{DeliverMessage, ParkJob};
 
 use crate::{AgentName, Level, Origin, level};
 
@@ -96,6 +96,8 @@ pub enum Command {
     FoldSteps(FoldSteps),
     /// Ends the lease of a job that waits.
     ParkJob(ParkJob),
+    /// Puts a message into a job's inbox.
+    DeliverMessage(DeliverMessage),
 }
 
 impl Command {
@@ -156,7 +158,7 @@ impl Command {
             Self::LabelNode(_) => level::NODE_LABELS,
             Self::DeleteAgent(_) => level::AGENT_DELETION,
             Self::RecordSteps(_) | Self::FoldSteps(_) => level::JOURNAL,
-            Self::ParkJob(_) => level::PARK,
+            Self::ParkJob(_) | Self::DeliverMessage(_) => level::PARK,
         }
     }
 }

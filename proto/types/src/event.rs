@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::{AgentVersion, ClusterConfig, EventSeq, Job, JobId, JobStatus, Node, NodeId, Payload, Step, Timestamp};
+use crate::{
+    AgentVersion, ClusterConfig, EventSeq, Job, JobId, JobStatus, MessageId, Node, NodeId, Payload, Step, Timestamp,
+};
 
 /// An event with its number and time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,6 +89,15 @@ pub enum Event {
         upto: u64,
         /// The steps before it.
         artifact: Payload,
+    },
+    /// A message was put into the inbox of a job.
+    MessageDelivered {
+        /// The job.
+        job: JobId,
+        /// The sender's name for it.
+        message: MessageId,
+        /// Its number in the inbox.
+        number: u64,
     },
     /// The replicated configuration changed.
     Configured {

@@ -120,6 +120,10 @@ name_id!(
     /// The caller's own name for one request (its idempotency key); a repeat gets the first answer again.
     RequestId, "request id", 255, leads_elsewhere
 );
+name_id!(
+    /// The sender's name for one message to a job; a job gets a message of one name once.
+    MessageId, "message id", 128, leads_elsewhere
+);
 
 impl AgentName {
     /// Whether programs of every feature level can read it: those below 5 refuse `/`, `\` and `..` in it.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    AgentVersion, ClusterConfig, ClusterTime, EventSeq, FencingToken, Job, JobId, JoinToken, Journal, Level, MemberId,
-    Namespace, Node, Outcome, Principal, RequestId, Seq, Timestamp,
+    AgentVersion, ClusterConfig, ClusterTime, EventSeq, FencingToken, Inbox, Job, JobId, JoinToken, Journal, Level,
+    MemberId, Namespace, Node, Outcome, Principal, RequestId, Seq, Timestamp,
 };
 
 /// A whole state without its indexes, which are rebuilt at load. Equal states have equal images: every list has its order.
@@ -48,6 +48,15 @@ pub struct StateImage {
     pub join_tokens: Vec<JoinToken>,
     /// The journals of jobs that have not ended, by job.
     pub journals: Vec<JournalImage>,
+    /// The inboxes of jobs that have not ended, by job.
+    pub inboxes: Vec<InboxImage>,
+}
+
+/// The inbox of a job that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InboxImage {
+    pub job: JobId,
+    pub inbox: Arc<Inbox>,
 }
 
 /// The journal of a job that has not ended.

@@ -12,6 +12,7 @@ mod event;
 mod hardware;
 mod id;
 mod image;
+mod inbox;
 mod job;
 mod journal;
 mod label;
@@ -29,11 +30,11 @@ mod version;
 
 pub use agent::{AgentKind, AgentPin, AgentVersion, Effects, RequiredAgent, RetryRule, RunSpec, Timeouts};
 pub use command::{
-    CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeprecateAgent, DrainNode,
-    FailJob, FailPending, FoldSteps, ForsakeChild, GrantLease, JoinMember, LabelNode, LoseLease, LoseNode, ParkJob,
-    PruneJobs, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob,
-    RetireAgent, RetryJob, RevokeJoinToken, SinkAck, Spawner, StartJob, SubmitJob, Usage, Verdict, WakeJob,
-    WarmChanged,
+    CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeliverMessage,
+    DeprecateAgent, DrainNode, FailJob, FailPending, FoldSteps, ForsakeChild, GrantLease, JoinMember, LabelNode,
+    LoseLease, LoseNode, ParkJob, PruneJobs, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest,
+    Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, SinkAck, Spawner, StartJob, SubmitJob,
+    Usage, Verdict, WakeJob, WarmChanged,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};
@@ -41,10 +42,11 @@ pub use error::ErrorKind;
 pub use event::{Event, EventRecord, JobChange};
 pub use hardware::{Allocation, Architecture, Demand, Gpu, GpuShare, Inventory};
 pub use id::{
-    AgentName, Attempt, BootId, Digest, EventSeq, FencingToken, IdError, JobId, MemberId, Namespace, NodeEpoch, NodeId,
-    Principal, RequestId, Seq,
+    AgentName, Attempt, BootId, Digest, EventSeq, FencingToken, IdError, JobId, MemberId, MessageId, Namespace,
+    NodeEpoch, NodeId, Principal, RequestId, Seq,
 };
-pub use image::{EndedImage, JournalImage, NodeImage, RequestImage, SinkImage, StateImage};
+pub use image::{EndedImage, InboxImage, JournalImage, NodeImage, RequestImage, SinkImage, StateImage};
+pub use inbox::{INBOX_BYTES_MAX, INBOX_MESSAGES_MAX, INBOX_READ_MAX, Inbox, Message};
 pub use job::{Failure, FailureKind, Job, JobStatus, METADATA_OURS, Reason, Spawned};
 pub use journal::{
     FOLDS_MAX, Fold, JOURNAL_INLINE_BYTES_MAX, Journal, STEP_BYTES, STEPS_BYTES_MAX, Step, StepKey, StepKind, StepUsage,

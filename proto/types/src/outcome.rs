@@ -1,7 +1,8 @@
 //! The answer to a command: its result, or why it was refused. Outcomes are part of the replicas' chain.
 
 use crate::{
-    Attempt, ClusterTime, FencingToken, JobId, JobStatus, Level, MemberId, NodeEpoch, NodeId, StepKey, StepKind,
+    Attempt, ClusterTime, FencingToken, JobId, JobStatus, Level, MemberId, MessageId, NodeEpoch, NodeId, StepKey,
+    StepKind,
 };
 
 /// What an accepted command established.
@@ -58,6 +59,11 @@ pub enum Outcome {
     Parked {
         /// True if a wait is over already: nothing changed, and the attempt goes on under its lease.
         ready: bool,
+    },
+    /// The message is in the inbox, or was.
+    Delivered {
+        /// True if a message of this id had been delivered before.
+        repeated: bool,
     },
 }
 
@@ -220,6 +226,20 @@ pub enum Rejection {
         /// The number of recorded steps.
         recorded: u64,
     },
+    /// The attempt that parks has read messages that were never delivered.
+    #[error("the job cannot have read {read} messages, its inbox has had {delivered}")]
+    MessageGap {
+        /// What was sent.
+        read: u64,
+        /// How many were delivered.
+        delivered: u64,
+    },
+    /// Another message of this id waits in the inbox.
+    #[error("the inbox has another message with the id \"{message}\"")]
+    MessageConflict {
+        /// The id.
+        message: MessageId,
+    },
     /// A job that waits for nothing would never wake.
     #[error("the job cannot park without anything to wait for")]
     NothingAwaited,
@@ -230,7 +250,7 @@ pub enum Rejection {
 
 impl Rejection {
     /// Every `what` of [`Self::LimitReached`]. A format reads a text back only if it is one of these.
-    pub const LIMITS: [&'static str; 15] = [
+    pub const LIMITS: [&'static str; 17] = [
         "jobs",
         "payload bytes",
         "nodes",
@@ -246,5 +266,7 @@ impl Rejection {
         "journal bytes of a job",
         "folds of a journal",
         "waits of a job",
+        "messages of a job",
+        "message bytes of a job",
     ];
 }

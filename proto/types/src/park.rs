@@ -1,6 +1,6 @@
 //! Parked jobs: what a job waits for that holds no lease meanwhile.
 
-use crate::{ClusterTime, JobId, Timestamp};
+use crate::{ClusterTime, JobId, Message, StepKey, Timestamp};
 
 /// Most things that a parked job may wait for.
 pub const WAITS_MAX: u64 = 64;
@@ -18,6 +18,24 @@ pub enum Wait {
         /// The child, or one of its retries; of a parked job always the first of the family.
         job: JobId,
     },
+    /// A message that it has not read.
+    Message,
+    /// A message that answers a question.
+    Answer {
+        /// The key of the step that asks.
+        question: StepKey,
+    },
+}
+
+impl Wait {
+    /// Whether a message ends the wait.
+    pub fn is_for(&self, message: &Message) -> bool {
+        match self {
+            Self::Message => true,
+            Self::Answer { question } => message.answers == Some(*question),
+            Self::Time { .. } | Self::Child { .. } => false,
+        }
+    }
 }
 
 /// What a parked job waits for.

@@ -229,6 +229,7 @@ impl Hub {
                 | Event::AgentDeleted { .. }
                 | Event::StepsRecorded { .. }
                 | Event::StepsFolded { .. }
+                | Event::MessageDelivered { .. }
                 | Event::Configured { .. } => {}
             }
         }

@@ -6,6 +6,7 @@ mod configure_cluster;
 mod cordon;
 mod create_join_token;
 mod delete_agent;
+mod deliver_message;
 mod deprecate_agent;
 mod drain_node;
 mod fail_job;
@@ -76,6 +77,7 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::RecordSteps(command) => record_steps::apply(command, change),
         Command::FoldSteps(command) => fold_steps::apply(command, change),
         Command::ParkJob(command) => park_job::apply(command, change),
+        Command::DeliverMessage(command) => deliver_message::apply(command, change),
     }
 }
 

@@ -5,11 +5,13 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    ClusterTime, Job, JobChange, JobId, JobStatus, Micros, Outcome, ParkJob, Parked, Reason, Rejection, WAITS_MAX, Wait,
+    ClusterTime, Inbox, Job, JobChange, JobId, JobStatus, Micros, Outcome, ParkJob, Parked, Reason, Rejection,
+    WAITS_MAX, Wait,
 };
 
 use super::check_limit;
 use crate::change::{Change, live_lease};
+use crate::state::State;
 
 pub(super) fn apply(command: &ParkJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
     let job = change.state.jobs.get(command.job);
@@ -19,10 +21,14 @@ pub(super) fn apply(command: &ParkJob, change: &mut Change<'_>) -> Result<Outcom
         return Ok(change.end((*job).clone(), JobStatus::Cancelled, None));
     }
     check_journal(change, command)?;
-    let Some(parked) = parked(change, &job, &command.waits)? else {
+    let inbox = inbox(change.state, command)?;
+    let Some(parked) = parked(change, &job, command, &inbox)? else {
         return Ok(Outcome::Parked { ready: true });
     };
 
+    if change.state.inboxes.get(&job.id).is_some_and(|old| *old != inbox) {
+        change.put_inbox(job.id, &inbox);
+    }
     let mut new = (*job).clone();
     change.release(&mut new, None);
     new.status = JobStatus::Pending;
@@ -44,8 +50,22 @@ fn check_journal(change: &Change<'_>, command: &ParkJob) -> Result<(), Rejection
     if sent == recorded { Ok(()) } else { Err(Rejection::JournalLength { sent, recorded }) }
 }
 
+/// The job's inbox without the messages that its recorded steps have read.
+fn inbox(state: &State, command: &ParkJob) -> Result<Arc<Inbox>, Rejection> {
+    let mut inbox = state.inboxes.get(&command.job).cloned().unwrap_or_default();
+    let (read, delivered) = (command.read, inbox.next());
+    if read > delivered {
+        return Err(Rejection::MessageGap { read, delivered });
+    }
+    if read > inbox.read {
+        Arc::make_mut(&mut inbox).take(read);
+    }
+    Ok(inbox)
+}
+
 /// What the job waits for; none if one of the waits is over.
-fn parked(change: &Change<'_>, job: &Job, waits: &[Wait]) -> Result<Option<Parked>, Rejection> {
+fn parked(change: &Change<'_>, job: &Job, command: &ParkJob, inbox: &Inbox) -> Result<Option<Parked>, Rejection> {
+    let waits = &command.waits;
     if waits.is_empty() {
         return Err(Rejection::NothingAwaited);
     }
@@ -66,6 +86,10 @@ fn parked(change: &Change<'_>, job: &Job, waits: &[Wait]) -> Result<Option<Parke
                 over |= !awaits(change, job.id, first)?;
                 parked.waits.push(Wait::Child { job: first });
             }
+            Wait::Message | Wait::Answer { .. } => {
+                over |= inbox.messages.iter().any(|message| wait.is_for(message));
+                parked.waits.push(*wait);
+            }
         }
     }
     Ok((!over).then_some(parked))
@@ -77,235 +101,4 @@ fn awaits(change: &Change<'_>, parent: JobId, first: JobId) -> Result<bool, Reje
 }
 
 #[cfg(test)]
-mod tests {
-    use expect_test::expect;
-
-    use crate::tests::check;
-
-    const RUNNING: &str =
-        "level 6; agent a spawns=true attempts=2; node n1; job j1; grant j1 n1; record j1 from=0 steps=s,m";
-
-    #[test]
-    fn a_parked_job_holds_nothing_and_wakes_when_its_time_has_come() {
-        check(
-            &format!(
-                "{RUNNING} -- park j1 at=5; show n1; show j1; wake j1; grant j1 n1; clock +5; wake j1; wake j1; grant j1 n1; complete j1"
-            ),
-            expect![[r#"
-                j1 Parked running→pending Parked
-                n1: places 4 cores any memory any gpus [] warm []
-                j1: pending Parked attempt 1
-                ! the job is not due yet
-                ! the job is Pending
-                j1 Woken pending→pending Queued
-                ! the job is Pending
-                j1 Granted pending→running on n1 token 2 attempt 2
-                j1 Ended running→completed
-            "#]],
-        );
-    }
-
-    #[test]
-    fn a_time_that_has_passed_leaves_the_lease() {
-        check(
-            &format!("{RUNNING} -- park j1 at=1; park j1 at=9,0; show j1; complete j1"),
-            expect![[r#"
-                = ready
-                = ready
-                j1: running Running attempt 1
-                j1 Ended running→completed
-            "#]],
-        );
-    }
-
-    #[test]
-    fn only_the_holder_parks_and_only_after_all_recorded_steps() {
-        check(
-            &format!(
-                "{RUNNING}; job j2; grant j2 n1 -- park j1 at=5 token=9; park j1 at=5 node=n2; park j9 at=5; park j1 at=5 length=1;
-                park j1 at=5 length=3; park j2 at=5; park j1; park j1 at=5; park j1 at=5 token=1 node=n1; record j1 from=2 steps=t token=1 node=n1"
-            ),
-            expect![[r#"
-                ! the lease is outdated
-                ! the lease is outdated
-                ! the lease is outdated
-                ! the job cannot park after 1 steps, its journal has 2
-                ! the job cannot park after 3 steps, its journal has 2
-                ! the job has no recorded steps, so it cannot park
-                ! the job cannot park without anything to wait for
-                j1 Parked running→pending Parked
-                ! the lease is outdated
-                ! the lease is outdated
-            "#]],
-        );
-    }
-
-    #[test]
-    fn the_number_of_waits_is_bounded() {
-        let times = |count| vec!["9"; count].join(",");
-        check(
-            &format!("{RUNNING} -- park j1 at={}; park j1 at={}", times(65), times(64)),
-            expect![[r#"
-                ! the cluster's limit of 64 for waits of a job is reached
-                j1 Parked running→pending Parked
-            "#]],
-        );
-    }
-
-    #[test]
-    fn a_parked_job_is_cancelled_at_once_but_not_as_one_that_never_started() {
-        check(
-            &format!(
-                "{RUNNING}; park j1 at=5 -- cancel-pending j1; fail-pending j1; cancel j1; show j1; clock +9; wake j1"
-            ),
-            expect![[r#"
-                = nothing to cancel
-                ! the job is Pending
-                j1 Ended pending→cancelled
-                j1: cancelled attempt 1
-                ! the job is Cancelled
-            "#]],
-        );
-        check(
-            &format!("{RUNNING}; park j1 at=5; clock +9; wake j1 -- cancel-pending j1; cancel j1"),
-            expect![[r#"
-                = nothing to cancel
-                j1 Ended pending→cancelled
-            "#]],
-        );
-    }
-
-    #[test]
-    fn a_job_that_is_to_stop_does_not_park() {
-        check(
-            &format!("{RUNNING}; cancel j1 -- park j1 at=5; show n1"),
-            expect![[r#"
-                j1 Ended running→cancelled
-                n1: places 4 cores any memory any gpus [] warm []
-            "#]],
-        );
-    }
-
-    #[test]
-    fn a_park_is_no_loss() {
-        check(
-            &format!(
-                "{RUNNING}; park j1 at=2; clock +9; wake j1; grant j1 n1; park j1 at=3; clock +9; wake j1 --
-                grant j1 n1; lose j1; grant j1 n1; lose j1"
-            ),
-            expect![[r#"
-                j1 Granted pending→running on n1 token 3 attempt 3
-                j1 Lost running→pending Lost
-                j1 Granted pending→running on n1 token 4 attempt 4
-                j1 Ended running→failed LeaseLost: lease lost 2 times
-            "#]],
-        );
-    }
-
-    #[test]
-    fn a_park_uses_up_execution_time() {
-        let mut run = crate::tests::script::Run::new();
-        let left = |run: &crate::tests::script::Run| {
-            let job = run.state.job(run.job_id("j1")).expect("it is there");
-            job.execution_left().map(|left| left.0 / 1_000_000)
-        };
-        run.prepare(RUNNING);
-        assert_eq!(left(&run), Some(60));
-        let due = |run: &crate::tests::script::Run| run.state.next_due().map(|due| due.0 / 1_000_000);
-        let before = due(&run).expect("it runs");
-        run.prepare("park j1 at=5 used=20; clock +9; wake j1; grant j1 n1");
-        assert_eq!(left(&run), Some(40));
-        assert_eq!(due(&run), Some(before + 9 - 20));
-        run.prepare("park j1 at=5 used=70; clock +9; wake j1");
-        assert_eq!(run.state.job(run.job_id("j1")).and_then(|job| job.execution_left()), Some(atlas_types::Micros(1)));
-    }
-
-    #[test]
-    fn the_end_of_a_child_or_of_its_last_retry_wakes_its_parent() {
-        check(
-            &format!(
-                "{RUNNING}; agent b retries=1; spawn j1 c1 agent=b; spawn j1 c2 -- park j1 child=c1; show n1; grant c1 n1; fail c1; show j1; clock +1;
-                wake c1'1; grant c1'1 n1; fail c1'1; show j1; grant j1 n1; show n1; park j1 child=c1; park j1 child=c1'1; park j1 child=c2; cancel c2"
-            ),
-            expect![[r#"
-                j1 Parked running→pending Parked
-                n1: places 4 cores any memory any gpus [] warm []
-                c1 Granted pending→running on n1 token 2 attempt 1
-                c1 Ended running→failed Agent: boom
-                c1'1 Submitted pending→pending Backoff { until: ClusterTime(2000000) }
-                j1: pending Parked attempt 1
-                c1'1 Woken pending→pending Queued
-                c1'1 Granted pending→running on n1 token 3 attempt 1
-                c1'1 Ended running→failed Agent: boom
-                j1 Woken pending→pending Queued
-                j1: pending Queued attempt 1
-                j1 Granted pending→running on n1 token 4 attempt 2
-                n1: places 3 cores any memory any gpus [] warm []
-                = ready
-                = ready
-                j1 Parked running→pending Parked
-                c2 Ended pending→cancelled
-                j1 Woken pending→pending Queued
-            "#]],
-        );
-    }
-
-    #[test]
-    fn a_job_waits_for_its_own_children_only() {
-        check(
-            &format!(
-                "{RUNNING}; job j2; grant j2 n1; spawn j2 c2 -- park j1 child=c2; park j1 child=j2; park j1 child=c7"
-            ),
-            expect![[r#"
-                ! no such job: c2
-                ! no such job: j2
-                ! no such job: ?
-            "#]],
-        );
-    }
-
-    #[test]
-    fn the_children_of_a_parked_job_are_cancelled_with_it() {
-        check(
-            &format!("{RUNNING}; spawn j1 c1; grant c1 n1; park j1 child=c1 at=9 -- cancel j1; fail c1"),
-            expect![[r#"
-                j1 Ended pending→cancelled
-                c1 Cancelling running→running Cancelling
-                c1 Ended running→cancelled
-            "#]],
-        );
-    }
-
-    #[test]
-    fn a_job_that_woke_lends_its_place_while_a_child_is_left() {
-        check(
-            "level 6; agent a spawns=true; node n1 places=1; job j1; grant j1 n1; record j1 from=0 steps=s; spawn j1 c1;
-            park j1 child=c1 at=2; clock +2; wake j1 -- grant j1 n1; show n1; grant c1 n1; show n1; complete c1; complete j1; show n1",
-            expect![[r#"
-                j1 Granted pending→running on n1 token 2 attempt 2
-                n1: places 0 cores any memory any gpus [] warm []
-                c1 Granted pending→running on n1 token 3 attempt 1
-                n1: places 0 cores any memory any gpus [] warm []
-                c1 Ended running→completed
-                j1 Ended running→completed
-                n1: places 1 cores any memory any gpus [] warm []
-            "#]],
-        );
-    }
-
-    #[test]
-    fn a_parked_child_is_still_awaited() {
-        check(
-            &format!(
-                "{RUNNING}; spawn j1 c1; grant c1 n1; record c1 from=0 steps=s; park c1 at=9; park j1 child=c1 -- clock +9; wake c1; grant c1 n1; complete c1; show j1"
-            ),
-            expect![[r#"
-                c1 Woken pending→pending Queued
-                c1 Granted pending→running on n1 token 3 attempt 2
-                c1 Ended running→completed
-                j1 Woken pending→pending Queued
-                j1: pending Queued attempt 1
-            "#]],
-        );
-    }
-}
+mod tests;

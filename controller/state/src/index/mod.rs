@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use atlas_allocation::ConcurrencyPermits;
 use atlas_types::{
-    AgentName, AgentVersion, Job, JobStatus, JoinToken, Journal, Namespace, RunSpec, Version, label_bytes,
+    AgentName, AgentVersion, Inbox, Job, JobStatus, JoinToken, Journal, Namespace, RunSpec, Version, label_bytes,
 };
 
 pub use self::timer::{EXECUTION_GRACE, PREPARATION_MAX, Timer, TimerKey, TimerKind, job_timer};
@@ -47,6 +47,8 @@ pub(crate) struct Index {
     pub(crate) agents: u64,
     /// Bytes of the journals of jobs that have not ended.
     pub(crate) journal_bytes: u64,
+    /// Payload bytes of the messages in inboxes.
+    pub(crate) inbox_bytes: u64,
     /// Contract bytes of all agent versions.
     pub(crate) agent_bytes: u64,
     /// Bytes of the labels of all jobs, and of the labels and other texts of all agent versions.
@@ -107,6 +109,12 @@ impl Index {
         self.artifacts.journal(old, new);
         let bytes = |journal: Option<&Journal>| journal.map_or(0, Journal::bytes);
         self.journal_bytes = self.journal_bytes + bytes(new) - bytes(old);
+    }
+
+    /// One inbox appeared, changed or went.
+    pub(crate) fn inbox(&mut self, old: Option<&Inbox>, new: Option<&Inbox>) {
+        let bytes = |inbox: Option<&Inbox>| inbox.map_or(0, Inbox::bytes);
+        self.inbox_bytes = self.inbox_bytes + bytes(new) - bytes(old);
     }
 
     /// A running job begins to wait for its children, or waits no longer: its agent's limit has room for one of those.

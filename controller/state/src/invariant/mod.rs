@@ -4,6 +4,7 @@ mod cap_1;
 mod count_1;
 mod dedupe_1;
 mod event_1;
+mod inbox_1;
 mod index_1;
 mod job_1;
 mod job_2;
@@ -33,7 +34,7 @@ pub struct Violation {
 type Check = fn(&State) -> Result<(), String>;
 
 /// All of them. `INDEX-1` comes first: the others may use the indexes.
-const ALL: [(&str, Check); 17] = [
+const ALL: [(&str, Check); 18] = [
     ("INDEX-1", index_1::check),
     ("LEASE-1", lease_1::check),
     ("LEASE-2", lease_2::check),
@@ -51,6 +52,7 @@ const ALL: [(&str, Check); 17] = [
     ("JOURNAL-3", journal_3::check),
     ("PARK-1", park_1::check),
     ("PARK-2", park_2::check),
+    ("INBOX-1", inbox_1::check),
 ];
 
 impl State {

@@ -20,6 +20,10 @@ pub(super) fn check(state: &State) -> Result<(), String> {
 fn is_open(state: &State, job: JobId, wait: &Wait) -> bool {
     match *wait {
         Wait::Time { .. } => true,
+        Wait::Message | Wait::Answer { .. } => {
+            let mut messages = state.inboxes.get(&job).into_iter().flat_map(|inbox| &inbox.messages);
+            !messages.any(|message| wait.is_for(message))
+        }
         Wait::Child { job: child } => state.awaits_family(job, child) == Some(true),
     }
 }

@@ -110,6 +110,32 @@ fn a_job_that_sleeps_for_nothing_is_found() {
 }
 
 #[test]
+fn an_inbox_out_of_bounds_is_found() {
+    let inbox = |state: &mut State, change: fn(&mut atlas_types::Inbox)| {
+        change(Arc::make_mut(state.inboxes.get_mut(&JobId(1)).expect("it has one")));
+        state.index = state.rebuilt_index();
+    };
+    let broken = |break_it: &dyn Fn(&mut State)| {
+        let mut run = Run::new();
+        run.prepare("level 6; agent a; job j1; send j1 a");
+        let mut state = run.state;
+        break_it(&mut state);
+        state.check_invariants().expect_err("it is broken").name
+    };
+    let again = |inbox: &mut atlas_types::Inbox| inbox.messages.extend(inbox.messages.first().cloned());
+    assert_eq!(broken(&|state| inbox(state, again)), "INBOX-1");
+    let remember =
+        |inbox: &mut atlas_types::Inbox| inbox.read_ids.push(atlas_types::MessageId::new("b").expect("a name"));
+    assert_eq!(broken(&|state| inbox(state, remember)), "INBOX-1");
+    assert_eq!(broken(&|state| state.index.inbox_bytes += 1), "INDEX-1");
+    let move_it = |state: &mut State| {
+        let inbox = state.inboxes.remove(&JobId(1)).expect("it has one");
+        state.inboxes.insert(JobId(9), inbox);
+    };
+    assert_eq!(broken(&move_it), "INBOX-1");
+}
+
+#[test]
 fn too_many_remembered_requests_are_found() {
     let mut run = Run::new();
     run.prepare("agent a; job j1 key=k; job j2 key=l");

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentKind, AgentPin, Allocation, Architecture, BootId, CancelJob, ClusterConfig, Command, CompleteJob,
-    ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, Demand, DeprecateAgent, Digest, DrainNode, Effects,
-    EventSeq, FailJob, FailPending, Failure, FailureKind, FencingToken, FoldSteps, ForsakeChild, Gpu, GpuShare,
-    GrantLease, Inventory, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros, NodeEpoch,
-    NodeId, ParkJob, Payload, PayloadBody, PruneJobs, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, Resolution,
-    ResolveJob, RetireAgent, RetryJob, RetryRule, RevokeJoinToken, RunSpec, SinkAck, Spawner, StartJob, Step, StepKey,
-    StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait, WakeJob, WarmChanged,
+    ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeliverMessage, Demand, DeprecateAgent, Digest, DrainNode,
+    Effects, EventSeq, FailJob, FailPending, Failure, FailureKind, FencingToken, FoldSteps, ForsakeChild, Gpu,
+    GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, MessageId,
+    Micros, NodeEpoch, NodeId, ParkJob, Payload, PayloadBody, PruneJobs, RecordSteps, RegisterAgent, RegisterNode,
+    RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule, RevokeJoinToken, RunSpec, SinkAck, Spawner,
+    StartJob, Step, StepKey, StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait,
+    WakeJob, WarmChanged,
 };
 
 use super::script::{Run, Words, agent};
@@ -138,6 +139,15 @@ fn job_command(run: &Run, words: &Words<'_>) -> Command {
             let artifact = artifact(words.or("artifact", 1));
             Command::FoldSteps(FoldSteps { job, node: holder, token, upto: words.or("upto", 1), artifact })
         }
+        "send" => Command::DeliverMessage(DeliverMessage {
+            job,
+            id: MessageId::new(words.word(2)).expect("a name"),
+            answers: words.get("answers").map(|key| StepKey([key; 16])),
+            payload: match words.get("artifact") {
+                Some(byte) => artifact(byte),
+                None => payload(words, "payload", "1"),
+            },
+        }),
         "park" => Command::ParkJob(park(run, job, holder, token, words)),
         other => panic!("no such statement: {other}"),
     }
@@ -148,13 +158,16 @@ fn park(run: &Run, job: JobId, node: NodeId, token: FencingToken, words: &Words<
     let times =
         list(words, "at").into_iter().map(|seconds| Wait::Time { at: Timestamp(number(&seconds) as i64 * 1_000_000) });
     let children = list(words, "child").into_iter().map(|child| Wait::Child { job: run.job_id(&child) });
+    let message = words.or("message", false).then_some(Wait::Message);
+    let answer = words.get("answer").map(|key| Wait::Answer { question: StepKey([key; 16]) });
     ParkJob {
         job,
         node,
         token,
         journal_length: words.or("length", run.state.journal(job).map_or(0, |journal| journal.next())),
-        waits: times.chain(children).collect(),
+        waits: times.chain(children).chain(message).chain(answer).collect(),
         used: Micros::from_secs(words.or("used", 0)),
+        read: words.or("read", 0),
     }
 }
 

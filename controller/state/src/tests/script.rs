@@ -83,6 +83,7 @@ impl Run {
                 "clock" => self.state.clock = self.state.clock.plus(build::seconds(words.word(1))),
                 "level" => self.state.level = Level(words.word(1).parse().expect("a number")),
                 "show" => self.show(words.word(1)),
+                "inbox" => self.show_inbox(words.word(1)),
                 "journal" => self.show_journal(words.word(1)),
                 _ => self.step(&words),
             }
@@ -122,6 +123,7 @@ impl Run {
             Ok(Outcome::Cancelled { accepted: false }) => writeln!(out, "= nothing to cancel"),
             Ok(Outcome::NodeRegistered { epoch }) => writeln!(out, "= epoch {epoch}"),
             Ok(Outcome::Parked { ready: true }) => writeln!(out, "= ready"),
+            Ok(Outcome::Delivered { repeated: true }) => writeln!(out, "= delivered before"),
             Ok(Outcome::Pruned { jobs }) => writeln!(out, "= pruned {jobs}"),
             Ok(Outcome::MemberJoined { member }) => writeln!(out, "= member {member}"),
             Ok(Outcome::TokenMade { salt, expires }) => {
@@ -153,6 +155,9 @@ impl Run {
             Event::StepsRecorded { job, from, steps } => {
                 let kinds: Vec<_> = steps.iter().map(|step| step.kind.as_str()).collect();
                 format!("{} steps from {from}: {}", self.names[job], kinds.join(" "))
+            }
+            Event::MessageDelivered { job, message, number } => {
+                format!("{} message {number}: {message}", self.names[job])
             }
             Event::StepsFolded { job, upto, .. } => format!("{} steps up to {upto} folded", self.names[job]),
             Event::Job { change, old_status, job } => {
@@ -187,6 +192,17 @@ impl Run {
                 let folds: Vec<_> = journal.folds.iter().map(|fold| fold.upto).collect();
                 let kinds: Vec<_> = journal.steps.iter().map(|step| step.kind.as_str()).collect();
                 format!("{name}: folds {folds:?} steps {} of {} bytes", kinds.join(" "), journal.bytes())
+            }
+        };
+        writeln!(self.out, "{line}").expect("writing to a string");
+    }
+
+    fn show_inbox(&mut self, name: &str) {
+        let line = match self.state.inbox(self.job_id(name)) {
+            None => format!("{name}: no inbox"),
+            Some(inbox) => {
+                let messages: Vec<_> = inbox.messages.iter().map(|message| message.id.as_str()).collect();
+                format!("{name}: read {} {:?} then {messages:?} of {} bytes", inbox.read, inbox.read_ids, inbox.bytes())
             }
         };
         writeln!(self.out, "{line}").expect("writing to a string");

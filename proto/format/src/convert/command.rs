@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentKind, AgentName, AgentPin, CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken,
-    DeleteAgent, DeprecateAgent, DrainNode, EventSeq, FailJob, FailPending, Failure, FencingToken, FoldSteps,
-    ForsakeChild, GrantLease, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros, NodeEpoch,
-    NodeId, ParkJob, Payload, PruneJobs, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request,
-    Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, Seq, SinkAck, Spawner, StartJob, SubmitJob,
-    Timestamp, Verdict, WakeJob, WarmChanged,
+    DeleteAgent, DeliverMessage, DeprecateAgent, DrainNode, EventSeq, FailJob, FailPending, Failure, FencingToken,
+    FoldSteps, ForsakeChild, GrantLease, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, Micros,
+    NodeEpoch, NodeId, ParkJob, Payload, PruneJobs, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest,
+    Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, Seq, SinkAck, Spawner, StartJob,
+    SubmitJob, Timestamp, Verdict, WakeJob, WarmChanged,
 };
 
 use super::journal::{steps_in, steps_out};
 use super::node::boot_id;
-use super::park::{waits_in, waits_out};
+use super::park::{message_id, question_in, question_out, waits_in, waits_out};
 use super::{EnumField as _, digest, fixed, labels_in, labels_out, name, required};
 use crate::proto::request::Command as Message;
 use crate::{FormatError, proto};
@@ -161,6 +161,13 @@ impl From<&Command> for Message {
                 journal_length: command.journal_length,
                 waits: waits_out(&command.waits),
                 used_us: command.used.0,
+                read: command.read,
+            }),
+            Command::DeliverMessage(command) => Self::DeliverMessage(proto::DeliverMessage {
+                job_id: command.job.0,
+                message_id: command.id.to_string(),
+                answers: question_out(command.answers),
+                payload: Some((&command.payload).into()),
             }),
         }
     }
@@ -301,6 +308,13 @@ impl TryFrom<Message> for Command {
                 journal_length: message.journal_length,
                 waits: waits_in(message.waits)?,
                 used: Micros(message.used_us),
+                read: message.read,
+            }),
+            Message::DeliverMessage(message) => Self::DeliverMessage(DeliverMessage {
+                job: JobId(message.job_id),
+                id: message_id("deliver_message.message_id", &message.message_id)?,
+                answers: question_in("deliver_message.answers", &message.answers)?,
+                payload: required("deliver_message.payload", message.payload)?.try_into()?,
             }),
         })
     }

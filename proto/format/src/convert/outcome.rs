@@ -5,6 +5,7 @@ use atlas_types::{
     StepKey, StepKind,
 };
 
+use super::park::message_id;
 use super::{EnumField as _, fixed, name, required};
 use crate::FormatError;
 use crate::proto::outcome::Kind;
@@ -31,6 +32,7 @@ impl From<&Outcome> for proto::Outcome {
             Outcome::TokenMade { salt, expires } => {
                 Kind::TokenMade(proto::TokenMade { salt: salt.to_be_bytes().to_vec(), expires_us: expires.0 })
             }
+            Outcome::Delivered { repeated } => Kind::Delivered(proto::Delivered { repeated: *repeated }),
             Outcome::Parked { ready } => Kind::ParkAnswer(proto::ParkAnswer { ready: *ready }),
         };
         Self { kind: Some(kind) }
@@ -57,6 +59,7 @@ impl TryFrom<proto::Outcome> for Outcome {
             Kind::NodeRegistered(registered) => Self::NodeRegistered { epoch: NodeEpoch(registered.epoch) },
             Kind::Pruned(pruned) => Self::Pruned { jobs: pruned.jobs },
             Kind::MemberJoined(joined) => Self::MemberJoined { member: MemberId(joined.member_id) },
+            Kind::Delivered(delivered) => Self::Delivered { repeated: delivered.repeated },
             Kind::ParkAnswer(answer) => Self::Parked { ready: answer.ready },
             Kind::TokenMade(made) => Self::TokenMade {
                 salt: u128::from_be_bytes(fixed("token_made.salt", &made.salt)?),
@@ -122,6 +125,12 @@ impl From<&Rejection> for proto::Rejection {
             Rejection::NotJournaled => plain(RejectionKind::NotJournaled),
             Rejection::JournalLength { sent, recorded } => {
                 Self { bound: Some(*recorded), ..counted(RejectionKind::JournalLength, *sent) }
+            }
+            Rejection::MessageGap { read, delivered } => {
+                Self { bound: Some(*delivered), ..counted(RejectionKind::MessageGap, *read) }
+            }
+            Rejection::MessageConflict { message } => {
+                Self { message_id: Some(message.to_string()), ..plain(RejectionKind::MessageConflict) }
             }
             Rejection::NothingAwaited => plain(RejectionKind::NothingAwaited),
             Rejection::Internal => plain(RejectionKind::Internal),
@@ -191,6 +200,13 @@ impl TryFrom<proto::Rejection> for Rejection {
             RejectionKind::NotJournaled => Self::NotJournaled,
             RejectionKind::JournalLength => {
                 Self::JournalLength { sent: amount()?, recorded: required("rejection.bound", rejection.bound)? }
+            }
+            RejectionKind::MessageGap => {
+                Self::MessageGap { read: amount()?, delivered: required("rejection.bound", rejection.bound)? }
+            }
+            RejectionKind::MessageConflict => {
+                let text = required("rejection.message_id", rejection.message_id.as_deref())?;
+                Self::MessageConflict { message: message_id("rejection.message_id", text)? }
             }
             RejectionKind::NothingAwaited => Self::NothingAwaited,
             RejectionKind::LabelOfWorker => {

@@ -1,6 +1,6 @@
 //! Commands about jobs that hold no lease while they wait.
 
-use crate::{FencingToken, JobId, Micros, NodeId, Wait};
+use crate::{FencingToken, JobId, MessageId, Micros, NodeId, Payload, StepKey, Wait};
 
 /// Ends the lease of a journaled job that waits. The job continues after its recorded steps, on any node, once a wait is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,4 +16,19 @@ pub struct ParkJob {
     pub waits: Vec<Wait>,
     /// Execution time of this attempt.
     pub used: Micros,
+    /// How many messages the recorded steps have read; these leave the inbox.
+    pub read: u64,
+}
+
+/// Puts a message into the inbox of a job that has not ended. A repeat under the same id changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliverMessage {
+    /// To whom.
+    pub job: JobId,
+    /// The sender's name for it.
+    pub id: MessageId,
+    /// The question that it answers: the key of the step that asks.
+    pub answers: Option<StepKey>,
+    /// What it says, JSON, at most [`crate::INLINE_BYTES_MAX`] bytes.
+    pub payload: Payload,
 }

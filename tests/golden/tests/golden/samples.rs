@@ -187,12 +187,14 @@ fn name(command: &Command) -> &'static str {
         Command::ForsakeChild(_) => "forsake_child",
         Command::RecordSteps(_) => "record_steps",
         Command::FoldSteps(_) => "fold_steps",
-        Command::ParkJob(_) => "park_job",
+        Command::ParkJob(ParkJob { read: 0, .. }) => "park_job",
+        Command::ParkJob(_) => "park_job_read",
+        Command::DeliverMessage(_) => "deliver_message",
     }
 }
 
 /// How many names there are.
-const NAMES: usize = 43;
+const NAMES: usize = 45;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -247,6 +249,22 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
             journal_length: 4,
             waits: parked().waits,
             used: Micros(2_500_000),
+            read: 0,
+        }),
+        Command::ParkJob(ParkJob {
+            job,
+            node: node(),
+            token,
+            journal_length: 4,
+            waits: vec![Wait::Message, Wait::Answer { question: StepKey([0x33; 16]) }],
+            used: Micros(2_500_000),
+            read: 3,
+        }),
+        Command::DeliverMessage(DeliverMessage {
+            job,
+            id: MessageId::new("m1").expect("a name"),
+            answers: Some(StepKey([0x33; 16])),
+            payload: Payload::inline(b"true"),
         }),
         Command::SinkAck(SinkAck { member: MemberId(1), event_seq: EventSeq(40) }),
         Command::PruneJobs(PruneJobs {
@@ -360,6 +378,9 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         Err(Rejection::NotJournaled),
         Err(Rejection::JournalLength { sent: 3, recorded: 4 }),
         Err(Rejection::NothingAwaited),
+        Ok(Outcome::Delivered { repeated: true }),
+        Err(Rejection::MessageGap { read: 4, delivered: 3 }),
+        Err(Rejection::MessageConflict { message: MessageId::new("m1").expect("a name") }),
     ];
     all.extend(Rejection::LIMITS.map(|what| Err(Rejection::LimitReached { what, limit: 10 })));
     all
@@ -509,6 +530,7 @@ pub(crate) fn image() -> StateImage {
             uses: 1,
         }],
         journals: Vec::new(),
+        inboxes: Vec::new(),
     }
 }
 
@@ -552,5 +574,24 @@ pub(crate) fn image_with_journals() -> StateImage {
     }
     image.journals = vec![JournalImage { job: JOB, journal }];
     image.config.journal_bytes_max = 1 << 20;
+    image
+}
+
+/// A state of level 6: a parked job has an inbox.
+pub(crate) fn image_with_inboxes() -> StateImage {
+    let id = |text| MessageId::new(text).expect("a name");
+    let message = Message {
+        id: id("m2"),
+        answers: Some(StepKey([0x33; 16])),
+        payload: Payload::inline(b"true"),
+        from: Principal::local(),
+        at: AT,
+    };
+    let inbox = Inbox { read: 1, read_ids: vec![id("m1")], messages: vec![Arc::new(message)] };
+    let mut image = image_with_journals();
+    for job in image.jobs.iter_mut().filter(|job| job.id == JOB) {
+        *job = Arc::new(parked_job());
+    }
+    image.inboxes = vec![InboxImage { job: JOB, inbox: Arc::new(inbox) }];
     image
 }

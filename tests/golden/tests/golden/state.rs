@@ -42,7 +42,10 @@ fn snapshots_read_and_write_as_ever() {
     let mut journals = Vec::new();
     encode_snapshot(&samples::image_with_journals(), &mut journals).expect("a vector takes everything");
     let journals = Golden { name: "snapshot_journals", bytes: journals, read };
-    check("snapshots", &[Golden { name: "snapshot", bytes, read }, journals]);
+    let mut inboxes = Vec::new();
+    encode_snapshot(&samples::image_with_inboxes(), &mut inboxes).expect("a vector takes everything");
+    let inboxes = Golden { name: "snapshot_inboxes", bytes: inboxes, read };
+    check("snapshots", &[Golden { name: "snapshot", bytes, read }, journals, inboxes]);
 }
 
 #[test]

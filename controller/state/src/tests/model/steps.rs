@@ -196,8 +196,8 @@ impl Step {
                 let time = (child.is_none() || seconds > 0).then_some(time);
                 let child = child.map(|child| Wait::Child { job: id(nth(state, child)) });
                 let waits = time.into_iter().chain(child).collect();
-                let used = atlas_types::Micros::from_secs(used);
-                Command::ParkJob(ParkJob { job, node, token, journal_length, waits, used })
+                let (used, read) = (atlas_types::Micros::from_secs(used), 0);
+                Command::ParkJob(ParkJob { job, node, token, journal_length, waits, used, read })
             }
             Self::Prune { limit } => {
                 let (member, event_seq) = (MemberId(1), state.event_seq());

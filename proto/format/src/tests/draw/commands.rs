@@ -10,7 +10,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(33) {
+        match self.below(34) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -80,6 +80,13 @@ impl Draw {
                 journal_length: self.u64(),
                 waits: self.list(Self::wait),
                 used: self.micros(),
+                read: self.u64(),
+            }),
+            32 => Command::DeliverMessage(DeliverMessage {
+                job,
+                id: self.message_id(),
+                answers: self.option(|draw| StepKey(draw.array())),
+                payload: self.payload(),
             }),
             30 => Command::FoldSteps(FoldSteps { job, node, token, upto: self.u64(), artifact: self.payload() }),
             18 => Command::SinkAck(SinkAck { member: MemberId(self.u64()), event_seq: EventSeq(self.u64()) }),
@@ -148,7 +155,7 @@ impl Draw {
     }
 
     pub(super) fn outcome(&mut self) -> Outcome {
-        match self.below(10) {
+        match self.below(11) {
             0 => Outcome::Done,
             1 => Outcome::Submitted { job: self.job_id(), repeated: self.flag() },
             2 => Outcome::Granted { token: self.token(), attempt: Attempt(self.u32()) },
@@ -156,6 +163,7 @@ impl Draw {
             4 => Outcome::Cancelled { accepted: self.flag() },
             5 => Outcome::NodeRegistered { epoch: NodeEpoch(self.u64()) },
             6 => Outcome::Pruned { jobs: self.u64() },
+            9 => Outcome::Delivered { repeated: self.flag() },
             8 => Outcome::Parked { ready: self.flag() },
             7 => Outcome::MemberJoined { member: MemberId(self.u64()) },
             _ => Outcome::TokenMade { salt: self.u128(), expires: ClusterTime(self.u64()) },
@@ -163,7 +171,7 @@ impl Draw {
     }
 
     fn rejection(&mut self) -> Rejection {
-        match self.below(30) {
+        match self.below(32) {
             0 => Rejection::QueueFull { active: self.u64() },
             1 => Rejection::LimitReached { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             2 => Rejection::PayloadTooLarge { bytes: self.u64() },
@@ -199,6 +207,8 @@ impl Draw {
             26 => Rejection::NotJournaled,
             27 => Rejection::JournalLength { sent: self.u64(), recorded: self.u64() },
             28 => Rejection::NothingAwaited,
+            29 => Rejection::MessageGap { read: self.u64(), delivered: self.u64() },
+            30 => Rejection::MessageConflict { message: self.message_id() },
             _ => Rejection::Internal,
         }
     }

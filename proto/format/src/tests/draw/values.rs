@@ -203,10 +203,29 @@ impl Draw {
     }
 
     pub(super) fn wait(&mut self) -> Wait {
-        match self.flag() {
-            true => Wait::Time { at: Timestamp(self.i64()) },
-            false => Wait::Child { job: self.job_id() },
+        match self.below(4) {
+            0 => Wait::Time { at: Timestamp(self.i64()) },
+            1 => Wait::Child { job: self.job_id() },
+            2 => Wait::Message,
+            _ => Wait::Answer { question: StepKey(self.array()) },
         }
+    }
+
+    fn inbox(&mut self) -> Inbox {
+        let message = |draw: &mut Self| {
+            Arc::new(Message {
+                id: draw.message_id(),
+                answers: draw.option(|draw| StepKey(draw.array())),
+                payload: draw.payload(),
+                from: draw.principal(),
+                at: Timestamp(draw.i64()),
+            })
+        };
+        Inbox { read: self.u64(), read_ids: self.list(Self::message_id), messages: self.list(message) }
+    }
+
+    pub(super) fn message_id(&mut self) -> MessageId {
+        MessageId::new(self.pick(&["m1", "0190-def"])).expect("a name")
     }
 
     fn parked(&mut self) -> Parked {
@@ -251,6 +270,7 @@ impl Draw {
             Event::Configured { config: Arc::new(self.config()) },
             Event::StepsRecorded { job: self.job_id(), from: self.u64(), steps: self.list(Self::step).into() },
             Event::StepsFolded { job: self.job_id(), upto: self.u64(), artifact: self.payload() },
+            Event::MessageDelivered { job: self.job_id(), message: self.message_id(), number: self.u64() },
         ]
     }
 
@@ -287,6 +307,7 @@ impl Draw {
                 uses: draw.u32(),
             }),
             journals: self.list(|draw| JournalImage { job: draw.job_id(), journal: Arc::new(draw.journal()) }),
+            inboxes: self.list(|draw| InboxImage { job: draw.job_id(), inbox: Arc::new(draw.inbox()) }),
         }
     }
 }
