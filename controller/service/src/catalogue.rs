@@ -56,6 +56,7 @@ catalogue! {
     ARTIFACT_MISSING = "E3010" Gone "an artifact is missing or damaged";
     NOT_IN_DOUBT = "E3011" Conflict "the job is not in doubt";
     SPAWN_REFUSED = "E3012" Denied "spawning the job is not allowed";
+    STEP_DIFFERS = "E3013" Conflict "the step does not match the journal";
     NO_LEADER = "E4001" Unavailable "no leader";
     OUTCOME_UNKNOWN = "E4003" Unavailable "the outcome is unknown";
     OVERLOADED = "E4004" Busy "the controller is overloaded";

@@ -44,7 +44,7 @@ pub struct Assignment {
     /// Why it fails instead of running: agents are missing that it requires.
     pub lacks: Option<Arc<str>>,
     /// The journal that the attempt continues; none where the cluster keeps no journals.
-    pub journal: Option<AssignedJournal>,
+    pub journal: Option<Box<AssignedJournal>>,
 }
 
 /// The journal of a job as the holder of its lease gets it.

@@ -210,7 +210,10 @@ pub fn assignment(state: &State, id: JobId) -> Option<Assignment> {
         trace: job.trace,
         spawn: None,
         lacks: None,
-        journal: Some(AssignedJournal { journal: state.journal(id).cloned().unwrap_or_default(), unfolded: None }),
+        journal: Some(Box::new(AssignedJournal {
+            journal: state.journal(id).cloned().unwrap_or_default(),
+            unfolded: None,
+        })),
     })
 }
 

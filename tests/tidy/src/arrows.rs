@@ -24,7 +24,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("atlas-service", "contract duty env format history package raft state telemetry types"),
     ("atlas-state", "allocation types"),
     ("atlas-inventory", "types"),
-    ("atlas-worker", "bundled contract env inventory package slots telemetry types wire"),
+    ("atlas-worker", "bundled contract env format inventory package slots telemetry types wire"),
     ("atlas-slots", "allocation types"),
     ("atlas-bundled", "package"),
     ("atlas-contract", "types"),

@@ -3,13 +3,14 @@
 //! `atlas-slots` decides; this crate carries the decisions out. The pump is one task that processes every input in
 //! turn; each slot is a task that waits for its agent's pipes; the link is a task that keeps one stream open to the
 //! leader. They share one reactor, so that a warm agent's answer wakes only one thread; blocking work runs on other
-//! threads. Agents never run in this process: see [`run_if_asked`].
+//! threads. Programs of agents never run in this process: see [`run_if_asked`].
 
 mod agent;
 mod backoff;
 mod cgroup;
 mod controllers;
 mod environment;
+mod journal;
 mod link;
 mod mailbox;
 mod metadata;
@@ -27,7 +28,9 @@ mod worker;
 
 pub use cgroup::Cgroup;
 pub use environment::shared_environments;
+pub use journal::{Journal, JournalError, Made};
 pub use options::{Configuration, ConfigurationError, Options};
 pub use process::{Confinement, run_if_asked};
+pub use provider::{Inside, InsideJob};
 pub use python::Python;
 pub use worker::{PASSED, StartError, Worker};

@@ -10,7 +10,7 @@ use atlas_types::{IdError, NodeId};
 use clap::Parser;
 use serde::{Deserialize, Serialize};
 
-use crate::{Cgroup, Confinement};
+use crate::{Cgroup, Confinement, Inside};
 
 #[cfg(test)]
 mod reference;
@@ -77,6 +77,8 @@ pub struct Options {
     pub cgroup: Cgroup,
     /// Serves the command `@noop` in this process (benchmarks).
     pub noop: bool,
+    /// Serves the command `@inside` by a function of the embedding program (tests).
+    pub inside: Option<Inside>,
 }
 
 impl Options {
@@ -110,6 +112,7 @@ impl Options {
             confinement: None,
             cgroup: Cgroup::Auto,
             noop: false,
+            inside: None,
         }
     }
 }

@@ -88,6 +88,11 @@ impl Transfers {
         if bytes.len() <= INLINE_BYTES_MAX {
             return Ok(Payload::inline(&bytes));
         }
+        self.store_artifact(bytes).await
+    }
+
+    /// The same, as an artifact also if it is small.
+    pub(crate) async fn store_artifact(&self, bytes: Vec<u8>) -> Result<Payload, TransferError> {
         let bytes = Bytes::from(bytes);
         let sent = atlas_package::digest_of(&bytes);
         let at = (0..bytes.len()).step_by(CHUNK_BYTES);

@@ -4,6 +4,7 @@
 //! reading a large answer, runs on other threads.
 
 mod exec;
+mod inside;
 mod io_loop;
 mod json_text;
 mod python;
@@ -22,6 +23,7 @@ use atlas_types::{Failure, FailureKind, Micros, StreamKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+pub use self::inside::{Inside, InsideJob};
 pub(crate) use self::io_loop::Lines;
 use crate::process::Tree;
 use crate::python::Finder;
@@ -64,6 +66,8 @@ pub(crate) struct Settings {
     pub(crate) unchecked: bool,
     /// The unique ids of GPU slices by their number in the inventory.
     pub(crate) slices: BTreeMap<u32, String>,
+    /// Serves agents inside this process.
+    pub(crate) inside: Option<Inside>,
 }
 
 /// A started program in its slot.
@@ -74,6 +78,8 @@ pub(crate) enum Program {
     Warm(Box<warm_exec::WarmExec>),
     /// A host of Python's with its agent.
     Python(Box<python::PythonProgram>),
+    /// A function of this process. Its slot ends with the job.
+    Inside(Box<inside::InsideAgent>),
 }
 
 impl Program {
@@ -82,6 +88,7 @@ impl Program {
         control.limits = self.tree().and_then(|tree| tree.enforced().text());
         let (execution, why) = match self {
             Self::Exec(program) => return program.execute(work, control).await,
+            Self::Inside(agent) => return agent.execute(work, control).await,
             Self::Warm(program) => (program.execute(work, control).await, program.tree_mut().out_of_memory()),
             Self::Python(program) => (program.execute(work, control).await, program.tree_mut().out_of_memory()),
         };
@@ -90,7 +97,7 @@ impl Program {
 
     /// False if it has a process only while a job runs.
     pub(crate) fn outlives_job(&self) -> bool {
-        !matches!(self, Self::Exec(_))
+        !matches!(self, Self::Exec(_) | Self::Inside(_))
     }
 
     /// True if the idle program has ended by now.
@@ -123,7 +130,7 @@ impl Program {
     /// Ends the program, politely first.
     pub(crate) async fn stop(mut self, env: &Env) {
         match &mut self {
-            Self::Exec(_) => {}
+            Self::Exec(_) | Self::Inside(_) => {}
             Self::Warm(program) => program.stop(env).await,
             Self::Python(program) => program.stop(env).await,
         }
@@ -131,7 +138,7 @@ impl Program {
 
     fn tree(&self) -> Option<&Tree> {
         match self {
-            Self::Exec(_) => None,
+            Self::Exec(_) | Self::Inside(_) => None,
             Self::Warm(program) => Some(program.tree()),
             Self::Python(program) => Some(program.tree()),
         }
@@ -228,6 +235,9 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
     let contract = &work.agent.contract;
     if !contract.requires.skills.is_empty() {
         return Err(StartError::NoSkills);
+    }
+    if let Some(agent) = inside::InsideAgent::of(work, shared) {
+        return Ok(Program::Inside(Box::new(agent)));
     }
     match (contract.provider.kind, contract.provider.mode) {
         (ProviderKind::Python, _) => {

@@ -1,5 +1,6 @@
 //! The pump: takes every input in turn, passes it to the slot machine and performs its effects. Decides nothing itself.
 
+mod journals;
 mod preparation;
 mod saving;
 mod spawns;
@@ -16,6 +17,7 @@ use atlas_wire::session::{Hello, ToLeader, ToWorker, Welcome};
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
+use self::journals::Journals;
 pub(crate) use self::preparation::Preparing;
 use self::preparation::{Unprepared, echo};
 use self::spawns::Spawns;
@@ -102,6 +104,8 @@ pub(crate) struct Pump {
     tasks: BTreeMap<SlotId, u32>,
     /// Children that attempts wait for.
     spawns: Spawns,
+    /// Steps and folds that are not answered.
+    journals: Journals,
     /// Inputs that effects caused at once.
     caused: VecDeque<Input>,
     /// Stream events wait for the stream to keep up.
@@ -172,6 +176,7 @@ impl Pump {
             mailboxes: BTreeMap::new(),
             tasks: BTreeMap::new(),
             spawns: Spawns::default(),
+            journals: Journals::default(),
             caused: VecDeque::new(),
             held_back: false,
             lease_end: None,
@@ -239,6 +244,7 @@ impl Pump {
                 self.step(Input::HandBack(hand_back));
                 self.step(Input::Welcome { epoch, ttl: session_ttl.as_duration(), leases });
                 self.resend_spawns();
+                self.resend_entries();
             }
             ToWorker::Grant(assignment) => self.step(Input::Granted(assignment)),
             ToWorker::Cancel { token, grace, .. } => {
@@ -249,12 +255,11 @@ impl Pump {
             ToWorker::RenewAck { number } => self.step(Input::RenewAcked { number }),
             ToWorker::StreamAck { job, attempt, number } => self.spool.acknowledge(job, attempt, number),
             ToWorker::Spawned { number, end } => self.on_spawned(number, end),
+            ToWorker::StepsAck { number, result } => self.on_steps_ack(number, result),
             ToWorker::HandBack(by) => self.step(Input::HandBack(by)),
             ToWorker::Drain => self.drain(),
             // The link follows the leader itself.
             ToWorker::NotLeader { .. } | ToWorker::Shutdown => {}
-            // No provider records steps yet.
-            ToWorker::StepsAck { .. } => {}
         }
     }
 
@@ -280,6 +285,7 @@ impl Pump {
             SlotEvent::Event { token, event } => self.spool.push(token, event),
             SlotEvent::Spawn { token, call } => self.on_spawn(token, call),
             SlotEvent::Leave { token, call } => self.on_leave(token, call),
+            SlotEvent::Journal { token, entry, answer } => self.on_journal(token, entry, answer),
             SlotEvent::Ended { token, end } => self.ended(token, end),
             SlotEvent::Died { slot } => self.on_died(slot),
             SlotEvent::Gone { slot } => self.on_gone(slot),
@@ -311,6 +317,7 @@ impl Pump {
     fn ended(&mut self, token: FencingToken, mut end: Ended) {
         self.spool.close(token);
         self.forget_spawns(token);
+        self.forget_entries(token);
         let Some(RunningAttempt { slot, .. }) = self.attempts.remove(&token) else { return };
         if !end.slot_usable {
             self.mailboxes.remove(&slot);
@@ -490,6 +497,7 @@ impl Pump {
 
     fn stop(&mut self, token: FencingToken, why: StopReason, grace: Duration) {
         debug!(%token, ?why, "stopping an attempt");
+        self.forget_entries(token);
         if why != StopReason::Cancelled {
             self.spool.discard(token);
         }

@@ -7,13 +7,17 @@ use std::time::Duration;
 
 use atlas_env::Env;
 use atlas_slots::{AttemptEnd, SlotId};
-use atlas_types::{Assignment, Failure, FailureKind, FencingToken, Micros, ReportKind, StreamEvent, Usage};
+use atlas_types::{
+    Assignment, Failure, FailureKind, FencingToken, Micros, ReportKind, StepsResult, StreamEvent, Usage,
+};
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::agent::{Agent, OutputFault};
+use crate::journal::Entry;
 use crate::mailbox::{Answer, Mailbox, Order};
 use crate::metadata;
+use crate::payloads::Transfers;
 use crate::process::Supervisor;
 use crate::provider::{self, Execution, Program, StartError};
 
@@ -35,6 +39,8 @@ pub(crate) enum SlotEvent {
     Spawn { token: FencingToken, call: SpawnCall },
     /// The attempt waits no longer for a job that it spawned.
     Leave { token: FencingToken, call: u64 },
+    /// The attempt has something for its journal, and waits for the answer.
+    Journal { token: FencingToken, entry: Entry, answer: oneshot::Sender<StepsResult> },
     /// The attempt ended; the output is still text of any length.
     Ended { token: FencingToken, end: Ended },
     /// The idle program ended on its own.
@@ -93,6 +99,7 @@ pub(crate) struct Shared {
     pub(crate) env: Env,
     pub(crate) settings: Arc<provider::Settings>,
     pub(crate) supervisor: Arc<Supervisor>,
+    pub(crate) transfers: Transfers,
     pub(crate) told: mpsc::Sender<SlotEvent>,
 }
 

@@ -116,7 +116,7 @@ impl Worker {
             }
             None => Slots::new(slots_options),
         };
-        let shared = Shared { env: env.clone(), settings, supervisor, told };
+        let shared = Shared { env: env.clone(), settings, supervisor, transfers: transfers.clone(), told };
         let inventory = identity.inventory.clone();
         let pump = Pump::new(Parts {
             env: env.clone(),
@@ -194,6 +194,7 @@ fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>,
         declared: inventory.declared,
         unchecked: !options.hardware_checks,
         slices: slices(&inventory),
+        inside: options.inside.clone(),
     });
     // In the background: where a version manager answers, it takes longer than everything else here together.
     let finding = Arc::clone(&settings);

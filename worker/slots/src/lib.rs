@@ -9,6 +9,7 @@
 //! - no attempt runs after the session's time to live, counted from the *sending* of the last acknowledged renewal;
 //! - a start that must be committed is reported only when nothing else is missing: until then nothing has run;
 //! - a token runs at most once in a process's life, however often its grant arrives;
+//! - of a journal, each recorded step is replayed before a new one is made, and a new one is used only once it is recorded;
 //! - a report stays until the leader has answered it, and is sent again in order after each reconnect;
 //! - an idle slot serves only the namespace, package and devices it was made for;
 //! - all slots, busy, idle or shutting down, hold no more memory and GPU memory than the node has.
@@ -27,6 +28,7 @@ mod deadline;
 mod lease_clock;
 mod message;
 mod pool;
+mod replay;
 mod reports;
 mod room;
 mod slots;
@@ -36,5 +38,6 @@ mod tests;
 
 pub use message::{AttemptEnd, Effect, Input, Leave, SlotId, StopReason};
 pub use pool::SlotKey;
+pub use replay::{Asked, Recording, Replay, StepDiffers, WrongSteps};
 pub use slots::{Options, Slots};
 pub use spool::{Batch, Spool};

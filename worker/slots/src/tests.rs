@@ -5,6 +5,7 @@ mod drain;
 mod jobs;
 mod language;
 mod properties;
+mod replay;
 mod room;
 mod saved;
 mod session;

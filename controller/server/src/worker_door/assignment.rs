@@ -35,7 +35,7 @@ pub(super) fn assignment(state: &State, job: &Job, lease: &Lease, package_bytes_
             permitted: spec.spawns,
         }),
         lacks: lacks.map(Into::into),
-        journal: (state.level() >= level::JOURNAL).then(|| assigned_journal(state, job.id)),
+        journal: (state.level() >= level::JOURNAL).then(|| Box::new(assigned_journal(state, job.id))),
     })
 }
 

@@ -32,7 +32,7 @@ impl From<Assignment> for pb::Assignment {
             traceparent: trace_out(assignment.trace),
             spawn: assignment.spawn.map(Into::into),
             lacks: assignment.lacks.map(|why| why.to_string()).unwrap_or_default(),
-            journal: assignment.journal.map(Into::into),
+            journal: assignment.journal.map(|journal| (*journal).into()),
         }
     }
 }
@@ -61,7 +61,7 @@ impl TryFrom<pb::Assignment> for Assignment {
             trace: trace_in("assignment.traceparent", &assignment.traceparent)?,
             spawn: assignment.spawn.map(Into::into),
             lacks: Some(assignment.lacks).filter(|why| !why.is_empty()).map(Into::into),
-            journal: assignment.journal.map(AssignedJournal::try_from).transpose()?,
+            journal: assignment.journal.map(AssignedJournal::try_from).transpose()?.map(Box::new),
         })
     }
 }

@@ -121,8 +121,14 @@ fn what_leaders_say_reads_and_writes_as_ever() {
         ("grant", ToWorker::Grant(Box::new(assignment.clone()))),
         ("grant_spawns", ToWorker::Grant(Box::new(Assignment { spawn, ..assignment.clone() }))),
         ("grant_lacks", ToWorker::Grant(Box::new(Assignment { lacks, ..assignment.clone() }))),
-        ("grant_journal", ToWorker::Grant(Box::new(Assignment { journal: Some(journal), ..assignment.clone() }))),
-        ("grant_journal_unfolded", ToWorker::Grant(Box::new(Assignment { journal: Some(unfolded), ..assignment }))),
+        (
+            "grant_journal",
+            ToWorker::Grant(Box::new(Assignment { journal: Some(Box::new(journal)), ..assignment.clone() })),
+        ),
+        (
+            "grant_journal_unfolded",
+            ToWorker::Grant(Box::new(Assignment { journal: Some(Box::new(unfolded)), ..assignment })),
+        ),
         ("cancel", ToWorker::Cancel { job, token, grace: Micros::from_secs(5) }),
         ("revoke", ToWorker::Revoke { job, token }),
         ("report_applied", ToWorker::ReportAck { number: 12, result: ReportResult::Applied }),

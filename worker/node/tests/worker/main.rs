@@ -3,6 +3,7 @@
 mod environment;
 mod exec;
 mod hostile;
+mod journal;
 mod limits;
 mod python;
 mod results;

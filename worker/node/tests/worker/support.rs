@@ -202,6 +202,12 @@ impl Controller {
         Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes: text.len() as u64 } }
     }
 
+    /// What an artifact holds.
+    pub(crate) fn artifact(&self, payload: &Payload) -> Vec<u8> {
+        let PayloadBody::Artifact { digest, .. } = payload.body else { panic!("{payload:?} is inline") };
+        self.artifacts.lock().expect("not poisoned").get(&digest).expect("it was stored").clone()
+    }
+
     /// What a payload of a report holds.
     pub(crate) fn text(&self, payload: &Payload) -> String {
         match &payload.body {

@@ -1,0 +1,201 @@
+//! The journal of a running attempt, for agents inside this process: recorded steps are replayed, new ones are recorded before their
+//! outcome is handed out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atlas_env::Env;
+use atlas_format::{decode_steps, encode_steps};
+use atlas_slots::{Asked, Recording, Replay, StepDiffers, WrongSteps};
+use atlas_types::{
+    AssignedJournal, Failure, FailureKind, FencingToken, Fold, Payload, PayloadBody, Step, StepKey, StepKind,
+    StepUsage, StepsResult,
+};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::payloads::{TransferError, Transfers};
+use crate::slot::{Shared, SlotEvent};
+
+/// Larger outcomes are artifacts from the beginning.
+const OUTCOME_INLINE_MAX: usize = 16 << 10;
+
+/// The pause after the first answer `busy`; it doubles up to the second value.
+const BUSY_PAUSE: Duration = Duration::from_millis(200);
+const BUSY_PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// What came of a step that was not recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    /// JSON.
+    pub outcome: Vec<u8>,
+    /// What it cost.
+    pub usage: StepUsage,
+}
+
+/// Why an attempt cannot go on with its journal.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The agent asks for another step than the recorded one.
+    #[error("E3013: {0}")]
+    Differs(StepDiffers),
+    /// The controller refuses the step for good.
+    #[error("E3013: step {step} could not be recorded: {why}")]
+    Refused {
+        step: u64,
+        /// Both sides, in words.
+        why: String,
+    },
+    /// An artifact does not hold the steps that the journal names.
+    #[error("E3010: the recorded steps in {0:?} cannot be read")]
+    Damaged(Payload),
+    /// An artifact could not be fetched or stored.
+    #[error("could not transfer recorded steps: {0}")]
+    Transfer(String),
+    /// Not all controllers know journals.
+    #[error("E4007: not all controllers can keep journals yet")]
+    NotKept,
+    /// The attempt has lost its lease, or is being stopped.
+    #[error("the attempt was stopped")]
+    Stopped,
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        let kind = match error {
+            JournalError::Differs(_) | JournalError::Refused { .. } => FailureKind::Agent,
+            _ => FailureKind::Internal,
+        };
+        Self { kind, error: error.to_string().into() }
+    }
+}
+
+impl From<TransferError> for JournalError {
+    fn from(error: TransferError) -> Self {
+        Self::Transfer(error.to_string())
+    }
+}
+
+/// What is sent about the journal of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Entry {
+    Steps { from: u64, steps: Vec<Arc<Step>> },
+    Fold(Fold),
+}
+
+/// The journal of one attempt.
+pub struct Journal {
+    /// None if the cluster keeps no journals.
+    replay: Option<Replay>,
+    token: FencingToken,
+    told: mpsc::Sender<SlotEvent>,
+    transfers: Transfers,
+    env: Env,
+}
+
+impl Journal {
+    pub(crate) fn new(shared: &Shared, token: FencingToken, assigned: Option<AssignedJournal>) -> Self {
+        let Shared { env, transfers, told, .. } = shared.clone();
+        Self { replay: assigned.map(Replay::new), token, told, transfers, env }
+    }
+
+    /// The number of the next step.
+    pub fn next(&self) -> u64 {
+        self.replay.as_ref().map_or(0, Replay::next)
+    }
+
+    /// The outcome of the next step: as it was recorded, or as `make` brings it, once it is recorded.
+    ///
+    /// `key` is a hash of what is asked. It must follow from recorded outcomes alone: one that differs from the recorded key ends the job.
+    pub async fn step<F, E>(&mut self, kind: StepKind, key: StepKey, make: impl FnOnce() -> F) -> Result<Arc<[u8]>, E>
+    where
+        F: Future<Output = Result<Made, E>>,
+        E: From<JournalError>,
+    {
+        if let Some(outcome) = self.recorded(kind, key).await? {
+            return Ok(outcome);
+        }
+        let Made { outcome, usage } = make().await?;
+        Ok(self.record(kind, key, outcome, usage).await?)
+    }
+
+    fn replay(&mut self) -> Result<&mut Replay, JournalError> {
+        self.replay.as_mut().ok_or(JournalError::NotKept)
+    }
+
+    async fn recorded(&mut self, kind: StepKind, key: StepKey) -> Result<Option<Arc<[u8]>>, JournalError> {
+        loop {
+            match self.replay()?.ask(kind, key).map_err(JournalError::Differs)? {
+                Asked::Recorded(step) => return Ok(Some(self.transfers.load(&step.outcome).await?)),
+                Asked::New => return Ok(None),
+                Asked::Load(artifact) => {
+                    let bytes = self.transfers.load(&artifact).await?;
+                    let Ok(steps) = decode_steps(&bytes) else { return Err(JournalError::Damaged(artifact)) };
+                    self.replay()?.loaded(steps).map_err(|WrongSteps { .. }| JournalError::Damaged(artifact))?;
+                }
+            }
+        }
+    }
+
+    async fn record(
+        &mut self,
+        kind: StepKind,
+        key: StepKey,
+        outcome: Vec<u8>,
+        usage: StepUsage,
+    ) -> Result<Arc<[u8]>, JournalError> {
+        let bytes: Arc<[u8]> = outcome.into();
+        let outcome = match bytes.len() > OUTCOME_INLINE_MAX {
+            true => self.transfers.store_artifact(bytes.to_vec()).await?,
+            false => Payload { key_id: 0, body: PayloadBody::Inline(Arc::clone(&bytes)) },
+        };
+        let step = Arc::new(Step { kind, key, outcome, usage });
+        loop {
+            match self.replay()?.record(&step) {
+                Recording::Send { from } => {
+                    self.send(Entry::Steps { from, steps: vec![Arc::clone(&step)] }).await?;
+                    self.replay()?.applied(step);
+                    return Ok(bytes);
+                }
+                Recording::Fold { upto, steps } => {
+                    let artifact = self.transfers.store_artifact(encode_steps(&self.whole(steps).await?)).await?;
+                    self.send(Entry::Fold(Fold { upto, artifact })).await?;
+                    self.replay()?.folded();
+                }
+            }
+        }
+    }
+
+    /// The steps of a fold with all outcomes by value: the journal names no artifact any more that a folded step refers to.
+    async fn whole(&self, steps: Vec<Arc<Step>>) -> Result<Vec<Arc<Step>>, JournalError> {
+        let mut whole = Vec::with_capacity(steps.len());
+        for step in steps {
+            whole.push(match step.outcome.body {
+                PayloadBody::Inline(_) => step,
+                PayloadBody::Artifact { .. } => {
+                    let body = PayloadBody::Inline(self.transfers.load(&step.outcome).await?);
+                    let outcome = Payload { key_id: step.outcome.key_id, body };
+                    Arc::new(Step { outcome, ..(*step).clone() })
+                }
+            });
+        }
+        Ok(whole)
+    }
+
+    /// Has an entry applied. While the cluster has no room for it, it is sent again after a pause.
+    async fn send(&self, entry: Entry) -> Result<(), JournalError> {
+        let mut pause = BUSY_PAUSE;
+        loop {
+            let (answer, answered) = oneshot::channel();
+            let said = SlotEvent::Journal { token: self.token, entry: entry.clone(), answer };
+            self.told.send(said).await.map_err(|_| JournalError::Stopped)?;
+            // The pump drops the question of an attempt that is over.
+            match answered.await.map_err(|_| JournalError::Stopped)? {
+                StepsResult::Applied => return Ok(()),
+                StepsResult::Fenced => return Err(JournalError::Stopped),
+                StepsResult::Refused { step, why } => return Err(JournalError::Refused { step, why }),
+                StepsResult::Busy => self.env.clock.sleep(pause).await,
+            }
+            pause = (2 * pause).min(BUSY_PAUSE_MAX);
+        }
+    }
+}
