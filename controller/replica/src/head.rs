@@ -11,36 +11,37 @@ use atlas_types::{
 
 use crate::replica::digest_of;
 
-/// Gathered requests get two thirds of an entry, so that the grants which they lead to fit beside them: a job costs three
-/// commands, and two of them come in from outside.
+/// Gathered requests get two thirds of an entry, so that the grants that follow from them fit into the same entry: a
+/// job needs three commands, two of which are gathered requests.
 const GATHERED_MAX: usize = ENTRY_REQUESTS_MAX * 2 / 3;
 
-/// Likewise of its bytes; grants are small.
+/// The same limit in bytes. Grants are small.
 const GATHERED_BYTES_MAX: usize = ENTRY_BYTES_MAX / 8 * 7;
 
-/// The duties of a leader: what follows from a state, at most so many commands.
+/// The leader tasks: return at most the given number of commands that follow from a state.
 pub type Duties<'a> = dyn FnMut(&State, usize) -> Vec<Request> + 'a;
 
-/// An entry with all that it will do.
+/// An entry with its complete result.
 #[derive(Debug, Clone)]
 pub struct Planned {
-    /// The entry to propose. Empty if there is nothing to propose: then the answers only have to be released, by a read
-    /// index (ADR 1).
+    /// The entry to propose. Empty if there is nothing to propose. The answers are then released by a read index (ADR
+    /// 1).
     pub entry_bytes: Vec<u8>,
     /// The state after the entry.
     pub state: State,
     /// One answer for each gathered request that was taken, in order. A refused request is not in the entry.
     pub outcomes: Vec<Result<Outcome, Rejection>>,
-    /// What the entry makes happen.
+    /// The events of the entry.
     pub events: Arc<[EventRecord]>,
-    /// Gathered requests that did not fit; they come first in the next plan.
+    /// Gathered requests that did not fit. They come first in the next plan.
     pub leftover: Vec<Request>,
-    /// How many plans were discarded because a command or a duty panicked. Anything but 0 is a fault of ours to report.
+    /// How many plans were discarded because a command or a leader task panicked. Any number but 0 is a defect to
+    /// report.
     pub panics: usize,
     pub(crate) parent: Parent,
-    /// What members said of their states in it.
+    /// The digests that members report in the entry.
     pub(crate) digests: Vec<ReportDigest>,
-    /// One answer for each command of the entry, as the replicas will find them.
+    /// One answer for each command of the entry, as every replica will compute it.
     pub(crate) entry_outcomes: Vec<Result<Outcome, Rejection>>,
 }
 
@@ -51,11 +52,11 @@ impl Planned {
     }
 }
 
-/// The state that all planned entries lead to. Dropped when a propose fails, and rebuilt from the applied state.
+/// The state after all planned entries. Dropped when a proposal fails, and rebuilt from the applied state.
 #[derive(Debug, Clone)]
 pub struct Head {
     state: State,
-    /// The level of the next entry, if it is above the state's.
+    /// The feature level that the next entry activates, if it is above the state's.
     level: Level,
 }
 
@@ -71,16 +72,16 @@ impl Head {
         self.level = self.level.max(level.min(Level::CURRENT));
     }
 
-    /// The state after all that was planned.
+    /// The state after all planned entries.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// Plans one entry: the gathered requests one by one, then duties until nothing more follows or fits.
+    /// Plans one entry: the gathered requests one by one, then leader tasks until no more commands follow or fit.
     ///
-    /// A request that is refused changed nothing, so it is answered and left out of the entry; a repeated submission
-    /// likewise. The head advances only if there is an entry. A command that panics is answered with
-    /// [`Rejection::Internal`] and never proposed: the clone on which it ran is discarded and the rest planned again.
+    /// A refused request changes nothing, so it is answered and left out of the entry, and so is a repeated submission.
+    /// The head advances only if there is an entry. A command that panics is answered with [`Rejection::Internal`] and
+    /// never proposed: the clone on which it ran is discarded, and the other requests are planned again.
     pub fn plan(
         &mut self,
         gathered: Vec<Request>,
@@ -104,22 +105,22 @@ impl Head {
     }
 }
 
-/// What panicked so far in one plan.
+/// The panics so far in one plan.
 #[derive(Default)]
 struct Faults {
     count: usize,
     /// Indexes of gathered requests.
     gathered: Vec<usize>,
-    /// Commands of duties; they come again, since duties are functions of the state.
+    /// Commands of leader tasks. They are remembered because the tasks return them again for the same state.
     commands: Vec<Request>,
-    /// The duties themselves: this entry goes without them.
+    /// True if a leader task itself panicked. This entry is then planned without leader tasks.
     duties: bool,
 }
 
-/// An entry in the making, on a clone of the head.
+/// An entry that is being planned, on a clone of the head.
 struct Draft {
     state: State,
-    /// The entry raises the level: it is written even if it holds no request.
+    /// True if the entry raises the feature level. It is then written even if it holds no request.
     raises: bool,
     at: Timestamp,
     clock: ClusterTime,
@@ -133,7 +134,7 @@ struct Draft {
 /// The result of one request in a draft.
 enum Step {
     Answered(Result<Outcome, Rejection>),
-    /// The entry has no room for it.
+    /// The entry has no space for the request.
     Full,
     Panicked,
 }
@@ -144,7 +145,7 @@ impl Draft {
         let mut state = state.clone();
         state.raise(level);
         state.begin_entry(at, clock);
-        // Neither clock goes back: what the state made of them is what the entry says.
+        // Neither clock goes backwards, so the entry contains the times that the state accepted.
         let (at, clock) = (state.at(), state.clock());
         Self {
             state,
@@ -159,7 +160,7 @@ impl Draft {
         }
     }
 
-    /// Fills the draft; false if something panicked, which is then noted: the draft is spoiled.
+    /// Fills the draft. False if something panicked. The panic is recorded, and the draft must be discarded.
     fn run(&mut self, gathered: &[Request], duties: &mut Duties<'_>, faults: &mut Faults) -> bool {
         for (index, request) in gathered.iter().enumerate() {
             if faults.gathered.contains(&index) {
@@ -171,7 +172,7 @@ impl Draft {
             }
             match self.step(request, GATHERED_BYTES_MAX) {
                 Step::Answered(outcome) => self.outcomes.push(outcome),
-                // One that does not fit an empty entry fits none.
+                // A request that does not fit into an empty entry never fits.
                 Step::Full if self.encoder.is_empty() => {
                     let bytes = atlas_format::request_len(request) as u64;
                     self.outcomes.push(Err(Rejection::PayloadTooLarge { bytes }));
@@ -187,7 +188,8 @@ impl Draft {
         faults.duties || self.run_duties(duties, faults)
     }
 
-    /// Duties follow from each other (a backoff that passed makes a job that can be granted), hence the loop.
+    /// Runs the leader tasks repeatedly, because the commands of one can lead to commands of another: a job whose
+    /// backoff ends can be granted.
     fn run_duties(&mut self, duties: &mut Duties<'_>, faults: &mut Faults) -> bool {
         while self.encoder.requests() < ENTRY_REQUESTS_MAX {
             let before = self.encoder.requests();
@@ -211,7 +213,7 @@ impl Draft {
                     }
                 }
             }
-            // What was refused is not proposed, and would only be planned again.
+            // Only refused commands are left. They are not proposed and would only be planned again.
             if self.encoder.requests() == before {
                 break;
             }
@@ -219,7 +221,7 @@ impl Draft {
         true
     }
 
-    /// Applies one request, and takes it into the entry if it was accepted and changed something.
+    /// Applies one request, and adds it to the entry if it was accepted and changed something.
     fn step(&mut self, request: &Request, bytes_max: usize) -> Step {
         let needed = request.command.level();
         if needed > self.state.level() {
@@ -254,7 +256,7 @@ impl Draft {
             let header = Entry {
                 cluster_id: self.state.cluster_id(),
                 level: self.state.level(),
-                // Once a level is active, a program that does not have it must not go on, whatever this entry holds.
+                // Once a level is active, a program that does not know it must stop, whatever this entry contains.
                 min_reader_level: self.state.level(),
                 parent,
                 at: self.at,

@@ -1,4 +1,4 @@
-//! A replica: committed entries in, state, outcomes and events out.
+//! A replica: applies committed entries to its state and returns outcomes and events.
 
 use std::sync::Arc;
 
@@ -7,22 +7,22 @@ use atlas_types::{Command, EventRecord, Outcome, Rejection, ReportDigest, Reques
 
 use crate::head::Planned;
 
-/// Why a replica must stop: going on would make it differ from the others. It never skips an entry.
+/// Why a replica must stop: continuing would make it differ from the others. A replica never skips an entry.
 #[derive(Debug, thiserror::Error)]
 pub enum Halt {
-    /// The entry is damaged, or of a newer program.
+    /// The entry is damaged or was written by a newer program.
     #[error("could not read a committed entry")]
     Unreadable {
         /// What is wrong with its bytes.
         source: atlas_format::FormatError,
     },
-    /// The entry does not belong on this state.
+    /// The entry does not fit this state.
     #[error("could not apply a committed entry")]
     Refused {
         /// What is wrong with its header.
         source: atlas_state::Halt,
     },
-    /// The head that planned an entry and this replica do not agree on what it does.
+    /// The head that planned an entry and this replica disagree about its result.
     #[error("the planned result of entry {seq} differs from applying it")]
     HeadDiffers {
         /// Entries applied before it.
@@ -30,27 +30,27 @@ pub enum Halt {
     },
 }
 
-/// What a committed entry did.
+/// The result of a committed entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppliedEntry {
-    /// True if it was planned on another state and changed nothing, here and everywhere.
+    /// True if the entry was planned on another state and changed nothing on any replica.
     pub stale: bool,
     /// One answer for each command of the entry.
     pub outcomes: Vec<Result<Outcome, Rejection>>,
-    /// What happened.
+    /// The events of the entry.
     pub events: Arc<[EventRecord]>,
-    /// What members said of their states, to be compared with this one's (B.40).
+    /// The digests that members report in the entry, to be compared with this member's (B.40).
     pub digests: Vec<ReportDigest>,
 }
 
-/// The state of one member, as far as its log is applied.
+/// The state of one member after all entries applied so far.
 #[derive(Debug, Clone)]
 pub struct Replica {
     state: State,
 }
 
 impl Replica {
-    /// A replica that goes on from `state`: a new one, or a snapshot's.
+    /// A replica that continues from `state`, which is new or comes from a snapshot.
     pub fn new(state: State) -> Self {
         Self { state }
     }
@@ -76,14 +76,15 @@ impl Replica {
         }
     }
 
-    /// Applies a committed entry that this member planned itself, by taking over the head's work (ADR 1).
+    /// Applies a committed entry that this member planned itself, by adopting the head's result (ADR 1).
     ///
-    /// The caller knows that the committed bytes are the planned ones. Debug builds execute the entry as well and compare.
+    /// The caller guarantees that the committed bytes are the planned ones. Debug builds also execute the entry and
+    /// compare the results.
     pub fn adopt(&mut self, planned: &Planned) -> Result<AppliedEntry, Halt> {
         let seq = self.state.seq();
         let follows = seq == planned.parent.seq && self.state.chain() == planned.parent.chain;
         if !follows {
-            // Another leader's entry came between: what was planned on another state is stale.
+            // Another leader's entry came between, so this entry was planned on another state and is stale.
             return self.apply(&planned.entry_bytes);
         }
         let adopted = AppliedEntry {
@@ -103,7 +104,7 @@ impl Replica {
     }
 }
 
-/// What a request says of a member's state, if it does.
+/// The digest that a request reports, if it reports one.
 pub(crate) fn digest_of(request: &Request) -> Option<ReportDigest> {
     match &request.command {
         Command::ReportDigest(report) => Some(*report),

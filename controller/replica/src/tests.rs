@@ -1,4 +1,4 @@
-//! A head and its replicas: applying gives the planned result.
+//! Tests that applying an entry gives the planned result.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::{Halt, Head, Planned, Replica};
 const VERSION: Version = Version { major: 1, minor: 0, patch: 0 };
 const DIGEST: Digest = Digest([1; 32]);
 
-/// A submission whose metadata say so panics while it is planned: the fault that no real command should have.
+/// Metadata that make a submission panic while it is planned, to simulate a defective command.
 const PANIC: &[u8] = br#"{"panic":true}"#;
 
 pub(crate) fn panic_if_asked(request: &Request) {
@@ -93,7 +93,7 @@ fn duties(state: &State, budget: usize) -> Vec<Request> {
     follow(state, [], state.clock(), Strategy::BinPack, budget)
 }
 
-/// A cluster of a head, the leader's replica, which adopts, and a follower, which executes.
+/// A head, the leader's replica, which adopts results, and a follower, which executes entries.
 struct Group {
     head: Head,
     leader: Replica,
