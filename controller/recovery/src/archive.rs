@@ -1,9 +1,10 @@
 //! A backup: one tar file whose parts are named by a manifest at its end.
 //!
-//! In this order: `about.json`, `state.snapshot` (the state as a snapshot), `history.sqlite` (cut at the state's last event),
-//! `artifacts/<digest>` for each package and large payload, `manifest.json` with size and SHA-256 of each earlier part, and
-//! `manifest.sha256` with the same sums in the format of sha256sum. The manifest comes last because the archive is sent as it is made;
-//! an archive without it is incomplete. A person can read one with only tar and sha256sum.
+//! The parts, in this order: `about.json`, `state.snapshot` (the state as a snapshot), `history.sqlite` (cut at the
+//! state's last event), `artifacts/<digest>` for each package and large payload, `manifest.json` with size and SHA-256
+//! of each earlier part, and `manifest.sha256` with the same sums in the format of sha256sum. The manifest comes last
+//! because the archive is sent as it is made; an archive without it is incomplete. A person can read one with only tar
+//! and sha256sum.
 
 mod encode;
 mod read;
@@ -21,7 +22,7 @@ pub use read::{ArchiveContents, read};
 /// The format that this program writes.
 pub const FORMAT: u32 = 1;
 
-/// The part that says whose backup it is.
+/// The part that describes the backup.
 pub const ABOUT: &str = "about.json";
 /// The part with the state.
 pub const STATE: &str = "state.snapshot";
@@ -38,16 +39,16 @@ pub enum ArchiveError {
     /// The file cannot be read, or is not a tar file.
     #[error("could not read the archive")]
     Io(#[source] io::Error),
-    /// It holds what no backup holds.
+    /// The archive contains something that does not belong in a backup.
     #[error("\"{part}\" is not a part of a backup at this place")]
     Foreign {
         /// The name found.
         part: String,
     },
-    /// It ends before its manifest.
+    /// The archive ends before its manifest.
     #[error("it is truncated: its manifest is missing")]
     Cut,
-    /// A part is not what the manifest says.
+    /// A part does not match the manifest.
     #[error("\"{part}\" does not match the manifest")]
     Damaged { part: String },
     /// A document in it cannot be read.
@@ -58,46 +59,46 @@ pub enum ArchiveError {
         /// Why not.
         source: serde_json::Error,
     },
-    /// A newer program wrote it.
+    /// A newer program wrote the archive.
     #[error("it has format {found}, this program reads up to {FORMAT}")]
     NewerFormat {
         /// Its format.
         found: u32,
     },
-    /// The state in it cannot be read.
+    /// The state in the archive cannot be read.
     #[error("its state could not be read")]
     State(#[source] SnapshotError),
 }
 
-/// Whose backup it is, and what of.
+/// The description of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// The format of the archive.
     pub format: u32,
     /// The version of the program that made it.
     pub version: String,
-    /// When, in seconds since 1970.
+    /// When the backup was made, in seconds since 1970.
     pub taken_at: u64,
     /// The cluster's id, 32 hex digits.
     pub cluster_id: String,
     /// The feature level that was active.
     pub level: u32,
-    /// Entries that the state has applied.
+    /// The number of entries that the state has applied.
     pub seq: u64,
     /// The last event in state and history.
     pub event_seq: u64,
-    /// The last fencing token given out.
+    /// The last issued fencing token.
     pub grant_seq: u64,
-    /// Jobs that have not ended, or have and are still in the state.
+    /// The number of jobs in the state, ended or not.
     pub jobs: u64,
-    /// Registered agent versions.
+    /// The number of registered agent versions.
     pub agents: u64,
-    /// Known nodes.
+    /// The number of known nodes.
     pub nodes: u64,
 }
 
 impl About {
-    /// What there is to say of a state.
+    /// Describes a state.
     pub fn of(image: &StateImage, version: &str, taken_at: u64) -> Self {
         Self {
             format: FORMAT,
@@ -115,12 +116,12 @@ impl About {
     }
 }
 
-/// All parts, and what could not be had.
+/// The list of all parts, and of missing artifacts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The parts in order.
     pub parts: Vec<Part>,
-    /// Digests of artifacts that the state or the history names and no controller had whole.
+    /// Digests of artifacts that the state or the history refers to and that no controller had completely.
     pub missing: Vec<String>,
 }
 
@@ -134,17 +135,17 @@ pub struct Part {
     pub sha256: String,
 }
 
-/// The name of the part that is an artifact.
+/// The name of an artifact's part.
 pub fn artifact_part(digest: &Digest) -> String {
     format!("{ARTIFACTS}{}", digest.hex())
 }
 
-/// The digest that the name of a part says; none for a part that is not an artifact.
+/// The digest in the name of a part; none for a part that is not an artifact.
 pub fn artifact_of(part: &str) -> Option<Digest> {
     part.strip_prefix(ARTIFACTS)?.parse().ok()
 }
 
-/// What sha256sum checks: a line for each part, and one for the manifest.
+/// The input of `sha256sum --check`: a line for each part, and one for the manifest.
 fn sums(parts: &[Part], manifest: &[u8]) -> String {
     let parts: String = parts.iter().map(|part| format!("{}  {}\n", part.sha256, part.name)).collect();
     format!("{parts}{}  {MANIFEST}\n", hex(&Sha256::digest(manifest)))

@@ -1,17 +1,19 @@
-//! A cluster that starts from an older state is a new generation: nothing of the old cluster may be accepted by it.
+//! A cluster that starts from an older state is a new generation: it must accept nothing from the old cluster.
 
 use atlas_types::{FencingToken, MemberId, StateImage};
 
-/// How many fencing tokens a new generation leaves out.
+/// The number of fencing tokens that a new generation skips.
 ///
-/// The cluster that the state was taken from may have granted leases since, and their workers may still run. At 10,000 grants a
-/// second it would take three years to come this far; and 8,000 generations fit below 2^53, so that JSON keeps the number exact.
+/// The old cluster may have granted leases after the state was saved, and their workers may still run. At 10,000 grants
+/// a second it would take three years to use this many tokens. 8,000 generations fit below 2^53, so that JSON
+/// represents the number exactly.
 pub const TOKENS_SKIPPED: u64 = 1 << 40;
 
 /// The state of the next generation under a new cluster id, with `own` as its only member.
 ///
-/// Jobs, leases, agents, nodes and remembered requests stay. A lease ends as ever, by an entry: its worker reports under its own
-/// token, or its node's session does not come back. Join tokens and what members of the old cluster confirmed are forgotten.
+/// Jobs, leases, agents, nodes and remembered requests are kept. A lease ends by an entry as usual: its worker reports
+/// with the lease's token, or its node's session does not return. Join tokens and confirmations of the old cluster's
+/// members are removed.
 #[must_use]
 pub fn next(mut image: StateImage, cluster_id: u128, own: MemberId) -> StateImage {
     image.cluster_id = cluster_id;

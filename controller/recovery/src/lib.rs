@@ -20,28 +20,28 @@ use atlas_raft::offline::OfflineError;
 
 pub use archive::ArchiveError;
 
-/// Why a member cannot be made from a backup or from what is left.
+/// Why a member cannot be created from a backup or from remaining data.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoveryError {
     /// The archive cannot be used.
     #[error("could not read the backup")]
     Archive(#[source] ArchiveError),
-    /// The files of a member cannot be read or made.
+    /// The files of a member cannot be read or created.
     #[error("could not use the files of the member")]
     Member(#[source] OfflineError),
-    /// The state is not one that this program can go on from.
+    /// This program cannot continue from the state.
     #[error("could not continue from the state")]
     State(#[source] atlas_state::ImageError),
     /// The history cannot be used.
     #[error("could not use the history")]
     History(#[source] atlas_history::HistoryError),
-    /// The place is taken.
+    /// The directory already exists and is not empty.
     #[error("\"{}\" exists already and is not empty", path.display())]
     Taken {
         /// The directory.
         path: PathBuf,
     },
-    /// A controller runs on the directory.
+    /// A controller is running on the directory.
     #[error("a controller runs on \"{}\"", path.display())]
     Running {
         /// The directory.
@@ -55,7 +55,7 @@ pub enum RecoveryError {
         /// Why not.
         source: io::Error,
     },
-    /// The directory does not say which member it is of.
+    /// The directory does not identify its member.
     #[error("\"{}\" contains a log but no member.json that identifies the member", path.display())]
     Nameless {
         /// The data directory.
@@ -72,7 +72,7 @@ pub enum RecoveryError {
     /// The confirmation is not the cluster's id.
     #[error("\"{typed}\" is not the id of the cluster")]
     NotConfirmed {
-        /// What was given instead.
+        /// The text that was entered.
         typed: String,
     },
 }
@@ -92,7 +92,7 @@ fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Removes a directory that an earlier try left, if there is one.
+/// Removes a directory that an earlier attempt left, if there is one.
 fn remove_left_over(path: &Path) -> Result<(), RecoveryError> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

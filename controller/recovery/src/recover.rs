@@ -1,8 +1,8 @@
 //! Emergency recovery: a member whose majority is lost for good continues alone, as another generation.
 //!
-//! Its applied state and its whole log are kept, including entries that it does not know to be committed, because they may have been
-//! acknowledged. Data that only the lost members had is lost. These must never run again next to it; if one does, the new cluster
-//! id keeps it out.
+//! Its applied state and its whole log are kept, including entries that it does not know to be committed, because they
+//! may have been acknowledged. Data that only the lost members had is lost. The lost members must never run again
+//! beside this one. If one does, the new cluster id keeps it out of the new cluster.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::{RecoveryError, generation, remove_left_over, sync_dir, write_error};
 /// The first member of a cluster.
 const FIRST: MemberId = MemberId(1);
 
-/// What would be done, with the member's files read and locked.
+/// The planned recovery. The member's files are read and locked.
 pub struct Plan {
     data_dir: PathBuf,
     about: About,
@@ -28,29 +28,29 @@ pub struct Plan {
     _lock: File,
 }
 
-/// A confirmed plan; only [`Plan::confirm`] makes one.
+/// A confirmed plan. Only [`Plan::confirm`] creates one.
 pub struct Confirmed(Plan);
 
-/// What was done.
+/// The result of a recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovered {
     /// The member's name.
     pub name: String,
     /// The cluster that it was a member of.
     pub old_cluster_id: u128,
-    /// The cluster that it is alone in now.
+    /// The new cluster, in which it is the only member.
     pub cluster_id: u128,
-    /// Where log and snapshot are as they were.
+    /// The directory with the old log and snapshot.
     pub kept: PathBuf,
 }
 
 impl Plan {
-    /// Reads the files of a stopped member and applies its log; changes nothing.
+    /// Reads the files of a stopped member and applies its log. Changes nothing on disk.
     pub fn new(data_dir: &Path, env: &Env) -> Result<Self, RecoveryError> {
         Self::with(data_dir, Tail::Whole, env)
     }
 
-    /// The same for a member whose log may be damaged at its end.
+    /// Like [`Self::new`], for a member whose log may be damaged at its end.
     pub fn with(data_dir: &Path, tail: Tail, env: &Env) -> Result<Self, RecoveryError> {
         let lock = lock(data_dir)?;
         let identity = Identity::read(&*env.files, data_dir)
@@ -59,8 +59,8 @@ impl Plan {
         let about = member.about();
         let (number, name) = match identity {
             Some(Identity::Member { member, name, .. }) => (member, name),
-            // A directory from before directories had names is that of a first member. To take another one for it would put two
-            // members under one number.
+            // A directory without a stored name that knows only the first member belongs to that member. Assigning any
+            // other directory to it would give two members the same number.
             Some(Identity::Joining { .. }) | None if about.knows_no_other_than(FIRST) => (FIRST, format!("c{FIRST}")),
             Some(Identity::Joining { .. }) | None => {
                 return Err(RecoveryError::Nameless { path: data_dir.to_owned() });
@@ -72,28 +72,28 @@ impl Plan {
         Ok(Self { data_dir: data_dir.to_owned(), about, own, state, member, _lock: lock })
     }
 
-    /// The member itself, as it knows itself.
+    /// The member's number, name and addresses.
     pub fn own(&self) -> &Peer {
         &self.own
     }
 
-    /// What the member's files say.
+    /// The summary of the member's files.
     pub fn about(&self) -> &About {
         &self.about
     }
 
-    /// The state that it would go on with.
+    /// The state with which the new cluster would start.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// Entries that it does not know to be committed and that would count from now on.
+    /// The number of entries that the member does not know to be committed, and that the recovery would keep.
     pub fn unconfirmed(&self) -> u64 {
         let last = self.about.last.map_or(0, |last| last.index);
         last.saturating_sub(self.about.committed.map_or(0, |committed| committed.index))
     }
 
-    /// Takes the id of the cluster as confirmation.
+    /// Confirms the plan with the id of the cluster.
     pub fn confirm(self, typed: &str) -> Result<Confirmed, RecoveryError> {
         if typed == format!("{:032x}", self.about.cluster_id) {
             Ok(Confirmed(self))
@@ -104,7 +104,8 @@ impl Plan {
 }
 
 impl Confirmed {
-    /// Makes the member the only one of a new cluster that goes on from its state. The files before are kept beside the new ones.
+    /// Makes the member the only one of a new cluster that continues with its state. The old files are kept beside the
+    /// new ones.
     pub fn carry_out(self, env: &Env) -> Result<Recovered, RecoveryError> {
         let Plan { data_dir, about, own, state, member, _lock } = self.0;
         let (raft, new) = (data_dir.join("raft"), data_dir.join("raft.recovering"));
@@ -118,7 +119,8 @@ impl Confirmed {
         let term = about.last.map_or(0, |last| last.term).max(about.vote.map_or(0, |vote| vote.term)) + 1;
         let index = about.last.map_or(0, |last| last.index) + 1;
         begin(&new, Beginning { member: number, known, state, term, index }, env).map_err(RecoveryError::Member)?;
-        // From here on the history is the new cluster's: should this break off, whatever starts with another log is refused by it.
+        // From here on, the history belongs to the new cluster. If the recovery stops later, the history refuses any
+        // other log.
         let history = data_dir.join("history.sqlite");
         if history.exists() {
             atlas_history::rebind(&history, cluster_id).map_err(RecoveryError::History)?;
@@ -134,7 +136,7 @@ impl Confirmed {
     }
 }
 
-/// Takes the lock of the data directory, which a running controller holds.
+/// Locks the data directory. A running controller holds this lock.
 fn lock(data_dir: &Path) -> Result<File, RecoveryError> {
     let path = data_dir.join("lock");
     let file = File::open(&path).map_err(write_error(&path))?;
@@ -145,7 +147,7 @@ fn lock(data_dir: &Path) -> Result<File, RecoveryError> {
     }
 }
 
-/// The path, or the first of `path.2`, `path.3`, … that nothing has.
+/// The path itself, or the first of `path.2`, `path.3`, … that does not exist.
 fn free(path: PathBuf) -> PathBuf {
     let numbered = |number: u32| PathBuf::from(format!("{}.{number}", path.display()));
     if path.exists() { (2..).map(numbered).find(|path| !path.exists()).unwrap_or(path) } else { path }

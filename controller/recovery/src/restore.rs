@@ -1,4 +1,4 @@
-//! From a backup to the data directory of the first member of a new generation.
+//! Creates the data directory for the first member of a new generation from a backup.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -17,36 +17,37 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// The number of the first member of a cluster.
 const FIRST: MemberId = MemberId(1);
 
-/// A backup that was read to its end: every part matches the manifest and the state keeps its invariants.
+/// A backup that was read completely: every part matches the manifest, and the state satisfies its invariants.
 #[derive(Debug, Clone)]
 pub struct Inspected {
-    /// Whose backup it is, and its parts.
+    /// The description and the parts of the backup.
     pub found: ArchiveContents,
     pub state: State,
 }
 
-/// A data directory that a controller can start on.
+/// A data directory with which a controller can start.
 #[derive(Debug, Clone)]
 pub struct Restored {
-    /// The backup that it came from.
+    /// The description and the parts of the backup.
     pub found: ArchiveContents,
     /// The new cluster.
     pub cluster_id: u128,
-    /// The last token that counts as given out: the first new lease gets the next one.
+    /// The last token that counts as issued. The first new lease gets the next one.
     pub grant_seq: u64,
 }
 
-/// Reads and checks a backup; writes nothing.
+/// Reads and verifies a backup. Writes nothing.
 pub fn inspect(path: &Path) -> Result<Inspected, RecoveryError> {
     let (found, image) = unpack(path, |_, _| Ok(()))?;
     let state = State::from_image(image).map_err(RecoveryError::State)?;
     Ok(Inspected { found, state })
 }
 
-/// Makes `data_dir`, which must not exist or be empty, from a backup: one member, alone in a cluster with a new id.
+/// Creates `data_dir` from a backup: one member, alone in a cluster with a new id. `data_dir` must not exist or must be
+/// empty.
 ///
-/// Everything is made beside it and takes its place in one step at the end, so that a restore that breaks off leaves nothing that
-/// a controller would start on.
+/// All files are created in a directory beside it, which is renamed in one step at the end. An interrupted restore
+/// therefore leaves nothing with which a controller would start.
 pub fn restore(path: &Path, data_dir: &Path, name: &str, env: &Env) -> Result<Restored, RecoveryError> {
     let empty = match fs::read_dir(data_dir) {
         Ok(mut entries) => entries.next().is_none(),
@@ -88,13 +89,13 @@ pub fn restore(path: &Path, data_dir: &Path, name: &str, env: &Env) -> Result<Re
     let own = Identity::Member { cluster_id, member: FIRST, name: name.to_owned() };
     own.write(&*env.files, &partial).map_err(write_error(&partial))?;
     sync_dir(&partial)?;
-    // An empty directory may stand in the place.
+    // The rename may replace an empty directory.
     fs::rename(&partial, data_dir).map_err(write_error(data_dir))?;
     sync_dir(parent(data_dir))?;
     Ok(Restored { found, cluster_id, grant_seq })
 }
 
-/// Reads an archive to its end and decodes its state on the way.
+/// Reads an archive completely and decodes its state.
 fn unpack(
     path: &Path,
     mut take: impl FnMut(&str, &mut dyn Read) -> io::Result<()>,

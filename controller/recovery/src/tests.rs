@@ -1,4 +1,4 @@
-//! A member is backed up, restored and recovered; archives are cut and damaged.
+//! Tests that a member can be backed up, restored and recovered, and that truncated and damaged archives are refused.
 
 use std::fs;
 use std::io::Read as _;
@@ -173,7 +173,7 @@ async fn damage_and_cuts_are_noticed_wherever_they_are() {
     let whole = archive(&state, &dir.path().join("history.sqlite"));
     let verdict = |bytes: &[u8]| read(bytes, |_, _| Ok(()));
     verdict(&whole).expect("whole");
-    // The last two blocks say that a tar file is over; without them it is over as well.
+    // The last two blocks mark the end of a tar file. They may be missing.
     for cut in (0..whole.len() - 1024).step_by(509) {
         assert!(verdict(&whole[..cut]).is_err(), "cut at {cut}");
     }
@@ -183,7 +183,7 @@ async fn damage_and_cuts_are_noticed_wherever_they_are() {
         damaged[at] ^= 0x20;
         match verdict(&damaged) {
             Err(_) => noticed += 1,
-            // Between the parts there are zeros and unused fields.
+            // The damaged byte may be in the zeros between the parts or in an unused field.
             Ok(found) => assert_eq!(Ok(found), verdict(&whole).map_err(drop), "byte {at}"),
         }
     }
@@ -208,7 +208,7 @@ fn what_is_no_backup_is_told() {
     assert_eq!(cause, "\"etc/passwd\" is not a part of a backup at this place");
 }
 
-/// The history behind a trait object, as the controller holds it.
+/// Makes a copy through a trait object, because the controller uses the history that way.
 #[tokio::test]
 async fn a_copy_is_made_of_what_the_controller_holds() {
     let dir = tempfile::tempdir().expect("a directory");

@@ -8,14 +8,15 @@ use super::{About, MANIFEST, MANIFEST_SUM, Manifest, Part, hex, sums};
 
 const BLOCK_BYTES: u64 = 512;
 
-/// A part had another size than was announced for it: the archive is of no use.
+/// A part does not have its announced size. The archive is unusable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{part}\" does not have the announced size")]
 pub struct WrongLength {
     pub part: String,
 }
 
-/// Says what to put around the parts. What it returns, and the data it was shown, are the archive, in that order.
+/// Produces the bytes around the parts. The archive consists of the returned bytes and of the data passed in, in that
+/// order.
 #[derive(Debug)]
 pub struct Encoder {
     manifest: Manifest,
@@ -32,7 +33,7 @@ struct Open {
 }
 
 impl Encoder {
-    /// An archive, and its first bytes.
+    /// Starts an archive and returns its first bytes.
     pub fn new(about: &About) -> (Self, Vec<u8>) {
         let mut encoder = Self { manifest: Manifest::default(), taken_at: about.taken_at, open: None };
         let document = document(about);
@@ -40,7 +41,7 @@ impl Encoder {
         (encoder, first)
     }
 
-    /// Begins a part of `bytes` bytes.
+    /// Starts a part of `bytes` bytes.
     pub fn begin(&mut self, name: &str, bytes: u64) -> Vec<u8> {
         self.open = Some(Open { name: name.to_owned(), announced: bytes, bytes: 0, digest: Sha256::new() });
         let mut header = Header::new_gnu();
@@ -48,7 +49,7 @@ impl Encoder {
         header.set_mode(0o600);
         header.set_mtime(self.taken_at);
         header.set_size(bytes);
-        // Names are ours and short.
+        // Part names are created by this program and are short enough.
         if header.set_path(name).is_err() {
             header.as_mut_bytes()[..100].fill(0);
         }
@@ -56,7 +57,7 @@ impl Encoder {
         header.as_bytes().to_vec()
     }
 
-    /// Is shown what the part holds next.
+    /// Records the next data of the part. The caller writes the data to the archive.
     pub fn data(&mut self, bytes: &[u8]) {
         if let Some(open) = &mut self.open {
             open.bytes += bytes.len() as u64;
@@ -75,7 +76,7 @@ impl Encoder {
         Ok(vec![0; padding(open.bytes)])
     }
 
-    /// Ends the archive; `missing` are the artifacts that could not be had.
+    /// Ends the archive. `missing` lists the artifacts that were not available.
     pub fn finish(mut self, missing: &[Digest]) -> Vec<u8> {
         self.manifest.missing = missing.iter().map(Digest::hex).collect();
         let manifest = document(&self.manifest);
@@ -86,12 +87,12 @@ impl Encoder {
         last
     }
 
-    /// A part of which all is there.
+    /// Encodes a part whose content is complete.
     fn whole(&mut self, name: &str, bytes: &[u8]) -> Vec<u8> {
         let mut all = self.begin(name, bytes.len() as u64);
         self.data(bytes);
         all.extend_from_slice(bytes);
-        // Its length is the announced one.
+        // The part has the announced size, so this cannot fail.
         all.extend(self.end().unwrap_or_default());
         all
     }
@@ -101,9 +102,9 @@ fn padding(bytes: u64) -> usize {
     (bytes.next_multiple_of(BLOCK_BYTES) - bytes) as usize
 }
 
-/// A document as people read it.
+/// Encodes a document in a readable form.
 fn document<T: serde::Serialize>(value: &T) -> Vec<u8> {
-    // Plain structures of texts and numbers serialise without fail.
+    // Serialising plain structures of texts and numbers cannot fail.
     let mut text = serde_json::to_vec_pretty(value).unwrap_or_default();
     text.push(b'\n');
     text

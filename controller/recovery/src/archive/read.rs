@@ -1,4 +1,4 @@
-//! Reads an archive from front to back: nothing in it is trusted before its manifest has been verified.
+//! Reads an archive from front to back. Its content is not trusted before its manifest has been verified.
 
 use std::io::{self, Read};
 
@@ -9,20 +9,20 @@ use super::{
     ABOUT, About, ArchiveError, FORMAT, HISTORY, MANIFEST, MANIFEST_SUM, Manifest, Part, STATE, artifact_of, hex, sums,
 };
 
-/// Most bytes of a document in an archive; the manifest has a line an artifact.
+/// The largest size of a document in an archive. The manifest has one line per artifact.
 const DOCUMENT_BYTES_MAX: u64 = 1 << 30;
 
-/// What an archive turned out to be: every part has the size and the digest that the manifest says.
+/// The content of a verified archive: every part has the size and the digest stated in the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchiveContents {
-    /// Whose backup it is.
+    /// The description of the backup.
     pub about: About,
     /// Its parts.
     pub manifest: Manifest,
 }
 
-/// Reads all of an archive. `take` is given state, history and artifacts as they come, before it is known whether they are whole;
-/// what it makes of them counts only when this returns well. What it leaves is read past.
+/// Reads a whole archive. `take` receives the state, the history and the artifacts as they are read, before they are
+/// verified. Its results are valid only if this function succeeds. Data that `take` does not read is skipped.
 pub fn read(
     input: impl Read,
     mut take: impl FnMut(&str, &mut dyn Read) -> io::Result<()>,
@@ -65,11 +65,11 @@ pub fn read(
     let bytes = manifest;
     let manifest: Manifest =
         serde_json::from_slice(&bytes).map_err(|source| ArchiveError::Document { part: MANIFEST, source })?;
-    // Earlier programs summed the manifest alone.
+    // Earlier programs listed only the manifest in `manifest.sha256`.
     if ![sums(&manifest.parts, &bytes), sums(&[], &bytes)].iter().any(|sums| sum == sums.as_bytes()) {
         return Err(damaged(MANIFEST_SUM));
     }
-    // The manifest and its sum are not in the manifest.
+    // The manifest does not list itself and `manifest.sha256`.
     let named = &parts[..parts.len().saturating_sub(2)];
     if named.len() != manifest.parts.len() {
         return Err(damaged(MANIFEST));
@@ -92,7 +92,7 @@ fn bounded(input: &mut dyn Read) -> Result<Vec<u8>, ArchiveError> {
     Ok(bytes)
 }
 
-/// Sums what goes through.
+/// Computes the digest of the bytes that are read.
 struct Summed<R> {
     inner: R,
     digest: Sha256,
