@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a process may use; none is no limit.
+/// The resources that a process may use; none for no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CgroupLimits {
-    /// Whole cores: a quota of 1.5 cores counts as 2, since nothing stops two threads from sharing it.
+    /// Whole cores: a quota of 1.5 cores counts as 2, because two threads can share it.
     pub cores: Option<u32>,
     /// Memory.
     pub memory_bytes: Option<u64>,
@@ -26,9 +26,10 @@ fn least<T: Ord>(left: Option<T>, right: Option<T>) -> Option<T> {
 /// Version 1 writes "no limit" as a number near the largest page-aligned one.
 const NO_LIMIT_BYTES: u64 = 1 << 60;
 
-/// The tightest limits on the way from the root of the hierarchy down to the group that `own` (`/proc/self/cgroup`) names.
+/// The lowest limits of all groups from the root of the hierarchy to the group named in `own` (`/proc/self/cgroup`).
 ///
-/// Inside a container the named group is often not there, because the root is the container's own: then the root's files count.
+/// Inside a container that group often does not exist, because the root is the container's own group. The root's files
+/// then apply.
 pub fn limits(root: &Path, own: &str) -> CgroupLimits {
     let mut limits = CgroupLimits::default();
     for line in own.lines() {
@@ -74,7 +75,7 @@ fn version_2(directory: &Path) -> CgroupLimits {
 }
 
 fn cpu_1(directory: &Path) -> Option<u32> {
-    // No quota is written as -1, which is no unsigned number.
+    // A missing quota is written as -1, which does not parse as an unsigned number.
     let quota = read(directory, "cpu.cfs_quota_us")?.parse().ok()?;
     cores(quota, read(directory, "cpu.cfs_period_us")?.parse().ok()?)
 }

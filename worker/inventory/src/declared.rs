@@ -2,11 +2,12 @@
 
 use atlas_types::{Architecture, Gpu, Inventory};
 
-/// What the flags say; amounts in GB as the flags have them.
+/// The values of the flags. Amounts are in GB, as in the flags.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Declared {
     pub gpus: Option<u32>,
-    /// `--gpu-vram`, a number a GPU; a GPU beyond the list has an unknown amount. The list alone declares nothing.
+    /// `--gpu-vram`, one number per GPU. A GPU after the end of the list has an unknown amount. This list alone does
+    /// not count as a declaration.
     pub gpu_vram_gb: Vec<u64>,
     /// `--pool-memory`.
     pub memory_gb: Option<u64>,
@@ -19,7 +20,7 @@ pub struct Declared {
 }
 
 impl Declared {
-    /// The inventory that the flags declare; none if no flag was given, and then the machine is probed.
+    /// The inventory that the flags declare. None if no flag was given, in which case the machine is probed.
     pub fn inventory(&self) -> Option<Inventory> {
         if (Self { gpu_vram_gb: Vec::new(), ..self.clone() }) == Self::default() {
             return None;

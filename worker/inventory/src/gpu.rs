@@ -8,7 +8,7 @@ use nvml_wrapper::{Device, Nvml};
 
 use crate::ProbeError;
 
-/// What a driver tells of one GPU.
+/// The data that a driver reports about one GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GpuFacts {
     /// The driver's index.
@@ -17,18 +17,18 @@ pub struct GpuFacts {
     pub uuid: String,
     /// The driver's name for it.
     pub name: String,
-    /// Its memory; 0 if the driver does not tell.
+    /// Its memory; 0 if the driver does not report it.
     pub memory_bytes: u64,
-    /// False if the driver calls it lost.
+    /// False if the driver reports the GPU as lost.
     pub healthy: bool,
-    /// Its slices, while it is cut into some.
+    /// Its MIG slices, if it is partitioned.
     pub slices: Vec<MigFacts>,
 }
 
-/// What a driver tells of one MIG slice.
+/// The data that a driver reports about one MIG slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MigFacts {
-    /// The vendor's unique id, by which alone a process can be confined to it.
+    /// The vendor's unique id. A process can be confined to the slice only by this id.
     pub uuid: String,
     /// The driver's name for it, which ends in the profile.
     pub name: String,
@@ -36,17 +36,17 @@ pub struct MigFacts {
     pub memory_bytes: u64,
 }
 
-/// Asks a driver.
+/// Queries a driver.
 pub trait GpuProbe {
     /// All GPUs; none without a driver.
     fn gpus(&self) -> Result<Vec<GpuFacts>, ProbeError>;
 }
 
 impl GpuFacts {
-    /// Slices of GPU `i` are numbered from `100 × (i + 1)`, so that the numbers of whole GPUs and slices never meet.
+    /// Slices of GPU `i` are numbered from `100 × (i + 1)`, so that they never collide with the numbers of whole GPUs.
     const SLICE_STRIDE: u32 = 100;
 
-    /// The devices that jobs can have of this GPU: itself, or its slices.
+    /// The devices of this GPU that jobs can use: the GPU itself, or its slices.
     pub fn into_devices(self) -> Vec<Gpu> {
         let vendor = "nvidia".to_owned();
         if self.slices.is_empty() {
@@ -102,7 +102,7 @@ impl GpuProbe for NvmlProbe {
         }
         let nvml = match builder.init() {
             Ok(nvml) => nvml,
-            // No library, or a library without a driver: no GPU.
+            // A missing library, or a library without a driver, means that there is no GPU.
             Err(NvmlError::LibloadingError(_) | NvmlError::DriverNotLoaded | NvmlError::LibraryNotFound) => {
                 return Ok(Vec::new());
             }
@@ -131,7 +131,7 @@ fn ask(nvml: &Nvml, index: u32) -> Result<GpuFacts, NvmlError> {
     match device.name() {
         Ok(name) => Ok(GpuFacts {
             index,
-            // Older drivers and virtual machines leave some of this out; missing values are accepted.
+            // Older drivers and virtual machines do not report all of these values. Missing values are accepted.
             uuid: device.uuid().unwrap_or_default(),
             name,
             memory_bytes: device.memory_info().map_or(0, |memory| memory.total),
@@ -144,7 +144,7 @@ fn ask(nvml: &Nvml, index: u32) -> Result<GpuFacts, NvmlError> {
 }
 
 fn slices(device: &Device<'_>) -> Vec<MigFacts> {
-    // Most GPUs do not know the word, most drivers do not know the call.
+    // Most GPUs do not support MIG, and many drivers do not support the call.
     if !device.mig_mode().is_ok_and(|mode| mode.current == 1) {
         return Vec::new();
     }

@@ -7,20 +7,20 @@ use sysinfo::{MemoryRefreshKind, System};
 
 use crate::{ProbeError, cgroup};
 
-/// What an operating system tells of its machine.
+/// The data that an operating system reports about its machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostFacts {
     /// Cores that this process may use.
     pub cores: u32,
     /// Memory that this process may use.
     pub memory_bytes: u64,
-    /// The processor family in the system's own word.
+    /// The name that the operating system uses for the processor family.
     pub architecture: String,
 }
 
-/// Asks an operating system.
+/// Queries an operating system.
 pub trait HostProbe {
-    /// What the machine has, within the limits set for this process.
+    /// The resources of the machine, within the limits of this process.
     fn facts(&self) -> Result<HostFacts, ProbeError>;
 }
 
@@ -41,10 +41,11 @@ impl HostProbe for SystemHost {
     fn facts(&self) -> Result<HostFacts, ProbeError> {
         let mut system = System::new().map_err(|error| ProbeError::Host(error.into()))?;
         system.refresh_memory_specifics(MemoryRefreshKind::nothing().with_ram());
-        // Affinity masks are counted by the standard library; quotas by us, since containers set them in places it does not know.
+        // The standard library applies affinity masks. Quotas are read here, because containers set them in files that
+        // it does not read.
         let cores = thread::available_parallelism().map_err(|error| ProbeError::Host(error.into()))?;
         let cores = u32::try_from(cores.get()).unwrap_or(u32::MAX);
-        // Without control groups there is no such file, and no limit.
+        // Without control groups the file does not exist, and there is no limit.
         let own = std::fs::read_to_string(&self.own_cgroup).unwrap_or_default();
         let limits = cgroup::limits(&self.cgroup_root, &own);
         Ok(HostFacts {

@@ -17,13 +17,13 @@ pub use gpu::{GpuFacts, GpuProbe, MigFacts, NvmlProbe};
 pub use host::{HostFacts, HostProbe, SystemHost};
 pub use line::line;
 
-/// Why a machine could not be asked.
+/// Why a machine could not be queried.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// The operating system does not tell.
+    /// The operating system did not answer.
     #[error("could not query the operating system")]
     Host(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The GPU driver is there and does not answer.
+    /// The GPU driver exists but did not answer.
     #[error("could not query the GPU driver")]
     Gpu(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
@@ -36,7 +36,7 @@ pub fn probe(declared: &Declared) -> Result<Inventory, ProbeError> {
     }
 }
 
-/// Makes an inventory of what the probes tell.
+/// Builds an inventory from the results of the probes.
 pub fn inventory_of(host: &impl HostProbe, gpus: &impl GpuProbe) -> Result<Inventory, ProbeError> {
     let facts = host.facts()?;
     let gpus = gpus.gpus()?.into_iter().flat_map(GpuFacts::into_devices).collect();
@@ -50,7 +50,7 @@ pub fn inventory_of(host: &impl HostProbe, gpus: &impl GpuProbe) -> Result<Inven
     })
 }
 
-/// Reads a processor family's name, as contracts, flags and operating systems write it.
+/// Parses a processor family's name as used in contracts, flags and operating systems.
 pub fn architecture(word: &str) -> Option<Architecture> {
     match word {
         "x86_64" | "amd64" => Some(Architecture::X86_64),

@@ -33,7 +33,7 @@ fn gpus(gpus: &[Gpu]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The model without its maker, the slice's profile, and whether it is broken.
+/// The model without the vendor's name, the slice's profile, and whether the device is broken.
 fn kind(gpu: &Gpu) -> String {
     let model = gpu.model.trim_start_matches("NVIDIA ").trim_start_matches("GeForce ");
     let profile = gpu.mig_profile.as_ref().map(|profile| format!(" MIG {profile}")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Inventories of recorded machines.
+//! Tests the inventories of recorded machines.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use atlas_inventory::{GpuFacts, GpuProbe, HostFacts, HostProbe, MigFacts, ProbeE
 use atlas_types::NodeId;
 use expect_test::{Expect, expect};
 
-/// Recorded answers: `key value` lines, fields of a GPU separated by `|`.
+/// Recorded probe results: `key value` lines, with the fields of a GPU separated by `|`.
 struct Recorded {
     host: HostFacts,
     gpus: BTreeMap<u32, GpuFacts>,

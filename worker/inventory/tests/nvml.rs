@@ -1,4 +1,4 @@
-//! The NVML probe against a fake library, built here.
+//! Tests the NVML probe with a fake library, which is built here.
 
 use std::path::Path;
 use std::process::Command;
