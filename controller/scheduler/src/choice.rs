@@ -1,7 +1,7 @@
 //! Chooses a node for the next job of a class.
 //!
-//! Within one plan no resources are freed, so a node that does not fit a class never fits it later. Each cursor
-//! therefore only moves forward, and a plan checks a node once per class, plus once per placement.
+//! Within one plan no resources are freed, so a node that does not fit a class never fits it later. Therefore each
+//! cursor only moves forward, and a plan checks a node at most once per class and once per placement.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -17,7 +17,7 @@ use crate::plan::Strategy;
 type Nodes<'a> = Box<dyn Iterator<Item = NodeView<'a>> + 'a>;
 type WarmNodes<'a> = Box<dyn Iterator<Item = (NodeView<'a>, u32)> + 'a>;
 
-/// What this plan has taken so far, on top of what the cluster says.
+/// The resources that this plan has taken so far, in addition to the leases in the cluster.
 #[derive(Default)]
 pub(crate) struct Taken<'a> {
     nodes: BTreeMap<&'a NodeId, Free>,
@@ -26,7 +26,7 @@ pub(crate) struct Taken<'a> {
 }
 
 impl<'a> Taken<'a> {
-    /// The running jobs of an agent, with those of this plan.
+    /// The concurrency permits taken by an agent's running jobs, including those of this plan.
     pub(crate) fn running<C: Cluster>(&mut self, cluster: &C, job: &'a Job) -> &mut ConcurrencyPermits {
         let known = || cluster.running(&job.namespace, &job.agent).cloned().unwrap_or_default();
         self.running.entry((&job.namespace, &job.agent)).or_insert_with(known)
@@ -36,7 +36,7 @@ impl<'a> Taken<'a> {
         self.nodes.get(&view.node.id).unwrap_or(view.free)
     }
 
-    /// Takes what `demand` needs of a node; none if it does not fit there any more.
+    /// Takes the resources for `demand` on a node. None if they are no longer free.
     fn take(&mut self, demand: &Demand, depth: u32, view: NodeView<'a>) -> Option<Allocation> {
         let allocation = allocate(demand, depth, NodeView { node: view.node, free: self.free(view) })?;
         self.nodes.entry(&view.node.id).or_insert_with(|| view.free.clone()).take(&allocation, depth);
@@ -44,7 +44,7 @@ impl<'a> Taken<'a> {
     }
 }
 
-/// The nodes that are left for one class in this plan.
+/// The remaining candidate nodes for one class in this plan.
 pub(crate) struct Choice<'a> {
     demand: &'a Demand,
     depth: u32,
@@ -54,9 +54,9 @@ pub(crate) struct Choice<'a> {
 }
 
 enum Cold<'a> {
-    /// The pinned node, or the nodes to fill one after the other.
+    /// The pinned node, or the nodes in the order in which they are filled.
     Pack(Peekable<Nodes<'a>>),
-    /// The nodes not used so far, and those that were by the room they have left.
+    /// The nodes that this plan has not used, and the used ones by their free places.
     Spread { fresh: Peekable<Nodes<'a>>, used: BinaryHeap<Used<'a>> },
 }
 
@@ -70,7 +70,7 @@ impl<'a> Choice<'a> {
             Strategy::BinPack => Cold::Pack(nodes.peekable()),
             Strategy::Spread => Cold::Spread { fresh: nodes.peekable(), used: BinaryHeap::new() },
         };
-        // Nothing is lent to a client's own job; the pinned node is in the cold list already.
+        // Jobs of clients cannot use lent places. A pinned node is already in the cold list.
         let lending: Nodes<'a> = match &demand.node {
             None if depth > 0 => Box::new(cluster.lending()),
             _ => Box::new(std::iter::empty()),
@@ -78,7 +78,7 @@ impl<'a> Choice<'a> {
         Self { demand, depth, lending: lending.peekable(), warm: BTreeMap::new(), cold }
     }
 
-    /// The node for one more job of `digest`, and what it takes there; the choice is counted in `taken`.
+    /// Chooses the node and the allocation for one more job of `digest`, and counts them in `taken`.
     pub(crate) fn next<C: Cluster>(
         &mut self,
         cluster: &'a C,
@@ -89,7 +89,8 @@ impl<'a> Choice<'a> {
         warm.or_else(|| self.next_lending(taken)).or_else(|| self.next_cold(taken))
     }
 
-    /// Places of waiting jobs first: whatever else is free is left to those who cannot have them.
+    /// Tries lent places of waiting jobs first, because only spawned jobs can use them. Other free resources stay for
+    /// jobs that cannot.
     fn next_lending(&mut self, taken: &mut Taken<'a>) -> Option<(&'a Node, Allocation)> {
         while let Some(&view) = self.lending.peek() {
             if let Some(allocation) = taken.take(self.demand, self.depth, view) {
@@ -137,7 +138,7 @@ impl<'a> Choice<'a> {
                 let expected = best_used.max(best_fresh)?;
                 let view = if best_fresh == Some(expected) { fresh.next()? } else { used.pop()?.view };
                 let places_free = taken.free(view).places;
-                // Another class has used it since it was looked at: it goes to its new place in the order first.
+                // Another class has used this node since it was put into the heap. It is put back at its new position.
                 if places_free < expected {
                     used.push(Used { places_free, view });
                 } else if let Some(allocation) = taken.take(self.demand, self.depth, view) {
@@ -149,7 +150,7 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// A node that this plan has used, ordered so that the most free places come first, then the first name.
+/// A node that this plan has used. Ordered by most free places, then by name.
 struct Used<'a> {
     places_free: u32,
     view: NodeView<'a>,

@@ -8,8 +8,8 @@ const GB: u64 = 1 << 30;
 
 /// The description of a demand: `GPU (16GB VRAM), 32GB RAM, 4 CPU cores`, or `default`.
 ///
-/// Amounts up to the defaults of a contract (1 GB, 1 core) say nothing. What Atlas for Python cannot ask for, several GPUs,
-/// labels and a pinned node, follows in the same style.
+/// Amounts up to the defaults of a contract (1 GB, 1 core) are omitted. Demands that Atlas for Python does not have
+/// (several GPUs, labels, a pinned node) are added in the same style.
 pub fn describe(demand: &Demand) -> String {
     let mut parts = Vec::new();
     if demand.gpus > 0 {

@@ -1,4 +1,4 @@
-//! Explains why a job waits, with the functions that plan.
+//! Explains why a job waits, with the functions that the planner uses.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,68 +11,68 @@ use crate::describe::describe;
 use crate::fit::{Dimension, Shortage, short_now};
 use crate::plan::unsatisfiable;
 
-/// For what a job waits, and how many go before it.
+/// Why a job waits, and how many jobs come before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
-    /// For what.
+    /// The reason.
     pub why: Why,
-    /// Its place among the waiting jobs that ask for the same, from 1; none if it is not in a queue, or further back
-    /// than [`Waiting::POSITION_MAX`].
+    /// Its position among the waiting jobs of its class, from 1. None if it is not in a queue, or after
+    /// [`Waiting::POSITION_MAX`].
     pub position: Option<usize>,
 }
 
 impl Waiting {
-    /// Positions beyond this one are not counted.
+    /// Later positions are not counted.
     pub const POSITION_MAX: usize = 1_000;
 }
 
-/// For what a job waits.
+/// Why a job waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// For nothing: it runs, or has ended.
+    /// It does not wait: it runs or has ended.
     NotWaiting { status: JobStatus },
-    /// For the next plan: a node has room for it.
+    /// It waits for the next plan. A node has room for it.
     Turn,
-    /// For the first node to register.
+    /// It waits for the first node to register.
     NoNode,
-    /// For room: nodes could run it, and all of them fall short now.
+    /// It waits for free resources. Some nodes could run it, but none has room now.
     NoRoom {
-        /// How many nodes are registered.
+        /// The number of registered nodes.
         nodes: usize,
-        /// How many of them fall short in what.
+        /// For each dimension, the number of nodes that do not have enough.
         short: BTreeMap<Dimension, usize>,
         /// The node with the fewest missing resources.
         closest: Closest,
     },
-    /// For a node that is not there: none of those registered could ever run it.
+    /// No registered node could ever run it. It waits for another node.
     NeverSatisfiable {
-        /// What it asks for.
+        /// The description of its demand.
         description: String,
     },
-    /// For another job of its agent to end.
+    /// It waits until another job of its agent ends.
     Concurrency {
-        /// How many run.
+        /// The number of running jobs.
         running: u32,
-        /// How many may.
+        /// The limit.
         limit: u32,
     },
-    /// For its backoff to pass.
+    /// It waits until its backoff ends.
     Backoff {
-        /// When it has, by the wall clock.
+        /// The end of the backoff by the wall clock.
         until: Timestamp,
     },
-    /// For its time to come: it was submitted for later.
+    /// It was submitted for a later time.
     Delayed {
-        /// When it comes, by the wall clock.
+        /// That time by the wall clock.
         until: Timestamp,
     },
-    /// For what it was parked for: any of these.
+    /// It is parked and waits for any of these.
     Parked { waits: Vec<Wait> },
-    /// For a person or a reconcile call: its last lease was lost and it must not run twice.
+    /// It waits for an operator or a reconcile call: its last lease was lost, and it must not run twice.
     InDoubt,
 }
 
-/// What would have to be different on one node.
+/// What would have to change on one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closest {
     pub node: NodeId,
@@ -80,9 +80,9 @@ pub struct Closest {
     pub short: Vec<Shortage>,
 }
 
-/// Says for what `job` waits.
+/// Explains why `job` waits.
 ///
-/// Looks at every node where the job has no room: it answers a person about one job, plans do not call it.
+/// Checks every node if there is no room for the job. Used to answer a question about one job, not by plans.
 pub fn explain<C: Cluster>(cluster: &C, job: &Job) -> Waiting {
     Waiting {
         why: why(cluster, job),
@@ -90,7 +90,8 @@ pub fn explain<C: Cluster>(cluster: &C, job: &Job) -> Waiting {
     }
 }
 
-/// When the cluster's clock shows `until`, if it does not stand still before: people read no other clock than theirs.
+/// The wall-clock time at which the cluster's clock reaches `until`, unless the cluster's clock stops before. People
+/// read wall-clock times.
 fn by_the_wall(job: &Job, until: ClusterTime) -> Timestamp {
     let left = until.0.saturating_sub(job.queued_at.0);
     Timestamp(job.created_at.0.saturating_add(i64::try_from(left).unwrap_or(i64::MAX)))

@@ -1,4 +1,4 @@
-//! Whether a demand fits a node: the decision behind plans and explanations.
+//! Decides whether a demand fits a node. Plans and explanations use this decision.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use atlas_types::{Allocation, Demand, Node, NodeHealth};
 use crate::cluster::NodeView;
 use crate::describe::{architecture, gigabytes};
 
-/// One thing in which a node can fall short of a demand.
+/// A property in which a node may not satisfy a demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Dimension {
-    /// It is down, cordoned or draining.
+    /// The node is down, cordoned or draining.
     Availability,
-    /// It is not the pinned node.
+    /// The node is not the pinned one.
     Pin,
-    /// Its processor family.
+    /// The processor family.
     Architecture,
     /// A device file.
     Device,
@@ -56,7 +56,7 @@ const ALL: [Dimension; 9] = [
     Dimension::Gpu,
 ];
 
-/// The dimensions in which a node does not fit, as bits: the check runs for every node that a plan passes over.
+/// The dimensions in which a node does not fit, as bits, because the check runs for every node that a plan skips.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Short(u16);
 
@@ -78,15 +78,15 @@ impl Short {
     }
 }
 
-/// What a lease for `demand` of a job of this depth takes of a node; none if the node takes no leases or the demand does not fit
-/// there now.
+/// The allocation of a lease for `demand` of a job of this depth. None if the node accepts no leases or `demand` does
+/// not fit now.
 pub fn allocate(demand: &Demand, depth: u32, view: NodeView<'_>) -> Option<Allocation> {
     let NodeView { node, free } = view;
     let suits = takes_leases(node) && suits(demand, node);
     if suits { free.fit(&node.inventory, demand, depth) } else { None }
 }
 
-/// True if `node` could run `demand` with all its leases gone, its GPUs whole, up and open for new ones.
+/// True if `node` could run `demand` if it had no leases, all its GPUs worked, and it were ready and accepted leases.
 pub fn could_ever(demand: &Demand, node: &Node) -> bool {
     let inventory = &node.inventory;
     suits(demand, node) && Free::at_best(inventory).fit(inventory, demand, 0).is_some()
@@ -96,7 +96,7 @@ fn takes_leases(node: &Node) -> bool {
     node.health == NodeHealth::Ready && !node.cordoned && !node.draining
 }
 
-/// The dimensions in which a node does not fit `demand`: none exactly where [`allocate`] finds an allocation.
+/// The dimensions in which a node does not fit `demand`. Empty exactly when [`allocate`] returns an allocation.
 pub(crate) fn short_now(demand: &Demand, depth: u32, view: NodeView<'_>) -> Short {
     let NodeView { node, free } = view;
     let inventory = &node.inventory;
@@ -116,11 +116,11 @@ pub(crate) fn short_now(demand: &Demand, depth: u32, view: NodeView<'_>) -> Shor
 /// The dimensions in which one node does not fit, with the amounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shortage {
-    /// In what.
+    /// The dimension.
     pub dimension: Dimension,
-    /// What the job asks for, in words.
+    /// What the job needs, as text.
     pub wanted: String,
-    /// What the node has free, in words.
+    /// What the node has free, as text.
     pub free: String,
 }
 

@@ -8,24 +8,24 @@ use atlas_types::{AgentName, Demand, GrantLease, Job, JobId, Namespace};
 use crate::choice::{Choice, Taken};
 use crate::cluster::Cluster;
 
-/// Which node is preferred among those with room and without a warm slot.
+/// How a node is chosen among those with room but without a warm slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Strategy {
-    /// The fullest: leaves whole nodes free for large jobs.
+    /// The fullest node, which leaves whole nodes free for large jobs.
     #[default]
     BinPack,
-    /// The emptiest: jobs disturb each other least.
+    /// The emptiest node, so that jobs disturb each other least.
     Spread,
 }
 
-/// What the scheduler proposes for the cluster that it read.
+/// The scheduler's proposal for a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
     /// Jobs that fit now, in the order of their priority and age.
     pub placements: Vec<Placement>,
     /// Jobs that no registered node could ever run.
     pub never: Vec<Never>,
-    /// True if the budget ended the plan, not the jobs or the room.
+    /// True if the plan ended because of its budget, so that more placements may be possible.
     pub more: bool,
 }
 
@@ -34,7 +34,7 @@ pub struct Plan {
 pub struct Placement {
     /// The job's namespace.
     pub namespace: Namespace,
-    /// The command that makes it so.
+    /// The command that grants the lease.
     pub grant: GrantLease,
 }
 
@@ -45,14 +45,14 @@ pub struct Never {
     pub namespace: Namespace,
     pub job: JobId,
     pub agent: AgentName,
-    /// What it asks for.
+    /// Its demand.
     pub demand: Demand,
 }
 
 /// Plans up to `budget` placements and refusals.
 ///
-/// The plan counts what it has placed itself, so that all of it fits together. It changes nothing: once its placements
-/// are applied, planning again goes on where this plan ended, and a plan of a cluster without room is empty.
+/// The plan counts its own placements, so that all of them fit together. It changes nothing: once its placements are
+/// applied, the next plan continues where this one ended. A plan for a cluster without room is empty.
 pub fn plan<C: Cluster>(cluster: &C, strategy: Strategy, budget: usize) -> Plan {
     let mut plan = Plan::default();
     let mut taken = Taken::default();
@@ -84,7 +84,7 @@ enum Decision {
     SetAside,
 }
 
-/// A class with its first job that has not had its turn; the greatest is next.
+/// A class with its next job. The class whose turn is greatest is decided first.
 struct Turn<'a> {
     job: &'a Job,
     rest: Box<dyn Iterator<Item = &'a Job> + 'a>,
@@ -104,10 +104,11 @@ impl<'a> Turn<'a> {
         Some(self)
     }
 
-    /// Decides on the class's first job. Once it is set aside, so is the class: all its jobs ask for the same.
+    /// Decides on the class's next job. If the job is set aside, so is the whole class, because all its jobs have the
+    /// same demand.
     fn decide<C: Cluster>(&mut self, cluster: &'a C, strategy: Strategy, taken: &mut Taken<'a>) -> Decision {
         let job = self.job;
-        // A job without a version was failed when it was submitted; it never waits for a node.
+        // A job without a version failed at submission and never waits for a node.
         let (Some(spec), Some(pin)) = (&job.spec, &job.pin) else { return Decision::SetAside };
         if self.never {
             return Decision::Never(never(job, &spec.demand));

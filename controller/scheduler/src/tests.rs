@@ -1,4 +1,4 @@
-//! The scheduler on a cluster that is described in one line.
+//! Tests the scheduler on a cluster that is described in one line.
 
 mod fake;
 mod property;
@@ -8,7 +8,7 @@ use expect_test::{Expect, expect};
 use crate::{Strategy, explain, plan};
 use fake::Fake;
 
-/// Builds a cluster from sentences (see [`Fake::parse`]), then runs the words that ask: `plan [BUDGET]`, `spread`, `why`.
+/// Builds a cluster from sentences (see [`Fake::parse`]), then runs the queries `plan [BUDGET]`, `spread` and `why`.
 #[expect(clippy::needless_pass_by_value, reason = "`expect!` makes values; a hundred tests read better without `&`")]
 fn check(script: &str, expected: Expect) {
     let mut fake = Fake::default();
@@ -32,7 +32,7 @@ fn check(script: &str, expected: Expect) {
     expected.assert_eq(&out);
 }
 
-/// Plans, prints and applies the plan, so that a second `plan` in a script shows what is left.
+/// Plans, prints and applies the plan, so that a second `plan` in a script shows the remaining jobs.
 fn run(fake: &mut Fake, strategy: Strategy, budget: usize) -> String {
     let plan = plan(fake, strategy, budget);
     let mut out = String::new();

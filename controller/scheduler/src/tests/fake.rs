@@ -15,7 +15,7 @@ use crate::{Cluster, NodeView, Strategy};
 
 const GB: u64 = 1 << 30;
 
-/// Whole gigabytes, as the scripts write them.
+/// Whole gigabytes, as in the scripts.
 pub(super) fn gb(bytes: u64) -> u64 {
     bytes / GB
 }
@@ -34,7 +34,8 @@ pub(super) struct Fake {
 }
 
 impl Fake {
-    /// Reads one sentence: `node NAME key=value…`, `job jN key=value…`, `run jN NODE key=value…`, or `lend jN`: it waits for a child.
+    /// Reads one sentence: `node NAME key=value…`, `job jN key=value…`, `run jN NODE key=value…`, or `lend jN` for a
+    /// job that waits for its child.
     pub(super) fn parse(&mut self, sentence: &str) {
         let words: Vec<&str> = sentence.split_whitespace().collect();
         match words[..] {
@@ -77,7 +78,7 @@ impl Fake {
         &self.jobs[&JobId(name[1..].parse().expect("jN"))]
     }
 
-    /// Applies a grant, as the state would.
+    /// Applies a grant as the state does.
     pub(super) fn place(&mut self, grant: &GrantLease) {
         let job = self.jobs.get_mut(&grant.job).expect("a job");
         assert_eq!(job.status, JobStatus::Pending);
@@ -93,7 +94,7 @@ impl Fake {
         self.index();
     }
 
-    /// Ends a job and frees what it held.
+    /// Ends a job and frees its resources.
     pub(super) fn remove(&mut self, id: JobId) {
         let depth = self.jobs.remove(&id).map_or(0, |job| job.depth());
         if let Some((node, allocation)) = self.allocations.remove(&id) {

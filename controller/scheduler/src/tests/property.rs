@@ -1,4 +1,4 @@
-//! Properties of every plan: safety ("never above capacity") and, apart, liveness ("placed once it fits").
+//! Properties of every plan: safety (never above capacity) and, separately, liveness (a job that fits is placed).
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ fn apply(fake: &mut Fake, plan: &Plan) {
     plan.never.iter().for_each(|never| fake.remove(never.job));
 }
 
-/// Adds up what the leases of each node hold, without the arithmetic of [`Free`](atlas_allocation::Free).
+/// Adds up the allocations of each node without the arithmetic of [`Free`](atlas_allocation::Free).
 fn assert_within_capacity(fake: &Fake) {
     for (node, _) in fake.nodes.values() {
         let inventory = &node.inventory;
