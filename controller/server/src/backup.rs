@@ -1,4 +1,4 @@
-//! Backups as a stream: collected by the service, put into an archive part by part, and sent as it is made.
+//! Backups as a stream: the service collects the data, and the archive is sent part by part as it is made.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,15 +11,15 @@ use atlas_types::Digest;
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-/// Bytes of one piece of the stream.
+/// The size of one piece of the stream.
 const PIECE_BYTES: usize = 256 << 10;
-/// Pieces that wait for the reader.
+/// The most pieces that wait for the reader.
 const PIECES_MAX: usize = 4;
 
-/// What a backup's reader gets next; after an error it is over, and of no use.
+/// The next data for a backup's reader. After an error the backup is incomplete and unusable.
 pub(crate) type Piece = io::Result<Bytes>;
 
-/// Makes backups, one at a time: each takes room for a copy of state and history.
+/// Makes backups, one at a time, because each needs disk space for a copy of the state and the history.
 #[derive(Clone)]
 pub(crate) struct Backups {
     folder: PathBuf,
@@ -33,7 +33,7 @@ impl Backups {
         Self { folder: data_dir.join("backup"), one: Arc::new(Semaphore::new(1)), env }
     }
 
-    /// Collects a backup and sends it; refused while another one is under way.
+    /// Collects a backup and sends it. Refused while another backup is being made.
     pub(crate) async fn begin(&self, service: Service) -> Result<mpsc::Receiver<Piece>, Error> {
         let busy = |_| Error::NoBackup("another backup is being made");
         let permit = Arc::clone(&self.one).try_acquire_owned().map_err(busy)?;
@@ -59,7 +59,7 @@ impl Backups {
         Ok(receiver)
     }
 
-    /// Removes what this or an earlier backup left, and makes the folder anew if there is a next one.
+    /// Removes the files of this or an earlier backup. With `again` the folder is created again for the next backup.
     async fn clear(&self, again: bool) -> Result<(), Error> {
         let folder = self.folder.clone();
         let clearing = blocking(&self.env, "backup-clear", move || {
@@ -73,7 +73,7 @@ impl Backups {
     }
 }
 
-/// Runs work on files off the async threads.
+/// Runs file operations on a blocking thread.
 async fn blocking<T: Send + 'static>(
     env: &Env,
     name: &'static str,
@@ -82,7 +82,7 @@ async fn blocking<T: Send + 'static>(
     env.spawn_blocking(name, work).join().await.unwrap_or_else(|_| Err(io::ErrorKind::Interrupted.into()))
 }
 
-/// A backup on its way out.
+/// A backup that is being sent.
 struct Sending {
     backups: Backups,
     service: Service,
@@ -99,7 +99,7 @@ impl Sending {
         }
         let mut missing = Vec::new();
         for digest in artifacts {
-            // Missing artifacts are reported at the end: the rest is still useful.
+            // Missing artifacts are reported at the end, because the rest of the backup is still useful.
             match self.service.artifact(digest).await {
                 Ok(bytes) => self.artifact(&mut encoder, digest, bytes).await?,
                 Err(_) => missing.push(digest),
@@ -135,7 +135,7 @@ impl Sending {
         self.give(encoder.end().map_err(io::Error::other)?).await
     }
 
-    /// Hands a piece to the reader.
+    /// Sends a piece to the reader.
     async fn give(&self, piece: impl Into<Bytes>) -> io::Result<()> {
         let piece = piece.into();
         if piece.is_empty() {

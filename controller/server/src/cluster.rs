@@ -24,22 +24,22 @@ use crate::options::Mode;
 pub(crate) use remote::join as ask_to_join;
 pub(crate) use token::Token;
 
-/// How often a change is tried again while leadership moves.
+/// How often a change is tried in total while leadership changes.
 const TRIES: u32 = 3;
-/// The pause before.
+/// The pause before another try.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// What the doors ask about the cluster. Cheap to clone.
+/// Answers questions of the doors about the cluster. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     service: Service,
     env: Env,
     mode: Mode,
-    /// Held while a controller is taken in: of two that want one name at once, the second finds the first.
+    /// Locked while a controller joins. If two want the same name at the same time, the second finds the first.
     joining: Arc<Mutex<()>>,
 }
 
-/// What is to change, once it is clear at which member.
+/// A change that the leader must make.
 #[derive(Debug, Clone, Copy)]
 enum Change {
     Remove(MemberId),
@@ -52,7 +52,7 @@ impl Cluster {
         Self { service, env, mode, joining: Arc::default() }
     }
 
-    /// What this member has of what a voter must have.
+    /// Whether this member has the data that a voter must have.
     pub(crate) async fn completeness(&self) -> wire::ReadyResponse {
         let complete = self.service.completeness().await;
         wire::ReadyResponse { history_complete: complete.history, artifacts_complete: complete.artifacts }
@@ -62,8 +62,8 @@ impl Cluster {
         self.service.handle()
     }
 
-    /// Makes a token with which a controller or a worker joins, for `ttl`, an hour at most. Answers with how long it holds: a
-    /// repeat of a request that has a name gets the first one's token.
+    /// Creates a token with which a controller or a worker joins, valid for `ttl`, at most an hour. Also returns the
+    /// validity. A repeat of a named request gets the same token.
     pub(crate) async fn create_token(
         &self,
         caller: &Caller,
@@ -94,13 +94,13 @@ impl Cluster {
         found.map(|view| view.peer.member).ok_or_else(|| Error::UnknownMember(text.to_owned()))
     }
 
-    /// What a member is called.
+    /// The name of a member.
     pub(crate) fn label(&self, member: MemberId) -> String {
         let view = self.handle().members();
         view.member(member).map_or_else(|| format!("c{member}"), |view| view.peer.label())
     }
 
-    /// Removes a member for good. A leader that is to go hands leadership over first.
+    /// Removes a member for good. A leader that is removed hands leadership over first.
     pub(crate) async fn remove(&self, member: MemberId) -> Result<(), Error> {
         if self.handle().members().leader == Some(member) && self.handle().members().members.len() > 1 {
             self.hand_over(None).await?;
@@ -108,12 +108,13 @@ impl Cluster {
         self.change(Change::Remove(member)).await.map(|_| ())
     }
 
-    /// Hands leadership to a member, or to the one that is furthest. Answers with who leads then, and in which term.
+    /// Transfers leadership to a member, by default to the one with the most of the log. Returns the new leader and its
+    /// term.
     pub(crate) async fn hand_over(&self, to: Option<MemberId>) -> Result<(MemberId, u64), Error> {
         self.change(Change::HandOver(to)).await
     }
 
-    /// Makes a change at the leader, wherever that is.
+    /// Makes a change at the leader, on whichever member that is.
     async fn change(&self, change: Change) -> Result<(MemberId, u64), Error> {
         let mut tries = 1;
         loop {
@@ -124,7 +125,7 @@ impl Cluster {
                 _ => self.change_here(change).await,
             };
             match made {
-                // Leadership moved: nothing was written.
+                // Leadership changed, and nothing was written.
                 Err(Error::NoLeader) if tries < TRIES => {
                     tries += 1;
                     self.env.clock.sleep(PAUSE).await;

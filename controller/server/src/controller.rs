@@ -32,7 +32,7 @@ pub enum StartError {
     DataDir {
         /// The directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
     /// Another controller uses the data directory.
@@ -50,15 +50,15 @@ pub enum StartError {
     /// A port cannot be bound.
     #[error("could not listen on {address}")]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Other members could not reach it.
+    /// Other members could not reach this controller.
     #[error("a controller that listens for peers on all addresses needs an address for them: set advertise")]
     NoAddress,
-    /// The cluster did not take it in.
+    /// The cluster did not accept this controller.
     #[error("could not join the cluster")]
     Join(#[from] JoinError),
     /// A thread ended before its work was done.
@@ -67,7 +67,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// Whether files of the data directory do not read back as they were written.
+    /// True if files in the data directory are damaged.
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Raft(error) => error.is_damage(),
@@ -93,21 +93,21 @@ pub struct Controller {
     followers: Followers,
     history: Arc<dyn History>,
     raft: Mutex<Option<atlas_raft::Service>>,
-    /// Held as long as the controller runs: a second one on the same directory would damage the log.
+    /// Locked as long as the controller runs, because a second controller in the same directory would damage the log.
     _lock: File,
 }
 
-/// How long a controller that is alone waits to lead before it takes requests anyway.
+/// How long a single controller waits to become leader before it accepts requests anyway.
 const LEAD_MAX: Duration = Duration::from_secs(5);
 
-/// How long handing leadership over may hold up the end.
+/// The time limit for handing leadership over at a shutdown.
 const HAND_OVER_MAX: Duration = Duration::from_secs(3);
 
 impl Controller {
-    /// Starts a controller: log and state, history, service functions, then the doors.
+    /// Starts a controller: the log and the state, the history, the service functions, then the doors.
     pub async fn start(options: Options, env: Env) -> Result<Self, StartError> {
         let lock = lock(&options)?;
-        // The ports first: a controller that cannot be reached has no business with the log.
+        // The ports are bound first, so that a controller that cannot be reached does not touch the log.
         let http = listen(&env, options.http).await?;
         let grpc = listen(&env, options.grpc).await?;
         let (http_addr, grpc_addr) = (address(&*http, options.http)?, address(&*grpc, options.grpc)?);
@@ -131,7 +131,7 @@ impl Controller {
         let who = join::identify(&options, &own, &env).await?;
         own.name.clone_from(&who.name);
         let metrics = Metrics::new();
-        // A disk that is full must not keep the rest from being opened.
+        // Frees the ballast if the disk is full, so that the other files can be opened.
         atlas_raft::make_room(&options.data_dir, options.space);
         let history = open_history(&options, &env, &metrics).await?;
         let raft_options = atlas_raft::Options {
@@ -208,7 +208,7 @@ impl Controller {
         let rules = Some(options.rules).filter(|rules| *rules != Rules::default());
         let configuring =
             rules.map(|rules| env.spawn("configure", rules::configure(handle.clone(), rules, env.clone())));
-        // A client that comes right after the start need not see an election that is over in a moment.
+        // Waits for an election, so that clients that connect right after the start do not fail because of it.
         let mut leadership = handle.leadership();
         let leads = leadership.wait_for(|leadership| !matches!(leadership, Leadership::Follower { leader: None }));
         let _ = tokio::time::timeout(LEAD_MAX, leads).await;
@@ -233,32 +233,32 @@ impl Controller {
         })
     }
 
-    /// Where HTTP is served.
+    /// The address of the HTTP door.
     pub fn http_addr(&self) -> SocketAddr {
         self.http_addr
     }
 
-    /// Where workers connect.
+    /// The address of the worker door.
     pub fn grpc_addr(&self) -> SocketAddr {
         self.grpc_addr
     }
 
-    /// Where other controllers connect; none for a controller that stays alone.
+    /// The address of the peer door; none for a controller without one.
     pub fn peer_addr(&self) -> Option<SocketAddr> {
         self.peer_addr
     }
 
-    /// The service functions, for programs that have the controller inside.
+    /// The service functions, for programs that embed the controller.
     pub fn service(&self) -> &Service {
         &self.service
     }
 
-    /// The caller of a program that has the controller inside.
+    /// The caller for programs that embed the controller.
     pub fn local_caller(&self) -> Caller {
         identity::local()
     }
 
-    /// Completes when the controller cannot go on: the process must exit with this reason.
+    /// Completes when the controller cannot continue. The process must exit with this reason.
     pub async fn failed(&self) -> Arc<str> {
         let mut leadership = self.service.handle().leadership();
         let mut history = self.history.synced();
@@ -271,20 +271,22 @@ impl Controller {
         tokio::select! {
             biased;
             reason = stopped => reason,
-            // Its writer is gone. Without it no snapshot is taken, and the log grows until the disk is full.
+            // The writer of the history has stopped. Without it no snapshot is taken, and the log grows until the disk
+            // is full.
             _ = history.wait_for(|_| false) => "history has stopped".into(),
             reason = self.env.vitals.failed() => reason,
         }
     }
 
-    /// Stops: another member leads, no new requests, open ones end, then history, then the log.
+    /// Stops the controller: hands leadership over, accepts no more requests, waits for open ones, then closes the
+    /// history and the log.
     pub async fn shutdown(self) {
         self.duty.abort();
         self.hand_over().await;
         self.shutdown_with_all().await;
     }
 
-    /// The same where all controllers of the cluster end at once: no other member can lead.
+    /// Like [`Self::shutdown`], if all controllers of the cluster stop at once and no other member can lead.
     pub async fn shutdown_with_all(self) {
         self.duty.abort();
         self.stop.send_replace(true);
@@ -301,7 +303,7 @@ impl Controller {
         if let Some(raft) = self.raft.into_inner() {
             raft.shutdown().await;
         }
-        // Last: until here the new leader reaches this member.
+        // The peer door stops last, so that the new leader can reach this member until here.
         self.peer_stop.send_replace(true);
         if let Some(peers) = self.peers {
             let _ = peers.join().await;
@@ -309,7 +311,7 @@ impl Controller {
         tracing::info!("controller stopped");
     }
 
-    /// Hands leadership over, so that no election is needed.
+    /// Hands leadership over, so that the other members need no election.
     async fn hand_over(&self) {
         let handle = self.service.handle();
         if !matches!(*handle.leadership().borrow(), Leadership::Leader { .. }) {
@@ -327,7 +329,7 @@ impl Controller {
     }
 }
 
-/// The address of a door; empty if unknown.
+/// The advertised address of a door; empty if unknown.
 fn advertised(options: &Options, address: SocketAddr) -> String {
     match &options.advertise {
         Some(host) => format!("{host}:{}", address.port()),
@@ -344,13 +346,14 @@ fn about(options: &Options, handle: &Handle) -> serde_json::Value {
         "cluster_id": format!("{:032x}", handle.cluster_id()),
     });
     if options.mode == Mode::Dev {
-        // On the same machine by definition: `atlasctl dev kill` finds the processes there.
+        // In development mode everything runs on one machine, and `atlasctl dev kill` finds the processes by this
+        // directory.
         about["data_dir"] = options.data_dir.to_string_lossy().into();
     }
     about
 }
 
-/// Makes the data directory and takes its lock.
+/// Creates the data directory and locks it.
 fn lock(options: &Options) -> Result<File, StartError> {
     let path = options.data_dir.clone();
     let failed = |source| StartError::DataDir { path: path.clone(), source };

@@ -1,7 +1,8 @@
 //! The HTTP door: JSON, event streams and metrics on one port.
 //!
-//! A door translates and decides nothing. Routing is a table over path segments, because every answer has our format,
-//! also for an unknown path or method; there are no middleware layers, because each would cost every job.
+//! A door translates and makes no decisions. Routing is a table over path segments, because every answer has our
+//! format, even for an unknown path or method. There are no middleware layers, because each would add a cost to every
+//! job.
 
 mod agents;
 mod answer;
@@ -38,44 +39,45 @@ use crate::backup::Backups;
 
 pub(crate) use serve::serve;
 
-/// On every answer: how many entries its controller had applied. A client that gives it back reads nothing older, wherever it asks.
+/// Sent with every answer: how many entries its controller had applied. A client that sends the value back reads
+/// nothing older, at any controller.
 const INDEX: HeaderName = HeaderName::from_static("x-atlas-index");
-/// On an answer that may be stale.
+/// Sent with an answer that may be stale.
 const CONSISTENCY: HeaderName = HeaderName::from_static("atlas-consistency");
-/// How long a controller that is behind a client may take to catch up.
+/// How long a controller may take to apply the entries that a client has already seen.
 const BEHIND_MAX: Duration = Duration::from_secs(5);
 
-/// Bounds of the door. Each is an option of the controller.
+/// The limits of the door. Each is an option of the controller.
 #[derive(Debug, Clone)]
 pub struct HttpLimits {
-    /// Largest body of a request; packages have a bound of their own.
+    /// The largest body of a request, except packages.
     pub body_bytes_max: usize,
-    /// Largest package.
+    /// The largest package.
     pub package_bytes_max: usize,
-    /// Most connections at once.
+    /// The most connections at once.
     pub connections_max: usize,
-    /// Longest time until a request's headers are there.
+    /// The time limit for receiving a request's headers.
     pub header_timeout: Duration,
-    /// Longest time until a request's body is there.
+    /// The time limit for receiving a request's body.
     pub body_timeout: Duration,
-    /// Longest wait that a client may ask for.
+    /// The longest wait that a client may request.
     pub wait_max: Duration,
 }
 
-/// What the handlers share.
+/// The data that all handlers share.
 pub(crate) struct HttpDoor {
     pub(crate) service: Service,
-    /// What is asked about the cluster.
+    /// Answers questions about the cluster.
     pub(crate) cluster: Cluster,
     pub(crate) limits: HttpLimits,
     pub(crate) env: Env,
-    /// Whether it serves this machine only.
+    /// Whether the door listens on loopback only.
     pub(crate) loopback: bool,
-    /// Turns true when the controller stops: streams end then.
+    /// Becomes true when the controller stops. Streams then end.
     pub(crate) stop: watch::Receiver<bool>,
     /// Makes backups.
     pub(crate) backups: Backups,
-    /// What `/api/version` answers.
+    /// The answer of `/api/version`.
     pub(crate) about: serde_json::Value,
 }
 
@@ -115,7 +117,7 @@ impl HttpDoor {
         }
         let (trace, request_id) = (request.trace(), request.request_id()?);
         let caller = identity::http().with_trace(trace).with_request_id(request_id);
-        // An answer to HEAD has no body.
+        // HEAD is handled like GET. The answer to HEAD is sent without a body.
         let method = if request.method() == Method::HEAD { Method::GET } else { request.method().clone() };
         match (route, &method) {
             (Route::Jobs, &Method::POST) => jobs::submit(self, &caller, request).await,

@@ -1,9 +1,10 @@
-//! Who is at a door. The one place in this program that makes a caller: as long as authentication is off, all that is known is the door.
+//! Determines the caller at a door. This is the only place in the program that creates a caller. While authentication
+//! is off, only the door is known.
 
 use atlas_service::Caller;
 use atlas_types::Door;
 
-/// Whoever sends a request to the HTTP door.
+/// The caller of a request to the HTTP door.
 pub(crate) fn http() -> Caller {
     Caller::anonymous(Door::Http)
 }
@@ -13,7 +14,7 @@ pub(crate) fn peer() -> Caller {
     Caller::cluster(Door::Peer)
 }
 
-/// The program that has this controller inside.
+/// The program that embeds this controller.
 pub(crate) fn local() -> Caller {
     Caller::anonymous(Door::Local)
 }

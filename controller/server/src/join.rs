@@ -12,39 +12,39 @@ use tonic::{Code, Status};
 
 use crate::{Options, StartError, cluster};
 
-/// How long a cluster may take to answer, in which its members may all be starting or electing.
+/// How long a cluster may take to answer. Its members may all be starting or electing.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// The pause before it is asked again.
+/// The pause before the members are asked again.
 const PAUSE: Duration = Duration::from_millis(500);
 /// The first member of a cluster.
 const FIRST: MemberId = MemberId(1);
 
-/// Who a controller is when it starts.
+/// The identity of a controller when it starts.
 pub(crate) struct Who {
     /// Its number.
     pub(crate) member: MemberId,
-    /// What it is called.
+    /// Its name for people.
     pub(crate) name: String,
-    /// Its cluster; none for a directory without a name, whose log knows.
+    /// Its cluster. None for a directory without a stored name, whose log contains the cluster.
     pub(crate) cluster_id: Option<u128>,
-    /// Whether it was taken into a cluster: then it never forms one.
+    /// True if it was admitted to a cluster. It then never forms one.
     pub(crate) joins: bool,
 }
 
-/// Why a controller is not taken in.
+/// Why a controller was not admitted.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    /// It cannot be reached itself.
+    /// Other members could not reach this controller.
     #[error(
         "a controller that joins needs a peer address: set peer.listen, and advertise if it listens on all addresses"
     )]
     NoAddress,
-    /// It was joining before, and is not a member yet.
+    /// The controller was joining before and is not a member yet.
     #[error(
         "this directory belongs to a controller that was joining a cluster: start it with --join and --token, or with an empty directory"
     )]
     Unfinished,
-    /// The directory does not say which member it is of.
+    /// The directory does not identify its member.
     #[error(
         "\"{}\" contains a log but no member.json that identifies the member: restore that file, or remove this member, empty the directory and let it join again",
         path.display()
@@ -59,18 +59,18 @@ pub enum JoinError {
     /// The cluster refused.
     #[error("the cluster refused this controller: {reason}")]
     Refused {
-        /// Its words.
+        /// The reason given by the cluster.
         reason: String,
     },
     /// No member answered.
     #[error("no member answered at {addresses}: {reason}")]
     Unreachable {
-        /// Where they were asked.
+        /// The addresses that were tried.
         addresses: String,
-        /// What the last one said.
+        /// The last error.
         reason: String,
     },
-    /// The answer makes no sense.
+    /// The answer cannot be decoded.
     #[error("the cluster's answer is malformed")]
     Malformed,
 }
@@ -122,15 +122,15 @@ pub(crate) async fn identify(options: &Options, own: &Member, env: &Env) -> Resu
     Ok(Who { member, name, cluster_id: Some(cluster_id), joins: true })
 }
 
-/// A log without a name is that of a first member, from before directories had names; or `member.json` is lost, and to start under
-/// another member's number would let two vote as one.
+/// Checks that a log without `member.json` belongs to a first member, created before that file existed. If the file was
+/// lost instead, the controller must not start: with another member's number, two controllers would vote as one.
 async fn check_is_first(options: &Options, env: &Env) -> Result<(), StartError> {
     let data_dir = options.data_dir.clone();
     let opened = env.spawn_blocking("read-log", move || StoppedMember::open(&data_dir));
     match opened.join().await.map_err(|_| StartError::Thread)? {
         Ok(member) if member.about().knows_no_other_than(FIRST) => Ok(()),
         Ok(_) => Err(JoinError::Nameless { path: options.data_dir.clone() }.into()),
-        // It is begun now. What else is wrong with it shows when it is opened.
+        // There is no log, so a new one is created later. Other errors are reported when it is opened.
         Err(_) => Ok(()),
     }
 }
@@ -161,7 +161,7 @@ async fn ask(addresses: &[String], request: wire::JoinRequest, env: &Env) -> Res
     }
 }
 
-/// Whether a repeat would get the same answer.
+/// True if a repeat would get the same answer.
 fn is_final(status: &Status) -> bool {
     let again = [Code::Unavailable, Code::DeadlineExceeded, Code::Cancelled, Code::Unknown, Code::Internal];
     !again.contains(&status.code())
@@ -174,7 +174,7 @@ mod tests {
 
     use super::*;
 
-    /// Who a directory with the log of `member`, and nothing else, is taken for.
+    /// The member that is assumed for a directory with only the log of `member`.
     async fn taken_for(member: u64) -> Result<MemberId, StartError> {
         let dir = tempfile::tempdir().expect("temporary directory");
         let env = Env::system();

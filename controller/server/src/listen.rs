@@ -1,4 +1,4 @@
-//! Connections to the gRPC doors, as tonic takes them.
+//! Connections to the gRPC doors in the form that tonic needs.
 
 use std::io;
 use std::pin::Pin;
@@ -12,10 +12,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::transport::server::Connected;
 
-/// The pause after a connection could not be accepted, for lack of descriptors.
+/// The pause after a connection could not be accepted because of missing file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// The connections of a listener, at most `max` at once; more wait in the system's queue. A failure to accept one is logged, followed by a pause, and does not end the listener.
+/// The connections of a listener, at most `max` at once. Further ones wait in the system's queue. If accepting a
+/// connection fails, the error is logged and the listener continues after a pause.
 pub(crate) fn connections(
     listener: Box<dyn Listener>,
     max: usize,
@@ -39,7 +40,7 @@ pub(crate) fn connections(
     })
 }
 
-/// A connection that counts against the bound as long as it is open.
+/// A connection that counts towards the limit as long as it is open.
 pub(crate) struct Counted {
     connection: Connection,
     _permit: OwnedSemaphorePermit,

@@ -28,10 +28,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// The code of files that cannot be trusted.
+/// The error code for damaged files.
 const DAMAGED: &str = "E0120";
 
-/// What to do about them; the page of the code says more.
+/// The hint for damaged files. The page of the code says more.
 const REPLACE: &str = "stop using this data directory. With other controllers: remove this member, empty the directory and let it join again. Alone: restore a backup, or continue without the lost data (atlasctl explain-error E0120)";
 
 fn is_damage(error: &anyhow::Error) -> bool {
@@ -52,8 +52,8 @@ fn run() -> anyhow::Result<()> {
         return Ok(());
     }
     atlas_telemetry::start_log(&loaded.options.log)?;
-    // The leader loop and the log have a thread of their own, and with it a core: with a thread too many here, two of them on one core
-    // would wake each other for every frame.
+    // The leader loop and the log use their own thread and need a core for it. With one more thread here, two threads
+    // on one core would wake each other for every frame.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads((cores - 1).max(1))
@@ -61,7 +61,7 @@ fn run() -> anyhow::Result<()> {
         .build()
         .context("could not start the async runtime")?;
     runtime.block_on(async {
-        // A reader of the ready line may stop the controller at once.
+        // A program that reads the ready line may stop the controller at once.
         let mut stop = std::pin::pin!(asked_to_stop());
         let controller = tokio::select! {
             controller = Controller::start(loaded.options, Env::system()) => controller?,
@@ -79,7 +79,7 @@ fn run() -> anyhow::Result<()> {
     })
 }
 
-/// Completes on SIGTERM and SIGINT that come after the call.
+/// Completes on the first SIGTERM or SIGINT after the call.
 fn asked_to_stop() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
     let handlers = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
@@ -91,7 +91,7 @@ fn asked_to_stop() -> impl Future<Output = ()> {
                     _ = interrupt.recv() => {}
                 }
             }
-            // Without handlers the system's own reaction to a signal stands: the process ends, and the log recovers.
+            // Without handlers, a signal ends the process by default, and the log recovers.
             _ => std::future::pending().await,
         }
     }

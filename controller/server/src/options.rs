@@ -1,4 +1,5 @@
-//! Options: flag over environment over file over default, all from one table.
+//! Options: flags override the environment, which overrides the file, which overrides the defaults. All come from one
+//! table.
 
 mod load;
 mod table;
@@ -18,17 +19,17 @@ pub use table::{OPTIONS, OptionRow, reference};
 use crate::http::HttpLimits;
 use crate::rules::Rules;
 
-/// Whether the cluster is for a person's own machine.
+/// The purpose of the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Loopback only, no authentication.
+    /// A development cluster: loopback only, no authentication.
     Dev,
-    /// Everything else.
+    /// Any other cluster.
     Production,
 }
 
 impl Mode {
-    /// The word that `/api/version` shows.
+    /// The name that `/api/version` shows.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Dev => "dev",
@@ -37,56 +38,57 @@ impl Mode {
     }
 }
 
-/// What a controller needs to start.
+/// The options for starting a controller.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Log, snapshots, history and artifacts live below it.
+    /// The directory of the log, the snapshots, the history and the artifacts.
     pub data_dir: PathBuf,
-    /// Where HTTP is served; port 0 takes a free one.
+    /// The address of the HTTP door. Port 0 selects a free one.
     pub http: SocketAddr,
-    /// Where workers connect; port 0 takes a free one.
+    /// The address of the worker door. Port 0 selects a free one.
     pub grpc: SocketAddr,
-    /// Where the other members, and controllers that join, connect; none for a controller that stays alone.
+    /// The address of the peer door, for other members and controllers that join. None for a controller that stays
+    /// alone.
     pub peer: Option<SocketAddr>,
-    /// The host at which others reach this controller; none takes the address that is listened on.
+    /// The host at which others reach this controller. None uses the listening address.
     pub advertise: Option<String>,
-    /// What this controller is called; none leaves it to the cluster.
+    /// The name of this controller. None lets the cluster choose one.
     pub name: Option<String>,
-    /// Peer addresses of the members of a cluster that this controller joins, unless it belongs to one already.
+    /// Peer addresses of the members of the cluster to join, unless this controller already belongs to one.
     pub join: Vec<String>,
     /// The token to join with.
     pub token: Option<String>,
-    /// What the controller says of itself.
+    /// The mode that the controller reports.
     pub mode: Mode,
-    /// The feature level that the controller says it knows: that of the program, or a lower one.
+    /// The feature level that the controller reports: that of the program, or a lower one.
     pub level: Level,
     /// How long a worker's session lives after its last renewal.
     pub session_ttl: Duration,
-    /// Rules of the whole cluster.
+    /// Settings of the whole cluster.
     pub rules: Rules,
-    /// How many events history keeps.
+    /// How many events the history keeps.
     pub events_kept: u64,
-    /// Bounds of the HTTP door.
+    /// The limits of the HTTP door.
     pub http_limits: HttpLimits,
-    /// Bounds of the service functions.
+    /// The limits of the service functions.
     pub limits: Limits,
-    /// Largest artifact.
+    /// The largest artifact.
     pub artifact_bytes_max: u64,
-    /// How long an artifact is kept that nothing refers to.
+    /// How long an artifact without references is kept.
     pub artifact_hold: Duration,
-    /// How long history keeps an ended job; none is for ever.
+    /// How long the history keeps an ended job; none for ever.
     pub jobs_kept_for: Option<Duration>,
-    /// Room on the disk that is kept.
+    /// The disk space that is kept free.
     pub space: SpaceLimits,
-    /// Entries between two comparisons of the members' states; 0 is never.
+    /// The number of entries between two comparisons of the members' states; 0 for never.
     pub digest_every: u64,
-    /// A node that is down for so long is forgotten; none is never.
+    /// How long a node may be down before it is forgotten; none for never.
     pub forget_nodes_after: Option<Duration>,
-    /// How long retired agent versions are kept; none is for ever.
+    /// How long retired agent versions are kept; none for ever.
     pub retired_agents_keep: Option<Duration>,
-    /// Log between two snapshots, and behind the latest one.
+    /// The size of the log between two snapshots, and of the log kept after the latest one.
     pub snapshot_log_bytes: u64,
-    /// What is logged.
+    /// The log filter.
     pub log: String,
 }
 

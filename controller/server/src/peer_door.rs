@@ -1,8 +1,8 @@
 //! The peer door: services between controllers, on a separate port and server, so that no client or worker delays Raft.
 //!
 //! Raft itself is served by `atlas_raft`; this module adds the services that need the service functions. Connections
-//! are served on Raft's thread, so that a message between members need not wake it; other calls are answered on the
-//! runtime of the other doors ([`elsewhere`]), and so do not delay it.
+//! are served on Raft's thread, so that messages between members wake no other thread. Other calls are answered on the
+//! runtime of the other doors ([`elsewhere`]), so that they do not delay Raft.
 
 mod elsewhere;
 mod lines;
@@ -22,29 +22,30 @@ use self::elsewhere::Doors;
 use crate::cluster::Cluster;
 use crate::listen;
 
-/// A connection that says nothing is asked whether it still lives, and closed if it does not answer.
+/// Idle connections are checked at this interval, and closed if the peer does not answer.
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(5);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Most connections at once: a few of each member, and of controllers that want to join.
+/// The most connections at once: a few for each member, and for controllers that join.
 const CONNECTIONS_MAX: usize = 256;
-/// What a peer may send before it is read: a few entries, or parts of snapshots and artifacts.
+/// How much a peer may send before it is read: a few entries, or parts of snapshots and artifacts.
 const WINDOW_BYTES: u32 = 4 << 20;
-/// How long calls may take to end once the controller stops.
+/// The time limit for open calls once the controller stops.
 const DRAIN_MAX: Duration = Duration::from_secs(1);
 
-/// What a door is made of.
+/// The parts from which the door is made.
 pub(crate) struct Parts {
-    /// This member.
+    /// The handle of this member.
     pub(crate) handle: Handle,
-    /// The functions behind the door.
+    /// The service functions.
     pub(crate) service: Service,
-    /// What is asked about the cluster.
+    /// Answers questions about the cluster.
     pub(crate) cluster: Cluster,
     /// The machine.
     pub(crate) env: Env,
 }
 
-/// Begins to serve peers on `listener`, until `stop` turns true or the member ends. Called on the runtime of the doors.
+/// Starts to serve peers on `listener`, until `stop` becomes true or the member ends. Called on the runtime of the
+/// doors.
 pub(crate) fn start(parts: Parts, listener: Box<dyn Listener>, stop: watch::Receiver<bool>) -> Task<()> {
     let doors = Doors::here(&parts.env);
     parts.handle.clone().spawn_beside("peer-door", serve(parts, listener, doors, stop))
@@ -64,7 +65,7 @@ async fn serve(parts: Parts, listener: Box<dyn Listener>, doors: Doors, mut stop
         .add_service(doors.answer(lines::service(service.clone())))
         .add_service(doors.answer(store::service(service, env.clone())))
         .serve_with_incoming_shutdown(listen::connections(listener, CONNECTIONS_MAX, env.clone()), async move {
-            // A sender that is gone stops as well.
+            // A dropped sender also stops the door.
             let _ = stopped.wait_for(|stop| *stop).await;
         });
     let overdue = async {
@@ -76,12 +77,12 @@ async fn serve(parts: Parts, listener: Box<dyn Listener>, doors: Doors, mut stop
         served = serving => if let Err(error) = served {
             tracing::error!(error = &error as &dyn std::error::Error, "the peer interface failed");
         },
-        // A peer's append stream lives as long as its leadership.
+        // A peer's append stream ends only with its leadership, so the door does not wait for it any longer.
         () = overdue => {}
     }
 }
 
-/// An error of the service functions as a peer sees it.
+/// Converts an error of the service functions for a peer.
 pub(crate) fn status_of(error: &Error) -> Status {
     let code = error.entry().code.to_owned();
     atlas_wire::Error { kind: error.kind(), code, message: error.to_string(), hint: error.hint() }.into()

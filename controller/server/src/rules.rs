@@ -1,4 +1,4 @@
-//! Rules of the whole cluster that an option of one controller can set.
+//! Settings of the whole cluster that an option of one controller can set.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use atlas_env::Env;
 use atlas_raft::{Handle, Leadership};
 use atlas_types::{ClusterConfig, Command, ConfigureCluster, Micros, Namespace, Origin, Request};
 
-/// Between two tries.
+/// The pause between two tries.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// What an operator has set; none leaves what the cluster has.
+/// The settings that an operator has given. None keeps the cluster's value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Most jobs that have not ended.
+    /// The most jobs that have not ended.
     pub jobs_active_max: Option<u64>,
-    /// How long clients' names for requests are remembered.
+    /// How long idempotency keys of clients are remembered.
     pub dedupe_retention: Option<Duration>,
-    /// Most of them.
+    /// The most remembered idempotency keys.
     pub dedupe_max: Option<u64>,
-    /// How deep jobs may spawn others.
+    /// The deepest nesting of spawned jobs.
     pub spawn_depth_max: Option<u32>,
-    /// Whether failures are retried that would come again.
+    /// Whether jobs with a deterministic failure are retried.
     pub retry_deterministic: Option<bool>,
-    /// Longest backoff before a retry.
+    /// The longest backoff before a retry.
     pub backoff_max: Option<Duration>,
 }
 
@@ -40,7 +40,7 @@ impl Rules {
     }
 }
 
-/// Sets the rules once there is a leader, if they are others, and as soon as all controllers know them.
+/// Sets the rules if they differ, once there is a leader and all controllers know them.
 pub(crate) async fn configure(handle: Handle, rules: Rules, env: Env) {
     let mut leadership = handle.leadership();
     while leadership.wait_for(|leadership| matches!(leadership, Leadership::Leader { .. })).await.is_ok() {
@@ -51,7 +51,7 @@ pub(crate) async fn configure(handle: Handle, rules: Rules, env: Env) {
             }
             let command = Command::ConfigureCluster(ConfigureCluster { config });
             let request = Request { origin: Origin::duty(Namespace::default_namespace()), command };
-            // Refused until the level is active that knows them.
+            // Refused until the feature level that has these settings is active.
             if handle.propose(vec![request]).await.is_ok_and(|outcomes| outcomes.iter().all(Result::is_ok)) {
                 return;
             }

@@ -37,29 +37,29 @@ use hub::Hub;
 use outbox::Outgoing;
 use transfer::Chunks;
 
-/// A live connection that says nothing is asked whether it still lives, and closed if it does not answer.
+/// Idle connections are checked at this interval, and closed if the worker does not answer.
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(5);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Most workers connected at once, with room for reconnects.
+/// The most connected workers, with a margin for reconnects.
 const CONNECTIONS_MAX: usize = 20_000;
-/// Streams that one worker may have open: its session and its transfers.
+/// The most open streams of one worker: its session and its transfers.
 const STREAMS_PER_CONNECTION_MAX: u32 = 64;
-/// What a worker may send before it is read: one frame of the largest size.
+/// How much a worker may send before it is read: one frame of the largest size.
 const WINDOW_BYTES: u32 = WORKER_FRAME_BYTES_MAX as u32;
-/// How long sessions may take to end once the controller stops.
+/// The time limit for sessions to end once the controller stops.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 
-/// What a door is made of.
+/// The parts from which the door is made.
 pub(crate) struct Parts {
-    /// The functions behind the door.
+    /// The service functions.
     pub(crate) service: Service,
     /// The machine.
     pub(crate) env: Env,
-    /// How long a session lives after a renewal; the same as the leader loop's.
+    /// How long a session lives after a renewal. Equals the value of the leader loop.
     pub(crate) session_ttl: Duration,
 }
 
-/// Serves workers on `listener` until `stop` turns true, then tells them to go elsewhere.
+/// Serves workers on `listener` until `stop` becomes true, then asks them to connect to another controller.
 pub(crate) async fn serve(parts: Parts, listener: Box<dyn Listener>, mut stop: watch::Receiver<bool>) {
     let door = Door::new(parts);
     let following = door.env.spawn_vital("follow-leases", follow::run(door.clone()));
@@ -69,7 +69,7 @@ pub(crate) async fn serve(parts: Parts, listener: Box<dyn Listener>, mut stop: w
     let stopped = {
         let (door, mut stop) = (door.clone(), stop.clone());
         async move {
-            // A sender that is gone stops as well.
+            // A dropped sender also stops the door.
             let _ = stop.wait_for(|stop| *stop).await;
             door.hub.shut_down();
         }
@@ -95,12 +95,12 @@ pub(crate) async fn serve(parts: Parts, listener: Box<dyn Listener>, mut stop: w
     following.abort();
 }
 
-/// What the streams of all workers share.
+/// The data that the streams of all workers share.
 struct Door {
     service: Service,
     env: Env,
     hub: Hub,
-    /// Bounds the artifacts in memory at once.
+    /// Limits the number of artifacts in memory.
     transfers: Arc<Semaphore>,
 }
 
@@ -112,7 +112,7 @@ impl Door {
         Arc::new(Self { service, env, hub, transfers })
     }
 
-    /// Where the leader's worker door is, if another member leads and that is known.
+    /// The address of the leader's worker door, if another member leads and the address is known.
     fn leader_address(&self) -> Option<String> {
         match &*self.service.handle().leadership().borrow() {
             Leadership::Follower { leader: Some(peer) } => {
@@ -137,7 +137,7 @@ impl WorkerService for Rpc {
         request: Request<Streaming<SessionRequest>>,
     ) -> Result<Response<Self::SessionStream>, Status> {
         let (outbox, outgoing) = outbox::outbox();
-        // The answer begins at once, so that the worker may wait for it before it says hello.
+        // The answer starts at once, because a worker may wait for it before it sends its hello.
         self.0.env.spawn("worker-session", session::run(self.0.clone(), request.into_inner(), outbox));
         Ok(Response::new(outgoing))
     }

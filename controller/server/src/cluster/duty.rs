@@ -6,10 +6,10 @@ use atlas_raft::{ChangeError, Leadership, Role};
 
 use super::{Cluster, remote};
 
-/// How often the leader looks at its learners.
+/// The interval at which the leader checks its learners.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Looks after the group whenever this member leads, until it is aborted.
+/// Runs this task whenever this member leads, until it is aborted.
 pub(crate) async fn run(cluster: Cluster) {
     let mut leadership = cluster.handle().leadership();
     while leadership.wait_for(|leadership| matches!(leadership, Leadership::Leader { .. })).await.is_ok() {
@@ -36,7 +36,8 @@ async fn look(cluster: &Cluster) -> Result<(), ChangeError> {
     if complete.is_empty() {
         return Ok(());
     }
-    // All at once: two that came together spare the cluster the time in which both of two voters are needed.
+    // All complete learners are promoted at once. Two that join together then skip the state with two voters, in which
+    // both are needed for a quorum.
     handle.promote(&complete).await?;
     tracing::info!(members = ?complete, "learners became voters");
     Ok(())

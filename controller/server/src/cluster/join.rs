@@ -11,11 +11,11 @@ use super::{Cluster, remote};
 use crate::identity;
 use crate::peer_door::status_of;
 
-/// Most bytes of a member's name or address.
+/// The largest size of a member's name or address.
 const WORD_BYTES_MAX: usize = 255;
 
 impl Cluster {
-    /// Takes a controller in as a learner: here if this member leads, else at the leader.
+    /// Adds a controller as a learner: here if this member leads, otherwise at the leader.
     pub(crate) async fn join(&self, request: wire::JoinRequest) -> Result<wire::JoinResponse, Status> {
         let leads = matches!(*self.handle().leadership().borrow(), Leadership::Leader { .. });
         if leads {
@@ -43,11 +43,13 @@ impl Cluster {
         if request.feature_level < level.0 {
             return Err(status_of(&Error::TooOld { needed: level, known: Level(request.feature_level) }));
         }
-        // A leader that takes over finds in its log whatever the one before it began.
+        // Only concurrent joins on this member need the lock. A new leader finds the joins that an earlier leader
+        // started in its log.
         let _turn = self.joining.lock().await;
         let view = handle.members();
         let known = |label: &str| view.members.iter().find(|member| member.peer.label() == label);
-        // One that asks again is a learner still: whoever votes under this name is another one, also if it was at this address.
+        // A controller that repeats its request is still a learner. A voter with this name is another controller, even
+        // at the same address.
         let another = |other: &&MemberView| other.role == Role::Voter || other.peer.address != request.peer;
         if let Some(other) = known(&request.name).filter(another) {
             return Err(status_of(&Error::NameTaken(other.peer.label())));
@@ -56,7 +58,7 @@ impl Cluster {
         let caller = identity::peer();
         let member = self.service.join_member(&caller, token.hash(), above, request_id).await;
         let member = member.map_err(|error| status_of(&error))?;
-        // One that crashed on its way in, and came back with another token, was a learner by another number.
+        // A controller that crashed while joining and returned with another token left a learner with another number.
         let before = |other: &&MemberView| {
             other.role == Role::Learner && other.peer.address == request.peer && other.peer.member != member
         };

@@ -13,9 +13,9 @@ use tonic::{Code, Status};
 
 use super::Change;
 
-/// Longest that a change may take at the leader.
+/// The time limit for a change at the leader.
 const CHANGE_MAX: Duration = Duration::from_secs(15);
-/// Longest that a learner may take to say whether it is complete.
+/// The time limit for a learner to report whether it is complete.
 const READY_MAX: Duration = Duration::from_secs(2);
 
 fn client(env: &Env, address: &str) -> Result<MemberServiceClient<Channel>, Status> {
@@ -35,7 +35,7 @@ async fn in_time<T>(
     }
 }
 
-/// Has the leader make a change.
+/// Asks the leader to make a change.
 pub(super) async fn change(
     env: &Env,
     cluster_id: u128,
@@ -59,13 +59,13 @@ pub(super) async fn change(
     }
 }
 
-/// Has the member at an address take a controller in.
+/// Asks the member at an address to add a controller.
 pub(crate) async fn join(env: &Env, address: &str, request: wire::JoinRequest) -> Result<wire::JoinResponse, Status> {
     let mut client = client(env, address)?;
     in_time(env, CHANGE_MAX, client.join(request)).await
 }
 
-/// Whether a learner has everything that a voter must have; false if it does not say.
+/// True if a learner reports that it has all data that a voter needs. False if it does not answer.
 pub(super) async fn is_ready(env: &Env, cluster_id: u128, learner: &Peer) -> bool {
     let request = wire::ReadyRequest { cluster_id: cluster_id.to_be_bytes().to_vec().into() };
     let Ok(mut client) = client(env, &learner.address) else { return false };
@@ -73,12 +73,12 @@ pub(super) async fn is_ready(env: &Env, cluster_id: u128, learner: &Peer) -> boo
     answer.is_ok_and(|answer| answer.history_complete && answer.artifacts_complete)
 }
 
-/// An error of the leader's as this member's callers see it.
+/// Converts an error of the leader for this member's callers.
 fn error(status: &Status) -> Error {
     let answered = atlas_wire::Error::from(status);
     match status.code() {
         Code::DeadlineExceeded | Code::Cancelled => Error::OutcomeUnknown,
-        // Nobody that answers with a code of the catalogue: it was not reached.
+        // An answer without an error code did not come from a controller, so the leader was not reached.
         Code::Unavailable if answered.code.is_empty() => Error::NoLeader,
         _ if answered.code == Error::NoLeader.entry().code => Error::NoLeader,
         _ => Error::relayed(&answered.code, answered.message),

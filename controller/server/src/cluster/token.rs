@@ -1,4 +1,4 @@
-//! Join tokens: 128 random bits that nobody has to type.
+//! Join tokens: 128 random bits, not meant to be typed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use atlas_types::{Digest, RequestId};
 const PREFIX: &str = "join-";
 const DIGITS: usize = 32;
 
-/// A join token. It is shown once, to its creator; logs and the state know its hash only.
+/// A join token. Only its creator sees it, once. Logs and the state contain only its hash.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Token(u128);
 
@@ -25,24 +25,26 @@ impl Token {
         Self(entropy.u128())
     }
 
-    /// The token that the request called `key` gets: the same for the same salt. Logs and the state have the salt and not the key.
+    /// The token for a request with the idempotency key `key`, which is the same for the same salt. Logs and the state
+    /// contain the salt but not the key.
     pub(crate) fn of(salt: u128, key: &RequestId) -> Self {
         let made = digest_of(&[b"atlas join token\0", &salt.to_be_bytes()[..], key.as_str().as_bytes()].concat());
         Self(u128::from_be_bytes(std::array::from_fn(|at| made.0[at])))
     }
 
-    /// SHA-256 of the token as it is written.
+    /// The SHA-256 of the token's text.
     pub(crate) fn hash(&self) -> Digest {
         digest_of(self.show().as_bytes())
     }
 
-    /// The token itself.
+    /// The token's text.
     pub(crate) fn show(&self) -> String {
         format!("{PREFIX}{:032x}", self.0)
     }
 }
 
-/// What a request for a token is called in the log and the state: its own name would give the token away.
+/// The name of a token request in the log and the state. The client's own key is hashed, because it would reveal the
+/// token.
 pub(crate) fn name_of(key: &RequestId) -> Result<RequestId, Error> {
     let hash = digest_of(&[b"atlas join token request\0", key.as_str().as_bytes()].concat());
     Ok(RequestId::new(&format!("{PREFIX}{hash}"))?)

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Cluster;
 
-/// How long a member's report is shown: it reports once a second.
+/// How long a member's report is shown. Members report once a second.
 const FRESH: Duration = Duration::from_secs(3);
 
 impl Cluster {
@@ -31,7 +31,7 @@ impl Cluster {
             "commit": view.committed,
             "applied": view.applied,
             "changing": view.voters.len() > 1,
-            // Of the controller that answers.
+            // The clock, the disk and the agreement are those of the answering controller.
             "clock_doubt": self.handle().clock_doubt().borrow().map(|doubt| doubt.to_string()),
             "disk": { "room": room(disk.room), "free_bytes": disk.free_bytes },
             "agreed_at": self.handle().agreement().borrow().seq.0,
@@ -74,7 +74,7 @@ impl Cluster {
         })
     }
 
-    /// The time since a member was heard: by the leader's heartbeats, elsewhere by what members tell each other.
+    /// The time since a member was last heard from: by heartbeat on the leader, by the members' reports elsewhere.
     fn heartbeat(&self, view: &MembersView, member: &MemberView) -> Option<Duration> {
         if view.leader == Some(self.handle().member()) {
             return member.heartbeat;

@@ -9,8 +9,8 @@ use super::HttpDoor;
 use super::answer::{Answer, Response, json};
 use super::request::Request;
 
-/// `GET /api/agents`: every version that takes jobs, as `atlas list --json` prints them; `?all=false` the latest of each name,
-/// `?all=true` retired ones too.
+/// `GET /api/agents`: every version that accepts jobs, in the format of `atlas list --json`. `?all=false` returns only
+/// the latest version of each name, `?all=true` also retired ones.
 pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
     let query = request.query();
     let wanted = AgentQuery {
@@ -29,12 +29,12 @@ pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) ->
     Ok(listed(&agents, request.view()))
 }
 
-/// `GET /api/agents/{name}/versions`: the versions of one name, retired ones included.
+/// `GET /api/agents/{name}/versions`: the versions of one name, including retired ones.
 pub(crate) async fn versions(door: &HttpDoor, caller: &Caller, request: &Request, name: &str) -> Answer {
     let wanted = AgentQuery { versions: Versions::All, name: Some(name.to_owned()), ..AgentQuery::default() };
     let agents = door.service.agents(caller, &wanted, request.consistency()).await?;
     if agents.is_empty() {
-        // Says which name may have been meant.
+        // The error of this call suggests a similar name.
         door.service.agent(caller, name, None, request.consistency()).await?;
     }
     Ok(listed(&agents, View::Full))
@@ -79,7 +79,7 @@ struct DeprecateBody {
     deprecated: Option<bool>,
 }
 
-/// `POST /api/agents/{name}/versions/{version}/deprecate`: with `{"deprecated": false}` the mark is taken back.
+/// `POST /api/agents/{name}/versions/{version}/deprecate`. `{"deprecated": false}` removes the mark.
 pub(crate) async fn deprecate(
     door: &HttpDoor,
     caller: &Caller,
@@ -93,13 +93,13 @@ pub(crate) async fn deprecate(
     Ok(json(StatusCode::OK, &json!({ "deprecated": why })))
 }
 
-/// `DELETE /api/agents/{name}/versions/{version}`: takes it out of service.
+/// `DELETE /api/agents/{name}/versions/{version}`: retires the version.
 pub(crate) async fn retire(door: &HttpDoor, caller: &Caller, name: &str, version: &str) -> Answer {
     door.service.retire(caller, name, version).await?;
     Ok(json(StatusCode::OK, &json!({ "retired": true })))
 }
 
-/// `POST /api/agents/{name}/versions/{version}/delete`: forgets a retired version.
+/// `POST /api/agents/{name}/versions/{version}/delete`: deletes a retired version.
 pub(crate) async fn delete(door: &HttpDoor, caller: &Caller, name: &str, version: &str) -> Answer {
     door.service.delete_agent(caller, name, version).await?;
     Ok(json(StatusCode::OK, &json!({ "deleted": true })))

@@ -9,9 +9,9 @@ use http::StatusCode;
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use serde_json::{Value, json};
 
-/// What a handler answers.
+/// The answer of a handler.
 pub(crate) type Response = http::Response<Body>;
-/// What a handler gives: an answer, or why there is none.
+/// The result of a handler: an answer or a problem.
 pub(crate) type Answer = Result<Response, Problem>;
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -19,12 +19,12 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=ut
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
 const ERROR_CODE: HeaderName = HeaderName::from_static("atlas-error-code");
 
-/// A request that is not carried out.
+/// Why a request was not carried out.
 #[derive(Debug)]
 pub(crate) enum Problem {
-    /// The service says why.
+    /// An error of the service.
     Service(atlas_service::Error),
-    /// The path has other methods only.
+    /// The path supports only other methods.
     NoMethod(String),
     /// The body did not arrive in time.
     Late,
@@ -44,7 +44,7 @@ impl Problem {
         }
     }
 
-    /// The answer: `{"error": …}` as Atlas for Python gives it, or a problem document.
+    /// The answer: `{"error": …}` as in Atlas for Python, or a problem document.
     pub(crate) fn into_response(self, problem: bool) -> Response {
         let error = self.into_error();
         let mut response = service_error(&error, problem);
@@ -61,7 +61,7 @@ impl From<atlas_service::Error> for Problem {
     }
 }
 
-/// An answer with a JSON text that is ASCII already.
+/// An answer with a JSON text that is already ASCII.
 pub(crate) fn ready_json(status: StatusCode, body: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
@@ -72,7 +72,7 @@ pub(crate) fn ready_json(status: StatusCode, body: Vec<u8>) -> Response {
 /// An answer with a JSON value.
 pub(crate) fn json(status: StatusCode, value: &Value) -> Response {
     let mut body = Vec::new();
-    // A value serialises without fail; what is not ASCII is escaped.
+    // Serialising a value cannot fail. Non-ASCII characters are escaped.
     text::raw(&mut body, value.to_string().as_bytes());
     ready_json(status, body)
 }
@@ -85,24 +85,24 @@ pub(crate) fn text_page(status: StatusCode, body: impl Into<Body>) -> Response {
     response
 }
 
-/// The text of the instruments.
+/// The metrics as text.
 pub(crate) fn metrics(body: String) -> Response {
     let mut response = Response::new(Body::from(body));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(atlas_telemetry::CONTENT_TYPE));
     response
 }
 
-/// `{"error": text}` without a code: nothing that a page could explain.
+/// `{"error": text}` without a code, for errors without an error page.
 pub(crate) fn plain_error(status: StatusCode, message: &str) -> Response {
     json(status, &json!({ "error": message }))
 }
 
-/// In how many seconds a repeat may succeed.
+/// After how many seconds a repeat may succeed.
 pub(crate) fn retry_after_s(error: &atlas_service::Error) -> Option<u64> {
     error.retry_after().map(|after| after.as_secs().max(1))
 }
 
-/// The status of an error: that of its kind, unless HTTP has one of its own for it.
+/// The HTTP status of an error: that of its kind, unless HTTP has a more specific one.
 pub(crate) fn status_of(entry: &Entry) -> StatusCode {
     match *entry {
         catalogue::NO_METHOD => StatusCode::METHOD_NOT_ALLOWED,
@@ -120,7 +120,7 @@ fn service_error(error: &atlas_service::Error, problem: bool) -> Response {
             response.headers_mut().insert(CONTENT_TYPE, PROBLEM);
             response
         }
-        // As the framework of Atlas for Python answers what it has no handler for.
+        // The same answer as the web framework of Atlas for Python gives for a request without a handler.
         atlas_service::Error::UnknownPath | atlas_service::Error::NoMethod(_) => {
             text_page(status, format!("{}: {error}", status.as_u16()))
         }
@@ -130,7 +130,7 @@ fn service_error(error: &atlas_service::Error, problem: bool) -> Response {
     headers.insert(ERROR_CODE, HeaderValue::from_static(entry.code));
     headers.extend(retry_after_s(error).map(|after| (RETRY_AFTER, HeaderValue::from(after))));
     if matches!(status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
-        // The rest of the body is not read, so the client must not send its next request behind it.
+        // The rest of the body is not read, so the client must not send another request on this connection.
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response

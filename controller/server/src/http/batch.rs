@@ -16,12 +16,12 @@ use super::api::check_members;
 use super::jobs::read_submission;
 use super::request::{Request, client_key};
 
-/// Most jobs in one request.
+/// The most jobs in one request.
 const JOBS_MAX: usize = 1_000;
-/// The body may have so many times the bytes that a job may have.
+/// The size limit of the body, as a multiple of the limit for one job.
 const BODIES_MAX: usize = 8;
 
-/// Answers 201 if every job was taken, else 207; both tell the result of each.
+/// Answers 201 if every job was accepted, otherwise 207. Both contain the result of each job.
 pub(crate) async fn submit(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
     let job_bytes_max = door.limits.body_bytes_max;
     let body = request.json_text(door, job_bytes_max.saturating_mul(BODIES_MAX)).await?;
@@ -39,13 +39,13 @@ pub(crate) async fn submit(door: &HttpDoor, caller: &Caller, request: &mut Reque
     });
     let mut submissions = Vec::with_capacity(texts.len());
     let wrong: Vec<Option<Problem>> = read.map(|read| read.map(|read| submissions.push(read)).err()).collect();
-    // The key of the whole request is part of each job's.
+    // The idempotency key of the whole request is already part of each job's key.
     let caller = caller.clone().with_request_id(None);
     let submitted = door.service.submit_many(&caller, &submissions, wait).await;
     Ok(told(wrong, submitted))
 }
 
-/// The texts of the jobs, at most [`JOBS_MAX`].
+/// The JSON texts of the jobs, at most [`JOBS_MAX`].
 struct Texts<'a>(Vec<&'a str>);
 
 fn read_texts(body: &[u8]) -> Result<Texts<'_>, Problem> {
@@ -101,7 +101,7 @@ fn read_job(caller: &Caller, index: usize, text: &Bytes) -> Result<Submission, P
     Ok(submission)
 }
 
-/// The answer: of each job in order its id, or the problem document that it would have had alone.
+/// The answer: for each job in order its id, or the problem document that it would have received alone.
 fn told(wrong: Vec<Option<Problem>>, submitted: Vec<Submitted>) -> http::Response<axum::body::Body> {
     let mut submitted = submitted.into_iter();
     let (mut taken, mut retry_after) = (0_u64, None);

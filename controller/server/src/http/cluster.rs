@@ -15,7 +15,7 @@ use crate::cluster::Token;
 
 /// The default lifetime of a token.
 const TOKEN_TTL: Duration = Duration::from_secs(600);
-/// The longest that one holds.
+/// The longest lifetime of a token.
 const TOKEN_TTL_MAX: Duration = Duration::from_secs(3_600);
 
 /// `GET /api/cluster`.
@@ -23,7 +23,7 @@ pub(crate) fn status(door: &HttpDoor) -> Answer {
     Ok(json(StatusCode::OK, &door.cluster.status()))
 }
 
-/// `GET /api/cluster/members`: by number.
+/// `GET /api/cluster/members`, ordered by number.
 pub(crate) fn members(door: &HttpDoor, request: &Request) -> Answer {
     let (offset, limit) = request.query().page()?;
     Ok(json(StatusCode::OK, &door.cluster.members().into_iter().skip(offset).take(limit).collect()))
@@ -47,7 +47,7 @@ pub(crate) async fn create_token(door: &HttpDoor, caller: &Caller, request: &mut
     let body: TokenBody = request.read_json(door).await?;
     let kind = match body.kind.as_deref() {
         None | Some("controller") => JoinKind::Controller,
-        // A worker needs no token yet, and none is required: useless tokens are not issued.
+        // Workers do not use tokens yet, so none are issued for them.
         Some(_) => return Err(Problem::malformed("'kind' must be \"controller\"")),
     };
     let ttl = body.expires_s.map_or(TOKEN_TTL, Duration::from_secs);
@@ -74,7 +74,7 @@ struct RevokeBody {
     token: String,
 }
 
-/// `POST /api/cluster/join-tokens/revoke`: in the body, since paths end up in logs.
+/// `POST /api/cluster/join-tokens/revoke`. The token is in the body, because paths appear in logs.
 pub(crate) async fn revoke_token(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
     let body: RevokeBody = request.read_json(door).await?;
     let token: Token = body.token.parse().map_err(|error| Problem::malformed(format!("'token': {error}")))?;
@@ -88,7 +88,7 @@ struct TransferBody {
     to: Option<String>,
 }
 
-/// `POST /api/cluster/transfer-leader`: to a member by number or name, or to the one that is furthest.
+/// `POST /api/cluster/transfer-leader`: to a member by number or name, by default to the one with the most of the log.
 pub(crate) async fn transfer_leader(door: &HttpDoor, request: &mut Request) -> Answer {
     let body: TransferBody = request.read_json(door).await?;
     let to = body.to.as_deref().map(|name| door.cluster.find(name)).transpose()?;

@@ -1,4 +1,5 @@
-//! `GET /api/cluster/events`: server-sent events of every kind, as they come or after one that a client has seen.
+//! `GET /api/cluster/events`: server-sent events of every kind, from now on or after the last one that a client has
+//! seen.
 
 use std::convert::Infallible;
 
@@ -63,7 +64,7 @@ fn filter(query: &Query<'_>) -> Result<EventFilter, Problem> {
 }
 
 impl Feed {
-    /// What to send next; none ends the stream.
+    /// The next data to send. None ends the stream.
     async fn next(&mut self) -> Option<Vec<u8>> {
         let next = tokio::select! {
             biased;

@@ -17,32 +17,34 @@ use super::answer::{Answer, Problem, Response, sse_frame};
 use super::request::Request;
 use super::{HttpDoor, socket};
 
-/// How often a silent stream shows that it lives: below the usual idle limits of proxies.
+/// The interval of keep-alives on an idle stream, below the usual idle timeouts of proxies.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Frames made at once.
+/// The size limit of frames that are built at once.
 const FRAMES_BYTES_MAX: usize = 1 << 20;
 
-/// What one stream shows.
+/// The content of one stream.
 pub(crate) struct Feed {
     pub(crate) service: Service,
     pub(crate) reader: Reader,
     pub(crate) view: View,
-    /// End after the change that ends the job.
+    /// Whether the stream ends after the change that ends the job.
     pub(crate) until_end: bool,
-    /// Changes that go before what the reader gives.
+    /// Changes that are sent before those of the reader.
     pub(crate) first: Vec<(StreamPosition, Change)>,
     pub(crate) env: atlas_env::Env,
     pub(crate) stop: watch::Receiver<bool>,
     over: bool,
 }
 
-/// Where a frame is in its stream: its id, with which a client goes on after it.
+/// The position of a frame in its stream. It is the frame's id, with which a client can resume after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamPosition {
-    /// The number of the event; of what begins a job's stream that of the state which tells it.
+    /// The number of the event. For the first frames of a job's stream, the number of the latest event in the state
+    /// they come from.
     seq: EventSeq,
-    /// How many of the frames that begin a job's stream were sent if there are more of them; else 0.
+    /// While the first frames of a job's stream are being sent, the number of them sent so far. 0 after the last of
+    /// them.
     begun: usize,
 }
 
@@ -51,7 +53,7 @@ impl StreamPosition {
         Self { seq, begun: 0 }
     }
 
-    /// What begins a job's stream shares one number, so all but the last say how many there were.
+    /// The first frames of a job's stream share one event number, so all but the last also contain their count.
     fn of_all(so_far: Vec<Change>) -> impl Iterator<Item = (Self, Change)> {
         let count = so_far.len();
         so_far.into_iter().zip(1..).map(move |(change, number)| {
@@ -73,11 +75,11 @@ impl fmt::Display for StreamPosition {
     }
 }
 
-/// What a stream sends next.
+/// The next output of a stream.
 pub(crate) enum Step {
-    /// Frames: place and JSON.
+    /// Frames with their positions and JSON.
     Frames(Vec<(StreamPosition, Vec<u8>)>),
-    /// Nothing happened for a while.
+    /// No event for a while.
     Silence,
     /// The reader is too slow.
     Behind,
@@ -113,14 +115,15 @@ pub(crate) async fn job(door: &HttpDoor, caller: &Caller, request: &mut Request,
     let mut feed = Feed { until_end: true, ..Feed::new(door, stream.reader, view) };
     let so_far = StreamPosition::of_all(stream.so_far);
     if upgraded {
-        // Clients of Atlas for Python come to know nothing of a job that ended before they came: what they wait for is among this.
+        // Without the past changes, WebSocket clients of Atlas for Python would never learn that the job has already
+        // ended.
         feed.first = so_far.collect();
         return upgrade(door, request, feed).await;
     }
     match seen(request) {
-        // The beginning was broken off: the rest of it, as it is by now.
+        // The stream was interrupted within the first frames. The rest of them is sent, in the current state.
         Some(StreamPosition { begun, .. }) if begun > 0 => feed.first = so_far.skip(begun).collect(),
-        // Of a job that has ended there is no more than what has happened by now, if anything.
+        // A job that has ended gets no events after the current one.
         Some(StreamPosition { seq, .. }) => {
             let through = ended.then_some(now);
             let follow = Follow { job: Some(id), after: Some(seq), through, live_only: false };
@@ -142,7 +145,7 @@ fn neither() -> Problem {
     Problem::malformed("this is an event stream: upgrade to a WebSocket, or ask with 'Accept: text/event-stream'")
 }
 
-/// Where a client was that comes back.
+/// The position at which a returning client continues.
 fn seen(request: &Request) -> Option<StreamPosition> {
     StreamPosition::parse(&request.last_event()?)
 }
@@ -178,18 +181,18 @@ impl Feed {
         }
     }
 
-    /// The reader could not take a frame in time.
+    /// Counts a reader that could not take a frame in time.
     pub(crate) fn count_drop(&self) {
         self.service.metrics().subscriber_drops.inc();
     }
 
-    /// The frames that go before what the reader gives.
+    /// The frames that are sent before those of the reader.
     async fn told_first(&mut self) -> Result<Vec<(StreamPosition, Vec<u8>)>, Error> {
         let first = std::mem::take(&mut self.first);
         self.frames(first).await
     }
 
-    /// What to send next.
+    /// The next output.
     pub(crate) async fn next(&mut self) -> Step {
         if !self.first.is_empty() {
             let ended = self.first.iter().any(|(_, change)| change.job.status.is_terminal());
@@ -224,7 +227,7 @@ impl Feed {
     fn step(&mut self, frames: Result<Vec<(StreamPosition, Vec<u8>)>, Error>, ended: bool) -> Step {
         match frames {
             Ok(frames) => {
-                // Not before the last of its frames was made.
+                // The stream ends only after all its frames were built.
                 self.over = ended && self.until_end && self.first.is_empty();
                 Step::Frames(frames)
             }
@@ -232,7 +235,7 @@ impl Feed {
         }
     }
 
-    /// The frames of changes; when they grow large, of the first of them, and the others come next.
+    /// The frames of changes. If they become too large, only the first ones are built and the others follow later.
     async fn frames(
         &mut self,
         changes: Vec<(StreamPosition, Change)>,

@@ -15,14 +15,14 @@ use super::HttpDoor;
 use super::answer::{Answer, Problem, Response, ready_json};
 use super::request::Request;
 
-/// A list that has grown to this size shows large payloads no more.
+/// When a list has reached this size, further large payloads are left out.
 const LIST_BYTES_MAX: usize = 4 << 20;
 /// The end of the year 9999.
 const SECONDS_MAX: f64 = 253_402_300_799.0;
-/// How long `wait` waits by default.
+/// The default time limit of `wait`.
 const WAIT_DEFAULT: Duration = Duration::from_secs(60);
 
-/// `POST /api/jobs`: 201 with the id, or with `?wait=` the job when it has ended.
+/// `POST /api/jobs`: answers 201 with the id. With `?wait=` it waits until the job has ended and returns the job.
 pub(crate) async fn submit(door: &HttpDoor, caller: &Caller, request: &mut Request) -> Answer {
     let body = request.body(door, door.limits.body_bytes_max).await?;
     let mut submission = read_submission(&body)?;
@@ -51,7 +51,7 @@ pub(crate) async fn submit(door: &HttpDoor, caller: &Caller, request: &mut Reque
 pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
     let query = request.query();
     let nothing = || Ok(ready_json(StatusCode::OK, b"[]".to_vec()));
-    // A status or a name that no job can have matches none, as in Atlas for Python.
+    // A status or name that no job can have matches no jobs, as in Atlas for Python.
     let status = match query.filled("status").map(|text| text.parse::<JobStatus>()) {
         Some(Err(_)) => return nothing(),
         status => status.and_then(Result::ok),
@@ -80,7 +80,7 @@ pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) ->
         if index > 0 {
             body.push(b',');
         }
-        // One at a time, and beyond the bound without their large payloads: those show as null.
+        // Payloads are loaded one at a time. Beyond the limit, large payloads are not loaded and appear as null.
         if body.len() < LIST_BYTES_MAX {
             door.service.load(&mut job).await?;
         }
@@ -101,7 +101,8 @@ pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, id:
     Ok(shown_job(StatusCode::OK, &shown, view))
 }
 
-/// `GET /api/jobs/{id}/wait?timeout=`: the job when it has ended, or as it then stands; with `&family=true` the last of its retries.
+/// `GET /api/jobs/{id}/wait?timeout=`: waits until the job has ended or the timeout is reached and returns the job.
+/// With `&family=true` it waits for the last retry.
 pub(crate) async fn wait(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
     let timeout = request.query().seconds("timeout", door.limits.wait_max)?.unwrap_or(WAIT_DEFAULT);
     waited(door, caller, request, id, timeout).await
@@ -126,7 +127,7 @@ pub(crate) async fn tree(door: &HttpDoor, caller: &Caller, request: &Request, id
     Ok(ready_json(StatusCode::OK, body))
 }
 
-/// `DELETE /api/jobs/{id}`: cancels a pending job; false for every other (compatibility §6.2).
+/// `DELETE /api/jobs/{id}`: cancels a pending job. The answer is false for any other job (compatibility §6.2).
 pub(crate) async fn delete(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
     let cancelled = match door.service.job_id(caller, id).await {
         Ok(id) => door.service.cancel(caller, id, false).await,
@@ -139,13 +140,13 @@ pub(crate) async fn delete(door: &HttpDoor, caller: &Caller, id: &str) -> Answer
     }
 }
 
-/// `POST /api/jobs/{id}/cancel`: stops a running job as well.
+/// `POST /api/jobs/{id}/cancel`: cancels a pending or running job.
 pub(crate) async fn cancel(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
     let id = door.service.job_id(caller, id).await?;
     Ok(told_cancelled(door.service.cancel(caller, id, true).await?))
 }
 
-/// `POST /api/jobs/{id}/retry`: runs an ended job again, as a new one.
+/// `POST /api/jobs/{id}/retry`: runs an ended job again as a new job.
 pub(crate) async fn retry(door: &HttpDoor, caller: &Caller, id: &str) -> Answer {
     let id = door.service.job_id(caller, id).await?;
     let new = door.service.retry(caller, id, caller.request_id.clone()).await?;
@@ -161,7 +162,7 @@ pub(crate) async fn resolve(door: &HttpDoor, caller: &Caller, request: &mut Requ
     Ok(ready_json(StatusCode::OK, format!("{{\"id\":\"{id}\",\"status\":\"{}\"}}", status.as_str()).into_bytes()))
 }
 
-/// What a body decides: exactly one of its members says it.
+/// The decision in a body. Exactly one member must be present.
 fn read_decision(body: &[u8]) -> Result<Decision, Problem> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -193,7 +194,7 @@ fn shown_job(status: StatusCode, shown: &Shown, view: View) -> Response {
     ready_json(status, body)
 }
 
-/// The members of a submission as they came, each still to be judged. The last of equal names counts.
+/// The raw members of a submission, which are validated later. The last of several equal names counts.
 #[derive(Default)]
 struct Members<'a> {
     agent: Option<&'a RawValue>,
@@ -236,7 +237,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// The names of members that mean something.
+/// The known names of members.
 enum Name {
     Agent,
     Version,
@@ -282,7 +283,7 @@ pub(crate) fn read_submission(body: &Bytes) -> Result<Submission, Problem> {
     })?;
     let agent = read_agent(members.agent)?;
     let input = match members.input {
-        // The text stands within the body, so it is shared and not copied.
+        // The text is part of the body, so it is shared and not copied.
         Some(input) => body.slice_ref(input.get().as_bytes()),
         None => Bytes::from_static(b"{}"),
     };
@@ -317,7 +318,7 @@ fn read<'a, T: Deserialize<'a>>(value: &'a RawValue, wrong: &str) -> Result<T, P
     serde_json::from_str(value.get()).map_err(|_| Problem::malformed(wrong))
 }
 
-/// Absent and everything that Python calls false is missing.
+/// The agent name. A missing member counts as missing, and so does every value that is false in Python.
 fn read_agent(value: Option<&RawValue>) -> Result<AgentName, Problem> {
     let missing = || Problem::malformed("Missing 'agent' field");
     let value = value.ok_or_else(missing)?;
@@ -329,7 +330,7 @@ fn read_agent(value: Option<&RawValue>) -> Result<AgentName, Problem> {
     Ok(AgentName::new(&name).map_err(Error::from)?)
 }
 
-/// A whole number, a fraction (cut off) or a text of digits; nothing else (compatibility §15.1).
+/// The priority: a whole number, a fraction, which is truncated, or a text of digits (compatibility §15.1).
 fn read_priority(value: &RawValue) -> Result<i64, Problem> {
     let wrong = || Problem::malformed("'priority' must be a whole number");
     let text = value.get();
@@ -346,7 +347,7 @@ fn read_priority(value: &RawValue) -> Result<i64, Problem> {
         Some(b'-' | b'0'..=b'9') => {
             let number: f64 = text.parse().map_err(|_| wrong())?;
             let whole = number.trunc();
-            // Beyond 2^63 the number is no priority any more.
+            // A number beyond 2^63 is not a valid priority.
             if whole.abs() < 9.2e18 { Ok(whole as i64) } else { Err(wrong()) }
         }
         _ => Err(wrong()),

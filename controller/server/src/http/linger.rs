@@ -1,8 +1,8 @@
 //! Closes connections so that the client can read the last answer.
 //!
-//! Closing a socket with unread bytes resets the connection, and the client loses an answer that it has not read yet: a
-//! client that sends a body far over the limit would see a broken connection instead of the reason. So the write side
-//! is shut down first, and further input is read and discarded until the client closes, within bounds.
+//! Closing a socket with unread bytes resets the connection, and the client loses an answer that it has not read yet. A
+//! client that sends a body far over the limit would then see a broken connection instead of the reason. Therefore the
+//! write side is shut down first, and further input is read and discarded until the client closes, within bounds.
 
 use std::io;
 use std::pin::Pin;
@@ -14,12 +14,12 @@ use std::time::Duration;
 use atlas_env::{Connection, Env};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Most bytes that are thrown away.
+/// The most bytes that are discarded.
 const BYTES_MAX: u64 = 1 << 30;
 
 type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Whether the request that is being answered has bytes that were not read. Cheap to clone.
+/// True if the body of the request that is being answered was not read completely. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Unread(Arc<AtomicBool>);
 
@@ -29,18 +29,18 @@ impl Unread {
     }
 }
 
-/// A connection that ends as told above.
+/// A connection that is closed as described above.
 pub(crate) struct Lingering {
     connection: Connection,
     unread: Unread,
     env: Env,
     max: Duration,
-    /// Once its end is announced: what ends the wait for the client's, and the bytes thrown away.
+    /// Set after the write side is shut down: the timeout for the client to close, and the number of discarded bytes.
     ending: Option<(Sleep, u64)>,
 }
 
 impl Lingering {
-    /// Waits for the client no longer than `max`.
+    /// Waits at most `max` for the client to close.
     pub(crate) fn new(connection: Connection, unread: Unread, env: Env, max: Duration) -> Self {
         Self { connection, unread, env, max, ending: None }
     }

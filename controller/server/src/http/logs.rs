@@ -12,7 +12,7 @@ use super::answer::{Answer, ready_json, sse_frame};
 use super::events::sse_response;
 use super::request::Request;
 
-/// A JSON array, or with `Accept: text/event-stream` one line an event until the job ends.
+/// A JSON array of lines. With `Accept: text/event-stream`, a stream with one event per line until the job ends.
 pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, id: &str) -> Answer {
     let id = door.service.job_id(caller, id).await?;
     if !request.accepts_sse() {
@@ -23,19 +23,19 @@ pub(crate) async fn get(door: &HttpDoor, caller: &Caller, request: &Request, id:
     Ok(sse_response(Body::from_stream(stream::unfold(source, next))))
 }
 
-/// Where a reader was, as its last event's id says: attempt and number.
+/// The position of a reader from the id of its last event: the attempt and the line number.
 fn place(id: &str) -> Option<(Attempt, u64)> {
     let (attempt, number) = id.split_once('.')?;
     Some((Attempt(attempt.parse().ok()?), number.parse().ok()?))
 }
 
-/// A reader of lines, and what ends it early.
+/// A reader of lines, and the signal that stops it early.
 type Source = (LogReader, watch::Receiver<bool>);
 
 async fn next((mut reader, mut stop): Source) -> Option<(std::io::Result<Vec<u8>>, Source)> {
     let lines = tokio::select! {
         lines = reader.next() => lines?,
-        // Broken off rather than ended: the reader goes on at another controller.
+        // The stream ends with an error and not regularly, so that the client continues at another controller.
         () = async { drop(stop.wait_for(|stop| *stop).await) } => {
             return Some((Err(std::io::ErrorKind::ConnectionAborted.into()), (reader, stop)));
         }

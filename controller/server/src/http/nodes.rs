@@ -12,10 +12,10 @@ use super::HttpDoor;
 use super::answer::{Answer, Problem, json};
 use super::request::Request;
 
-/// Longest deadline of a drain, in seconds: 30 days.
+/// The longest deadline of a drain in seconds: 30 days.
 const DEADLINE_S_MAX: f64 = 30.0 * 24.0 * 3_600.0;
 
-/// `GET /api/nodes`: by name.
+/// `GET /api/nodes`, ordered by name.
 pub(crate) async fn list(door: &HttpDoor, caller: &Caller, request: &Request) -> Answer {
     let (offset, limit) = request.query().page()?;
     let nodes = door.service.nodes(caller, offset, limit, request.consistency()).await?;
@@ -33,7 +33,7 @@ struct DrainBody {
     deadline_s: Option<f64>,
 }
 
-/// `POST /api/nodes/{name}/drain|cordon|uncordon`; a drain may have `{"deadline_s": 300}`.
+/// `POST /api/nodes/{name}/drain|cordon|uncordon`. The body of a drain may be `{"deadline_s": 300}`.
 pub(crate) async fn act(
     door: &HttpDoor,
     caller: &Caller,
@@ -77,7 +77,7 @@ pub(crate) async fn health(door: &HttpDoor, caller: &Caller, request: &Request) 
     Ok(json(StatusCode::OK, &door.service.health(caller, request.consistency()).await?))
 }
 
-/// `GET /api/ready`: whether this controller can serve, for load balancers.
+/// `GET /api/ready`: tells load balancers whether this controller can serve requests.
 pub(crate) async fn ready(door: &HttpDoor) -> Answer {
     if door.service.ready().await {
         Ok(json(StatusCode::OK, &json!({ "ready": true })))

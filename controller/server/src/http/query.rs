@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::answer::Problem;
 
-/// Most entries of one page.
+/// The most entries of one page.
 pub(crate) const LIMIT_MAX: u64 = 1_000;
 
 /// The members of a query string.
@@ -15,7 +15,7 @@ impl<'a> Query<'a> {
         Self(text.unwrap_or_default())
     }
 
-    /// A member's value; the first one of its name. What is not UTF-8 is replaced, so that it matches nothing.
+    /// The value of a member, the first if there are several. Invalid UTF-8 is replaced, so that it matches nothing.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         if self.0.is_empty() {
             return None;
@@ -26,7 +26,7 @@ impl<'a> Query<'a> {
         })
     }
 
-    /// All members in order, decoded. What is not UTF-8 is replaced.
+    /// All members in order, decoded. Invalid UTF-8 is replaced.
     pub(crate) fn members(&self) -> impl Iterator<Item = (String, String)> + 'a {
         self.0.split('&').filter(|member| !member.is_empty()).map(|member| {
             let (name, value) = member.split_once('=').unwrap_or((member, ""));
@@ -34,7 +34,7 @@ impl<'a> Query<'a> {
         })
     }
 
-    /// `true` or `false`; absent is false.
+    /// `true` or `false`. A missing member is false.
     pub(crate) fn flag(&self, name: &str) -> Result<bool, Problem> {
         match self.filled(name).as_deref() {
             None | Some("false") => Ok(false),
@@ -43,12 +43,12 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// A member that is not empty.
+    /// The value of a member, if it is not empty.
     pub(crate) fn filled(&self, name: &str) -> Option<String> {
         self.get(name).filter(|value| !value.is_empty())
     }
 
-    /// `limit`: 50 unless it is a number, and within its bounds (compatibility §15).
+    /// `limit`: 50 if it is missing or not a number, otherwise clamped to its range (compatibility §15).
     pub(crate) fn limit(&self) -> usize {
         match self.filled("limit").and_then(|text| text.trim().parse::<i128>().ok()) {
             Some(limit) => usize::try_from(limit.clamp(1, i128::from(LIMIT_MAX))).unwrap_or(1),
@@ -63,12 +63,13 @@ impl<'a> Query<'a> {
         Ok(Some(number))
     }
 
-    /// `offset`: how many to skip; at most a million.
+    /// `offset`: how many entries to skip, at most a million.
     pub(crate) fn offset(&self) -> Result<usize, Problem> {
         Ok(usize::try_from(self.count("offset")?.unwrap_or(0).min(1_000_000)).unwrap_or(0))
     }
 
-    /// `limit` and `offset` of a list that is whole unless a limit is given: how many to skip, and how many to take at most.
+    /// `limit` and `offset` of a list: how many entries to skip, and the most to return. Without `limit` all entries
+    /// are returned.
     pub(crate) fn page(&self) -> Result<(usize, usize), Problem> {
         let limit = self.filled("limit").map_or(usize::MAX, |_| self.limit());
         Ok((self.offset()?, limit))
@@ -89,12 +90,12 @@ fn value_decoded(text: &str) -> String {
     String::from_utf8_lossy(&decoded(&text.replace('+', " "))).into_owned()
 }
 
-/// Undoes percent encoding; none if the result is not UTF-8.
+/// Decodes percent encoding. None if the result is not UTF-8.
 pub(crate) fn percent_decoded(text: &str) -> Option<String> {
     if text.contains('%') { String::from_utf8(decoded(text)).ok() } else { Some(text.to_owned()) }
 }
 
-/// Undoes percent encoding. A `%` that does not start a code is literal.
+/// Decodes percent encoding. A `%` that does not start a code is kept.
 fn decoded(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());

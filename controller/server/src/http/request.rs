@@ -21,9 +21,9 @@ use super::{HttpDoor, INDEX};
 pub(crate) struct Request {
     pub(crate) parts: Parts,
     body: Option<Incoming>,
-    /// Told whether there is more of the body than was read.
+    /// Set if part of the body was not read.
     unread: Unread,
-    /// What it asks for, once its path and method are known.
+    /// The requested operation, once the path and the method are known.
     operation: Option<&'static Operation>,
 }
 
@@ -51,10 +51,10 @@ impl Request {
         self.parts.headers.get(name)?.to_str().ok()
     }
 
-    /// The other site that a browser sends this request for, if there is one: of a page from elsewhere that changes something, or
-    /// of a host name that somebody made point at this machine.
+    /// The foreign site for which a browser sends this request, if any: a page of another origin that changes
+    /// something, or a host name that someone pointed at this machine.
     pub(crate) fn foreign(&self, loopback: bool) -> Option<String> {
-        // What is not a text names no machine of ours either.
+        // A host that is not valid text is not a name of this machine either.
         let host = self.parts.headers.get("host").map(|host| String::from_utf8_lossy(host.as_bytes()));
         let host = host.unwrap_or_default();
         if loopback && !host.is_empty() && !is_this_machine(&host) {
@@ -82,7 +82,7 @@ impl Request {
         self.accepts("text/event-stream")
     }
 
-    /// Which members objects show: `?view=full`.
+    /// The members that objects contain: `?view=full`.
     pub(crate) fn view(&self) -> View {
         if self.query().get("view").as_deref() == Some("full") { View::Full } else { View::Plain }
     }
@@ -93,7 +93,7 @@ impl Request {
         if stale { Consistency::Stale } else { Consistency::Linearizable }
     }
 
-    /// The caller's W3C trace context; one that is malformed is ignored, as the standard wants.
+    /// The caller's W3C trace context. A malformed one is ignored, as the standard requires.
     pub(crate) fn trace(&self) -> Option<TraceContext> {
         let mut parts = self.header("traceparent")?.split('-');
         let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
@@ -108,7 +108,7 @@ impl Request {
         Some(TraceContext { trace_id, span_id, flags: u8::from_str_radix(flags, 16).ok()? })
     }
 
-    /// The caller's name for the request, by which a repeat is known. Reading needs none.
+    /// The caller's idempotency key, by which a repeat is recognised. Reads need none.
     pub(crate) fn request_id(&self) -> Result<Option<RequestId>, Problem> {
         if matches!(*self.method(), Method::GET | Method::HEAD) {
             return Ok(None);
@@ -118,7 +118,8 @@ impl Request {
         client_key(key).map(Some)
     }
 
-    /// The entries that a state must have applied to answer this client, which has seen so many already (`X-Atlas-Index`).
+    /// The number of entries that the state must have applied to answer this client, which has already seen that many
+    /// (`X-Atlas-Index`).
     pub(crate) fn seen(&self) -> Result<Option<Seq>, Problem> {
         let Some(value) = self.parts.headers.get(INDEX) else { return Ok(None) };
         let seq = value.to_str().ok().and_then(|text| text.parse().ok());
@@ -130,32 +131,32 @@ impl Request {
         self.header("last-event-id").map(str::to_owned).or_else(|| self.query().filled("after"))
     }
 
-    /// Notes what the request asks for, and refuses names in its query that this does not know.
+    /// Sets the requested operation, and refuses query members that it does not know.
     pub(crate) fn is_for(&mut self, operation: &'static Operation) -> Result<(), Problem> {
         self.operation = Some(operation);
         operation.check_query(&self.query())
     }
 
-    /// Reads a body of JSON, up to `max` bytes, and refuses members that the operation does not know.
+    /// Reads a JSON body of up to `max` bytes, and refuses members that the operation does not know.
     pub(crate) async fn json_text(&mut self, door: &HttpDoor, max: usize) -> Result<Bytes, Problem> {
         let body = self.body(door, max).await?;
         self.operation.map_or(Ok(()), |operation| operation.check_body(&body))?;
         Ok(body)
     }
 
-    /// Reads the body as JSON; none is an object without members.
+    /// Reads the body as JSON. An empty body counts as an empty object.
     pub(crate) async fn read_json<T: DeserializeOwned>(&mut self, door: &HttpDoor) -> Result<T, Problem> {
         let body = self.json_text(door, door.limits.body_bytes_max).await?;
         let body: &[u8] = if body.is_empty() { b"{}" } else { &body };
         serde_json::from_slice(body).map_err(|error| Problem::malformed(error.to_string()))
     }
 
-    /// Reads the body, up to `max` bytes and for no longer than the door waits.
+    /// Reads the body, up to `max` bytes and within the door's time limit.
     pub(crate) async fn body(&mut self, door: &HttpDoor, max: usize) -> Result<Bytes, Problem> {
         let too_large = || atlas_service::Error::TooLarge { what: "the body", limit: max as u64 }.into();
         let Some(body) = self.body.take() else { return Ok(Bytes::new()) };
         if body.size_hint().lower() > max as u64 {
-            // A client that asks before sending need not send it.
+            // The body is not read, so a client that sent `Expect: 100-continue` does not have to send it.
             return Err(too_large());
         }
         let collected = tokio::time::timeout(door.limits.body_timeout, Limited::new(body, max).collect()).await;
@@ -170,7 +171,7 @@ impl Request {
     }
 }
 
-/// A client's name for a request.
+/// Checks a client's idempotency key.
 pub(crate) fn client_key(key: &str) -> Result<RequestId, Problem> {
     let id = RequestId::new(key).map_err(atlas_service::Error::from)?;
     if id.is_generated() {
@@ -179,8 +180,8 @@ pub(crate) fn client_key(key: &str) -> Result<RequestId, Problem> {
     Ok(id)
 }
 
-/// Whether the host of a `Host` header names the machine itself. A name without a dot is of the local network: nobody outside can
-/// make one point here.
+/// True if the host of a `Host` header is this machine. A name without a dot belongs to the local network, so no
+/// outsider can point it here.
 fn is_this_machine(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),

@@ -4,7 +4,7 @@ use atlas_service::NodeAction;
 
 use super::query::percent_decoded;
 
-/// What a path names.
+/// The resource of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     Jobs,
@@ -50,7 +50,7 @@ pub(crate) enum Route {
 }
 
 impl Route {
-    /// Reads a path.
+    /// Parses a path.
     pub(crate) fn of(path: &str) -> Option<Self> {
         let mut segments = path.strip_prefix('/')?.split('/');
         let mut parts = [""; 6];
@@ -107,7 +107,7 @@ impl Route {
         })
     }
 
-    /// The path as the table of operations writes it.
+    /// The path as written in the table of operations.
     pub(crate) fn template(&self) -> &'static str {
         match self {
             Self::Jobs => "/api/jobs",
@@ -156,7 +156,7 @@ impl Route {
         }
     }
 
-    /// Whether the path is ours rather than one of Atlas for Python: then errors are always problem documents.
+    /// True if the path does not exist in Atlas for Python. Its errors are always problem documents.
     pub(crate) fn is_ours(&self) -> bool {
         !matches!(
             self,
@@ -178,7 +178,7 @@ impl Route {
 
 fn node_action(word: &str) -> Option<NodeAction> {
     Some(match word {
-        // Its body says whether there is a deadline.
+        // The deadline, if any, is in the body.
         "drain" => NodeAction::Drain { deadline: None },
         "cordon" => NodeAction::Cordon,
         "uncordon" => NodeAction::Uncordon,

@@ -20,20 +20,20 @@ use super::answer::{Response, plain_error};
 use super::linger::{Lingering, Unread};
 use super::request::Request;
 
-/// Largest head of a request, and most headers in it.
+/// The largest head of a request, and the most headers in it.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 const HEADERS_MAX: usize = 100;
-/// The pause after a connection could not be accepted, for lack of descriptors.
+/// The pause after a connection could not be accepted because of missing file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How long open requests may take to end once the controller stops.
+/// The time limit for open requests once the controller stops.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 
-/// Serves until `stop` turns true, then lets open requests end for a while.
+/// Serves until `stop` becomes true, then gives open requests time to end.
 pub(crate) async fn serve(door: Arc<HttpDoor>, listener: Box<dyn Listener>, mut stop: watch::Receiver<bool>) {
     let connections = Arc::new(Semaphore::new(door.limits.connections_max));
     let all = u32::try_from(door.limits.connections_max).unwrap_or(u32::MAX);
     loop {
-        // Beyond the bound new connections wait in the system's queue.
+        // Beyond the limit, new connections wait in the system's queue.
         let Ok(permit) = connections.clone().acquire_owned().await else { return };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -82,12 +82,12 @@ async fn connected(door: Arc<HttpDoor>, connection: Connection, mut stop: watch:
         }
     };
     if let Err(error) = ended {
-        // A client that goes away or sends garbage is not an event for an operator.
+        // A client that disconnects or sends invalid data is not relevant to an operator.
         tracing::debug!(%error, "a connection ended early");
     }
 }
 
-/// Answers one request, also if its handler fails.
+/// Answers one request, even if its handler panics.
 async fn answered(door: &HttpDoor, request: Request) -> Response {
     let start = door.env.clock.monotonic();
     let answer = AssertUnwindSafe(door.answer(request)).catch_unwind().await;

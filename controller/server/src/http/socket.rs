@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use super::events::{Feed, Step};
 
-/// A reader that takes longer for one frame is too slow.
+/// A client that takes longer for one frame is too slow.
 const SEND_MAX: Duration = Duration::from_secs(10);
 
-/// Sends frames until the stream or the client ends. What the client says is read and ignored, so that its pings are answered.
+/// Sends frames until the stream or the client ends. Messages of the client are read and ignored, so that its pings are
+/// answered.
 pub(crate) async fn run(mut socket: WebSocket, mut feed: Feed) {
     loop {
         let step = tokio::select! {
@@ -59,8 +60,8 @@ async fn close(socket: &mut WebSocket, code: u16, reason: &'static str) {
     answered(socket).await;
 }
 
-/// Reads until the connection has ended in order: our answer to a client's close frame leaves while we read, and so arrives its
-/// own. One that does not come is not waited for.
+/// Reads until the connection has closed cleanly. While reading, our answer to a client's close frame is sent and the
+/// client's own answer arrives. The wait has a time limit.
 async fn answered(socket: &mut WebSocket) {
     let ended = async { while let Some(Ok(_)) = socket.recv().await {} };
     let _ = tokio::time::timeout(Duration::from_secs(1), ended).await;

@@ -1,4 +1,4 @@
-//! Collects the options of a run.
+//! Collects the options for a run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use super::value::{Form, address, duration, size};
 use super::{Mode, Options};
 use crate::rules::Rules;
 
-/// Why the options of a run do not hold.
+/// Why the options are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum OptionsError {
     /// The file cannot be read.
@@ -20,7 +20,7 @@ pub enum OptionsError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The file with the token cannot be read.
@@ -28,7 +28,7 @@ pub enum OptionsError {
     Token {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The file is not TOML.
@@ -36,34 +36,34 @@ pub enum OptionsError {
     Toml {
         /// The file.
         path: PathBuf,
-        /// Where.
+        /// The parser's error.
         source: Box<toml::de::Error>,
     },
-    /// A key that means nothing.
+    /// An unknown key.
     #[error("the configuration \"{path}\" has an unknown key \"{key}\"{}", suggestion.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default())]
     UnknownKey {
         /// The file.
         path: PathBuf,
         /// The key.
         key: String,
-        /// The nearest one that means something.
+        /// The most similar known key.
         suggestion: Option<&'static str>,
     },
-    /// A value of another form.
+    /// A value in the wrong form.
     #[error("\"{value}\" is not a valid {key} ({origin}): expected {expected}")]
     Value {
         /// The option.
         key: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// Where.
+        /// The source of the value.
         origin: &'static str,
-        /// What would be right.
+        /// The expected form.
         expected: &'static str,
     },
 }
 
-/// The options of a run, and where each came from.
+/// The options of a run, and the source of each.
 #[derive(Debug)]
 pub struct Loaded {
     /// The options.
@@ -96,7 +96,7 @@ fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
 }
 
-/// Gathers the options: defaults, then the file, then environment and flags, which clap has told apart already.
+/// Collects the options: defaults, then the file, then the environment and flags, which clap has already distinguished.
 pub fn load(matches: &ArgMatches) -> Result<Loaded, OptionsError> {
     let mut values = BTreeMap::new();
     for option in OPTIONS.iter().filter(|option| !option.default.is_empty()) {
@@ -175,7 +175,7 @@ fn flatten(prefix: &str, table: &toml::Table, found: &mut Vec<(String, String)>)
 fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
     let text = |key: &str| values.get(key).map_or("", |(value, _)| value.as_str());
     let mut options = Options::new(PathBuf::from(text("data-dir")));
-    // Every value was checked against its form, so what does not read keeps the default.
+    // Every value was already checked. A value that cannot be parsed keeps the default.
     if let Some(http) = address(text("http.listen")) {
         options.http = http;
     }
@@ -249,7 +249,7 @@ fn typed(values: &BTreeMap<&'static str, (String, &'static str)>) -> Options {
 }
 
 impl Loaded {
-    /// The options as they hold, as a file, with where each comes from.
+    /// The effective options as a configuration file, with the source of each.
     pub fn print(&self) -> String {
         let mut text = String::new();
         for OptionRow { key, form, .. } in OPTIONS {

@@ -7,19 +7,19 @@ use super::value::Form;
 /// One option.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionRow {
-    /// Dotted, as in the file: `http.listen`.
+    /// The dotted key as in the file: `http.listen`.
     pub key: &'static str,
-    /// Its flag without the dashes in front.
+    /// Its flag without the leading dashes.
     pub flag: &'static str,
     /// Its environment variable.
     pub variable: &'static str,
     /// The form of its value.
     pub form: Form,
-    /// The default, as it is written; empty is none.
+    /// The default as text; empty for none.
     pub default: &'static str,
-    /// The version that it came with.
+    /// The version that introduced it.
     pub since: &'static str,
-    /// What it does, in sentences.
+    /// The description for the documentation.
     pub doc: &'static str,
 }
 
@@ -289,7 +289,7 @@ pub const OPTIONS: &[OptionRow] = &[
     ),
 ];
 
-/// The reference page, Markdown.
+/// The reference page in Markdown.
 pub fn reference() -> String {
     let mut page = String::from(
         "# Options of the controller\n\n\

@@ -3,21 +3,21 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Jobs do not nest deeper than this: each level is a place that is lent, and a step of what follows a cancel.
+/// The deepest nesting of jobs. Each level is a place that is lent, and one more step when a cancellation is passed on.
 const DEPTH_MAX: u32 = 64;
 
-/// How an option's value is written.
+/// The form of an option's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Any text.
     Text,
-    /// Any text that is not shown.
+    /// Any text. It is never shown.
     Secret,
-    /// `host:port`, the host as an address.
+    /// `host:port` with an IP address as the host.
     Address,
     /// A whole number.
     Count,
-    /// How deep something may nest: a whole number up to [`DEPTH_MAX`].
+    /// A nesting depth: a whole number up to [`DEPTH_MAX`].
     Depth,
     /// A number with `ms`, `s`, `m`, `h` or `d`.
     Duration,
@@ -28,7 +28,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Whether a text has this form; else what was expected.
+    /// Checks that a text has this form. The error is the expected form.
     pub(super) fn check(self, text: &str) -> Result<(), &'static str> {
         let fits = match self {
             Self::Text | Self::Secret => true,

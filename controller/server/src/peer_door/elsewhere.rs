@@ -1,4 +1,4 @@
-//! Calls that are answered on another runtime than their connection's.
+//! Answers calls on another runtime than that of their connection.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -29,14 +29,14 @@ impl Doors {
         Self { runtime: Handle::current(), env: env.clone() }
     }
 
-    /// `service`, whose calls are answered there.
+    /// Wraps `service`, so that its calls are answered on that runtime.
     pub(super) fn answer<S>(&self, service: S) -> Elsewhere<S> {
         Elsewhere { service, doors: self.clone() }
     }
 }
 
-/// A service whose calls are answered on the runtime of the doors, parts of long answers included: its connection's runtime does
-/// no more than pass them on. A call whose caller is gone ends.
+/// A service whose calls and streamed answers are processed on the runtime of the doors. The connection's runtime only
+/// forwards the results. A call ends when its caller disconnects.
 #[derive(Clone)]
 pub(super) struct Elsewhere<S> {
     service: S,

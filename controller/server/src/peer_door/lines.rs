@@ -1,4 +1,4 @@
-//! Lines of running attempts for the other members: served here, requested by [`follow`].
+//! Log lines of running attempts for the other members: served here, requested by [`follow`].
 
 use std::pin::Pin;
 
@@ -14,7 +14,7 @@ use futures::{Stream, StreamExt, stream};
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
 
-/// Lines in one frame: at their longest they fit into it.
+/// The most lines in one frame. Lines of the largest size fit.
 const LINES_MAX: usize = 64;
 
 /// The service that answers the other members.
@@ -59,7 +59,7 @@ impl LineService for LineDoor {
     }
 }
 
-/// Lines as frames, each of one attempt and of a bounded size.
+/// Splits lines into frames of limited size, each with lines of one attempt.
 fn frames(job: JobId, lines: &[Line]) -> Vec<FollowLinesResponse> {
     let alike = lines.chunk_by(|one, next| one.attempt == next.attempt);
     let frame = |lines: &[Line]| {
@@ -70,7 +70,7 @@ fn frames(job: JobId, lines: &[Line]) -> Vec<FollowLinesResponse> {
     alike.flat_map(|lines| lines.chunks(LINES_MAX)).map(frame).collect()
 }
 
-/// Follows lines at the member that leads.
+/// Follows the lines of a job at the leader.
 pub(crate) async fn follow(
     channel: Channel,
     cluster_id: Bytes,

@@ -27,7 +27,7 @@ impl Rpc {
         Err(Status::failed_precondition("this member belongs to another cluster"))
     }
 
-    /// What another member passed on is done here or not at all.
+    /// A forwarded request is handled by this member only if it leads, and is never forwarded again.
     fn leads(&self) -> Result<(), Status> {
         if matches!(*self.handle.leadership().borrow(), Leadership::Leader { .. }) {
             return Ok(());

@@ -27,11 +27,11 @@ use tonic::{Request, Response, Status, Streaming};
 
 pub(crate) use client::Members;
 
-/// Transfers at once; each takes a part's memory. More wait.
+/// The most transfers at once, because each needs memory for one part. Further ones wait.
 const TRANSFERS_MAX: usize = 32;
-/// How long a peer may leave a transfer without its next part.
+/// How long a peer may take to send the next part of a transfer.
 const STALLED: Duration = Duration::from_secs(10);
-/// Artifacts that are asked for at once.
+/// The most artifacts in one request.
 const DIGESTS_MAX: usize = 1_024;
 
 /// The service that answers the other members.
@@ -60,7 +60,7 @@ impl StoreDoor {
         self.transfers.clone().acquire_owned().await.map_err(|_| Status::unavailable("stopping"))
     }
 
-    /// The next part of what a peer sends; none at its end.
+    /// The next part that a peer sends. None at the end.
     async fn next(&self, parts: &mut Streaming<PutArtifactRequest>) -> Result<Option<PutArtifactRequest>, Status> {
         tokio::select! {
             biased;
@@ -151,7 +151,7 @@ impl StoreService for StoreDoor {
     }
 }
 
-/// An artifact in parts. One that turns out damaged ends with an error in place of its end.
+/// An artifact in parts. If it turns out to be damaged, the stream ends with an error.
 fn chunks(
     sender: Sender,
     permit: OwnedSemaphorePermit,
@@ -167,7 +167,7 @@ fn chunks(
 
 fn refused(error: &ArtifactError) -> Status {
     let kind = match error {
-        // The peer sent it so.
+        // The peer sent damaged data.
         ArtifactError::Damaged(_) => ErrorKind::Gone,
         error => error.kind(),
     };

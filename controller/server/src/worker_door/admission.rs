@@ -16,21 +16,21 @@ use super::Door;
 use super::hub::{Excess, Stored};
 use super::outbox::Outbox;
 
-/// A hello waits so long for a leader to be known, rather than have the worker ask round.
+/// How long a hello waits until a leader is known. Otherwise the worker would have to try other controllers.
 const LEADER_MAX: Duration = Duration::from_secs(3);
 
 /// A worker that may be welcomed.
 pub(super) struct Admitted {
     pub(super) epoch: NodeEpoch,
-    /// What its process knows.
+    /// The feature level of its process.
     pub(super) level: Level,
-    /// What its welcome tells by reference.
+    /// Payloads that its welcome refers to by digest.
     pub(super) stored: Stored,
 }
 
-/// Why a session ends, or does not begin.
+/// Why a session ends or does not start.
 pub(super) enum Refusal {
-    /// Another member leads, or none.
+    /// Another member leads, or no member does.
     NotLeader,
     /// Anything else.
     Status(Status),
@@ -65,7 +65,8 @@ impl From<ReadError> for Refusal {
 }
 
 impl Door {
-    /// Admits a worker. None if its stream ends meanwhile: a newer process of the same name must not be displaced.
+    /// Admits a worker. None if its stream ends meanwhile, because it must not displace a newer process of the same
+    /// name.
     pub(super) async fn admit(&self, hello: Hello, out: &Outbox) -> Option<Result<Admitted, Refusal>> {
         let admitted = async {
             let (node, level) = (hello.node.clone(), hello.level);
@@ -79,7 +80,7 @@ impl Door {
         }
     }
 
-    /// Registers the worker's process, unless the state knows it as it is: a reconnect is no log entry.
+    /// Registers the worker's process, unless the state already has this registration. A reconnect needs no log entry.
     async fn attach(&self, hello: Hello) -> Result<NodeEpoch, Refusal> {
         let handle = self.service.handle();
         let mut leadership = handle.leadership();
@@ -92,11 +93,11 @@ impl Door {
         if !leads {
             return Err(Refusal::NotLeader);
         }
-        // Linearizable: a member that was deposed would welcome the worker with leases that are gone.
+        // The read is linearizable, because a deposed member would welcome the worker with leases that no longer exist.
         let state = tokio::select! {
             biased;
             state = handle.read_here() => state?,
-            // A leader without a quorum may be one no more.
+            // A leader without a quorum may no longer be the leader.
             () = self.env.clock.sleep(LEADER_MAX) => return Err(Refusal::NotLeader),
         };
         if hello.level < state.level() {
@@ -115,7 +116,7 @@ impl Door {
         Ok(epoch)
     }
 
-    /// Makes artifacts of the inputs and steps that have no room in the welcome.
+    /// Stores inputs and steps that do not fit into the welcome as artifacts.
     async fn store_excess(&self, node: &NodeId) -> Result<Stored, Refusal> {
         let mut stored = Stored::default();
         let Excess { inputs, journals } = self.hub.without_room(node);
@@ -129,7 +130,8 @@ impl Door {
         Ok(stored)
     }
 
-    /// For this controller alone: the worker fetches it from here, and the state has it inline.
+    /// Stores bytes as an artifact on this controller only: the worker fetches it from here, and the state has the
+    /// bytes inline.
     async fn keep(&self, bytes: Bytes) -> Result<PayloadBody, Refusal> {
         let size_bytes = bytes.len() as u64;
         let digest = self.service.artifacts().keep(bytes).await;
@@ -147,7 +149,8 @@ impl Door {
             trace: None,
         };
         let request = Request { origin, command: Command::RegisterNode(command) };
-        // Here or not at all: at the next leader it could come behind another process that took the name there.
+        // Proposed at this leader only. At the next leader it could arrive after another process has taken the name
+        // there.
         let outcomes = self.service.handle().propose_here(vec![request]).await?;
         match outcomes.into_iter().next() {
             Some(Ok(Outcome::NodeRegistered { epoch })) => Ok(epoch),

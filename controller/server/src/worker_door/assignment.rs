@@ -3,13 +3,14 @@
 use atlas_state::State;
 use atlas_types::{AssignedJournal, Assignment, Job, JobId, Lease, SpawnRule, level};
 
-/// What the holder of `lease` needs to run the attempt. None for a job without a version, which never gets a lease.
+/// The data that the holder of `lease` needs to run the attempt. None for a job without a version, which never gets a
+/// lease.
 ///
-/// `package_bytes_max` stands in where the size is not known any more: the version was published again since with another package.
+/// `package_bytes_max` is used if the size is unknown, because the version was published again with another package.
 pub(super) fn assignment(state: &State, job: &Job, lease: &Lease, package_bytes_max: u64) -> Option<Assignment> {
     let (pin, spec) = (job.pin.as_ref()?, job.spec.as_ref()?);
     let published = state.agent(&job.namespace, &job.agent, pin.version).filter(|agent| agent.digest == pin.digest);
-    // The door asked a first try; a retry did not pass by it.
+    // The door checked the first job at its submission. A retry was not checked.
     let retried = published.filter(|_| job.original.is_some());
     let lacks = retried.and_then(|agent| atlas_service::lacking(state, &job.namespace, agent));
     Some(Assignment {

@@ -1,4 +1,5 @@
-//! The task that follows the log for all streams: it pushes changes, and restarts streams when it may have missed something.
+//! The task that follows the log for all streams: it sends changes, and restarts the streams when it may have missed
+//! something.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ pub(super) async fn run(door: Arc<Door>) {
     let mut leadership = handle.leadership();
     loop {
         tokio::select! {
-            // A member that was deposed must not hand out what it applies from its successor.
+            // A deposed member must not send leases from entries of its successor.
             biased;
             changed = leadership.changed() => {
                 if changed.is_err() {
@@ -23,7 +24,7 @@ pub(super) async fn run(door: Arc<Door>) {
                 }
                 let leads = matches!(*leadership.borrow_and_update(), Leadership::Leader { .. });
                 if leads {
-                    // A term in between may have gone unnoticed.
+                    // The member may have lost and regained the leadership unnoticed.
                     door.hub.start_over();
                 } else {
                     door.hub.hand_over(door.leader_address().as_deref());

@@ -1,8 +1,8 @@
-//! Connected workers, and the leases that each of them knows.
+//! Connected workers, and the leases that each of them knows about.
 //!
-//! A connection is one worker's open stream. Its lease set is that of the state it was welcomed with, plus every applied change since:
-//! a batch that the welcome already covers is skipped by its number, and none in between can be missed, because a member shows its
-//! applied state before it announces the batch.
+//! A connection is one worker's open stream. Its lease set consists of the state with which it was welcomed and all
+//! changes applied since. A batch that the welcome already covers is skipped by its number. No batch in between can be
+//! missed, because a member publishes its applied state before it announces the batch.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,24 +23,25 @@ use tonic::Status;
 use super::assignment::assignment;
 use super::outbox::Outbox;
 
-/// What an attempt gets between the request to stop and the kill.
+/// The time for an attempt between the request to stop and the kill.
 const CANCEL_GRACE: Micros = Micros::from_secs(5);
 
-/// A welcome grows up to this size with inputs in it, and never beyond the second: its frame would not be sent.
+/// Inputs are included in a welcome up to this size. The second value is the limit of the whole welcome, because a
+/// larger frame cannot be sent.
 const WELCOME_BYTES: usize = CONTROLLER_FRAME_BYTES_MAX / 2;
 const WELCOME_BYTES_MAX: usize = CONTROLLER_FRAME_BYTES_MAX - (1 << 20);
-/// What a lease takes in a frame besides its input and metadata, at most, as long as it holds a few GPUs.
+/// The largest size of a lease in a frame without its input and metadata, for a lease with a few GPUs.
 const LEASE_BYTES: usize = 1_024;
 
-/// What is an artifact as well, because it has no room in a welcome.
+/// Payloads that are stored as artifacts, because they do not fit into a welcome.
 #[derive(Debug, Default)]
 pub(super) struct Stored {
     pub(super) inputs: BTreeMap<JobId, PayloadBody>,
-    /// The inline steps of journals, with the number of the step after them.
+    /// The inline steps of journals, with the number of the next step.
     pub(super) journals: BTreeMap<JobId, (u64, Payload)>,
 }
 
-/// What would make a welcome too large.
+/// Payloads that would make a welcome too large.
 #[derive(Debug, Default)]
 pub(super) struct Excess {
     pub(super) inputs: Vec<(JobId, Arc<[u8]>)>,
@@ -51,9 +52,9 @@ pub(super) struct Excess {
 pub(super) struct Hub {
     service: Service,
     session_ttl: Micros,
-    /// Set once, under the lock of the connections: the controller stops.
+    /// Set once when the controller stops, while the connections are locked.
     closed: AtomicBool,
-    /// Whether there are connections: asked on Raft's thread, which must not wait for their lock.
+    /// Whether there are connections. Read on Raft's thread, which must not wait for their lock.
     taken: AtomicBool,
     connections: Mutex<HashMap<NodeId, Arc<Connection>>>,
 }
@@ -63,28 +64,28 @@ pub(super) struct Connection {
     pub(super) node: NodeId,
     pub(super) epoch: NodeEpoch,
     pub(super) out: Outbox,
-    /// What the worker knows.
+    /// The feature level of the worker.
     level: Level,
     leases: Mutex<Leases>,
 }
 
-/// The leases that the worker knows.
+/// The leases that the worker knows about.
 #[derive(Default)]
 pub(super) struct Leases {
-    /// Entries up to this one are in.
+    /// The lease set includes the entries up to this one.
     seq: Seq,
     held: HashMap<JobId, Held>,
-    /// The drain deadline that it knows.
+    /// The drain deadline that was sent to the worker.
     until: Option<ClusterTime>,
 }
 
-/// A lease that the worker knows.
+/// A lease that the worker knows about.
 #[derive(Debug, Clone)]
 pub(super) struct Held {
     pub(super) token: FencingToken,
     pub(super) attempt: Attempt,
     pub(super) namespace: Namespace,
-    /// The worker reported its end: it need not be stopped.
+    /// True if the worker reported the end of the attempt, which then need not be stopped.
     pub(super) reported: bool,
 }
 
@@ -94,7 +95,7 @@ impl Leases {
         self.held.get_mut(&job).filter(|held| held.token == token)
     }
 
-    /// Whether the worker runs this attempt.
+    /// True if the worker runs this attempt.
     pub(super) fn runs(&self, job: JobId, attempt: Attempt) -> bool {
         self.held.get(&job).is_some_and(|held| held.attempt == attempt)
     }
@@ -121,9 +122,9 @@ impl Hub {
         }
     }
 
-    /// Takes the node's connection and welcomes the worker. An older stream of the node is closed.
+    /// Sets the node's connection and sends the welcome. An older stream of the node is closed.
     ///
-    /// `stored` are inputs that are told by reference. On refusal the stream is given back with the reason.
+    /// `stored` contains inputs that are sent as references. On refusal, the stream is returned with the reason.
     pub(super) fn enter(
         &self,
         (node, epoch, boot): (NodeId, NodeEpoch, BootId),
@@ -132,7 +133,8 @@ impl Hub {
         out: Outbox,
     ) -> Result<Arc<Connection>, (Outbox, Refused)> {
         let mut connections = self.connections();
-        // Under the lock: whoever empties the connections after this member stopped leading finds this one too.
+        // Checked under the lock: if this member stops leading, the code that closes all connections then also finds
+        // this one.
         let leads = matches!(*self.service.handle().leadership().borrow(), Leadership::Leader { .. });
         if !leads || self.closed.load(Ordering::Relaxed) {
             return Err((out, Refused::NotLeader));
@@ -155,7 +157,7 @@ impl Hub {
         Ok(connection)
     }
 
-    /// What of a node's leases would make its welcome too large.
+    /// The payloads of a node's leases that would make its welcome too large.
     pub(super) fn without_room(&self, node: &NodeId) -> Excess {
         let state = self.service.handle().applied();
         let mut excess = Excess::default();
@@ -164,7 +166,7 @@ impl Hub {
         for (_, id) in node.leases() {
             let Some(job) = state.job(id) else { continue };
             bytes += LEASE_BYTES + job.metadata.len();
-            // A reference is no shorter than a small input.
+            // A reference to a small input would take more space than the input.
             if let PayloadBody::Inline(input) = &job.input.body {
                 match bytes + input.len() > WELCOME_BYTES && input.len() > LEASE_BYTES {
                     true => excess.inputs.push((id, input.clone())),
@@ -183,7 +185,7 @@ impl Hub {
         excess
     }
 
-    /// Gives a connection up, unless a newer stream has taken it.
+    /// Removes a connection, unless a newer stream has replaced it.
     pub(super) fn leave(&self, connection: &Arc<Connection>) {
         let mut connections = self.connections();
         if connections.get(&connection.node).is_some_and(|taken| Arc::ptr_eq(taken, connection)) {
@@ -192,7 +194,7 @@ impl Hub {
         }
     }
 
-    /// Whether a worker waits for what an entry tells: a lease that began, ends or is to end.
+    /// True if a worker waits for an event of this entry: a lease that began, ended or must end.
     pub(super) fn awaits(&self, batch: &AppliedBatch) -> bool {
         use JobChange::{Cancelling, Ended, Granted, Lost};
         let lease =
@@ -200,7 +202,7 @@ impl Hub {
         self.taken.load(Ordering::Relaxed) && batch.events.iter().any(lease)
     }
 
-    /// Tells workers what an entry changed for them.
+    /// Sends the changes of an entry to the workers that they concern.
     pub(super) fn deliver(&self, batch: &AppliedBatch) {
         let connections = self.connections();
         for event in batch.events.iter() {
@@ -260,7 +262,7 @@ impl Hub {
         }
     }
 
-    /// Notes a lease of the worker and returns what it needs for it; none for a job that ended without a run.
+    /// Records a lease of the worker and returns its assignment. None for a job that ended without a run.
     fn hold(&self, leases: &mut Leases, connection: &Connection, state: &State, job: &Job) -> Option<Box<Assignment>> {
         let lease = job.lease.as_ref().filter(|lease| lease.epoch == connection.epoch)?;
         let assignment = assignment(state, job, lease, self.service.artifacts().bytes_max())?;
@@ -270,7 +272,8 @@ impl Hub {
         Some(Box::new(assignment))
     }
 
-    /// Has every worker say hello again, because changes may have gone unnoticed, and forgets lines of jobs that ended meanwhile.
+    /// Closes all streams so that every worker sends a new hello, because changes may have been missed. Also removes
+    /// lines of jobs that have ended.
     pub(super) fn start_over(&self) {
         let mut connections = self.connections();
         for (_, connection) in connections.drain() {
@@ -281,7 +284,7 @@ impl Hub {
         self.service.streams().retain(|id| state.job(id).is_some_and(|job| !job.status.is_terminal()));
     }
 
-    /// The whole lease set of a node, and which of it must stop. None if it is too large for a frame.
+    /// The whole lease set of a node, and the leases that must stop. None if it is too large for a frame.
     fn welcome(&self, connection: &Connection, state: &State, stored: &Stored) -> Option<Vec<ToWorker>> {
         let mut leases = connection.leases();
         leases.seq = state.seq();
@@ -297,7 +300,7 @@ impl Hub {
             }
             bytes += LEASE_BYTES + assignment.metadata.len();
             if let Some(assigned) = &mut assignment.journal {
-                // One that has grown since is sent as it is.
+                // A journal that has grown since it was stored is sent inline.
                 let kept = stored.journals.get(&id).filter(|(next, _)| *next == assigned.journal.next());
                 if let Some((_, unfolded)) = kept {
                     assigned.unfolded = Some(unfolded.clone());
@@ -321,13 +324,13 @@ impl Hub {
         (bytes <= WELCOME_BYTES_MAX).then(|| std::iter::once(ToWorker::Welcome(welcome)).chain(cancels).collect())
     }
 
-    /// This member does not lead any more: workers look for who does.
+    /// Closes all connections because this member does not lead any more. Workers then look for the leader.
     pub(super) fn hand_over(&self, leader_address: Option<&str>) {
         let leader_address = leader_address.map(str::to_owned);
         self.close(self.connections(), &ToWorker::NotLeader { leader_address });
     }
 
-    /// The controller stops: workers go elsewhere.
+    /// Closes all connections because the controller stops. Workers then connect to another controller.
     pub(super) fn shut_down(&self) {
         let connections = self.connections();
         self.closed.store(true, Ordering::Relaxed);
@@ -352,26 +355,26 @@ impl Hub {
     }
 }
 
-/// What the folds and the steps of a journal take in a frame, at most.
+/// The largest sizes of the folds and of the steps of a journal in a frame.
 fn journal_bytes(journal: &Journal) -> (usize, usize) {
-    /// A digest, a size and a number; what a step has besides its outcome is no more than twice that.
+    /// A digest, a size and a number. The data of a step besides its outcome takes at most twice as much.
     const REFERENCE_BYTES: usize = 64;
     let steps = journal.steps.iter().map(|step| usize::try_from(step.bytes()).unwrap_or(usize::MAX) + REFERENCE_BYTES);
     (journal.folds.len() * REFERENCE_BYTES, steps.sum())
 }
 
-/// Why a worker got no connection.
+/// Why a worker was not connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
     /// This member does not lead.
     NotLeader,
-    /// Meanwhile the node was lost, or another process took its name.
+    /// The node was lost meanwhile, or another process took its name.
     Superseded,
-    /// The node's leases have no room in one frame.
+    /// The node's leases do not fit into one frame.
     TooLarge,
 }
 
-/// Ends the stream of a process that is not the node's any more; else tells it if the deadline of its drain is another one.
+/// Ends the stream if its process no longer owns the node. Otherwise sends the drain deadline if it has changed.
 fn node_changed(connection: &Connection, batch: &AppliedBatch, node: &Node) {
     let mut leases = connection.leases();
     if batch.seq <= leases.seq {
@@ -385,7 +388,7 @@ fn node_changed(connection: &Connection, batch: &AppliedBatch, node: &Node) {
     }
 }
 
-/// By when a node gives back what it runs, and what is left until then.
+/// The deadline by which a node must give back its running jobs, and the time left until then.
 fn hand_back(node: &Node, state: &State) -> Option<HandBack> {
     node.drain_until.map(|until| HandBack { until, within: until.since(state.clock()) })
 }

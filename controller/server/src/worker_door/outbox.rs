@@ -10,14 +10,15 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_stream::Stream;
 use tonic::Status;
 
-/// Frames that wait for one worker. More means that it does not read: it is disconnected, and gets the whole set when it returns.
+/// The most frames that wait for one worker. A worker with more does not read: it is disconnected, and gets the whole
+/// lease set when it reconnects.
 const FRAMES_WAITING_MAX: usize = 4_096;
 
 /// How a stream ends.
 enum End {
-    /// With a reason, and without what still waits.
+    /// At once with a reason. Waiting frames are dropped.
     Now(Status),
-    /// In order, after what waits.
+    /// After the waiting frames.
     Drained,
 }
 
@@ -28,14 +29,14 @@ pub(super) struct Outbox {
     ended: Notify,
 }
 
-/// The worker's end, which tonic reads. It takes all frames that are ready into one write.
+/// The end that tonic reads to send frames to the worker. All frames that are ready go into one write.
 pub(crate) struct Outgoing {
     frames: mpsc::Receiver<SessionResponse>,
     end: Option<oneshot::Receiver<End>>,
     over: bool,
 }
 
-/// A stream's two ends.
+/// Creates both ends of a stream.
 pub(super) fn outbox() -> (Outbox, Outgoing) {
     let (sender, frames) = mpsc::channel(FRAMES_WAITING_MAX);
     let (end, ends) = oneshot::channel();
@@ -47,7 +48,7 @@ impl Outbox {
     /// Queues a frame. A worker that does not keep up is disconnected.
     pub(super) fn send(&self, frame: ToWorker) {
         match self.frames.try_send(frame.into()) {
-            // A stream that is gone is noticed by its session.
+            // The session notices that its stream has closed.
             Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
             Err(mpsc::error::TrySendError::Full(_)) => {
                 self.fail(Status::resource_exhausted("the worker does not read its stream fast enough"));
@@ -55,17 +56,17 @@ impl Outbox {
         }
     }
 
-    /// Ends the stream at once, with a reason. Only the first end counts.
+    /// Ends the stream at once with a reason. Only the first call has an effect.
     pub(super) fn fail(&self, reason: Status) {
         self.end(End::Now(reason));
     }
 
-    /// Ends the stream after what waits.
+    /// Ends the stream after the waiting frames.
     pub(super) fn finish(&self) {
         self.end(End::Drained);
     }
 
-    /// Completes when the stream has ended, by either side. For one task only.
+    /// Completes when either side has ended the stream. Only one task may wait.
     pub(super) async fn ended(&self) {
         tokio::select! {
             () = self.ended.notified() => {}
@@ -76,7 +77,7 @@ impl Outbox {
     fn end(&self, end: End) {
         let sender = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(sender) = sender {
-            // A reader that is gone needs no reason.
+            // A reader that was dropped needs no reason.
             let _ = sender.send(end);
             self.ended.notify_one();
         }

@@ -1,4 +1,4 @@
-//! From reports to requests, and from outcomes to acknowledgements.
+//! Converts reports to requests, and outcomes to acknowledgements.
 
 use std::sync::Arc;
 
@@ -20,15 +20,15 @@ use super::hub::{Connection, Leases};
 /// Results up to this size are checked on the session's own thread.
 const SMALL_BYTES_MAX: usize = 4 * 1024;
 
-/// What a worker asked for in one go: proposed together, answered one by one.
+/// Reports and commands of a worker that arrived together. They are proposed together and answered one by one.
 #[derive(Default)]
 pub(super) struct Batch {
     requests: Vec<Request>,
-    /// What each request answers; none for what the worker does not wait for.
+    /// The report that each request answers. None if the worker does not wait for an answer.
     reports: Vec<Option<Reported>>,
-    /// Requests whose stream is too large to be inline, with it.
+    /// Requests whose log lines are too large to be inline, with the lines.
     streams: Vec<(usize, Vec<u8>)>,
-    /// Requests whose output and metadata have to be looked at.
+    /// Requests whose output and metadata must be checked.
     unchecked: Vec<usize>,
 }
 
@@ -38,18 +38,18 @@ struct Reported {
     job: JobId,
     token: FencingToken,
     started: bool,
-    /// The last stream event that the report takes along.
+    /// The last log line that is stored with the report.
     stream: Option<(Attempt, u64)>,
 }
 
-/// Why a batch was not answered. The worker sends it again on its next stream.
+/// Why a batch was not answered. The worker sends its reports again on its next stream.
 #[derive(Debug)]
 pub(super) enum NotAnswered {
     /// The log did not accept it, or the outcome is unknown.
     Propose(ProposeError),
-    /// The log lines of an attempt, or its result, could not be stored.
+    /// The log lines or the result of an attempt could not be stored.
     Stream(atlas_service::Error),
-    /// The process stops: a result could not be looked at.
+    /// The process is stopping, and a result could not be checked.
     Stopping,
 }
 
@@ -58,12 +58,13 @@ impl Batch {
         self.requests.is_empty()
     }
 
-    /// Adds what the worker does not wait for.
+    /// Adds a command for which the worker needs no answer.
     pub(super) fn command(&mut self, command: Command) {
         self.push(Namespace::default_namespace(), command, None);
     }
 
-    /// Adds a report. One of a lease that the worker does not hold is fenced at once: what took the lease is committed.
+    /// Adds a report. If the worker no longer holds the lease, the report is fenced at once, because the loss of the
+    /// lease is already committed.
     pub(super) fn report(
         &mut self,
         (service, connection, leases): (&Service, &Connection, &mut Leases),
@@ -101,8 +102,9 @@ impl Batch {
         self.reports.push(reported);
     }
 
-    /// Proposes everything and returns the acknowledgements. Here or not at all: the next leader hears it again from the worker, and what
-    /// carries no epoch, as the request to drain, must not fall on the worker's successor there.
+    /// Proposes all requests and returns the acknowledgements. They are proposed at this leader only, because the
+    /// worker sends its reports again to the next one. A command without an epoch, such as the request to drain, could
+    /// otherwise affect a newer process of the node there.
     pub(super) async fn propose(
         mut self,
         service: Service,
@@ -129,7 +131,7 @@ impl Batch {
         if !unrecorded.is_empty() {
             let outcomes = service.handle().propose_here(unrecorded.requests).await.map_err(NotAnswered::Propose)?;
             for (reported, outcome) in unrecorded.reports.into_iter().flatten().zip(outcomes) {
-                // Whatever came of it: sending it again would not change it.
+                // Any refusal is final, because sending the report again would not change it.
                 answers.push(&reported, outcome.map_or(ReportResult::Fenced, |_| ReportResult::Applied));
             }
         }
@@ -138,12 +140,12 @@ impl Batch {
         Ok(answers.acks)
     }
 
-    /// Puts streams that are too large to be inline where their reports can name them.
+    /// Stores log lines that are too large to be inline as artifacts, so that the reports can refer to them.
     async fn store_streams(&mut self, service: &Service) -> Result<(), NotAnswered> {
         for (index, lines) in std::mem::take(&mut self.streams) {
             let payload = service.payload(lines.into()).await.map_err(NotAnswered::Stream)?;
             let command = self.requests.get_mut(index).map(|request| &mut request.command);
-            // A lost lease takes no lines along: the next attempt has its own.
+            // Lines are not stored with a lost lease: the next attempt has its own.
             if let Some(Command::CompleteJob(CompleteJob { stream, .. }) | Command::FailJob(FailJob { stream, .. })) =
                 command
             {
@@ -153,9 +155,10 @@ impl Batch {
         Ok(())
     }
 
-    /// A result that is not here, or that not every client can read, would spoil all lists that it is in: its job fails instead.
+    /// Replaces invalid results: a result that is missing, or that some clients cannot parse, would break every list
+    /// that contains it, so its job fails instead.
     ///
-    /// It is not a reason to end the session, because the report would come again, and again.
+    /// The session does not end, because the worker would send the same report again and again.
     async fn check_results(&mut self, service: &Service, env: &Env) -> Result<(), NotAnswered> {
         for index in std::mem::take(&mut self.unchecked) {
             let Some(request) = self.requests.get_mut(index) else { continue };
@@ -194,10 +197,10 @@ impl Answers {
     }
 }
 
-/// What to answer; an error for a refusal that does not come from an outdated lease.
+/// The result for the worker. An error for a refusal that was not caused by an outdated lease.
 fn result(reported: &Reported, outcome: Result<Outcome, Rejection>) -> Result<ReportResult, Rejection> {
     match outcome {
-        // Cancelled before it started: it ended, and must not run.
+        // The job was cancelled before it started. It has ended and must not run.
         Ok(Outcome::Ended { .. }) if reported.started => Ok(ReportResult::Fenced),
         Ok(_) => Ok(ReportResult::Applied),
         Err(
@@ -218,7 +221,7 @@ fn command(node: &NodeId, job: JobId, token: FencingToken, kind: ReportKind, str
         ReportKind::Completed { output, usage, metadata } => {
             Command::CompleteJob(CompleteJob { job, node, token, output, usage, metadata, stream })
         }
-        // Whether it was cancelled the state knows.
+        // The state knows whether the job was cancelled.
         ReportKind::Failed { failure, output, usage, metadata, cancelled: _ } => {
             Command::FailJob(FailJob { job, node, token, failure, output, usage, metadata, stream })
         }
@@ -226,7 +229,7 @@ fn command(node: &NodeId, job: JobId, token: FencingToken, kind: ReportKind, str
     }
 }
 
-/// Ends a job whose report cannot be recorded: otherwise it would hold its lease for ever.
+/// Ends a job whose report cannot be recorded. Otherwise the job would hold its lease for ever.
 fn unrecordable(node: &NodeId, reported: &Reported, reason: &str) -> Command {
     Command::FailJob(FailJob {
         job: reported.job,
@@ -236,12 +239,12 @@ fn unrecordable(node: &NodeId, reported: &Reported, reason: &str) -> Command {
         output: None,
         usage: Usage::default(),
         metadata: None,
-        // Without its lines: they may be what could not be recorded.
+        // The log lines are left out, because they may be the reason why the report could not be recorded.
         stream: None,
     })
 }
 
-/// The same report without the result that cannot be kept. A job that failed anyway keeps its own error.
+/// The same report without the result that cannot be stored. A job that failed anyway keeps its own error.
 fn without_result(command: &Command, reason: &str) -> Command {
     match command.clone() {
         Command::CompleteJob(CompleteJob { job, node, token, usage, stream, .. }) => {
@@ -258,14 +261,14 @@ fn not_recorded(reason: &str) -> Failure {
     Failure { kind: FailureKind::Internal, error }
 }
 
-/// Which part of a result a text is.
+/// The part of a result that a text belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Output,
     Metadata,
 }
 
-/// What clients get as parts of JSON documents.
+/// The texts that clients receive as parts of JSON documents.
 fn result_texts(command: &Command) -> Vec<(Part, PayloadBody)> {
     let (output, metadata) = match command {
         Command::CompleteJob(command) => (Some(&command.output), &command.metadata),
@@ -277,7 +280,7 @@ fn result_texts(command: &Command) -> Vec<(Part, PayloadBody)> {
     output.into_iter().chain(metadata).collect()
 }
 
-/// Why a text cannot be handed out; none if it can. Large ones are read on the pool for blocking work.
+/// Why a text cannot be sent to clients. None if it can. Large texts are read on a blocking thread.
 async fn fault(service: &Service, env: &Env, part: Part, text: PayloadBody) -> Result<Option<String>, NotAnswered> {
     let name = match part {
         Part::Output => "output",
@@ -289,7 +292,7 @@ async fn fault(service: &Service, env: &Env, part: Part, text: PayloadBody) -> R
             Ok(text) if text.len() as u64 == size_bytes => text,
             Ok(_) => return Ok(Some(format!("the {name} does not have the announced size"))),
             Err(ArtifactError::Stopped) => return Err(NotAnswered::Stopping),
-            // Too few controllers answer today: the worker keeps the report and sends it again.
+            // Too few controllers answer at the moment. The worker keeps the report and sends it again.
             Err(error) if error.kind() == ErrorKind::Unavailable => {
                 return Err(NotAnswered::Stream(atlas_service::Error::Artifact(error)));
             }
@@ -312,7 +315,7 @@ async fn fault(service: &Service, env: &Env, part: Part, text: PayloadBody) -> R
     })
 }
 
-/// Reads a result and makes sure that a majority has it: it may have been stored when another controller led.
+/// Reads a result and ensures that a majority has it, because it may have been stored while another controller led.
 async fn read(service: &Service, digest: Digest) -> Result<Bytes, ArtifactError> {
     service.artifacts().pin(digest).await?;
     service.artifacts().read(digest).await

@@ -1,4 +1,5 @@
-//! One worker's session: hello, then frames both ways until either side ends it. One task per session, none per message.
+//! One worker's session: a hello, then frames in both directions until either side ends it. There is one task per
+//! session, not per message.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -22,21 +23,23 @@ use super::outbox::Outbox;
 use super::report::{Batch, NotAnswered};
 use super::spawn;
 
-/// The first frame must come within this time.
+/// The time limit for the first frame.
 const HELLO_MAX: Duration = Duration::from_secs(10);
-/// Frames taken at once: what lies ready becomes one proposal.
+/// The most frames that are taken at once. They become one proposal.
 const FRAMES_MAX: usize = 256;
-/// Proposals under way for one worker. Beyond it its stream is not read.
+/// The most pending proposals of one worker. Beyond this its stream is not read.
 const PROPOSALS_MAX: usize = 64;
 
-/// Warm counts are proposed this often, and at most this many at once; changes in between are included in the latest count.
+/// The interval between two proposals of warm counts, and the most counts in one proposal. Only the latest count of
+/// each package is proposed.
 const WARM_EVERY: Duration = Duration::from_millis(250);
 const WARM_AT_ONCE_MAX: usize = 64;
-/// Packages whose warm counts wait. More than a node may keep warm are not taken in.
+/// The most packages whose warm counts wait. Counts of further packages are ignored.
 const WARM_WAITING_MAX: usize = 1_024;
-/// Jobs that a worker's attempts have spawned and wait for, at once.
+/// The most child jobs at once that a worker's attempts wait for.
 const SPAWNS_MAX: usize = 16_384;
-/// Frames of steps under way for one worker. Its attempts have one each; more are answered `busy`.
+/// The most frames with steps of one worker that are being recorded. Each attempt has one at a time. Further ones are
+/// answered with `busy`.
 const STEPS_MAX: usize = 1_024;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -104,15 +107,15 @@ struct Session {
     connection: Arc<Connection>,
     incoming: ReadyChunks<Streaming<SessionRequest>>,
     proposals: FuturesOrdered<Boxed<Result<Vec<ToWorker>, NotAnswered>>>,
-    /// The renewal that a quorum is asked about.
+    /// The renewal that a quorum is confirming.
     renewal: Option<Boxed<Result<u64, ReadError>>>,
-    /// The latest one received; it covers all earlier ones.
+    /// The latest renewal received. It covers all earlier ones.
     renew_next: Option<u64>,
-    /// Warm counts that were received and not proposed yet.
+    /// Warm counts that were received but not proposed yet.
     warm: BTreeMap<Digest, u32>,
-    /// Until they may be proposed again.
+    /// The pause before the next proposal of warm counts.
     warm_pause: Option<Boxed<()>>,
-    /// Jobs that attempts spawned and wait for.
+    /// Child jobs that attempts spawned and wait for.
     spawns: FuturesUnordered<Boxed<(u64, SpawnEnd)>>,
     /// Steps and folds that are being recorded.
     steps: FuturesUnordered<Boxed<(u64, Result<StepsResult, Error>)>>,
@@ -134,7 +137,7 @@ impl Session {
                 }
             };
             tokio::select! {
-                // Answers first: they free room for what is read next.
+                // Answers come first, because they make room for the frames that are read next.
                 biased;
                 () = self.connection.out.ended() => return Ok(()),
                 Some(acks) = self.proposals.next() => self.answered(acks)?,
@@ -153,7 +156,8 @@ impl Session {
         }
     }
 
-    /// Sends the acknowledgements of a proposal. Without an answer the stream ends, and the worker sends its reports again.
+    /// Sends the acknowledgements of a proposal. Without an answer the stream ends, and the worker sends its reports
+    /// again.
     fn answered(&self, acks: Result<Vec<ToWorker>, NotAnswered>) -> Result<(), Refusal> {
         match acks {
             Ok(acks) => acks.into_iter().for_each(|ack| self.connection.out.send(ack)),
@@ -188,7 +192,7 @@ impl Session {
         self.renewal = Some(Box::pin(async move { handle.session_renew(node, epoch, number).await }));
     }
 
-    /// Takes in the frames that lay ready. A malformed one ends the session, and nothing of them is proposed.
+    /// Processes received frames. A malformed frame ends the session, and none of the frames is proposed.
     fn take(&mut self, frames: Vec<Result<SessionRequest, Status>>) -> Result<(), Refusal> {
         let mut batch = Batch::default();
         for frame in frames {
@@ -208,7 +212,8 @@ impl Session {
         }
     }
 
-    /// Proposes warm counts that the state does not have, some now and the others after a pause: a worker cannot fill the log with them.
+    /// Proposes warm counts that differ from the state, some now and the others after a pause, so that a worker cannot
+    /// flood the log with them.
     fn tell_warm(&mut self) {
         let state = self.door.service.handle().applied();
         let known = state.node(&self.connection.node).map(|known| &known.node.warm);
@@ -234,7 +239,7 @@ impl Session {
         self.spawns.push(Box::pin(spawn::run(service, env, node, number, spawn)));
     }
 
-    /// Answers steps. Without an answer the stream ends, and the worker sends them again.
+    /// Sends the result of recorded steps. Without a result the stream ends, and the worker sends the steps again.
     fn recorded(&self, number: u64, result: Result<StepsResult, Error>) -> Result<(), Refusal> {
         match result {
             Ok(result) => self.connection.out.send(ToWorker::StepsAck { number, result }),
@@ -244,7 +249,7 @@ impl Session {
         Ok(())
     }
 
-    /// Has steps or a fold recorded.
+    /// Starts to record steps or a fold.
     fn record<F>(&self, number: u64, record: impl FnOnce(Service, NodeId) -> F)
     where
         F: Future<Output = Result<StepsResult, Error>> + Send + 'static,
@@ -265,7 +270,7 @@ impl Session {
                 batch.report((service, &self.connection, &mut self.connection.leases()), number, report);
             }
             ToLeader::StreamEvents { job, attempt, events } => {
-                // Under the lock: lines that come after their attempt's end would never be cleared away.
+                // The leases stay locked: lines that arrive after the end of their attempt would never be removed.
                 let leases = self.connection.leases();
                 if leases.runs(job, attempt) {
                     service.streams().push(job, attempt, events);
@@ -288,7 +293,7 @@ impl Session {
                 }
             }
             ToLeader::Draining => {
-                // A worker says so again after each reconnect; once is enough for the log.
+                // A worker repeats this after each reconnect. It is written to the log only once.
                 let state = service.handle().applied();
                 if state.node(&self.connection.node).is_none_or(|known| !known.node.draining) {
                     batch.command(Command::DrainNode(DrainNode { node: self.connection.node.clone(), deadline: None }));

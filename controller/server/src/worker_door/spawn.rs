@@ -1,4 +1,4 @@
-//! A job that an attempt spawns: one future each, which ends with the answer to the parent.
+//! A job that an attempt spawns. Each has one future, which returns the answer to the parent.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use atlas_env::Env;
 use atlas_service::{Error, Service, Spawning};
 use atlas_types::{ErrorKind, NodeId, Spawn, SpawnEnd};
 
-/// Between two tries while there is no leader, or the log takes no more.
+/// The pause between two tries while there is no leader or the log is overloaded.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Submits the child and waits for its family, at most as long as the parent would. It is dropped with the session: on the next
-/// one the worker repeats the request and gets the same child.
+/// Submits the child and waits for its family, at most as long as the parent would. The session drops this future when
+/// it ends. The worker then repeats the request in its next session and gets the same child.
 pub(super) async fn run(service: Service, env: Env, node: NodeId, number: u64, mut spawn: Spawn) -> (u64, SpawnEnd) {
     let until = env.clock.monotonic() + spawn.timeout.as_duration();
     let mut child = None;
@@ -32,7 +32,7 @@ pub(super) async fn run(service: Service, env: Env, node: NodeId, number: u64, m
         match end {
             Ok(end) => return (number, end),
             Err(error) if passes(&error) => {
-                // It may have been submitted all the same.
+                // The child may have been submitted although the call failed.
                 spawn.again = true;
                 env.clock.sleep(PAUSE).await;
             }

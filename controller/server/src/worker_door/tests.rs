@@ -1,4 +1,4 @@
-//! Whole sessions: a real controller on one side, a worker that only talks on the other.
+//! Tests whole sessions with a real controller and a worker that only sends and receives frames.
 
 mod fake;
 mod steps;
@@ -69,7 +69,7 @@ async fn a_restart_fences_what_the_older_process_held() {
     assert_eq!(old.hears().await, "grant job 7 token 1 attempt 1 of plain 1.0.0 needs_start false");
     let mut new = cluster.worker("n1", 2).await;
     let welcome = new.hears().await;
-    // The lost job comes to the node again, with the welcome or right after it.
+    // The node gets the lost job again, in the welcome or right after it.
     if welcome == "welcome epoch 2 ttl 600s leases []" {
         assert_eq!(new.hears().await, "grant job 7 token 2 attempt 2 of plain 1.0.0 needs_start false");
     } else {
@@ -253,7 +253,7 @@ async fn long_streams_are_stored_and_outputs_that_are_not_here_fail_their_job() 
     for number in 1..=2 {
         worker.say(line(7, number, &"x".repeat(60_000))).await;
     }
-    // Known by its number.
+    // This line was already received, which its number shows.
     worker.say(line(7, 2, "again")).await;
     let body = PayloadBody::Artifact { digest: Digest([9; 32]), size_bytes: 70_000 };
     let output = Payload { key_id: 0, body };

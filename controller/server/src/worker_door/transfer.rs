@@ -1,4 +1,4 @@
-//! Packages and payloads that are too large for a frame.
+//! Transfers of packages and payloads that are too large for a frame.
 
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -20,9 +20,9 @@ use tonic::{Status, Streaming};
 
 use super::Door;
 
-/// Artifacts in memory at once. More transfers wait.
+/// The most artifacts in memory at once. Further transfers wait.
 pub(super) const AT_ONCE_MAX: usize = 16;
-/// How long one transfer may take: a peer that stalls must not keep others out.
+/// The time limit for one transfer, so that a stalled peer does not block others.
 const LONGEST: Duration = Duration::from_secs(60);
 
 impl Door {
@@ -35,7 +35,7 @@ impl Door {
         Ok(Chunks { bytes, deadline, _permit: permit, message: PhantomData })
     }
 
-    /// Receives a payload and answers once it is durable. Its name is the digest of what was received.
+    /// Receives a payload and answers once it is durable. The answer contains the digest of the received bytes.
     pub(super) async fn store(&self, chunks: Streaming<StorePayloadRequest>) -> Result<StorePayloadResponse, Status> {
         let _permit = self.transfers.acquire().await.map_err(|_| Status::unavailable("stopping"))?;
         let bytes = tokio::select! {
@@ -76,7 +76,7 @@ fn refused(error: &ArtifactError) -> Status {
     Error { kind, code: code.to_owned(), message: error.to_string(), hint: String::new() }.into()
 }
 
-/// The chunks of an artifact, without a copy.
+/// The chunks of an artifact, without copying it.
 pub(crate) struct Chunks<T> {
     bytes: Bytes,
     deadline: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -84,9 +84,9 @@ pub(crate) struct Chunks<T> {
     message: PhantomData<fn() -> T>,
 }
 
-/// A message that carries a chunk.
+/// A message that contains a chunk.
 pub(crate) trait Carries {
-    /// The message of a chunk.
+    /// The message for a chunk.
     fn chunk(chunk: Bytes) -> Self;
 }
 

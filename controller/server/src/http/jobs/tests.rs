@@ -1,4 +1,4 @@
-//! How the body of a submission is read.
+//! Tests how the body of a submission is parsed.
 
 use expect_test::expect;
 

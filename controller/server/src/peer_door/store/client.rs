@@ -29,9 +29,9 @@ use tonic::transport::Channel;
 use super::{STALLED, convert};
 use crate::peer_door::lines;
 
-/// Longest wait for an answer that needs a look at a disk, or at a history that catches up.
+/// The time limit for an answer that needs disk access, or a history that first catches up.
 const ANSWER_MAX: Duration = Duration::from_secs(8);
-/// The slowest transfer that is waited for.
+/// The slowest transfer rate that is accepted.
 const BYTES_PER_SECOND_MIN: u64 = 1 << 20;
 
 type Client = StoreServiceClient<Channel>;
@@ -41,7 +41,7 @@ pub(crate) struct Members {
     handle: Handle,
     cluster_id: Bytes,
     env: Env,
-    /// By member, with the address that each was opened to.
+    /// The clients by member, each with the address to which it connects.
     clients: Mutex<BTreeMap<MemberId, (String, Client, Channel)>>,
 }
 
@@ -55,7 +55,7 @@ impl Members {
         self.known(member).map(|(client, _)| client)
     }
 
-    /// A client of a member's stores, and the channel that it shares with other clients.
+    /// A client for a member's stores, and the channel that it shares with other clients.
     fn known(&self, member: MemberId) -> Result<(Client, Channel), PeerError> {
         let away = |reason: String| PeerError::Away { member, reason };
         let view = self.handle.members();
@@ -78,7 +78,7 @@ impl Members {
         Ok((client, channel))
     }
 
-    /// Waits for an answer, but not for ever.
+    /// Waits for an answer up to a time limit.
     async fn within<T>(
         &self,
         member: MemberId,
@@ -180,7 +180,7 @@ impl Peers for Members {
     }
 }
 
-/// An artifact as it is sent: its head, then its bytes.
+/// An artifact that is being sent: its head, then its bytes.
 struct Parts {
     head: Option<ArtifactHead>,
     bytes: Outgoing,
@@ -206,7 +206,7 @@ fn failed(member: MemberId, status: &Status) -> PeerError {
     }
 }
 
-/// A malformed answer.
+/// The error for a malformed answer.
 fn garbled(member: MemberId) -> PeerError {
     PeerError::Refused { member, kind: ErrorKind::Internal, reason: "its answer is malformed".to_owned() }
 }

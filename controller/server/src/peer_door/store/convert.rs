@@ -1,4 +1,5 @@
-//! Converts between frames and the types of history. Every bound is checked inward, because frames come from a peer.
+//! Converts between frames and the types of the history. All limits are checked on received frames, because they come
+//! from a peer.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use atlas_wire::ConvertError;
 use atlas_wire::proto::peer::v1 as wire;
 use wire::query_history_request::Question;
 
-/// Most jobs that one answer lists, or events that one question names.
+/// The most jobs in one answer, and the most events in one request.
 const ITEMS_MAX: usize = 250_000;
 
 pub(super) fn part_out(part: Part) -> wire::FetchHistoryResponse {
@@ -27,7 +28,7 @@ pub(super) fn part_out(part: Part) -> wire::FetchHistoryResponse {
     }
 }
 
-/// What is in it is checked where it is used: history fills nothing with a part that is not dense.
+/// The content is checked where it is used: the history refuses a part with holes.
 pub(super) fn part_in(part: wire::FetchHistoryResponse) -> Part {
     let record = |record: wire::HistoryRecord| Record {
         seq: EventSeq(record.event_seq),
@@ -116,7 +117,7 @@ pub(super) fn found_in(found: wire::QueryHistoryResponse) -> Result<QueryResult,
     })
 }
 
-/// A text that may be empty: then nothing is asked for.
+/// Parses a text. An empty text means that the field is not set.
 fn given<'t, T, E>(
     field: &'static str,
     text: &'t str,

@@ -1,4 +1,4 @@
-//! Frames there and back, and hostile frames.
+//! Tests that frames convert both ways, and that hostile frames are refused.
 
 use atlas_history::{JobFilter, Listed, Part, Record};
 use atlas_service::{Query, QueryResult};

@@ -1,4 +1,4 @@
-//! A controller in a temporary directory, and a worker that only talks.
+//! A controller in a temporary directory, and a worker that only sends and receives frames.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,11 +20,11 @@ use tonic::transport::Channel;
 
 use crate::{Controller, Options};
 
-/// Longest that anything here may take on a busy machine.
+/// The time limit for every wait in these tests, even on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
-/// The workers here renew nothing: their sessions outlive every test.
+/// The workers in these tests do not renew, so their sessions must outlive every test.
 const SESSION_TTL: Duration = Duration::from_secs(600);
-/// Requests of large submissions that travel together, so that a test waits for one sync and not for each.
+/// The number of large submissions in one request, so that a test waits for one sync and not for each.
 const TOGETHER: usize = 12;
 
 pub(super) async fn soon<T>(what: impl Future<Output = T>) -> T {
@@ -115,7 +115,7 @@ impl Cluster {
         self.does(submission(job, agent, Payload::inline(b"{}"))).await;
     }
 
-    /// Submits jobs of `plain` with inputs as large as a frame of the log takes.
+    /// Submits jobs of `plain` with the largest inline inputs.
     pub(super) async fn submit_large(&self, jobs: std::ops::RangeInclusive<u64>) {
         let jobs: Vec<_> = jobs.collect();
         for together in jobs.chunks(TOGETHER) {
@@ -142,7 +142,7 @@ impl Cluster {
         format!("{:?}: {}", failure.kind, failure.error)
     }
 
-    /// A door of its own, which follows nothing.
+    /// A separate door that does not follow the log.
     pub(super) fn door(&self) -> Arc<super::super::Door> {
         super::super::Door::new(super::super::Parts {
             service: self.controller.service().clone(),
@@ -151,7 +151,7 @@ impl Cluster {
         })
     }
 
-    /// How many events there were. Entries that tell none come at any time: history says how far it is.
+    /// The number of events so far. Entries without events can be written at any time, so entries are not counted.
     pub(super) fn events(&self) -> u64 {
         self.controller.service().handle().applied().event_seq().0
     }
@@ -165,21 +165,21 @@ impl Cluster {
         soon(Client::connect(address)).await.expect("connects")
     }
 
-    /// A worker that has said hello.
+    /// A worker that has sent its hello.
     pub(super) async fn worker(&self, node: &str, boot: u128) -> Worker {
         let mut worker = self.stranger().await;
         worker.say(hello(node, boot)).await;
         worker
     }
 
-    /// A worker with so many places that has said hello.
+    /// A worker with `places` places that has sent its hello.
     pub(super) async fn worker_of(&self, node: &str, boot: u128, places: u32) -> Worker {
         let mut worker = self.stranger().await;
         worker.say(hello_with(node, boot, places)).await;
         worker
     }
 
-    /// A stream on which nothing was said.
+    /// A stream on which nothing has been sent.
     pub(super) async fn stranger(&self) -> Worker {
         let (frames, sent) = mpsc::channel(16);
         let mut client = self.client().await.max_decoding_message_size(CONTROLLER_FRAME_BYTES_MAX);
@@ -188,7 +188,7 @@ impl Cluster {
     }
 }
 
-/// The process that `worker("n1", 1)` is.
+/// The identity of the process that `worker("n1", 1)` simulates.
 pub(super) fn identity() -> (NodeId, NodeEpoch, BootId) {
     ("n1".parse().expect("a name"), NodeEpoch(1), BootId(1))
 }
@@ -234,7 +234,7 @@ impl Worker {
     }
 
     pub(super) async fn say_frame(&mut self, frame: SessionRequest) {
-        // A stream that the door has closed shows in what is heard.
+        // If the door has closed the stream, the received frames show it.
         let _ = soon(self.frames.send(frame)).await;
     }
 
@@ -252,7 +252,7 @@ impl Worker {
         ToWorker::try_from(frame).expect("well-formed")
     }
 
-    /// The next frame in words, or how the stream ended.
+    /// The next frame as text, or how the stream ended.
     pub(super) async fn hears(&mut self) -> String {
         match soon(self.answers.message()).await {
             Ok(Some(frame)) => words(ToWorker::try_from(frame).expect("well-formed")),
@@ -285,7 +285,7 @@ fn words(said: ToWorker) -> String {
 
 fn hand_back(by: Option<HandBack>) -> String {
     match by {
-        // Rounded up: some of it may have passed when a stream begins.
+        // Rounded up, because some time may have passed when a stream begins.
         Some(by) => format!("hand back within {} s", by.within.0.div_ceil(1_000_000)),
         None => "hand back nothing".to_owned(),
     }

@@ -1,4 +1,4 @@
-//! Steps of journals: recorded, folded, refused, and granted again.
+//! Tests that journal steps are recorded, folded, refused and granted again.
 
 use std::sync::Arc;
 
