@@ -18,35 +18,35 @@ use crate::{Caller, Consistency, Error, Service, View};
 /// Maximum size of a deprecation message.
 const DEPRECATION_BYTES_MAX: usize = 1_024;
 
-/// Which versions a list of agents shows.
+/// The versions that a list of agents contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Versions {
-    /// All that take jobs.
+    /// All versions that accept jobs.
     #[default]
     Registered,
-    /// The highest of each name that takes jobs.
+    /// The highest version of each name that accepts jobs.
     Latest,
-    /// All, retired ones included.
+    /// All versions, including retired ones.
     All,
 }
 
-/// Which agents are wanted.
+/// Selects agents.
 #[derive(Debug, Clone, Default)]
 pub struct AgentQuery {
     pub versions: Versions,
     pub name: Option<String>,
-    /// That list exactly this capability: no case folding, no part of one (compatibility §3.2).
+    /// Only agents with exactly this capability, compared as a whole and case-sensitively (compatibility §3.2).
     pub capability: Option<String>,
-    /// With this text in name, description or a capability, whatever its case (compatibility §24.3).
+    /// Only agents with this text in name, description or a capability, ignoring case (compatibility §24.3).
     pub text: Option<String>,
-    /// At most so many; none is all.
+    /// The most agents to return; none for all.
     pub limit: Option<usize>,
-    /// Skips so many.
+    /// How many agents to skip.
     pub offset: usize,
 }
 
 impl AgentQuery {
-    /// Whether the state alone lets a version through.
+    /// True if a version passes the conditions that need only the state.
     fn admits(&self, agent: &AgentVersion) -> bool {
         (!agent.retired || self.versions == Versions::All)
             && self.name.as_ref().is_none_or(|name| agent.name.as_str() == name)
@@ -70,12 +70,12 @@ pub struct Registered {
     pub version: Version,
     /// Its package.
     pub digest: Digest,
-    /// False when this very package was registered already.
+    /// False if the same package was already registered.
     pub changed: bool,
 }
 
 impl Service {
-    /// The registered agents that a query asks for, by name and version.
+    /// The registered agents that match a query, by name and version.
     pub async fn agents(
         &self,
         caller: &Caller,
@@ -109,7 +109,7 @@ impl Service {
         Ok(shown)
     }
 
-    /// One version, retired or not.
+    /// One version, even if retired.
     pub async fn agent_version(
         &self,
         caller: &Caller,
@@ -155,7 +155,7 @@ impl Service {
         self.shared.check_room().map_err(|error| Error::storing("the package", error))?;
         let stored = self.shared.artifacts.store(package).await;
         let digest = stored.map_err(|error| Error::storing("the package", error))?;
-        // Not what a leader knows on its own: that a version is in force is an answer like any other.
+        // A linearizable read is needed, because the answer states that the version is registered.
         let state = self.shared.read().await?;
         let known = state.agent(&caller.namespace, &name, version);
         if known.is_some_and(|known| known.digest == digest && !known.retired) {
@@ -163,7 +163,8 @@ impl Service {
         }
         let mut spec = contract.run_spec();
         if state.level() < level::REQUIRED_AGENTS {
-            // Older members would not keep them; until then the worker gets the list of missing agents.
+            // Older members would not store this list. Until the level is active, workers get the list of missing
+            // agents instead.
             spec.requires.clear();
         }
         let json =
@@ -185,21 +186,21 @@ impl Service {
         Ok(Registered { name, version, digest, changed: true })
     }
 
-    /// Takes an agent version out of service; its jobs finish.
+    /// Retires an agent version. Its jobs finish.
     pub async fn retire(&self, caller: &Caller, name: &str, version: &str) -> Result<(), Error> {
         let (name, version) = exactly(name, version)?;
         self.propose(caller.request(Command::RetireAgent(RetireAgent { name, version }))).await?;
         Ok(())
     }
 
-    /// Forgets a retired agent version that no job refers to which has not ended.
+    /// Deletes a retired agent version, if all jobs that refer to it have ended.
     pub async fn delete_agent(&self, caller: &Caller, name: &str, version: &str) -> Result<(), Error> {
         let (name, version) = exactly(name, version)?;
         self.propose(caller.request(Command::DeleteAgent(DeleteAgent { name, version }))).await?;
         Ok(())
     }
 
-    /// Says that new jobs had better not use an agent version, and why, or takes that back.
+    /// Marks an agent version as deprecated for new jobs with a message, or removes the mark.
     pub async fn deprecate(&self, caller: &Caller, name: &str, version: &str, why: Option<&str>) -> Result<(), Error> {
         let (name, version) = exactly(name, version)?;
         if why.is_some_and(|why| why.len() > DEPRECATION_BYTES_MAX) {
@@ -211,7 +212,7 @@ impl Service {
     }
 }
 
-/// The version that two texts name; what is not a name or no version is not there.
+/// Parses a name and a version. Text that is not a valid name or version counts as an unknown agent.
 fn exactly(name: &str, version: &str) -> Result<(AgentName, Version), Error> {
     AgentName::new(name).ok().zip(version.parse().ok()).ok_or_else(|| Error::UnknownAgent {
         name: name.chars().take(255).collect(),
@@ -230,14 +231,14 @@ fn refused(error: UnpackError) -> Error {
 }
 
 impl ShownAgent {
-    /// Whether a text in lower case stands in what people search.
+    /// True if the name, the description or a capability contains a lower-case text.
     fn mentions(&self, text: &str) -> bool {
         let words = [self.agent.name.as_str(), self.contract.text("/description")];
         let capabilities = self.agent.capabilities.iter().map(String::as_str);
         words.into_iter().chain(capabilities).any(|word| word.to_lowercase().contains(text))
     }
 
-    /// The object of lists: the members of Atlas for Python, and in a full view ours.
+    /// The object in lists: the members of Atlas for Python, and in a full view also ours.
     pub fn summary(&self, view: View) -> Map<String, Value> {
         let agent = &self.agent;
         let plain = json!({

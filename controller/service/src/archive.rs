@@ -1,4 +1,5 @@
-//! Ended jobs that have left the state, and old events: from this controller's history, and while that has a gap from a peer's.
+//! Ended jobs that have left the state, and old events: read from this controller's history, or from another member
+//! while the history has a gap.
 //!
 //! A job leaves the state when the histories of a majority have it. This controller may not be part of that majority:
 //! it waits until its own history has caught up with the pruned state, and asks another member for events that it
@@ -15,16 +16,16 @@ use crate::peers::{Query, QueryResult};
 use crate::service::Shared;
 use crate::{Error, Service};
 
-/// Longest wait for this controller's own history; it is behind by a fraction of a second, unless its disk has stopped.
+/// The time limit for this controller's own history to catch up. It is usually behind by a fraction of a second.
 const OWN_MAX: Duration = Duration::from_secs(5);
-/// About so many bytes of history go into one answer to a peer.
+/// The approximate size of a history part in one answer to a peer.
 const PART_BYTES_MAX: usize = 1 << 20;
-/// Jobs that go into one answer to a peer: those with the largest payloads still fit a frame.
+/// The most jobs in one answer to a peer, so that jobs with the largest payloads fit into a frame.
 const JOBS_MAX: usize = 32;
 
-/// What readers find.
+/// Reads for this controller.
 impl Shared {
-    /// One job that is not in `state`.
+    /// A job that is not in `state`.
     pub(crate) async fn archived(&self, state: &State, id: JobId) -> Result<Option<Arc<Job>>, Error> {
         let known = self.is_known(state.pruned_through());
         if let Some(job) = self.history.job(id).await.map_err(|error| reading(&error))? {
@@ -42,7 +43,7 @@ impl Shared {
         Ok(self.ask(state, Query::Job(id)).await?.jobs.pop())
     }
 
-    /// At most `limit` ended jobs whose ids lie in a range, by id.
+    /// At most `limit` ended jobs with ids in a range, by id.
     pub(crate) async fn archived_between(
         &self,
         state: &State,
@@ -56,7 +57,7 @@ impl Shared {
         Ok(self.ask(state, Query::Between { first, last, limit }).await?.ids)
     }
 
-    /// Ended jobs, newest submission first: where they are.
+    /// Ended jobs, newest submission first. Returns their keys.
     pub(crate) async fn archived_list(&self, state: &State, filter: JobFilter) -> Result<Vec<Listed>, Error> {
         self.known(state.pruned_through()).await?;
         if self.is_whole() {
@@ -88,7 +89,7 @@ impl Shared {
         let gap = Gap { after, through: EventSeq(u64::MAX) };
         for member in self.peers.group().others_by_use() {
             let Ok(part) = self.peers.history(member, gap).await else { continue };
-            // One that has nothing has a gap itself, or is not as far.
+            // A member without these events has a gap itself, or has not caught up.
             if part.reached > after {
                 let mut events = part.events(after).map_err(told)?;
                 events.truncate(limit);
@@ -98,7 +99,7 @@ impl Shared {
         Err(Error::HistoryBehind)
     }
 
-    /// Whether this history has everything that it was handed.
+    /// True if this history has no gap.
     fn is_whole(&self) -> bool {
         self.history.gaps().borrow().is_empty()
     }
@@ -107,7 +108,7 @@ impl Shared {
         *self.history.synced().borrow() >= through
     }
 
-    /// Waits until this controller's history is at an event.
+    /// Waits until this controller's history has everything up to an event.
     pub(crate) async fn known(&self, through: EventSeq) -> Result<(), Error> {
         let mut synced = self.history.synced();
         tokio::select! {
@@ -119,7 +120,7 @@ impl Shared {
         }
     }
 
-    /// Asks the other members, until one answers.
+    /// Asks the other members in turn until one answers.
     async fn ask(&self, state: &State, query: Query) -> Result<QueryResult, Error> {
         for member in self.peers.group().others_by_use() {
             match self.peers.query(member, state.pruned_through(), query.clone()).await {
@@ -133,14 +134,14 @@ impl Shared {
     }
 }
 
-/// What peers are answered.
+/// Answers for peers.
 impl Service {
-    /// What this controller's history has of a gap of a peer's.
+    /// The part that this controller's history can give for a peer's gap.
     pub async fn history_part(&self, gap: Gap) -> Result<Part, Error> {
         self.shared.history.part(gap, PART_BYTES_MAX).await.map_err(|error| reading(&error))
     }
 
-    /// Answers a peer's question about ended jobs; [`Error::HistoryBehind`] if this history has a gap as well.
+    /// Answers a peer's question about ended jobs. [`Error::HistoryBehind`] if this history has a gap as well.
     pub async fn history_query(&self, through: EventSeq, query: Query) -> Result<QueryResult, Error> {
         self.shared.known(through).await?;
         if !self.shared.is_whole() {

@@ -28,10 +28,10 @@ use disk::Disk;
 /// Why an artifact could not be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {
-    /// It is not here, nor on any other controller.
+    /// No controller has the artifact.
     #[error("no such artifact: {0}")]
     Missing(Digest),
-    /// Its bytes are not what its name says.
+    /// The bytes do not match the digest.
     #[error("artifact {0} is damaged")]
     Damaged(Digest),
     /// It is larger than allowed.
@@ -39,41 +39,41 @@ pub enum ArtifactError {
     TooLarge {
         /// Its size.
         bytes: u64,
-        /// The bound.
+        /// The limit.
         max: u64,
     },
-    /// The disk refused.
+    /// A disk operation on the artifact failed.
     #[error("could not {doing} artifact {digest}")]
     Io {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// Which artifact.
+        /// The artifact.
         digest: Digest,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The disk refused to work on the directory.
+    /// A disk operation on the directory failed.
     #[error("could not {doing} the directory of artifacts")]
     Directory {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is not here, and a controller that may have it gave no answer.
+    /// The artifact is not on this controller, and a controller that may have it did not answer.
     #[error("could not fetch artifact {digest}")]
     Away {
-        /// Which artifact.
+        /// The artifact.
         digest: Digest,
-        /// The result.
+        /// The peer's error.
         source: PeerError,
     },
-    /// Too few of the voters have it: nothing may refer to it yet.
+    /// Too few voters have the artifact, so nothing may refer to it yet.
     #[error("artifact {digest} is stored on only {stored} of the voters, which is not a majority")]
     TooFew {
-        /// Which artifact.
+        /// The artifact.
         digest: Digest,
-        /// How many have it.
+        /// The number of voters that have it.
         stored: usize,
     },
     /// The process is stopping.
@@ -94,14 +94,14 @@ impl ArtifactError {
     }
 }
 
-/// How artifacts are kept.
+/// Options of an artifact store.
 #[derive(Debug, Clone)]
 pub struct ArtifactOptions {
     /// The directory.
     pub root: PathBuf,
     /// The size of the largest artifact.
     pub bytes_max: u64,
-    /// How long an artifact is kept that nothing refers to, from when it was last stored or asked for by its digest.
+    /// How long an artifact without references is kept after it was last stored or requested by its digest.
     pub hold: Duration,
 }
 
@@ -117,14 +117,14 @@ pub fn digest_of(bytes: &[u8]) -> Digest {
     Digest(Sha256::digest(bytes).into())
 }
 
-/// Artifacts that are sent at once; each costs the memory of a part, not of itself.
+/// The most artifacts that are sent at once. Each needs memory for one part, not for the whole artifact.
 const SENDS_MAX: usize = 16;
 /// Size of the parts in which an artifact is read to be sent.
 const CHUNK_BYTES: u64 = 256 << 10;
-/// The pause between two parts of one that is only checked: a few MiB a second, which no disk notices.
+/// The pause between two parts when an artifact is only checked. This limits the check to a few MiB per second.
 const CHECK_PAUSE: Duration = Duration::from_millis(50);
 
-/// A directory of artifacts, one of several in the group. Cheap to clone.
+/// A controller's directory of artifacts. Cheap to clone.
 #[derive(Clone)]
 pub struct Artifacts {
     inner: Arc<Inner>,
@@ -135,13 +135,13 @@ struct Inner {
     peers: Arc<dyn Peers>,
     env: Env,
     sends: Arc<Semaphore>,
-    /// What is being fetched: once, however many want it.
+    /// Artifacts that are being fetched. Several requests for one artifact share one fetch.
     fetching: Mutex<BTreeSet<Digest>>,
     fetched: Notify,
 }
 
 impl Artifacts {
-    /// A store in a directory that is made when it is first written to.
+    /// A store in a directory, which is created by the first write.
     pub fn new(options: ArtifactOptions, peers: Arc<dyn Peers>, env: Env) -> Self {
         let ArtifactOptions { root, bytes_max, hold } = options;
         let disk = Disk::new(root, bytes_max, hold, env.clone());
@@ -155,19 +155,20 @@ impl Artifacts {
         self.inner.disk.bytes_max()
     }
 
-    /// How long an artifact is kept that nothing refers to.
+    /// How long an artifact without references is kept.
     pub fn hold_time(&self) -> Duration {
         self.inner.disk.hold_time()
     }
 
-    /// Stores bytes durably on a majority of the voters and returns their name. A command may refer to it from now on.
+    /// Stores bytes durably on a majority of the voters and returns their digest. A command may then refer to the
+    /// artifact.
     pub async fn store(&self, bytes: Bytes) -> Result<Digest, ArtifactError> {
         let digest = self.keep(bytes).await?;
         self.spread(digest).await?;
         Ok(digest)
     }
 
-    /// Stores bytes durably on this controller alone, for as long as a hold lasts.
+    /// Stores bytes durably on this controller only, for the duration of a hold.
     pub async fn keep(&self, bytes: Bytes) -> Result<Digest, ArtifactError> {
         let (size, max) = (bytes.len() as u64, self.bytes_max());
         if size > max {
@@ -176,7 +177,7 @@ impl Artifacts {
         self.on_disk("artifact-store", move |disk| disk.write(&bytes)).await
     }
 
-    /// Makes sure that a majority of the voters has an artifact and keeps it for now: a command may refer to it.
+    /// Ensures that a majority of the voters has an artifact and holds it, so that a command may refer to it.
     pub async fn pin(&self, digest: Digest) -> Result<(), ArtifactError> {
         if !self.hold(vec![digest]).await?.contains(&true) {
             self.fetch(digest).await?;
@@ -184,7 +185,7 @@ impl Artifacts {
         self.spread(digest).await
     }
 
-    /// Reads an artifact and checks it. One that is not here, or damaged, is fetched first.
+    /// Reads and verifies an artifact. A missing or damaged one is fetched first.
     pub async fn read(&self, digest: Digest) -> Result<Bytes, ArtifactError> {
         let error = match self.on_disk("artifact-read", move |disk| disk.read(digest)).await {
             Err(error @ (ArtifactError::Missing(_) | ArtifactError::Damaged(_))) => error,
@@ -197,7 +198,8 @@ impl Artifacts {
         }
     }
 
-    /// Fetches an artifact from another controller, unless it is here. [`ArtifactError::Missing`] if none of them has it.
+    /// Fetches an artifact from another controller, unless this one has it. [`ArtifactError::Missing`] if no controller
+    /// has it.
     pub async fn fetch(&self, digest: Digest) -> Result<(), ArtifactError> {
         let _turn = self.turn(digest).await;
         if self.size(digest).await?.is_some() {
@@ -244,14 +246,14 @@ impl Artifacts {
     }
 }
 
-/// What a directory offers the other members and the tasks that tidy it.
+/// Functions for the other members, and for the tasks that check and collect artifacts.
 impl Artifacts {
-    /// Which artifacts are here; those are kept for a while whether anything refers to them or not.
+    /// For each artifact, whether this controller has it. Existing ones are held for a while, even without references.
     pub async fn hold(&self, digests: Vec<Digest>) -> Result<Vec<bool>, ArtifactError> {
         self.on_disk("artifact-hold", move |disk| digests.iter().map(|digest| disk.hold(*digest)).collect()).await
     }
 
-    /// Which artifacts are not here.
+    /// The artifacts that this controller does not have.
     pub async fn lacking(&self, digests: Vec<Digest>) -> Result<Vec<Digest>, ArtifactError> {
         self.on_disk("artifact-look", move |disk| {
             let mut lacking = Vec::new();
@@ -265,25 +267,25 @@ impl Artifacts {
         .await
     }
 
-    /// Opens a place for an artifact that a peer sends.
+    /// Starts to receive an artifact from a peer.
     pub async fn receive(&self, digest: Digest) -> Result<Receiver, ArtifactError> {
         let incoming = self.on_disk("artifact-store", move |disk| disk.begin(digest)).await?;
         Ok(Receiver { incoming: Some(incoming), artifacts: self.clone() })
     }
 
-    /// Opens an artifact that is here, to send it in parts.
+    /// Opens an artifact of this controller to send it in parts.
     pub async fn open(&self, digest: Digest) -> Result<Sender, ArtifactError> {
         let file = self.on_disk("artifact-read", move |disk| disk.open(digest)).await?;
         Ok(Sender { file, digest, hash: Sha256::new(), offset: 0, artifacts: self.clone() })
     }
 
-    /// All artifacts that are here, those that are known to be damaged left out.
+    /// All artifacts of this controller, except those known to be damaged.
     pub async fn all(&self) -> Result<Vec<Digest>, ArtifactError> {
         self.on_disk("artifact-list", Disk::list).await
     }
 
-    /// Reads an artifact that is here, slowly, and replaces it by another controller's copy if it is damaged; whether it was.
-    /// [`ArtifactError::Damaged`] if no member has an intact one.
+    /// Reads an artifact of this controller slowly, and replaces it with another controller's copy if it is damaged.
+    /// Returns whether it was damaged. [`ArtifactError::Damaged`] if no member has an intact copy.
     pub async fn check(&self, digest: Digest) -> Result<bool, ArtifactError> {
         let mut sender = self.open(digest).await?;
         loop {
@@ -301,7 +303,7 @@ impl Artifacts {
         }
     }
 
-    /// Artifacts that nothing holds. Whether anything refers to them is for the caller to find out.
+    /// Artifacts without a hold. The caller must check whether something refers to them.
     pub async fn loose(&self) -> Result<Vec<Digest>, ArtifactError> {
         self.on_disk("artifact-list", Disk::loose).await
     }
@@ -311,7 +313,7 @@ impl Artifacts {
         self.on_disk("artifact-remove", move |disk| digests.into_iter().map(|digest| disk.remove(digest)).sum()).await
     }
 
-    /// Removes what a process that died was writing. How many files that were.
+    /// Removes incomplete files of earlier processes. Returns their number.
     pub async fn sweep(&self) -> Result<usize, ArtifactError> {
         self.on_disk("artifact-sweep", Disk::sweep).await
     }
@@ -337,13 +339,13 @@ impl Inner {
     }
 }
 
-/// Why a member did not give an artifact.
+/// Why a member did not provide an artifact.
 enum Fetch {
-    /// It has none, or none that is whole.
+    /// It has no intact copy.
     Lacking,
-    /// It did not say.
+    /// It did not answer.
     Away(PeerError),
-    /// It could not be stored here.
+    /// The artifact could not be stored on this controller.
     Here(ArtifactError),
 }
 
@@ -360,14 +362,14 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// An artifact on its way into the directory. Dropped before its end it leaves nothing behind.
+/// An artifact that is being received. Dropping it before its end removes the file.
 pub struct Receiver {
     incoming: Option<disk::Incoming>,
     artifacts: Artifacts,
 }
 
 impl Receiver {
-    /// Takes in the next bytes; [`ArtifactError::TooLarge`] beyond the bound.
+    /// Writes the next bytes. [`ArtifactError::TooLarge`] if they exceed the limit.
     pub async fn write(&mut self, chunk: Bytes) -> Result<(), ArtifactError> {
         let Some(mut incoming) = self.incoming.take() else { return Err(ArtifactError::Stopped) };
         let write = move |_: &Disk| incoming.write(&chunk).map(|()| incoming);
@@ -375,14 +377,14 @@ impl Receiver {
         Ok(())
     }
 
-    /// Makes it durable and holds it; [`ArtifactError::Damaged`] if it is not what its name says.
+    /// Makes the artifact durable and holds it. [`ArtifactError::Damaged`] if the bytes do not match the digest.
     pub async fn finish(mut self) -> Result<(), ArtifactError> {
         let Some(incoming) = self.incoming.take() else { return Err(ArtifactError::Stopped) };
         self.artifacts.on_disk("artifact-store", move |disk| disk.finish(incoming)).await
     }
 }
 
-/// An artifact on its way out of the directory, a part at a time.
+/// An artifact that is being sent, one part at a time.
 pub struct Sender {
     file: Arc<dyn FileReader>,
     digest: Digest,
@@ -397,7 +399,8 @@ impl Sender {
         self.file.size()
     }
 
-    /// The next part; none at the end. [`ArtifactError::Damaged`] in place of the end if it is not what its name says.
+    /// The next part; none at the end. [`ArtifactError::Damaged`] instead of the end if the bytes do not match the
+    /// digest.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ArtifactError> {
         let (file, digest, offset) = (self.file.clone(), self.digest, self.offset);
         let size = (file.size() - offset).min(CHUNK_BYTES);
@@ -418,7 +421,7 @@ impl Sender {
         Ok(Some(chunk))
     }
 
-    /// The parts for a peer, which checks them itself. What cannot be read ends them early.
+    /// The parts for a peer, which verifies them itself. If reading fails, the stream ends early.
     pub fn into_outgoing(self) -> Outgoing {
         Box::pin(futures::stream::unfold(self, |mut sender| async move {
             match sender.next().await {

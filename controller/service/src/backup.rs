@@ -1,4 +1,5 @@
-//! The contents of a backup: a state, the history up to its last event, and the artifacts that either of them names.
+//! The contents of a backup: a state, the history up to the state's last event, and the artifacts that either of them
+//! refers to.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,26 +11,27 @@ use atlas_types::{Digest, EventSeq};
 use crate::Error;
 use crate::service::{Consistency, Service};
 
-/// Longest wait for the history to come as far as the state.
+/// The time limit for the history to reach the state's last event.
 const HISTORY_MAX: Duration = Duration::from_secs(30);
 
-/// Digests read from the history at once.
+/// The number of digests read from the history at once.
 const DIGESTS: usize = 4_096;
 
-/// What a backup is made of. Artifacts are read one by one while it is written.
+/// The contents of a backup. Artifacts are read one by one while the backup is written.
 #[derive(Debug, Clone)]
 pub struct Backup {
-    /// Everything that was acknowledged before it was asked for.
+    /// The state with everything that was acknowledged before the request.
     pub state: State,
-    /// What state and history name.
+    /// The artifacts that the state and the history refer to.
     pub artifacts: BTreeSet<Digest>,
 }
 
 impl Service {
-    /// Collects a backup on any controller, and writes the history that belongs to its state to a new file.
+    /// Collects a backup on any controller, and writes the matching history to a new file.
     ///
-    /// The state comes first and the history after it: a job leaves the state only once histories have it, so whatever the state has
-    /// dropped is in the copy. What ended behind the state is cut off: in the state it has not ended.
+    /// The state is taken before the history. A job leaves the state only once histories have it, so the copy contains
+    /// all jobs that the state no longer has. Jobs that ended after the state was taken are removed from the copy,
+    /// because they have not ended in the state.
     pub async fn backup(&self, history_copy: PathBuf) -> Result<Backup, Error> {
         let state = self.state(Consistency::Linearizable).await?;
         let through = state.event_seq();

@@ -8,19 +8,19 @@ use atlas_types::{ErrorKind, INLINE_BYTES_MAX, JobId, Seq};
 use crate::submit::Draft;
 use crate::{Caller, Error, Service, Submission};
 
-/// Most jobs in one proposal: they share an entry, with room for what other callers propose.
+/// The most jobs in one proposal. They share an entry and leave space for the proposals of other callers.
 const TOGETHER_MAX: usize = 256;
-/// Most bytes of inputs in one proposal, for the same reason. A single job may have more.
+/// The most bytes of inputs in one proposal, for the same reason. A single job may have more.
 const TOGETHER_BYTES_MAX: usize = 512 << 10;
-/// How often a full queue is looked at when nothing tells of room.
+/// How often a full queue is checked when no event reports free space.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// The result of one job of many: an error may be that of several.
+/// The result of one job of many. Several jobs may share one error.
 pub type Submitted = Result<JobId, Arc<Error>>;
 
 impl Service {
-    /// Submits jobs in order, and answers each in that order. What finds the queue full waits for room, at most `wait`, together with
-    /// all that come after it; when that is over they are refused.
+    /// Submits jobs in order and returns their results in the same order. If the queue is full, the remaining jobs wait
+    /// for at most `wait`, and are refused after that.
     pub async fn submit_many(&self, caller: &Caller, submissions: &[Submission], wait: Duration) -> Vec<Submitted> {
         let until = self.shared.env.clock.monotonic() + wait;
         let mut answers: Vec<Option<Submitted>> = submissions.iter().map(|_| None).collect();
@@ -58,8 +58,8 @@ impl Service {
         answers.into_iter().map(|answer| answer.unwrap_or_else(|| Err(Arc::new(Error::Internal)))).collect()
     }
 
-    /// How many of the jobs that are left go into the next proposal: no more than the queue has room for, so that those which are taken
-    /// are the first of them.
+    /// How many of the remaining jobs go into the next proposal: at most as many as the queue has space for, so that
+    /// the accepted jobs are the first ones.
     fn together(&self, submissions: &[Submission], left: &[usize]) -> usize {
         let state = self.shared.handle.applied();
         let room = state.config().jobs_active_max.saturating_sub(state.active());
@@ -86,7 +86,7 @@ impl Service {
         drafts.into_iter().map(answer).collect()
     }
 
-    /// Waits until what was refused may be accepted; false if it is not worth waiting for, or not in time.
+    /// Waits until a refused job may be accepted. False if waiting does not help or there is no time left.
     async fn has_room(&self, refusal: &Error, until: Duration) -> bool {
         let clock = &self.shared.env.clock;
         if refusal.kind() != ErrorKind::Busy {
@@ -116,7 +116,8 @@ fn set(answers: &mut [Option<Submitted>], index: usize, answer: Submitted) {
     }
 }
 
-/// The error of jobs that were not proposed because of others before them: of those nothing is unknown.
+/// The error of jobs that were not proposed because an earlier proposal failed. Their outcome is known: they were not
+/// submitted.
 fn not_sent(refusal: Arc<Error>) -> Arc<Error> {
     if matches!(*refusal, Error::OutcomeUnknown) { Arc::new(Error::NoLeader) } else { refusal }
 }

@@ -1,41 +1,41 @@
-//! Who calls a service function: the principal, the door, on whose behalf, and the namespace.
+//! The caller of a service function: the principal, the door, the job on whose behalf it calls, and the namespace.
 //!
-//! A caller is made in one place of each door and handed down; no function makes one up. Only this crate can build one from parts, so
-//! that a door cannot name a principal that it did not check.
+//! Each door creates callers in one place and passes them on. Service functions do not create callers. Only this crate
+//! can build one from parts, so that a door cannot use a principal that it did not check.
 
 use atlas_types::{Command, Door, Job, Namespace, Origin, Principal, Request, RequestId, TraceContext};
 
 use crate::service::hash;
 
-/// Who calls, through which door.
+/// The caller and its door.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Caller {
-    /// The namespace that the call acts in.
+    /// The namespace of the call.
     pub namespace: Namespace,
-    /// Who asks.
+    /// The caller's identity.
     pub principal: Principal,
-    /// The job that asks for its principal: what an agent spawns is submitted with the name of whoever submitted the agent's job.
+    /// The job on whose behalf the call is made: a job that an agent spawns gets the principal of the agent's own job.
     pub on_behalf_of: Option<atlas_types::JobId>,
     pub door: Door,
     /// The caller's trace.
     pub trace: Option<TraceContext>,
-    /// The caller's name for the call: a repeat gets the first answer again.
+    /// The caller's idempotency key. A repeat gets the first answer again.
     pub request_id: Option<RequestId>,
 }
 
 impl Caller {
-    /// The caller of a door that does not ask who it is: authentication is off.
+    /// The caller at a door without authentication.
     pub fn anonymous(door: Door) -> Self {
         Self::new(Namespace::default_namespace(), Principal::local(), door)
     }
 
-    /// A member of the cluster, or somebody with a join token.
+    /// A member of the cluster, or a controller with a join token.
     pub fn cluster(door: Door) -> Self {
         Self::new(Namespace::default_namespace(), Principal::cluster(), door)
     }
 
-    /// A running job, which asks with the name of whoever submitted it.
+    /// A running job, which acts with the principal that submitted it.
     pub(crate) fn job(job: &Job) -> Self {
         let caller = Self::new(job.namespace.clone(), job.principal.clone(), Door::Worker);
         Self { on_behalf_of: Some(job.id), trace: job.trace, ..caller }
@@ -51,7 +51,7 @@ impl Caller {
         Self { trace, ..self }
     }
 
-    /// The same caller with another name for the call, or none.
+    /// The same caller with another idempotency key, or none.
     #[must_use]
     pub fn with_request_id(self, request_id: Option<RequestId>) -> Self {
         Self { request_id, ..self }
@@ -68,7 +68,7 @@ impl Caller {
         }
     }
 
-    /// A request that says nothing but its command: a repeat has the same bytes.
+    /// A request whose hash covers only its command, so that a repeat has the same hash.
     pub(crate) fn request(&self, command: Command) -> Request {
         let mut request = Request { origin: Origin::duty(self.namespace.clone()), command };
         let body_hash =

@@ -2,12 +2,12 @@
 
 use atlas_types::ErrorKind;
 
-/// A code and what is the same for every error that carries it.
+/// An error code and the properties of all errors with this code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// `E` and four digits; never given a second meaning.
+    /// `E` and four digits. A code is never reused for another meaning.
     pub code: &'static str,
-    /// What a caller can do about it.
+    /// The kind, which determines what a caller can do.
     pub kind: ErrorKind,
     /// The page's title.
     pub title: &'static str,
@@ -20,7 +20,7 @@ macro_rules! catalogue {
         /// All codes of the controller's doors, ascending.
         pub const ENTRIES: &[Entry] = &[$( $name, )*];
 
-        /// The page of a code of these doors, in Markdown.
+        /// The Markdown page of an error code.
         pub fn page(code: &str) -> Option<&'static str> {
             match code {
                 $( $code => Some(include_str!(concat!("../../../docs/reference/errors/", $code, ".md"))), )*

@@ -7,22 +7,22 @@ use atlas_history::{Gap, HistoryError};
 
 use crate::service::Shared;
 
-/// The pause before the members are asked again that had nothing, or did not answer.
+/// The pause before members that had no data or did not answer are asked again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The result of one try to fill a gap.
+/// The result of one attempt to fill a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tried {
-    /// It is smaller now.
+    /// The gap became smaller.
     Filled,
     /// No member could help for now.
     Waits,
-    /// No member has it: it was abandoned.
+    /// No member has the events. The gap was abandoned.
     GivenUp,
 }
 
-/// Fills this controller's history, as long as the controller runs. Each part is on disk before the next is asked for, so a
-/// restart goes on where it was.
+/// Fills the gaps of this controller's history while the controller runs. Each part is on disk before the next is
+/// requested, so that a restart continues where it stopped.
 pub(crate) async fn catch_up(shared: Arc<Shared>) {
     let mut gaps = shared.history.gaps();
     loop {
@@ -52,7 +52,7 @@ pub(crate) async fn catch_up(shared: Arc<Shared>) {
     }
 }
 
-/// Fills the front of a gap from the first member that has it.
+/// Fills the beginning of a gap from the first member that has the events.
 async fn fill(shared: &Shared, gap: Gap) -> Result<Tried, HistoryError> {
     let mut all_lack_it = true;
     for member in shared.peers.group().others_by_use() {
@@ -65,7 +65,7 @@ async fn fill(shared: &Shared, gap: Gap) -> Result<Tried, HistoryError> {
                 }
                 Err(error) => return Err(error),
             },
-            // It may only be behind.
+            // The member may only be behind.
             Ok(part) => all_lack_it &= part.known >= gap.through,
             Err(error) => {
                 tracing::debug!(error = &error as &dyn std::error::Error, "could not read a member's history");

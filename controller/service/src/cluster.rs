@@ -1,4 +1,4 @@
-//! Join tokens, and numbers for controllers that join. Who belongs to the group is Raft's, and not changed here.
+//! Join tokens, and numbers for joining controllers. The group's membership belongs to Raft and is not changed here.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use atlas_types::{
 use crate::{Caller, Error, Service};
 
 impl Service {
-    /// Makes a join token known by its hash. It holds for `ttl`, an hour at most, and lets one in.
+    /// Creates a join token, of which only the hash is known here. It is valid for `ttl`, at most an hour, and for one
+    /// use.
     pub async fn create_join_token(
         &self,
         caller: &Caller,
@@ -22,8 +23,8 @@ impl Service {
         self.propose(caller.request(Command::CreateJoinToken(command))).await.map(|_| ())
     }
 
-    /// The same for a token that is made of `salt` and of what the caller's request id stands for. Answers with the salt of the
-    /// first such request, and how long its token still holds.
+    /// Like [`Self::create_join_token`], for a token derived from `salt` and the caller's idempotency key. Returns the
+    /// salt of the first such request and the remaining validity of its token.
     pub async fn create_salted_join_token(
         &self,
         caller: &Caller,
@@ -32,23 +33,23 @@ impl Service {
         ttl: Duration,
     ) -> Result<(u128, Micros), Error> {
         let command = CreateJoinToken { hash, kind, ttl: Micros::from(ttl), uses: 1, salt: Some(salt) };
-        // A repeat comes with another salt and so with another hash.
+        // A repeat has another salt and therefore another hash, so both are left out of the compared body.
         let body = CreateJoinToken { hash: Digest([0; 32]), salt: None, ..command };
         let Request { origin, .. } = caller.request(Command::CreateJoinToken(body));
         match self.propose(Request { origin, command: Command::CreateJoinToken(command) }).await? {
             Outcome::TokenMade { salt, expires } => Ok((salt, expires.since(self.handle().applied().clock()))),
-            // The request id was used for something else before.
+            // The request id was used before for another command.
             _ => Err(Error::RequestConflict),
         }
     }
 
-    /// Takes a join token back. One that is unknown is not an error: it has no effect.
+    /// Revokes a join token. Revoking an unknown token is not an error.
     pub async fn revoke_join_token(&self, caller: &Caller, hash: Digest) -> Result<(), Error> {
         self.propose(caller.request(Command::RevokeJoinToken(RevokeJoinToken { hash }))).await.map(|_| ())
     }
 
-    /// Uses a token up and answers with the number of the controller that joins, higher than `above`. The same request again
-    /// gets the same number.
+    /// Uses up a token and returns a number above `above` for the joining controller. A repeat of the request gets the
+    /// same number.
     pub async fn join_member(
         &self,
         caller: &Caller,
@@ -61,7 +62,7 @@ impl Service {
         let command = Command::JoinMember(JoinMember { hash, above });
         match self.propose(Request { origin, command }).await? {
             Outcome::MemberJoined { member } => Ok(member),
-            // The request id was used for something else before.
+            // The request id was used before for another command.
             _ => Err(Error::RequestConflict),
         }
     }

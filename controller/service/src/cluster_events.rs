@@ -1,4 +1,4 @@
-//! Events of every kind: which of them a reader wants, and how one is shown.
+//! Events of every kind: filters for readers, and their JSON form.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::view::{View, write_frame};
 use crate::{Error, Service, json};
 
-/// What an event is about.
+/// The subject of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
     /// A job.
@@ -22,10 +22,10 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Job, Self::Agent, Self::Node, Self::Cluster];
 
-    /// Its word.
+    /// The name in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Job => "job",
@@ -35,7 +35,7 @@ impl EventKind {
         }
     }
 
-    /// The kind of a word.
+    /// Parses a kind.
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
@@ -54,12 +54,12 @@ impl EventKind {
     }
 }
 
-/// Which events are wanted.
+/// Selects events.
 #[derive(Debug, Clone, Default)]
 pub struct EventFilter {
-    /// Of these kinds; all if there are none.
+    /// The wanted kinds; empty for all.
     pub kinds: Vec<EventKind>,
-    /// About what has this name: a job's id, an agent's or a node's name.
+    /// The name of the subject: the id of a job, or the name of an agent or node.
     pub name: Option<String>,
 }
 
@@ -70,7 +70,7 @@ impl EventFilter {
     }
 }
 
-/// The name of what an event is about.
+/// The name of an event's subject.
 fn name_of(event: &Event) -> String {
     match event {
         Event::Job { job, .. } => job.id.to_string(),
@@ -85,7 +85,7 @@ fn name_of(event: &Event) -> String {
 }
 
 impl Service {
-    /// Appends an event as JSON. A job's has the members of the frames of `GET /api/events?view=full`.
+    /// Appends an event as JSON. Events of jobs have the members of the frames of `GET /api/events?view=full`.
     pub async fn write_event(&self, out: &mut Vec<u8>, record: &EventRecord) -> Result<(), Error> {
         out.extend_from_slice(format!("{{\"event\":{},\"kind\":\"", record.seq.0).as_bytes());
         out.extend_from_slice(EventKind::of(&record.event).as_str().as_bytes());
@@ -107,7 +107,7 @@ impl Service {
     }
 }
 
-/// What happened in a word, and the member that shows what it happened to.
+/// The change as a word, the name of the member for the subject, and the subject's value.
 fn described(event: &Event) -> (&'static str, &'static str, Value) {
     match event {
         Event::Job { .. } => ("", "job", Value::Null),

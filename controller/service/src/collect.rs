@@ -11,11 +11,11 @@ use atlas_types::Digest;
 use crate::Error;
 use crate::service::Shared;
 
-/// Rounds a hold: what is let go is removed soon after.
+/// The number of rounds per hold time, so that artifacts are removed soon after their hold ends.
 const ROUNDS_PER_HOLD: u32 = 6;
 /// The shortest pause between two rounds.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
-/// Artifacts that history is asked about in one go.
+/// The number of artifacts in one query to the history.
 const PAGE: usize = 256;
 
 /// Collects garbage as long as the controller runs.
@@ -40,9 +40,10 @@ pub(crate) async fn collect(shared: Arc<Shared>) {
 }
 
 impl Shared {
-    /// Removes what nothing refers to. How many bytes that freed.
+    /// Removes artifacts without references. Returns the number of bytes freed.
     async fn collect_once(&self) -> Result<u64, Error> {
-        // In this order: whatever a later state refers to is held since before now.
+        // Artifacts without a hold are listed before the state is read: an artifact to which only a later state refers
+        // has a hold by now.
         let loose = self.artifacts.loose().await.map_err(Error::Artifact)?;
         if loose.is_empty() {
             return Ok(0);

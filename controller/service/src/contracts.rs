@@ -1,4 +1,5 @@
-//! Contracts as the doors need them, compiled once per package and cached, because compiling costs more than a job may.
+//! Contracts in the form that doors need. They are compiled once per package and cached, because compiling may cost
+//! more than a job.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,56 +12,58 @@ use serde_json::Value;
 
 use crate::dependencies;
 
-/// A contract, read.
+/// A parsed contract.
 #[derive(Debug)]
 pub struct Known {
     /// The normalised contract.
     pub value: Value,
-    /// None for an input schema that accepts everything: then nothing is even parsed.
+    /// The validator of inputs. None if the input schema accepts everything, so that inputs are not even parsed.
     input: Option<Validator>,
-    /// Other agents that must be there.
+    /// The agents that this agent requires.
     pub(crate) dependencies: Vec<RequiredAgent>,
-    /// A check took long: later ones do not run on a door's thread.
+    /// True if a check was slow. Later checks then do not run on a door's thread.
     slow: AtomicBool,
 }
 
 impl Known {
-    /// Reads the normalised contract of an agent version.
+    /// Parses the normalised contract of an agent version.
     pub(crate) fn new(contract: &[u8]) -> Self {
         let value: Value = serde_json::from_slice(contract).unwrap_or_default();
         let schema = value.get("input_schema").cloned().unwrap_or_default();
-        // Schemas are checked at registration, so one that does not compile is of another release: the worker will judge it.
+        // Schemas are checked at registration. One that does not compile comes from another release, and the worker
+        // will check the input.
         let input = (!accepts_anything(&schema)).then(|| Validator::compile(&schema).ok()).flatten();
         let dependencies = dependencies::of(&value);
         Self { value, input, dependencies, slow: AtomicBool::new(false) }
     }
 
-    /// Whether an input has to be parsed at all.
+    /// True if inputs must be parsed and checked.
     pub(crate) fn checks_input(&self) -> bool {
         self.input.is_some()
     }
 
-    /// Whether a check has taken long before.
+    /// True if a check was slow before.
     pub(crate) fn is_slow(&self) -> bool {
         self.slow.load(Ordering::Relaxed)
     }
 
-    /// A check took long.
+    /// Records that a check was slow.
     pub(crate) fn mark_slow(&self) {
         self.slow.store(true, Ordering::Relaxed);
     }
 
-    /// Checks an input: the violations in the words of clients.
+    /// Checks an input. The violations have the texts of Atlas for Python.
     pub(crate) fn check_input(&self, input: &Value) -> Result<(), Vec<Violation>> {
         self.input.as_ref().map_or(Ok(()), |validator| validator.validate(input))
     }
 
-    /// The violations of an input in our own words.
+    /// The violations of an input with our own texts.
     pub(crate) fn explain_input(&self, input: &Value) -> Vec<Violation> {
         self.input.as_ref().map(|validator| validator.explain(input)).unwrap_or_default()
     }
 
-    /// What is wrong with an output that a person gives, in our own words. Compiled for the question: it is a rare one.
+    /// The violations of an output that an operator provides, with our own texts. The schema is compiled each time,
+    /// because this is rare.
     pub(crate) fn explain_output(&self, output: &Value) -> Vec<Violation> {
         let schema = self.value.get("output_schema").cloned().unwrap_or_default();
         if accepts_anything(&schema) {
@@ -86,7 +89,7 @@ fn accepts_anything(schema: &Value) -> bool {
     }
 }
 
-/// Most contracts kept; beyond it all are dropped and read again as they are asked for.
+/// The most cached contracts. When the cache is full, it is emptied.
 const KEPT_MAX: usize = 4_096;
 
 /// Contracts by the digest of their package.
@@ -96,12 +99,12 @@ pub(crate) struct Contracts {
 }
 
 impl Contracts {
-    /// The contract of a version, if it was read before.
+    /// The contract of a version, if it is cached.
     pub(crate) fn get(&self, agent: &AgentVersion) -> Option<Arc<Known>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&agent.digest).cloned()
     }
 
-    /// Reads and keeps a contract. Compiling its schemas may take a while.
+    /// Parses and caches a contract. Compiling its schemas may take a while.
     pub(crate) fn keep(&self, digest: Digest, contract: &[u8]) -> Arc<Known> {
         let known = Arc::new(Known::new(contract));
         let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,8 @@
-//! Which of the agents that an agent requires are missing.
+//! Determines which required agents of an agent are missing.
 //!
 //! Checked at the door, like everything that needs a contract; the result is part of the submission's verdict. Retries
-//! do not pass a door: a leader task checks them by their spec (`requirements.rs` of atlas-duty), and their worker is
-//! told which agents are missing.
+//! do not pass a door: a leader task checks them by their spec (`requirements.rs` of atlas-duty), and their worker
+//! receives the list of missing agents.
 
 use atlas_state::State;
 use atlas_types::{AgentVersion, Namespace, PayloadBody, RequiredAgent};
@@ -15,8 +15,8 @@ pub(crate) fn of(contract: &Value) -> Vec<RequiredAgent> {
     entries.map(|entry| RequiredAgent { name: text(entry, "name"), version: text(entry, "version") }).collect()
 }
 
-/// The error of a job of this agent that begins now, if it lacks others. A contract that is too large for the state is not looked
-/// into: it would have to be fetched.
+/// The error for a job of this agent that starts now, if required agents are missing. A contract that is too large to
+/// be inline in the state is not checked, because it would have to be fetched.
 pub fn lacking(state: &State, namespace: &Namespace, agent: &AgentVersion) -> Option<String> {
     let PayloadBody::Inline(contract) = &agent.contract.body else { return None };
     let contract: Value = serde_json::from_slice(contract).ok()?;

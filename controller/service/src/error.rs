@@ -9,16 +9,17 @@ use atlas_types::{AgentName, ErrorKind, EventSeq, IdError, JobId, JobStatus, Lev
 use crate::artifacts::ArtifactError;
 use crate::catalogue::{self, Entry};
 
-/// Why a service function gave no answer. The text is for people; where Atlas for Python has a text, it is that one.
+/// Why a service function failed. The text is for people. Where Atlas for Python has a text for the case, it is the
+/// same.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No agent of that name, or no version that was asked for.
+    /// No agent has the name, or no version meets the requirement.
     #[error("no such agent: {name}{}", version.as_ref().map(|version| format!(" {version}")).unwrap_or_default())]
     UnknownAgent {
         name: String,
         /// The version or requirement as given.
         version: Option<String>,
-        /// The nearest name there is.
+        /// The most similar known name.
         suggestion: Option<AgentName>,
     },
     /// The agent version of a job, or of a request, is not registered any more.
@@ -27,7 +28,7 @@ pub enum Error {
     /// A page of another site sent the request.
     #[error("the request comes from another site: {0}")]
     Foreign(String),
-    /// No job of an agent of that name has run here.
+    /// No job of an agent with this name has run on this controller.
     #[error("No metrics for agent: {0}")]
     NoFigures(String),
     /// The input breaks the agent's contract.
@@ -35,35 +36,35 @@ pub enum Error {
     InputRefused {
         agent: AgentName,
         version: Version,
-        /// What is wrong, in order.
+        /// The violations, in order.
         violations: Vec<Violation>,
     },
-    /// Agents that the agent requires are not there.
+    /// Agents that the agent requires are missing.
     #[error("{agent} {version} requires agents that are missing: {}", missing.join(", "))]
     DependencyMissing {
         agent: AgentName,
         version: Version,
-        /// What is missing, with the range where only another version is there.
+        /// The missing agents, with the required range where only another version exists.
         missing: Vec<String>,
     },
     /// An `agent.yaml` breaks the rules for contracts.
     #[error("the contract is not valid: {text}")]
     ContractRefused {
-        /// What is wrong, in one line.
+        /// The violations in one line.
         text: String,
-        /// What is wrong, in order.
+        /// The violations, in order.
         violations: Vec<Violation>,
     },
-    /// The request breaks its form.
+    /// The request is malformed.
     #[error("{0}")]
     Malformed(String),
     /// The interface has no such path.
     #[error("Not Found")]
     UnknownPath,
-    /// The path has other methods only.
+    /// The path supports only other methods.
     #[error("Method Not Allowed")]
     NoMethod(String),
-    /// What the path shows is not set up here.
+    /// The resource of the path is not configured on this controller.
     #[error("{0}")]
     NotConfigured(&'static str),
     /// The body did not arrive in time.
@@ -75,7 +76,7 @@ pub enum Error {
     /// No such job.
     #[error("Job not found")]
     UnknownJob,
-    /// Several jobs' ids start so.
+    /// The ids of several jobs start with this text.
     #[error("\"{prefix}\" matches several job ids: {first}, {second}")]
     AmbiguousJob {
         prefix: String,
@@ -84,27 +85,27 @@ pub enum Error {
         /// Another.
         second: JobId,
     },
-    /// The queue takes no more.
+    /// The queue is full.
     #[error("{rejection}")]
     QueueFull {
         /// The text of Atlas for Python.
         rejection: Rejection,
     },
-    /// The idempotency key came with another body.
+    /// The idempotency key was used before with another body.
     #[error("this idempotency key was used before with another body")]
     RequestConflict,
-    /// The job's status does not allow it.
+    /// The job's status does not allow the operation.
     #[error("the job is {}", status.as_str())]
     WrongStatus { status: JobStatus },
-    /// There is nothing to resolve.
+    /// The job is not in doubt.
     #[error("the job is not in doubt, it is {}", status.as_str())]
     NotInDoubt { status: JobStatus },
-    /// An output that a person gave breaks the agent's contract.
+    /// An output that an operator provided breaks the agent's contract.
     #[error("the output does not fit the contract of {agent} {version}")]
     OutputRefused {
         agent: AgentName,
         version: Version,
-        /// What is wrong, in order.
+        /// The violations, in order.
         violations: Vec<Violation>,
     },
     /// An attempt may not spawn this job.
@@ -116,33 +117,33 @@ pub enum Error {
     /// More bytes than allowed.
     #[error("{what} is larger than {limit} bytes")]
     TooLarge {
-        /// What is too large.
+        /// The part that is too large.
         what: &'static str,
-        /// The bound.
+        /// The limit.
         limit: u64,
     },
-    /// History has dropped the events asked for.
+    /// The requested events were dropped from the history.
     #[error("events before {earliest} have been dropped")]
     EventsGone {
-        /// The first one there is.
+        /// The first event that is still stored.
         earliest: EventSeq,
     },
     /// A limit of the cluster is reached.
     #[error("{0}")]
     LimitReached(Rejection),
-    /// An artifact cannot be read, or not be put on enough controllers.
+    /// An artifact cannot be read, or cannot be stored on enough controllers.
     #[error("could not use an artifact")]
     Artifact(#[source] ArtifactError),
     /// The data is missing in this controller's history, and no controller that has it answers.
     #[error("this controller's history is behind, and no other controller could answer")]
     HistoryBehind,
-    /// This controller has not applied what the client has seen elsewhere.
+    /// This controller has not applied entries that the client has already seen on another one.
     #[error("this controller is behind the state that the client has seen")]
     Behind,
     /// There is no leader.
     #[error("the cluster has no leader at the moment")]
     NoLeader,
-    /// It may or may not have happened.
+    /// The request may or may not have taken effect.
     #[error("the connection to the leader broke; the request may have taken effect")]
     OutcomeUnknown,
     /// The disk of this controller, or of the leader, is nearly full: new work is refused.
@@ -157,13 +158,13 @@ pub enum Error {
     /// The node still holds leases.
     #[error("the node still holds {leases} leases")]
     NodeBusy {
-        /// How many.
+        /// The number of leases.
         leases: u64,
     },
     /// The agent version is not retired, or jobs refer to it.
     #[error("{0}")]
     AgentInUse(Rejection),
-    /// The label is the worker's, and cannot be taken away here.
+    /// The worker reports the label, so it cannot be removed by an operator.
     #[error("{0}")]
     LabelOfWorker(Rejection),
     /// The join token is not valid.
@@ -172,32 +173,32 @@ pub enum Error {
     /// No such member.
     #[error("no such member: {0}")]
     UnknownMember(String),
-    /// The group of controllers cannot change so, or not now.
+    /// This change of the membership is not possible, or not now.
     #[error("{0}")]
     Membership(ChangeError),
-    /// A controller that would join does not know the cluster's feature level.
+    /// A joining controller does not know the cluster's feature level.
     #[error("the cluster is at feature level {}, this program knows {}", needed.0, known.0)]
     TooOld {
-        /// The cluster's.
+        /// The level of the cluster.
         needed: Level,
-        /// The program's.
+        /// The highest level that the program knows.
         known: Level,
     },
     /// Another member has the name.
     #[error("another member has the name \"{0}\"")]
     NameTaken(String),
-    /// What another controller answered.
+    /// An error from another controller.
     #[error("{message}")]
     Relayed {
         /// Its code.
         entry: Entry,
-        /// Its words.
+        /// Its text.
         message: String,
     },
     /// A backup cannot be made at the moment.
     #[error("no backup at the moment: {0}")]
     NoBackup(&'static str),
-    /// A fault of ours; the details are in the log.
+    /// A defect in Atlas. The log has the details.
     #[error("internal error")]
     Internal,
 }
@@ -256,12 +257,12 @@ impl Error {
         }
     }
 
-    /// What a caller can do about it.
+    /// The kind of the error, which determines what a caller can do.
     pub fn kind(&self) -> ErrorKind {
         self.entry().kind
     }
 
-    /// What to try, in one line; empty if there is nothing to add.
+    /// A suggestion in one line; empty if there is none.
     pub fn hint(&self) -> String {
         match self {
             Self::UnknownAgent { suggestion: Some(name), .. } => format!("did you mean {name}?"),
@@ -288,7 +289,7 @@ impl Error {
         }
     }
 
-    /// What is wrong in detail, for refusals of inputs and contracts.
+    /// The violations, for refused inputs and contracts.
     pub fn violations(&self) -> &[Violation] {
         match self {
             Self::InputRefused { violations, .. }
@@ -298,7 +299,7 @@ impl Error {
         }
     }
 
-    /// When a repeat may succeed.
+    /// After which time a repeat may succeed.
     pub fn retry_after(&self) -> Option<Duration> {
         match self.kind() {
             ErrorKind::Busy | ErrorKind::Unavailable => Some(Duration::from_secs(1)),
@@ -307,7 +308,7 @@ impl Error {
         }
     }
 
-    /// Why something could not be stored as an artifact.
+    /// Converts the error of a failed store operation.
     pub(crate) fn storing(what: &'static str, error: ArtifactError) -> Self {
         match error {
             ArtifactError::TooLarge { max, .. } => Self::TooLarge { what, limit: max },
@@ -317,18 +318,18 @@ impl Error {
         }
     }
 
-    /// An error that another controller answered, by its code.
+    /// Converts an error from another controller by its code.
     pub fn relayed(code: &str, message: String) -> Self {
         let entry = catalogue::ENTRIES.iter().find(|entry| entry.code == code);
         Self::Relayed { entry: entry.copied().unwrap_or(catalogue::INTERNAL), message }
     }
 
-    /// The room for a backup could not be had, or not be written.
+    /// The files for a backup could not be created or written.
     pub fn backup_failed(error: &std::io::Error) -> Self {
         Self::internal("write a backup", error)
     }
 
-    /// An internal error: logged here in full, and not shown to clients.
+    /// An internal error. It is logged here in full and not shown to clients.
     pub(crate) fn internal(doing: &'static str, error: &(dyn std::error::Error + 'static)) -> Self {
         tracing::error!(error, "could not {doing}");
         Self::Internal

@@ -1,7 +1,7 @@
 //! Events for readers: the latest in memory, older ones from history, without a gap between the two.
 //!
-//! A reader is a cursor, not a buffer: a slow reader delays nobody and costs only its position. A reader behind the
-//! events in memory reads from history, unless it asked to be notified instead ([`Next::Behind`]).
+//! A reader is a cursor, not a buffer: a slow reader delays nobody and costs only its position. A reader that is behind
+//! the events in memory reads from the history, unless it prefers to be notified ([`Next::Behind`]).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,18 +21,18 @@ use crate::{Caller, Consistency, Error, EventFilter, Service, Shown, View};
 pub struct Change {
     /// The event's number.
     pub seq: EventSeq,
-    /// When.
+    /// The time of the event.
     pub at: Timestamp,
-    /// What.
+    /// The kind of change.
     pub change: JobChange,
-    /// The status before.
+    /// The previous status.
     pub old_status: JobStatus,
-    /// The job after it.
+    /// The job after the change.
     pub job: Arc<Job>,
 }
 
 impl Change {
-    /// Whether clients of Atlas for Python see it: every change of status, and nothing else.
+    /// True if clients of Atlas for Python see the change. They see only changes of the status.
     pub fn is_transition(&self) -> bool {
         self.old_status != self.job.status
     }
@@ -43,7 +43,7 @@ impl Change {
     }
 }
 
-/// The latest events.
+/// The latest events, in memory.
 pub(crate) struct EventLog {
     recent: Mutex<Recent>,
     latest: watch::Sender<EventSeq>,
@@ -63,7 +63,7 @@ impl EventLog {
         Self { recent: Mutex::new(recent), latest: watch::Sender::new(through), max }
     }
 
-    /// Takes in the events of an entry.
+    /// Adds the events of an entry.
     pub(crate) fn push(&self, events: &Arc<[EventRecord]>) {
         let (Some(first), Some(last)) = (events.first(), events.last()) else { return };
         let mut recent = self.lock();
@@ -83,14 +83,16 @@ impl EventLog {
         self.latest.send_replace(last.seq);
     }
 
-    /// Events were missed: what is in memory does not join what comes.
+    /// Empties the log after events were missed, because the events in memory would not be consecutive with the next
+    /// ones.
     pub(crate) fn reset(&self, through: EventSeq) {
         let mut recent = self.lock();
         *recent = Recent { batches: VecDeque::new(), count: 0, floor: through };
         self.latest.send_replace(through);
     }
 
-    /// What `pick` takes of up to `limit` events after `after`, and the cursor behind them; none if they are not in memory any more.
+    /// Applies `pick` to up to `limit` events after `after`. Returns the results and the new cursor, or none if the
+    /// events are no longer in memory.
     fn after<T>(
         &self,
         after: EventSeq,
@@ -112,7 +114,7 @@ impl EventLog {
         Some((found, cursor))
     }
 
-    /// Whether what comes after an event is still in memory.
+    /// True if the events after `after` are still in memory.
     fn reaches(&self, after: EventSeq) -> bool {
         after >= self.lock().floor
     }
@@ -127,27 +129,27 @@ impl EventLog {
     }
 }
 
-/// What a reader gets next.
+/// The next result of a reader.
 #[derive(Debug)]
 pub enum Next<T = Change> {
     /// Changes, in order.
     Changes(Vec<T>),
-    /// The reader is too slow: it has fallen behind what is in memory. Only for readers that asked for it.
+    /// The reader has fallen behind the events in memory. Only for readers with `live_only`.
     Behind,
-    /// There will be no more: the controller stops, or the reader was to end here.
+    /// The stream has ended: the controller stops, or the reader reached its last event.
     Over,
 }
 
-/// What a reader follows, from where.
+/// The events that a reader follows.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Follow {
-    /// Only changes of this job.
+    /// Only changes of this job; none for all jobs.
     pub job: Option<JobId>,
-    /// Start after this event; none starts now.
+    /// Starts after this event; none starts now.
     pub after: Option<EventSeq>,
-    /// End behind this event; none goes on.
+    /// Ends after this event; none continues for ever.
     pub through: Option<EventSeq>,
-    /// Give [`Next::Behind`] rather than read from history.
+    /// Returns [`Next::Behind`] instead of reading from the history.
     pub live_only: bool,
 }
 
@@ -157,24 +159,24 @@ pub struct Reader {
     latest: watch::Receiver<EventSeq>,
     cursor: EventSeq,
     through: Option<EventSeq>,
-    /// Jobs and agents of other namespaces are not shown.
+    /// The reader's namespace. Jobs and agents of other namespaces are not shown.
     namespace: Namespace,
     job: Option<JobId>,
     live_only: bool,
 }
 
-/// Most changes handed out at once.
+/// The most changes returned at once.
 const CHUNK: usize = 256;
-/// How often a reader looks whether history has caught up with what left the memory.
+/// The interval at which a reader checks whether the history has received the events that are no longer in memory.
 const HISTORY_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Service {
-    /// Opens a reader. [`Error::EventsGone`] if the events asked for were dropped.
+    /// Opens a reader. [`Error::EventsGone`] if the requested events were dropped.
     pub async fn follow(&self, caller: &Caller, follow: Follow) -> Result<Reader, Error> {
         let latest = self.shared.events.latest.subscribe();
-        // Applied events may not have been delivered here yet.
+        // Some applied events may not have been delivered to this log yet.
         let now = self.shared.handle.applied().event_seq().max(*latest.borrow());
-        // A cursor ahead of all events is of another cluster, or made up: it starts now.
+        // A cursor after the last event comes from another cluster or is invalid. The reader then starts now.
         let cursor = follow.after.map_or(now, |after| after.min(now));
         let Follow { job, through, live_only, .. } = follow;
         let namespace = caller.namespace.clone();
@@ -187,16 +189,17 @@ impl Service {
     }
 }
 
-/// A job's stream: its result so far, and a reader for what comes.
+/// A job's stream: its changes so far, and a reader for later ones.
 pub struct JobStream {
-    /// The submission and the changes of status so far, told from the job as it stands: attempts that were lost are not among them.
+    /// The submission and the changes of status so far, derived from the job's current record. Lost attempts are not
+    /// included.
     pub so_far: Vec<Change>,
-    /// What comes after.
+    /// A reader for later changes.
     pub reader: Reader,
 }
 
 impl Service {
-    /// A change with what its frame shows.
+    /// A change with the data for its frame.
     pub async fn show_change(&self, change: &Change) -> Result<Shown, Error> {
         self.show(change.job.clone(), View::Plain, None).await
     }
@@ -212,7 +215,7 @@ impl Service {
     }
 }
 
-/// A job's life as its record tells it.
+/// The changes of a job, derived from its record.
 fn told(job: &Arc<Job>, seq: EventSeq) -> Vec<Change> {
     let earlier = |status, started_at| {
         let mut earlier = Job { status, started_at, completed_at: Timestamp::NOT_YET, ..(**job).clone() };
@@ -238,13 +241,13 @@ fn told(job: &Arc<Job>, seq: EventSeq) -> Vec<Change> {
 }
 
 impl Reader {
-    /// The next changes of jobs; waits for them.
+    /// Waits for the next changes of jobs.
     pub async fn next(&mut self) -> Result<Next, Error> {
         let wanted = self.job;
         self.advance(|event| Change::of(event).filter(|change| wanted.is_none_or(|job| change.job.id == job))).await
     }
 
-    /// The next events that a filter admits; waits for them.
+    /// Waits for the next events that match a filter.
     pub async fn next_events(&mut self, filter: &EventFilter) -> Result<Next<EventRecord>, Error> {
         self.advance(|event| filter.admits(&event.event).then(|| event.clone())).await
     }
@@ -276,7 +279,7 @@ impl Reader {
                 continue;
             }
             if !self.shared.events.reaches(self.cursor) {
-                // What left the memory is not in history yet: its writer is a moment behind.
+                // The events that left the memory are not in the history yet, because its writer is slightly behind.
                 self.shared.env.clock.sleep(HISTORY_INTERVAL).await;
             } else if self.latest.changed().await.is_err() {
                 return Ok(Next::Over);
@@ -284,7 +287,7 @@ impl Reader {
         }
     }
 
-    /// The number of the last event that was looked at.
+    /// The number of the last event that was examined.
     pub fn cursor(&self) -> EventSeq {
         self.cursor
     }
@@ -304,12 +307,12 @@ impl Reader {
     }
 }
 
-/// The namespace of what an event is about; none of what belongs to the whole cluster.
+/// The namespace of an event's subject. None for a subject that belongs to the whole cluster.
 fn namespace_of(event: &Event) -> Option<&Namespace> {
     match event {
         Event::Job { job, .. } => Some(&job.namespace),
         Event::Agent { agent } | Event::AgentDeleted { agent } => Some(&agent.namespace),
-        // Steps name their job alone, and its id cannot be guessed.
+        // Events of steps and messages contain only the job's id, which cannot be guessed.
         Event::StepsRecorded { .. } | Event::StepsFolded { .. } | Event::MessageDelivered { .. } => None,
         Event::Node { .. } | Event::NodeRemoved { .. } | Event::Configured { .. } => None,
     }

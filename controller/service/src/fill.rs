@@ -15,42 +15,42 @@ use crate::artifacts::ArtifactError;
 use crate::service::Shared;
 use crate::{Error, Service};
 
-/// The pause between two looks at what was referred to. The member that stores an artifact sends it here as well: that comes first.
+/// The pause between two checks of new references. The member that stores an artifact usually sends it here earlier.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// The pause before a pass that found a member away is made again.
+/// The pause before a full pass is repeated because a member did not answer.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
-/// How often everything is looked at.
+/// The interval between two full passes.
 const PASS_INTERVAL: Duration = Duration::from_secs(3_600);
-/// Artifacts that are fetched at once.
+/// The most artifacts that are fetched at once.
 const FETCHES_MAX: usize = 4;
-/// Artifacts that are looked at in one go.
+/// The most artifacts that are checked in one call.
 const PAGE: usize = 1_024;
-/// References that wait for a look; beyond it everything is looked at.
+/// The most references that wait for a check. If there are more, a full pass is made.
 const WANTED_MAX: usize = 65_536;
 
 /// Artifacts that may be missing here.
 #[derive(Default)]
 pub(crate) struct Wanted {
     digests: Mutex<BTreeSet<Digest>>,
-    /// Everything has to be looked at: references were missed.
+    /// True if a full pass is needed, because references were missed.
     all: AtomicBool,
-    /// What history refers to up to this event is here.
+    /// All artifacts that the history refers to up to this event are on this controller.
     history: AtomicU64,
 }
 
-/// How far a controller is with what the others have (ADR 9).
+/// How complete the data of a controller is (ADR 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completeness {
-    /// Its history has every event that is not dropped everywhere.
+    /// Its history has every event that some other history still has.
     pub history: bool,
-    /// It has every artifact that the state or history refers to.
+    /// It has every artifact that the state or the history refers to.
     pub artifacts: bool,
-    /// The event that this was found at.
+    /// The last event at the time of the check.
     pub through: EventSeq,
 }
 
 impl Wanted {
-    /// Takes notice of what an entry refers to.
+    /// Records the artifacts that an entry refers to.
     pub(crate) fn note(&self, events: &[EventRecord]) {
         for event in events {
             match &event.event {
@@ -70,7 +70,7 @@ impl Wanted {
         }
     }
 
-    /// References were missed.
+    /// Records that references were missed.
     pub(crate) fn note_all(&self) {
         self.all.store(true, Ordering::Relaxed);
     }
@@ -102,7 +102,7 @@ fn artifact_of(payload: &Payload) -> Option<Digest> {
     }
 }
 
-/// Fetches what is missing, as long as the controller runs.
+/// Fetches missing artifacts while the controller runs.
 pub(crate) async fn fill(shared: Arc<Shared>) {
     let clock = &shared.env.clock;
     let mut pass_at = clock.monotonic();
@@ -137,12 +137,12 @@ pub(crate) async fn fill(shared: Arc<Shared>) {
     }
 }
 
-/// What could not be fetched.
+/// How many artifacts could not be fetched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Missing {
-    /// No member has it.
+    /// Artifacts that no member has.
     pub(crate) lost: usize,
-    /// A member that may have it gave no answer.
+    /// Artifacts that a member without an answer may have.
     pub(crate) away: usize,
 }
 
@@ -154,7 +154,7 @@ impl std::ops::AddAssign for Missing {
 }
 
 impl Shared {
-    /// Fetches everything that the state or history refers to and that is not here.
+    /// Fetches all missing artifacts that the state or the history refers to.
     async fn fill_all(&self) -> Result<Missing, Error> {
         let digests: Vec<Digest> = self.handle.applied().artifacts().collect();
         let mut missing = Missing::default();
@@ -164,7 +164,7 @@ impl Shared {
         let mut after = EventSeq(self.wanted.history.load(Ordering::Relaxed));
         loop {
             let page = self.history.artifacts(after, PAGE).await;
-            // What a gap is filled with later lies behind its front.
+            // Events that fill a gap later come after its beginning, so the pass covers only events before it.
             let front = self.history.gaps().borrow().first().map_or(EventSeq(u64::MAX), |gap| gap.after);
             let mut page = page.map_err(|error| Error::internal("read history", &error))?;
             page.retain(|(event, _)| *event <= front);
@@ -179,7 +179,7 @@ impl Shared {
         }
     }
 
-    /// Fetches those of some artifacts that are not here.
+    /// Fetches the missing ones of some artifacts.
     async fn fetch_all(&self, digests: Vec<Digest>) -> Result<Missing, ArtifactError> {
         let lacking = self.artifacts.lacking(digests).await?;
         let fetches = futures::stream::iter(lacking).map(|digest| self.artifacts.fetch(digest));
@@ -201,11 +201,11 @@ impl Shared {
 }
 
 impl Service {
-    /// How far this controller is with what the others have; what is missing is fetched first, so this may take its time.
+    /// How complete this controller's data is. Missing artifacts are fetched first, so this call may take long.
     pub async fn completeness(&self) -> Completeness {
         let shared = &self.shared;
         let through = shared.handle.applied().event_seq();
-        // A state that came as a snapshot is known to history a moment later: then the gap is.
+        // After a state came as a snapshot, the history learns of it a moment later and then has a gap.
         let known = shared.known(through).await.is_ok();
         let history = known && shared.history.gaps().borrow().is_empty();
         let artifacts = history && shared.fill_all().await.is_ok_and(|missing| missing.away == 0);

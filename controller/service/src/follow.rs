@@ -12,10 +12,11 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::observe;
 use crate::service::Shared;
 
-/// How often a member that follows says how far its history is.
+/// The interval at which a follower reports the progress of its history.
 const ACKNOWLEDGE_EVERY: Duration = Duration::from_secs(1);
 
-/// Releases waiters, hands events to readers and counts. The state has a job's end before it is delivered.
+/// Wakes waiters, delivers events to readers, and updates metrics. The state already includes the end of a job when it
+/// is delivered.
 pub(crate) async fn events(shared: Arc<Shared>) {
     let following = Arc::clone(&shared);
     let mut batches = shared.handle.subscribe_to(move |batch| is_awaited(&following, batch));
@@ -26,7 +27,7 @@ pub(crate) async fn events(shared: Arc<Shared>) {
             Ok(batch) => {
                 let before = batch.events.first().map_or(batch.state.event_seq(), |event| EventSeq(event.seq.0 - 1));
                 if before > seen {
-                    // The state came as a snapshot: earlier events were not delivered.
+                    // The state came as a snapshot, so earlier events were not delivered.
                     missed(&shared, &batch.state);
                 }
                 seen = seen.max(batch.state.event_seq());
@@ -45,7 +46,7 @@ pub(crate) async fn events(shared: Arc<Shared>) {
     }
 }
 
-/// Whether an entry matters to a reader (any event of jobs) or a waiter (an end).
+/// True if an entry matters to a reader (any event of a job) or to a waiter (the end of a job).
 fn is_awaited(shared: &Shared, batch: &AppliedBatch) -> bool {
     let job = |event: &EventRecord| matches!(event.event, Event::Job { .. });
     let end = |event: &EventRecord| matches!(&event.event, Event::Job { job, .. } if settled(job));
@@ -66,12 +67,12 @@ fn release(shared: &Shared, batch: &AppliedBatch) {
     }
 }
 
-/// Whether nothing more happens to a job on its own: it has ended, or is in doubt until a person decides.
+/// True if nothing more happens to a job by itself: it has ended, or is in doubt until an operator decides.
 fn settled(job: &Job) -> bool {
     job.status.is_terminal() || job.reason == Reason::InDoubt
 }
 
-/// Makes up for entries that were not seen: their ends are in the state.
+/// Handles entries that were missed: the ends of jobs are read from the state.
 fn missed(shared: &Shared, state: &State) {
     shared.events.reset(state.event_seq());
     shared.wanted.note_all();
@@ -79,14 +80,14 @@ fn missed(shared: &Shared, state: &State) {
         match state.job(id) {
             Some(job) if settled(job) => shared.waiters.release(job),
             Some(_) => {}
-            // It has not been submitted yet, or it has ended and left: history knows.
+            // The job has not been submitted yet, or it has ended and left the state. The history then has it.
             None => shared.waiters.give_up(id),
         }
     }
 }
 
-/// Feeds history. When it cannot keep up the log does not wait: the gap is closed from the state, which keeps every ended job until
-/// history has it.
+/// Feeds the history. The log does not wait for it: after a lag, the missing part is filled from the state, which keeps
+/// every ended job until histories have it.
 pub(crate) async fn history(shared: Arc<Shared>) {
     let (early, mut batches) = shared.handle.subscribe_from_start();
     let mut handed = *shared.history.synced().borrow();
@@ -111,7 +112,7 @@ pub(crate) async fn history(shared: Arc<Shared>) {
                 }
                 lag(&shared, &batch);
             }
-            // What was missed shows in the numbers of what comes next.
+            // The numbers of the next events show which ones were missed.
             Err(RecvError::Lagged(entries)) => {
                 tracing::warn!(entries, "history fell behind the log, filling the gap from the state");
             }
@@ -120,7 +121,7 @@ pub(crate) async fn history(shared: Arc<Shared>) {
     }
 }
 
-/// Hands over one batch, and first what lies between it and what was handed over before.
+/// Passes one batch to the history, after filling the gap since the previous one.
 async fn hand(shared: &Shared, batch: &AppliedBatch, handed: &mut EventSeq) -> Result<(), HistoryError> {
     let before = batch.events.first().map_or(batch.state.event_seq(), |event| EventSeq(event.seq.0 - 1));
     if before > *handed {
@@ -130,7 +131,8 @@ async fn hand(shared: &Shared, batch: &AppliedBatch, handed: &mut EventSeq) -> R
     if batch.events.is_empty() { Ok(()) } else { shared.history.append(batch.events.clone()).await }
 }
 
-/// Gives history the ended jobs of a state, in place of events that were missed; the rest of them it fetches from a peer.
+/// Gives the history the ended jobs of a state in place of missed events. The history fetches the events themselves
+/// from a peer.
 async fn close_gap(shared: &Shared, state: &State, through: EventSeq) -> Result<(), HistoryError> {
     let ended = state.ended().take_while(|(event, _)| *event <= through);
     let jobs = ended.filter_map(|(event, id)| Some(Ended { event, job: state.job(id)?.clone() }));
@@ -143,15 +145,16 @@ fn lag(shared: &Shared, batch: &AppliedBatch) {
     shared.metrics.history_lag.set(i64::try_from(behind).unwrap_or(i64::MAX));
 }
 
-/// Tells the cluster how far this controller's history is, so that ended jobs may leave the state. The leader's loop says so with its
-/// own entries; a member that follows proposes it.
+/// Reports the progress of this controller's history to the cluster, so that ended jobs may leave the state. The
+/// leader's loop includes its own progress in its entries. A follower proposes it.
 pub(crate) async fn acknowledge(shared: Arc<Shared>) {
     let mut synced = shared.history.synced();
     loop {
         let event_seq = *synced.borrow_and_update();
         shared.handle.history_synced(event_seq);
         let follows = matches!(*shared.handle.leadership().borrow(), Leadership::Follower { leader: Some(_) });
-        // By what the state says, not by what was proposed: a proposal may be lost, and members that do not vote are forgotten.
+        // Compared with the state and not with the last proposal, because a proposal may be lost, and the state removes
+        // the progress of members that do not vote.
         if follows && shared.handle.applied().sink(shared.handle.member()) < event_seq {
             propose(&shared, event_seq).await;
         }
@@ -174,7 +177,7 @@ pub(crate) async fn acknowledge(shared: Arc<Shared>) {
 }
 
 async fn propose(shared: &Shared, event_seq: EventSeq) {
-    // What is on disk here may be ahead of what is applied at the leader that is asked, which refuses it then.
+    // The history on disk may be ahead of the entries that the leader has applied, and the leader would then refuse.
     let event_seq = event_seq.min(shared.handle.applied().event_seq());
     let command = Command::SinkAck(SinkAck { member: shared.handle.member(), event_seq });
     let request = Request { origin: Origin::duty(Namespace::default_namespace()), command };

@@ -1,12 +1,12 @@
 //! Periodic measurements of a controller: its disk, its clock, the time since its digest agreed with the others, and
-//! dropped keys.
+//! idempotency keys that were dropped early.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::service::Shared;
 
-/// How often.
+/// The interval of the measurements.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Sets the gauges until the controller stops.
@@ -24,7 +24,7 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
         let agreed = agreement.borrow().seq.0;
         let state = handle.applied();
         shared.metrics.digest_lag.set(whole(state.seq().0.saturating_sub(agreed)));
-        // A state that came as a snapshot counts from zero.
+        // A state that came as a snapshot may have a lower count.
         let before = std::mem::replace(&mut forgotten, state.requests_forgotten_early());
         shared.metrics.request_forgets.inc_by(forgotten.saturating_sub(before));
         shared.env.clock.sleep(EVERY).await;

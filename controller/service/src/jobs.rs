@@ -14,7 +14,7 @@ use crate::submit::Submission;
 use crate::view::{Shown, View, waiting};
 use crate::{Caller, Consistency, Error, Service};
 
-/// Which jobs are wanted.
+/// Selects jobs.
 #[derive(Debug, Clone, Default)]
 pub struct JobQuery {
     pub status: Option<JobStatus>,
@@ -23,9 +23,9 @@ pub struct JobQuery {
     pub since: Option<Timestamp>,
     /// Submitted at or before.
     pub until: Option<Timestamp>,
-    /// At most so many.
+    /// The most jobs to return.
     pub limit: usize,
-    /// Skips so many.
+    /// How many jobs to skip.
     pub offset: usize,
 }
 
@@ -38,29 +38,29 @@ impl JobQuery {
     }
 }
 
-/// Where a listed job is.
+/// The location of a listed job.
 enum JobLocation {
     /// In the state.
     Live(Arc<Job>),
-    /// In history, under the event that ended it.
+    /// In the history, keyed by the event that ended it.
     Archived(EventSeq),
 }
 
-/// Most jobs that a list skips: to go further back, give a time.
+/// The most jobs that a list skips. For older jobs, clients must give a time.
 const OFFSET_MAX: usize = 100_000;
-/// Most jobs of the state that one list looks at.
+/// The most jobs of the state that one list examines.
 const LOOKED_AT_MAX: usize = 100_000;
 
-/// Reading and waiting.
+/// Reading jobs and waiting for them.
 impl Service {
-    /// One job by its id or a unique beginning of it.
+    /// One job.
     pub async fn job(&self, caller: &Caller, id: JobId, view: View, consistency: Consistency) -> Result<Shown, Error> {
         let state = self.state(consistency).await?;
         let job = self.job_in(caller, &state, id).await?;
         self.show(job, view, Some(&state)).await
     }
 
-    /// A job as a state has it, or history.
+    /// A job from the state or the history.
     pub(crate) async fn job_in(&self, caller: &Caller, state: &State, id: JobId) -> Result<Arc<Job>, Error> {
         let job = match state.job(id) {
             Some(job) => job.clone(),
@@ -69,7 +69,7 @@ impl Service {
         if job.namespace == caller.namespace { Ok(job) } else { Err(Error::UnknownJob) }
     }
 
-    /// The id that a text names: printed in full, or a beginning that no other job of the namespace has.
+    /// The id for a text: a complete id, or a prefix that no other job of the namespace shares.
     pub async fn job_id(&self, caller: &Caller, text: &str) -> Result<JobId, Error> {
         if let Ok(id) = text.parse() {
             return Ok(id);
@@ -87,7 +87,7 @@ impl Service {
         }
     }
 
-    /// Jobs, newest first: those of the state and those that only history has. Their large payloads are left to [`Self::load`].
+    /// Jobs of the state and the history, newest first. Large payloads are not loaded; [`Self::load`] does that.
     pub async fn jobs(
         &self,
         caller: &Caller,
@@ -108,7 +108,7 @@ impl Service {
             agent: query.agent.clone(),
             since: query.since,
             until: query.until,
-            // Those that the state has as well take no place of others.
+            // Jobs that are also in the state must not take the place of others.
             limit: wanted + places.len(),
         };
         let archived = self.shared.archived_list(&state, filter).await?;
@@ -129,8 +129,8 @@ impl Service {
         Ok(jobs.map(|job| Shown { waiting: waits(&job), ..Shown::inline(job) }).collect())
     }
 
-    /// Waits until a job has ended, at most `timeout`: then the job as it stands (compatibility §6.3). In the full view a job in doubt
-    /// is answered at once as well, since nothing happens to it until a person decides.
+    /// Waits until a job has ended, at most `timeout`, and returns the job (compatibility §6.3). In the full view, a
+    /// job in doubt is returned at once as well, because its status does not change until an operator decides.
     pub async fn wait(&self, caller: &Caller, id: JobId, view: View, timeout: Duration) -> Result<Shown, Error> {
         let mut over = self.shared.env.clock.sleep(timeout);
         let done = |job: &Job| job.status.is_terminal() || (view == View::Full && job.reason == Reason::InDoubt);
@@ -150,7 +150,7 @@ impl Service {
         }
     }
 
-    /// The same for a job's retry family: waits until a member has ended that no retry follows.
+    /// Like [`Self::wait`], for a job's retry family: waits until a member has ended that is not retried.
     pub async fn wait_family(&self, caller: &Caller, id: JobId, view: View, timeout: Duration) -> Result<Shown, Error> {
         let clock = &self.shared.env.clock;
         let until = clock.monotonic() + timeout;
@@ -158,7 +158,7 @@ impl Service {
         while let Some(next) = shown.job().successor {
             match self.wait(caller, next, view, until.saturating_sub(clock.monotonic())).await {
                 Ok(member) => shown = member,
-                // It ended so long ago that nothing is left of it.
+                // The job ended so long ago that it was already deleted.
                 Err(Error::UnknownJob) => break,
                 Err(error) => return Err(error),
             }
@@ -166,7 +166,8 @@ impl Service {
         Ok(shown)
     }
 
-    /// Why a job is not further: the planner's reason, or what its worker prepares, as far as this member is told.
+    /// Why a job makes no progress: the planner's reason, or the preparation that its worker reports, as far as this
+    /// member knows.
     fn why(&self, state: &State, job: &Job) -> Option<(&'static str, String)> {
         let preparing = || {
             let doing = (job.reason == Reason::Running).then(|| self.shared.streams.preparing(job.id, job.attempt))?;
@@ -175,7 +176,7 @@ impl Service {
         waiting(state, job).or_else(preparing)
     }
 
-    /// A job with what its object shows besides its record.
+    /// A job with the data of its object besides its record.
     pub(crate) async fn show(&self, job: Arc<Job>, view: View, state: Option<&State>) -> Result<Shown, Error> {
         let mut shown = Shown::inline(job);
         self.load(&mut shown).await?;
@@ -185,7 +186,7 @@ impl Service {
         Ok(shown)
     }
 
-    /// Fetches the payloads of a job that are not inline.
+    /// Loads the payloads of a job that are not inline.
     pub async fn load(&self, shown: &mut Shown) -> Result<(), Error> {
         for payload in [Some(&shown.job.input), shown.job.output.as_ref()].into_iter().flatten() {
             if let PayloadBody::Artifact { digest, .. } = &payload.body {
@@ -196,15 +197,15 @@ impl Service {
     }
 }
 
-/// Ending and repeating; deciding on jobs in doubt is in `resolve`.
+/// Cancelling and retrying. Decisions on jobs in doubt are in `resolve`.
 impl Service {
-    /// Cancels a pending job, and a running one if `running` says so. False if there was nothing to cancel.
+    /// Cancels a pending job, or with `running` also a running one. False if there was nothing to cancel.
     pub async fn cancel(&self, caller: &Caller, id: JobId, running: bool) -> Result<bool, Error> {
         let request = caller.request(Command::CancelJob(CancelJob { job: id, running }));
         match self.propose(request).await {
             Ok(Outcome::Cancelled { accepted }) => Ok(accepted),
             Ok(_) => Ok(true),
-            // An ended job may have left the state already: there is nothing to cancel, but it is known.
+            // An ended job may have left the state. It is known, but cannot be cancelled.
             Err(Error::UnknownJob) => match self.shared.archived(&self.shared.read().await?, id).await? {
                 Some(job) if job.namespace == caller.namespace => Ok(false),
                 _ => Err(Error::UnknownJob),
@@ -218,20 +219,20 @@ impl Service {
     pub async fn retry(&self, caller: &Caller, id: JobId, request_id: Option<RequestId>) -> Result<JobId, Error> {
         let state = self.shared.current().await?;
         if let Some(job) = state.job(id).filter(|job| job.namespace == caller.namespace && lacked_agents(job)) {
-            // What was missing then may be there now.
+            // An agent that was missing at that time may exist now.
             return self.submit_again(caller, job, request_id).await;
         }
         let new = JobId(self.shared.env.entropy.u64());
         let mut request = caller.request(Command::RetryJob(RetryJob { job: id, id: new, resume: false }));
         if request_id.is_some() {
-            // Any number that tells the retries of two jobs apart.
+            // A hash that differs between retries of different jobs.
             (request.origin.request_id, request.origin.body_hash) = (request_id.clone(), id.derive(u64::MAX).0);
         }
         match self.propose(request).await {
             Ok(Outcome::Submitted { job, .. }) => Ok(job),
             Ok(_) => Ok(new),
             Err(Error::UnknownJob) => {
-                // It has left the state: the same again, as a job of its own.
+                // The job has left the state. A new independent job with the same content is submitted.
                 let job = self
                     .shared
                     .archived(&self.shared.read().await?, id)
@@ -244,7 +245,7 @@ impl Service {
         }
     }
 
-    /// Submits what an ended job was, as a job of its own.
+    /// Submits a new independent job with the content of an ended one.
     async fn submit_again(&self, caller: &Caller, job: &Job, request_id: Option<RequestId>) -> Result<JobId, Error> {
         let submission = Submission {
             version: job.pin.as_ref().map(|pin| pin.version.to_string()),
@@ -258,12 +259,12 @@ impl Service {
     }
 }
 
-/// Whether a job never ran because its agent lacked others.
+/// True if a job failed because required agents were missing.
 fn lacked_agents(job: &Job) -> bool {
     job.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Dependency)
 }
 
-/// The ids that start with a text, with or without `job-`; none if no id does.
+/// The range of ids that start with a text, with or without `job-`. None if no id can start with it.
 fn id_range(text: &str) -> Option<(JobId, JobId)> {
     let digits = text.strip_prefix(JobId::PREFIX).unwrap_or(text);
     let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);

@@ -1,13 +1,13 @@
-//! JSON as the API writes it (compatibility §0.4): ASCII only, times as Unix seconds, durations as milliseconds.
+//! JSON in the format of the API (compatibility §0.4): ASCII only, times as Unix seconds, durations as milliseconds.
 //!
-//! Written by hand, because answers consist mostly of existing JSON, which is copied and not parsed.
+//! Written by hand, because answers consist mostly of existing JSON, which is copied without parsing.
 
 use std::fmt;
 
 use atlas_types::{Micros, Timestamp};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-/// Appends a string with its quotes; what is not ASCII becomes `\uXXXX`.
+/// Appends a quoted string. Non-ASCII characters become `\uXXXX`.
 pub fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let mut rest = text;
@@ -44,7 +44,7 @@ fn unicode(out: &mut Vec<u8>, c: char) {
     }
 }
 
-/// Appends a JSON text as it is, besides escaping what is not ASCII. Outside of strings JSON has nothing that is not.
+/// Appends a JSON text and escapes non-ASCII characters. In JSON they occur only inside strings.
 pub fn raw(out: &mut Vec<u8>, text: &[u8]) {
     if text.is_ascii() {
         out.extend_from_slice(text);
@@ -74,7 +74,7 @@ pub fn millis(out: &mut Vec<u8>, duration: Micros) {
     fraction(out, i64::try_from(duration.0).unwrap_or(i64::MAX), 3);
 }
 
-/// Appends `number` × 10^-`digits`, exactly, with at least one digit behind the point.
+/// Appends `number` × 10^-`digits`, exactly, with at least one digit after the decimal point.
 fn fraction(out: &mut Vec<u8>, number: i64, digits: u32) {
     let scale = 10_u64.pow(digits);
     let (whole, mut part) = (number.unsigned_abs() / scale, number.unsigned_abs() % scale);
@@ -111,13 +111,14 @@ fn fraction(out: &mut Vec<u8>, number: i64, digits: u32) {
     out.extend_from_slice(&buffer[at..]);
 }
 
-/// How deep JSON may nest: what parsers of all languages take, with the objects around it in an answer.
+/// The deepest nesting of JSON. Parsers of all languages accept it, including the surrounding objects of an answer.
 pub const DEPTH_MAX: usize = 100;
 
-/// Why a text is not JSON that every client can read.
+/// Why a text is not JSON that every client can parse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotJson {
-    /// It is not JSON, or holds a number beyond all floats or half a surrogate pair, which strict readers refuse.
+    /// It is not JSON, or contains a number outside the range of floats or half a surrogate pair, which strict parsers
+    /// refuse.
     #[error("Invalid JSON")]
     Malformed,
     /// It nests deeper than [`DEPTH_MAX`].
@@ -125,7 +126,8 @@ pub enum NotJson {
     TooDeep,
 }
 
-/// Checks a text that will be handed out as it is. One that a client cannot read would spoil every list that it is in.
+/// Checks a text that will be sent unchanged. A text that some clients cannot parse would break every list that
+/// contains it.
 pub fn check(text: &[u8]) -> Result<(), NotJson> {
     if too_deep(text) {
         return Err(NotJson::TooDeep);
@@ -133,7 +135,7 @@ pub fn check(text: &[u8]) -> Result<(), NotJson> {
     serde_json::from_slice::<Readable>(text).map(|Readable| ()).map_err(|_| NotJson::Malformed)
 }
 
-/// Reads any JSON value, whole, and keeps nothing.
+/// Parses any JSON value completely and discards it.
 struct Readable;
 
 impl<'de> Deserialize<'de> for Readable {
@@ -186,7 +188,7 @@ impl<'de> Visitor<'de> for Reads {
     }
 }
 
-/// Whether a JSON text nests deeper than [`DEPTH_MAX`]. It must be well-formed besides.
+/// True if a JSON text is nested deeper than [`DEPTH_MAX`]. The text must be well-formed.
 pub fn too_deep(text: &[u8]) -> bool {
     let (mut depth, mut deepest) = (0_usize, 0_usize);
     let (mut quoted, mut escaped) = (false, false);

@@ -14,9 +14,9 @@ pub(crate) fn check(labels: &BTreeMap<String, String>) -> Result<(), Error> {
     labels.iter().try_for_each(|(key, value)| check_sizes(key, value))
 }
 
-/// Labels to give to a node and keys of labels to take away, as one change.
+/// Checks a change of a node's labels: labels to set, and keys of labels to remove.
 ///
-/// A key must be one that the command line can say: `KEY=VALUE` gives a label, `KEY-` takes it away.
+/// The command line must be able to express each key: `KEY=VALUE` sets a label, `KEY-` removes it.
 pub(crate) fn change(
     set: BTreeMap<String, String>,
     remove: BTreeSet<String>,
@@ -49,7 +49,7 @@ fn check_sizes(key: &str, value: &str) -> Result<(), Error> {
             short(key)
         )));
     }
-    // They are printed on terminals.
+    // Labels are printed on terminals.
     if key.chars().chain(value.chars()).any(char::is_control) {
         return Err(Error::Malformed(format!(
             "the label \"{}\" contains a control character",
@@ -59,7 +59,7 @@ fn check_sizes(key: &str, value: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// As much of a key as a message has room for.
+/// A key shortened for an error message.
 fn short(key: &str) -> String {
     key.chars().take(64).collect()
 }

@@ -1,8 +1,9 @@
 //! The functions behind every door: submit a job, wait for it, register an agent, follow events.
 //!
-//! A door translates and decides nothing; decisions are made here or, for changes, by the state. This crate
-//! resolves agents, checks inputs and keeps artifacts before a command is proposed, and turns state and history into the
-//! objects that clients know. It keeps history and artifacts in step with the other members. It opens no socket.
+//! A door translates and makes no decisions; decisions are made here or, for changes, by the state. This crate resolves
+//! agents, checks inputs and keeps artifacts before a command is proposed, and converts the state and the history into
+//! the objects that clients receive. It keeps the history and artifacts consistent with the other members. It opens no
+//! socket.
 
 mod agents;
 mod archive;

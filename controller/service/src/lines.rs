@@ -1,8 +1,8 @@
 //! Reads the log lines of attempts, on any member and across changes of leadership.
 //!
 //! Workers send lines only to the leader. A follower requests them from it; when leadership changes, the reader
-//! continues at the next leader from its last number: the worker sends all lines again, which it keeps until the
-//! attempt's end is committed. Lines missed at the end of the attempt are read from the job.
+//! continues at the next leader after its last line. The worker keeps all lines until the attempt's end is committed
+//! and sends them again to the next leader. Lines missed at the end of the attempt are read from the job.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use crate::{Caller, Consistency, Error, Service, json};
 
 /// The pause before a leader that did not answer is asked again.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How often a leader is asked for the lines so far before its client gets an error.
+/// How often a leader is asked for the current lines before the client gets an error.
 const TRIES_MAX: u32 = 50;
 
 /// A line as it is delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToldLine {
-    /// Which try said it.
+    /// The attempt that produced it.
     pub attempt: Attempt,
     /// Its number within the attempt.
     pub number: u64,
@@ -44,7 +44,7 @@ impl From<Line> for ToldLine {
     }
 }
 
-/// The lines of an attempt that runs, at the member that leads.
+/// The lines of a running attempt, at the leader.
 pub struct LiveLines {
     shared: Arc<Shared>,
     place: LineCursor,
@@ -52,7 +52,7 @@ pub struct LiveLines {
     leadership: watch::Receiver<Leadership>,
 }
 
-/// Why live lines end before their attempt.
+/// Live lines end early because this member lost the leadership.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this member does not lead")]
 pub struct LeadsNoMore;
@@ -60,14 +60,14 @@ pub struct LeadsNoMore;
 impl LiveLines {
     fn open(shared: &Arc<Shared>, place: LineCursor) -> Self {
         let (grown, leadership) = (shared.streams.watch(place.job), shared.handle.leadership());
-        // Its end may have come before, and with it nobody to clear away what watching has made.
+        // The job may have ended before `watch`, and its entry would then never be removed.
         if shared.handle.applied().job(place.job).is_none_or(|job| job.status.is_terminal()) {
             shared.streams.forget(place.job);
         }
         Self { shared: shared.clone(), place, grown, leadership }
     }
 
-    /// The next lines; waits for them. None once the attempt has ended.
+    /// Waits for the next lines. None once the attempt has ended.
     pub async fn next(&mut self) -> Result<Option<Vec<Line>>, LeadsNoMore> {
         loop {
             if !matches!(*self.leadership.borrow_and_update(), Leadership::Leader { .. }) {
@@ -89,17 +89,17 @@ impl LiveLines {
     }
 }
 
-/// Where a reader's lines come from.
+/// The source of a reader's lines.
 enum Source {
-    /// Nowhere yet.
+    /// No source yet.
     None,
-    /// This member leads.
+    /// The lines of this member, which leads.
     Here(LiveLines),
-    /// Another one does.
+    /// The lines of another member, which leads.
     There(ArrivingLines),
 }
 
-/// Reads the lines of one job as they come, until it ends.
+/// Reads the lines of one job as they arrive, until the job ends.
 pub struct LogReader {
     service: Service,
     caller: Caller,
@@ -109,7 +109,7 @@ pub struct LogReader {
 }
 
 impl LogReader {
-    /// The next lines; none once the job has ended and all are delivered.
+    /// Waits for the next lines. None once the job has ended and all lines were delivered.
     pub async fn next(&mut self) -> Option<Vec<ToldLine>> {
         while !self.over {
             let lines = match self.step().await {
@@ -163,7 +163,8 @@ impl LogReader {
         }
     }
 
-    /// What the job tells that was not read before it ended; none if it goes on, with another attempt.
+    /// The remaining lines of an ended job, which were not read while it ran. None if the job continues with another
+    /// attempt.
     async fn rest(&mut self) -> Option<Vec<ToldLine>> {
         self.source = Source::None;
         let job = match self.service.log_owner(&self.caller, self.place.job).await {
@@ -180,7 +181,8 @@ impl LogReader {
         }
     }
 
-    /// A job that is gone has no more lines. Missing answers are requested again: a stream that ends is complete.
+    /// Ends the reader if the job is gone. After other errors the lines are requested again, because a stream that ends
+    /// must be complete.
     async fn unless_gone(&mut self, error: &Error) -> Option<Vec<ToldLine>> {
         if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Gone) {
             self.over = true;
@@ -206,17 +208,17 @@ impl LogReader {
     }
 }
 
-/// What a reader found.
+/// The result of one read.
 enum Step {
-    /// Some lines, maybe none.
+    /// Some lines, possibly none.
     Lines(Vec<Line>),
     /// The attempt has ended.
     Ended,
-    /// The member that was asked is not the leader, or does not answer.
+    /// The queried member does not lead, or does not answer.
     Lost,
 }
 
-/// Who leads, this member or another.
+/// The leader: this member or another.
 fn leader(shared: &Shared) -> Option<MemberId> {
     match &*shared.handle.leadership().borrow() {
         Leadership::Leader { .. } => Some(shared.handle.member()),
@@ -226,7 +228,7 @@ fn leader(shared: &Shared) -> Option<MemberId> {
 }
 
 impl Service {
-    /// The lines of a job so far, a JSON array: of the attempt that ended it, or of the one that runs.
+    /// The lines of a job so far as a JSON array: of the attempt that ended it, or of the running one.
     pub async fn logs(&self, caller: &Caller, id: JobId) -> Result<Vec<u8>, Error> {
         let job = self.log_owner(caller, id).await?;
         match &job.stream {
@@ -265,7 +267,7 @@ impl Service {
         Some(lines)
     }
 
-    /// Follows the lines of a job, from behind those that the reader has: an attempt and a number.
+    /// Follows the lines of a job after those that the reader has, given as an attempt and a line number.
     pub async fn follow_logs(
         &self,
         caller: &Caller,
@@ -273,18 +275,18 @@ impl Service {
         seen: Option<(Attempt, u64)>,
     ) -> Result<LogReader, Error> {
         let job = self.log_owner(caller, id).await?;
-        // Of a job that has ended the last attempt is told, of one that runs the current one.
+        // For an ended job, the last attempt is followed. For a running job, the current one.
         let (attempt, after) = seen.unwrap_or((job.attempt, 0));
         let place = LineCursor { job: id, attempt, after };
         Ok(LogReader { service: self.clone(), caller: caller.clone(), place, source: Source::None, over: false })
     }
 
-    /// Follows the lines of an attempt that runs, if this member leads: for the other members.
+    /// For the other members: follows the lines of a running attempt, if this member leads.
     pub fn live_lines(&self, place: LineCursor) -> LiveLines {
         LiveLines::open(&self.shared, place)
     }
 
-    /// The lines so far of an attempt that runs, if this member leads: for the other members.
+    /// For the other members: the lines of a running attempt so far, if this member leads.
     pub fn lines_now(&self, place: LineCursor) -> Result<Vec<Line>, LeadsNoMore> {
         if leader(&self.shared) != Some(self.shared.handle.member()) {
             return Err(LeadsNoMore);
@@ -297,7 +299,7 @@ impl Service {
         self.job_in(caller, &state, id).await
     }
 
-    /// The lines that a job's last attempt left, each told as it was while it ran.
+    /// The lines that a job's last attempt left, in the same form as while it ran.
     async fn told(&self, job: &Job) -> Result<Vec<ToldLine>, Error> {
         #[derive(Deserialize)]
         struct Numbered {

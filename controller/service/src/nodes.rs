@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 
 use crate::{Caller, Consistency, Error, Service, labels, observe};
 
-/// What an operator may do with a node.
+/// An operator's action on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeAction {
     /// No new leases until it is empty.
     Drain {
-        /// After so long its worker gives back what still runs.
+        /// After this time its worker gives back the jobs that still run.
         deadline: Option<Micros>,
     },
     /// No new leases.
     Cordon,
-    /// Allows new leases on a node again; ends a drain.
+    /// Allows new leases again and ends a drain.
     Uncordon,
-    /// Forget it. It must hold no lease.
+    /// Removes the node, which must hold no lease.
     Remove,
 }
 
@@ -48,7 +48,7 @@ impl Service {
         node.map(|node| shown(&node, &state)).ok_or_else(|| Error::UnknownNode(name.chars().take(253).collect()))
     }
 
-    /// Carries out an operator's request.
+    /// Performs an operator's action.
     pub async fn act_on_node(&self, caller: &Caller, name: &str, action: NodeAction) -> Result<(), Error> {
         let node = named(name)?;
         let command = match action {
@@ -60,7 +60,7 @@ impl Service {
         self.propose(caller.request(command)).await.map(|_| ())
     }
 
-    /// Gives a node labels, over those that its worker tells, and takes labels away that an operator gave it.
+    /// Sets labels of a node, which override those of its worker, and removes labels that an operator set.
     pub async fn label_node(
         &self,
         caller: &Caller,
@@ -72,7 +72,7 @@ impl Service {
         self.propose(caller.request(Command::LabelNode(LabelNode { node, labels }))).await.map(|_| ())
     }
 
-    /// The health object (compatibility §15.1). `hardware` is there when an operator declared some.
+    /// The health object (compatibility §15.1). `hardware` is present if an operator declared hardware.
     pub async fn health(&self, _: &Caller, consistency: Consistency) -> Result<Value, Error> {
         let state = self.state(consistency).await?;
         let mut health = json!({
@@ -97,12 +97,12 @@ impl Service {
         Ok(health)
     }
 
-    /// Whether this controller can serve: it can, if a read gets through.
+    /// True if this controller can serve requests, which is the case if a linearizable read succeeds.
     pub async fn ready(&self) -> bool {
         self.shared.read().await.is_ok()
     }
 
-    /// Figures of all agents (compatibility §15.5).
+    /// Statistics of all agents (compatibility §15.5).
     pub fn figures(&self, _: &Caller) -> Value {
         self.shared.stats.all(self.shared.env.clock.wall())
     }
@@ -120,7 +120,7 @@ impl Service {
     }
 }
 
-/// The node that a text names; what is not a name is not there.
+/// Parses the name of a node. Text that is not a valid name counts as an unknown node.
 fn named(name: &str) -> Result<NodeId, Error> {
     NodeId::new(name).map_err(|_| Error::UnknownNode(name.chars().take(253).collect()))
 }
@@ -145,12 +145,12 @@ fn hardware(nodes: &[&std::sync::Arc<NodeState>], allocations: &[Value]) -> Valu
     })
 }
 
-/// Cores that no lease holds; 0 where they are not tracked.
+/// Cores without a lease; 0 if they are not tracked.
 fn cores_free(node: &NodeState) -> u32 {
     node.free.cores.min(node.node.inventory.cores)
 }
 
-/// Memory that no lease holds; 0 where it is not tracked.
+/// Memory without a lease; 0 if it is not tracked.
 fn memory_free(node: &NodeState) -> u64 {
     node.free.memory_bytes.min(node.node.inventory.memory_bytes)
 }
@@ -164,7 +164,7 @@ fn architecture<'a>(mut inventories: impl Iterator<Item = &'a Inventory>) -> &'s
     }
 }
 
-/// A number without a fraction as an integer, as Atlas for Python writes it.
+/// A number without a fraction as an integer, as in Atlas for Python.
 fn whole(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() < 9e15 { json!(number as i64) } else { json!(number) }
 }
@@ -172,7 +172,7 @@ fn whole(number: f64) -> Value {
 fn shown(node: &NodeState, state: &State) -> Value {
     let Node { id, epoch, inventory, health, cordoned, draining, drain_until, warm, registered_at, .. } = &*node.node;
     let free_of = |index: u32| node.free.gpus.iter().find(|gpu| gpu.index == index).map_or(0, |gpu| gpu.free_bytes);
-    // The cluster's clock counts no date: it is the date of the last entry that both clocks are known for.
+    // Cluster time has no dates. The date is derived from the last entry, which has both times.
     let drain_ends_at = drain_until.map(|until| {
         let (ahead, behind) = (until.since(state.clock()).0, state.clock().since(until).0);
         Timestamp(state.at().0.saturating_add_unsigned(ahead).saturating_sub_unsigned(behind))

@@ -4,7 +4,7 @@ use atlas_state::State;
 use atlas_telemetry::{ByHealth, ByOutcome, ByStatus, Metrics, NodeHealth, Outcome, Status};
 use atlas_types::{Event, EventRecord, FailureKind, Job, JobChange, JobStatus, Timestamp};
 
-/// Counts what the events of an entry tell.
+/// Updates the metrics for the events of an entry.
 pub(crate) fn record(metrics: &Metrics, events: &[EventRecord]) {
     metrics.raft_entries.inc();
     for event in events {
@@ -22,7 +22,7 @@ fn job_changed(metrics: &Metrics, change: JobChange, job: &Job) {
                 metrics.job_retries.inc();
             }
         }
-        // Without a lease it is the first half of a failure that never ran.
+        // Without a lease, the event is the first half of a failure of a job that never ran.
         JobChange::Granted if job.lease.is_some() => {
             metrics.job_attempts.inc();
             if job.attempt.0 == 1 {
@@ -74,7 +74,7 @@ fn seconds(start: Timestamp, end: Timestamp) -> f64 {
     (end.0 - start.0).max(0) as f64 / 1e6
 }
 
-/// Sets the gauges that are read off a state.
+/// Sets the gauges that are computed from a state.
 pub(crate) fn gauges(metrics: &Metrics, state: &State) {
     let set = |status, count: u64| {
         let gauge = metrics.job_count.get_or_create(&ByStatus { atlas_job_status: status });

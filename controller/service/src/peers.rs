@@ -1,6 +1,7 @@
-//! The other members as the stores see them.
+//! The other members, as the artifact store and the history see them.
 //!
-//! The transport is behind a trait, so that this crate opens no socket and tests put three services into one process.
+//! The transport is behind a trait, so that this crate opens no sockets and tests can run three services in one
+//! process.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -13,16 +14,16 @@ use futures::Stream;
 
 use crate::streams::Line;
 
-/// Who belongs to the group, as far as this member knows.
+/// The members of the group, as far as this member knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// This member.
     pub own: MemberId,
-    /// All others, learners too.
+    /// All other members, including learners.
     pub others: BTreeSet<MemberId>,
-    /// Who votes: one set, and two while the group changes.
+    /// The voters: one set, or two during a membership change.
     pub voters: Vec<BTreeSet<MemberId>>,
-    /// Who leads, if that is known.
+    /// The leader, if known.
     pub leader: Option<MemberId>,
 }
 
@@ -32,19 +33,19 @@ impl Group {
         Self { own, others: BTreeSet::new(), voters: vec![BTreeSet::from([own])], leader: Some(own) }
     }
 
-    /// Whether these are a majority of the voters, of each set while the group changes.
+    /// True if these members are a majority of the voters, or of both sets during a membership change.
     pub fn is_quorum(&self, members: &BTreeSet<MemberId>) -> bool {
         !self.voters.is_empty()
             && self.voters.iter().all(|voters| 2 * voters.intersection(members).count() > voters.len())
     }
 
-    /// The others that vote.
+    /// The other voters.
     pub fn other_voters(&self) -> impl Iterator<Item = MemberId> + '_ {
         let votes = |member: &MemberId| self.voters.iter().any(|voters| voters.contains(member));
         self.others.iter().copied().filter(votes)
     }
 
-    /// The others, the leader first: it has everything soonest.
+    /// The other members, with the leader first, because it has all data earliest.
     pub fn others_by_use(&self) -> Vec<MemberId> {
         let mut others: Vec<MemberId> = self.others.iter().copied().collect();
         others.sort_by_key(|member| Some(*member) != self.leader);
@@ -52,24 +53,24 @@ impl Group {
     }
 }
 
-/// Why a peer gave no answer.
+/// Why a peer did not answer a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PeerError {
     /// It was not reached, or did not answer in time.
     #[error("member {member} does not answer: {reason}")]
     Away {
-        /// Who.
+        /// The member.
         member: MemberId,
-        /// What the transport says.
+        /// The transport's error.
         reason: String,
     },
     #[error("member {member} refused: {reason}")]
     Refused {
-        /// Who.
+        /// The member.
         member: MemberId,
-        /// What kind of refusal.
+        /// The kind of error.
         kind: ErrorKind,
-        /// Its words.
+        /// Its text.
         reason: String,
     },
 }
@@ -86,82 +87,82 @@ impl PeerError {
 pub enum Query {
     /// One job.
     Job(JobId),
-    /// The jobs whose ids lie in a range.
+    /// The jobs with ids in a range.
     Between {
         first: JobId,
         last: JobId,
-        /// At most so many.
+        /// The most jobs to return.
         limit: usize,
     },
     /// Jobs, newest submission first.
     List(JobFilter),
-    /// The jobs that events ended, in this order.
+    /// The jobs that these events ended, in this order.
     EndedBy(Vec<EventSeq>),
 }
 
 /// The answer to a [`Query`].
 #[derive(Debug, Clone, Default)]
 pub struct QueryResult {
-    /// Of [`Query::Job`] and [`Query::EndedBy`].
+    /// The result of [`Query::Job`] and [`Query::EndedBy`].
     pub jobs: Vec<Arc<Job>>,
-    /// Of [`Query::Between`].
+    /// The result of [`Query::Between`].
     pub ids: Vec<JobId>,
-    /// Of [`Query::List`].
+    /// The result of [`Query::List`].
     pub listed: Vec<Listed>,
-    /// How many events of a [`Query::EndedBy`] this answers: the rest must be requested again.
+    /// How many events of a [`Query::EndedBy`] are covered. The rest must be requested again.
     pub answered: usize,
 }
 
 /// A peer's answer.
 pub type PeerAnswer<'a, T> = Pin<Box<dyn Future<Output = Result<T, PeerError>> + Send + 'a>>;
 
-/// The bytes of an artifact on their way to a peer. Ends early if they cannot be read: the peer checks the digest.
+/// The bytes of an artifact for a peer. The stream ends early if reading fails, which the peer notices by the digest.
 pub type Outgoing = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
 
-/// The bytes of an artifact on their way from a peer.
+/// The bytes of an artifact from a peer.
 pub type Arriving = Pin<Box<dyn Stream<Item = Result<Bytes, PeerError>> + Send>>;
 
-/// Where a reader of a job's lines is.
+/// The position of a reader in a job's lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineCursor {
     pub job: JobId,
     /// The attempt of the last line that was read.
     pub attempt: Attempt,
-    /// Its number; 0 before the first.
+    /// The number of that line; 0 before the first line.
     pub after: u64,
 }
 
-/// Lines on their way from the leader, some at a time. Ends with the attempt.
+/// Lines from the leader, in groups. The stream ends with the attempt.
 pub type ArrivingLines = Pin<Box<dyn Stream<Item = Result<Vec<Line>, PeerError>> + Send + Sync>>;
 
-/// Reaches the other members. Every call ends on its own: a peer that stalls is [`PeerError::Away`].
+/// Calls the other members. Every call has a time limit: a peer that does not answer is [`PeerError::Away`].
 pub trait Peers: Send + Sync + 'static {
-    /// Who belongs to the group now.
+    /// The current group.
     fn group(&self) -> Group;
 
-    /// Asks which artifacts a member has, and it keeps those for a while.
+    /// Asks which artifacts a member has. The member then holds these for a while.
     fn hold(&self, member: MemberId, digests: Vec<Digest>) -> PeerAnswer<'_, Vec<bool>>;
 
-    /// Sends an artifact; complete when it is durable there.
+    /// Sends an artifact. Completes when the peer has stored it durably.
     fn put(&self, member: MemberId, digest: Digest, size_bytes: u64, bytes: Outgoing) -> PeerAnswer<'_, ()>;
 
     /// Fetches an artifact.
     fn get(&self, member: MemberId, digest: Digest) -> PeerAnswer<'_, Arriving>;
 
-    /// Fetches what a member's history has of a gap, from its front.
+    /// Fetches the part of a gap, from its beginning, that a member's history has.
     fn history(&self, member: MemberId, gap: Gap) -> PeerAnswer<'_, Part>;
 
-    /// Follows the lines of a job's running attempt at the member that leads; with `once` only those that are there.
+    /// Follows the lines of a job's running attempt at the leader. With `once`, returns only the current lines.
     fn lines(&self, member: MemberId, from: LineCursor, once: bool) -> PeerAnswer<'_, ArrivingLines> {
         let _ = (from, once);
         NoPeers::none(member)
     }
 
-    /// Asks a member's history, which must have everything up to `through`.
+    /// Queries a member's history, which must have everything up to `through`.
     fn query(&self, member: MemberId, through: EventSeq, query: Query) -> PeerAnswer<'_, QueryResult>;
 }
 
-/// The peers of a member that is alone: none.
+/// The peers of a single member: none.
 #[derive(Debug, Clone, Copy)]
 pub struct NoPeers(pub MemberId);
 

@@ -1,4 +1,4 @@
-//! Jobs in doubt: resolved by a person who knows what the lost attempt did (B.7).
+//! Jobs in doubt: resolved by an operator who knows what the lost attempt did (B.7).
 
 use atlas_types::{AgentPin, Command, Job, JobId, JobStatus, Outcome, Resolution, ResolveJob};
 use bytes::Bytes;
@@ -10,17 +10,17 @@ use crate::{Caller, Consistency, Error, Service, json};
 #[derive(Debug, Clone)]
 pub enum Decision {
     RunAgain,
-    /// It did its work: this came out, JSON.
+    /// The lost attempt completed, with this JSON output.
     Completed(Bytes),
-    /// It failed, for this reason.
+    /// The lost attempt failed, for this reason.
     Failed(String),
 }
 
-/// Most bytes of a reason.
+/// The largest size of a reason.
 const REASON_BYTES_MAX: usize = 4096;
 
 impl Service {
-    /// Resolves a job in doubt, and tells its status after that.
+    /// Resolves a job in doubt and returns its new status.
     pub async fn resolve_job(&self, caller: &Caller, id: JobId, decision: Decision) -> Result<JobStatus, Error> {
         let state = self.state(Consistency::Linearizable).await?;
         let job = self.job_in(caller, &state, id).await?;
@@ -38,16 +38,17 @@ impl Service {
         let request = caller.request(Command::ResolveJob(ResolveJob { job: id, resolution }));
         match self.propose(request).await? {
             Outcome::Ended { status, .. } => Ok(status),
-            // A leader of another version may answer in a way that this one does not know.
+            // A leader with another program version may return an outcome that this program does not know.
             _ => Err(Error::OutcomeUnknown),
         }
     }
 
-    /// Whether an output is what the worker would have been allowed to report.
+    /// Checks an output as if the worker had reported it.
     async fn check_output(&self, job: &Job, output: &Bytes) -> Result<(), Error> {
         json::check(output).map_err(|error| Error::Malformed(error.to_string()))?;
         let Some(AgentPin { version, .. }) = job.pin else { return Ok(()) };
-        // A version that was registered again has another contract: what the job was pinned to cannot be asked any more.
+        // If the version was registered again, the contract to which the job was pinned is no longer available and the
+        // output is not checked.
         let state = self.shared.handle.applied();
         let agent = state.agent(&job.namespace, &job.agent, version).cloned();
         let Some(agent) = agent.filter(|agent| job.pin.as_ref().is_some_and(|pin| pin.digest == agent.digest)) else {

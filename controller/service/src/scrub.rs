@@ -7,14 +7,14 @@ use std::time::Duration;
 use crate::artifacts::ArtifactError;
 use crate::service::Shared;
 
-/// Duration of one round over all artifacts.
+/// The duration of one round over all artifacts.
 const ROUND: Duration = Duration::from_secs(24 * 3_600);
-/// The longest pause between two artifacts: what comes is looked at soon, in a directory of few.
+/// The longest pause between two artifacts, so that new artifacts in a small directory are checked soon.
 const PAUSE_MAX: Duration = Duration::from_secs(3_600);
-/// The shortest one: a directory of very many takes longer than a round.
+/// The shortest pause. A directory with very many artifacts takes longer than a round.
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 
-/// Looks at one artifact after the other as long as the controller runs.
+/// Checks one artifact after the other while the controller runs.
 pub(crate) async fn scrub(shared: Arc<Shared>) {
     loop {
         let here = match shared.artifacts.all().await {
@@ -34,7 +34,7 @@ pub(crate) async fn scrub(shared: Arc<Shared>) {
             match shared.artifacts.check(digest).await {
                 Ok(false) => {}
                 Ok(true) => tracing::warn!(%digest, "replaced a damaged artifact with another controller's copy"),
-                // It went meanwhile: nothing refers to it any more.
+                // The artifact was removed meanwhile, because nothing refers to it any more.
                 Err(ArtifactError::Missing(_)) => {}
                 Err(error) => {
                     tracing::error!(error = &error as &dyn std::error::Error, "could not check an artifact");

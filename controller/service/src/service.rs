@@ -1,4 +1,4 @@
-//! The service: what all functions share, and the tasks that follow the log.
+//! The service: data that all functions share, and the tasks that follow the log.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,11 +24,11 @@ use crate::{Error, catch_up, collect, fill, follow, health, scrub};
 /// Limits of the doors. Each is an option of the controller.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Most jobs in one list.
+    /// The most jobs in one list.
     pub list_max: usize,
-    /// Largest package that may be registered.
+    /// The largest package that may be registered.
     pub package_bytes_max: u64,
-    /// Recent events kept in memory for readers that follow closely.
+    /// The number of recent events in memory for readers that are nearly up to date.
     pub events_recent_max: usize,
 }
 
@@ -38,7 +38,7 @@ impl Default for Limits {
     }
 }
 
-/// What a service is made of.
+/// The parts from which a service is made.
 pub struct Parts {
     /// The log and the state.
     pub handle: Handle,
@@ -56,19 +56,19 @@ pub struct Parts {
     pub env: Env,
 }
 
-/// A number that tells bodies apart.
+/// A hash that distinguishes bodies.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = digest_of(bytes).0;
     u64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
 
-/// How fresh an answer must be.
+/// The required freshness of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Consistency {
-    /// It reflects every write acknowledged before the question.
+    /// The answer reflects every write that was acknowledged before the request.
     #[default]
     Linearizable,
-    /// The state as applied here.
+    /// The state as this controller has applied it.
     Stale,
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct Shared {
     pub(crate) stats: Stats,
 }
 
-/// The tasks of a service. They end when they are dropped.
+/// The tasks of a service. Dropping this value ends them.
 pub struct Followers(Vec<Task<()>>);
 
 impl Drop for Followers {
@@ -106,8 +106,8 @@ impl Drop for Followers {
 }
 
 impl Service {
-    /// Starts the tasks that follow the log, among them one that answers waiters and readers of events and one that feeds history,
-    /// and those that bring history and artifacts to what the other members have.
+    /// Starts the tasks that follow the log, which serve waiters and readers of events and feed the history, and the
+    /// tasks that synchronise the history and artifacts with the other members.
     pub fn start(parts: Parts) -> (Self, Followers) {
         let Parts { handle, history, artifacts, peers, metrics, limits, env } = parts;
         let events = EventLog::new(handle.applied().event_seq(), limits.events_recent_max);
@@ -150,7 +150,7 @@ impl Service {
         &self.shared.artifacts
     }
 
-    /// What attempts say while they run.
+    /// The log lines of running attempts.
     pub fn streams(&self) -> &Streams {
         &self.shared.streams
     }
@@ -160,7 +160,7 @@ impl Service {
         &self.shared.metrics
     }
 
-    /// The state, as fresh as asked for.
+    /// The state with the required freshness.
     pub async fn state(&self, consistency: Consistency) -> Result<State, Error> {
         match consistency {
             Consistency::Linearizable => self.shared.read().await,
@@ -171,11 +171,11 @@ impl Service {
     /// Proposes one command and waits until its outcome is final.
     pub(crate) async fn propose(&self, request: Request) -> Result<Outcome, Error> {
         let outcomes = self.shared.propose(vec![request]).await?;
-        // One request has one outcome; a leader that breaks this is as good as none.
+        // One request has one outcome. A leader that returns none is treated as if its answer was lost.
         outcomes.into_iter().next().ok_or(Error::OutcomeUnknown)?.map_err(Error::from)
     }
 
-    /// Makes a payload of JSON bytes: inline if small, else stored first.
+    /// Makes a payload from JSON bytes: inline if small, otherwise stored as an artifact first.
     pub async fn payload(&self, bytes: Bytes) -> Result<Payload, Error> {
         self.shared.payload(bytes).await.map_err(|error| Error::storing("the payload", error))
     }
@@ -197,18 +197,18 @@ impl Service {
     }
 }
 
-/// Longest wait for a majority. After it, the caller gets an answer.
+/// The time limit for confirmation by a majority, after which the caller gets an error.
 const MAJORITY_MAX: Duration = Duration::from_secs(10);
 
 impl Shared {
-    /// The state with everything that was acknowledged before.
+    /// The state with everything that was acknowledged before the call.
     pub(crate) async fn read(&self) -> Result<State, Error> {
         let read = tokio::time::timeout(MAJORITY_MAX, self.handle.read()).await;
         Ok(read.map_err(|_| Error::NoLeader)??)
     }
 
-    /// The state to decide on what is about to be proposed: the leader's own, which `apply` compares it with, or one that holds
-    /// everything acknowledged so far.
+    /// The state for preparing a proposal. At the leader its own state is enough, because `apply` compares the proposal
+    /// with it. Elsewhere the state includes everything acknowledged so far.
     pub(crate) async fn current(&self) -> Result<State, Error> {
         if matches!(*self.handle.leadership().borrow(), Leadership::Leader { .. }) {
             return Ok(self.handle.applied());
@@ -216,7 +216,7 @@ impl Shared {
         self.read().await
     }
 
-    /// Proposes requests. Each gets a name if it has none: then it can be repeated when leadership changes.
+    /// Proposes requests. Each without a request id gets one, so that it can be repeated after a change of leadership.
     pub(crate) async fn propose(&self, mut requests: Vec<Request>) -> Result<Answers, Error> {
         if !self.handle.is_alone() {
             for request in requests.iter_mut().filter(|request| request.origin.request_id.is_none()) {
@@ -227,7 +227,7 @@ impl Shared {
         Ok(proposed.map_err(|_| Error::OutcomeUnknown)??)
     }
 
-    /// Refuses to store what clients send on a disk that is short of room.
+    /// Refuses to store data of clients when the disk is nearly full.
     pub(crate) fn check_room(&self) -> Result<(), ArtifactError> {
         if self.handle.disk().borrow().room == Room::Ample {
             return Ok(());
@@ -247,7 +247,7 @@ impl Shared {
     }
 }
 
-/// Begins a task on what the service shares, each time that it is called.
+/// Returns a function that starts a task on the shared data each time it is called.
 fn again<F>(shared: &Arc<Shared>, task: fn(Arc<Shared>) -> F) -> impl Fn() -> F + use<F> {
     let shared = shared.clone();
     move || task(shared.clone())

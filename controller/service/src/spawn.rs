@@ -8,16 +8,16 @@ use serde_json::json;
 use crate::submit::Family;
 use crate::{Caller, Consistency, Error, Service, Submission};
 
-/// What a spawn became.
+/// The result of a spawn request.
 #[derive(Debug, Clone)]
 pub enum Spawning {
-    /// There is a child, and its parent waits.
+    /// The child exists, and its parent waits for it.
     Child(Child),
     /// There is no child; the answer to the parent.
     End(SpawnEnd),
 }
 
-/// A child, or the retry that followed it, and on whose behalf it is watched.
+/// A child or its latest retry, with the caller on whose behalf it is watched.
 #[derive(Debug, Clone)]
 pub struct Child {
     caller: Caller,
@@ -25,8 +25,8 @@ pub struct Child {
 }
 
 impl Service {
-    /// Submits what an attempt spawns. The same number again, on another session, is the same child: its id follows from who asks
-    /// for it, so that nothing has to be remembered for that beside the child.
+    /// Submits the job that an attempt spawns. A repeat with the same number in another session gets the same child:
+    /// its id is derived from the requester, so that no other record of the request is needed.
     pub async fn spawn_child(&self, number: u64, spawn: &Spawn) -> Result<Spawning, Error> {
         let refused = |why: String| Ok(Spawning::End(SpawnEnd::Refused(why)));
         let Spawner { job, token } = spawn.spawner;
@@ -36,7 +36,7 @@ impl Service {
             return refused("the lease is outdated".to_owned());
         };
         let Ok(agent) = AgentName::new(&spawn.agent) else {
-            // As for any other name that no agent has; only that there is no job with it.
+            // The same error as for any unknown agent, except that there is no job with it.
             let error = format!("Pool error: Agent not found or no implementation: {}", spawn.agent);
             return Ok(Spawning::End(SpawnEnd::Failed(error)));
         };
@@ -71,8 +71,8 @@ impl Service {
         }
     }
 
-    /// Waits until a child, or the last of the retries that follow it, has ended, at most `timeout`: then the parent waits no
-    /// longer, and what is left of the family is cancelled.
+    /// Waits until a child, or the last of its retries, has ended, at most `timeout`. After the timeout, the rest of
+    /// the family is cancelled.
     pub async fn await_child(
         &self,
         node: &NodeId,
@@ -92,12 +92,12 @@ impl Service {
         }
     }
 
-    /// A parent waits no longer.
+    /// Handles a parent that no longer waits for its child.
     pub async fn forsake_child(&self, node: &NodeId, spawner: Spawner, child: &Child) -> Result<(), Error> {
         let command = ForsakeChild { spawner, node: node.clone(), child: child.job };
         match self.propose(child.caller.request(Command::ForsakeChild(command))).await {
             Ok(Outcome::Cancelled { .. }) => Ok(()),
-            // The parent's lease is gone, and its children are cancelled with it; or the child has left the state.
+            // The parent's lease has ended, which cancelled its children, or the child has left the state.
             Err(Error::SpawnRefused(_) | Error::UnknownJob) => Ok(()),
             Ok(_) => Err(Error::OutcomeUnknown),
             Err(error) => Err(error),
@@ -115,7 +115,7 @@ impl Service {
             };
             let job = match job {
                 job if job.status.is_terminal() => job,
-                // None that has not ended: its end may have been missed, so it is looked up again.
+                // The job seems not to have ended. Its end may have been missed, so it is looked up again.
                 _ => match waiter.ended().await {
                     Some(job) if job.status.is_terminal() => job,
                     _ => continue,

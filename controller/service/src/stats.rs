@@ -1,4 +1,4 @@
-//! Figures per agent, from the events of jobs (compatibility §13.2), as `/api/metrics` shows them.
+//! Statistics per agent from the events of jobs (compatibility §13.2), as shown by `/api/metrics`.
 //!
 //! Counted by this controller since its start: jobs that ended earlier are not included.
 
@@ -8,44 +8,44 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use atlas_types::{AgentName, Event, EventRecord, JobChange, JobStatus, Micros, Timestamp};
 use serde_json::{Map, Value, json};
 
-/// Latencies kept of one agent, the latest.
+/// The number of latest latencies kept per agent.
 const SAMPLES_MAX: usize = 1_000;
-/// Agents that are counted apart; jobs of further ones, which can only be unknown names, are not counted.
+/// The most agents that are counted. Only unknown names can exceed this limit, and their jobs are not counted.
 const AGENTS_MAX: usize = 10_000;
 /// The window of `throughput_per_min`, in microseconds.
 const WINDOW: i64 = 60_000_000;
-/// Ends remembered for the window; at a higher rate the window is the time that they span.
+/// The most job ends that are remembered for the window. At a higher rate the window covers only these ends.
 const ENDS_MAX: usize = 100_000;
 
-/// The figures of all agents. Cheap to clone.
+/// The statistics of all agents. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Stats {
     agents: Arc<Mutex<BTreeMap<AgentName, Agent>>>,
 }
 
-/// A job that changed its status, as far as it counts.
+/// A change of a job's status, with the data for the statistics.
 #[derive(Debug, Clone, Copy)]
 pub struct Transition<'j> {
     pub agent: &'j AgentName,
-    /// The status that it had.
+    /// The previous status.
     pub from: JobStatus,
-    /// The status that it has.
+    /// The new status.
     pub to: JobStatus,
-    /// Whether it ran in a slot that was used before.
+    /// Whether the job ran in a slot that was used before.
     pub warm: bool,
-    /// Whether it is a retry.
+    /// Whether the job is a retry.
     pub retry: bool,
-    /// How long its agent worked.
+    /// How long the agent ran.
     pub execution: Micros,
-    /// When.
+    /// The time of the change.
     pub at: Timestamp,
 }
 
 #[derive(Debug, Default)]
 struct Agent {
-    /// By the order of [`JobStatus::ALL`].
+    /// In the order of [`JobStatus::ALL`].
     by_status: [u64; 5],
-    /// Microseconds.
+    /// Latencies in microseconds.
     samples: VecDeque<u64>,
     ends: VecDeque<Timestamp>,
     warm_hits: u64,
@@ -57,7 +57,7 @@ fn index(status: JobStatus) -> usize {
 }
 
 impl Stats {
-    /// Takes in the events of an entry.
+    /// Counts the events of an entry.
     pub(crate) fn record(&self, events: &[EventRecord]) {
         self.count(events.iter().filter_map(|event| {
             let Event::Job { change, old_status, job } = &event.event else { return None };
@@ -74,7 +74,7 @@ impl Stats {
         }));
     }
 
-    /// Takes in the result of jobs.
+    /// Counts changes of jobs.
     pub fn count<'j>(&self, transitions: impl IntoIterator<Item = Transition<'j>>) {
         let mut agents = self.lock();
         for transition in transitions {
@@ -107,7 +107,7 @@ impl Stats {
         json!({ "global": global, "agents": shown })
     }
 
-    /// The figures of one agent.
+    /// The statistics of one agent.
     pub(crate) fn of(&self, name: &str, now: Timestamp) -> Option<Value> {
         let mut agents = self.lock();
         let agent = agents.iter_mut().find(|(known, _)| known.as_str() == name).map(|(_, agent)| agent)?;
@@ -128,7 +128,7 @@ impl Agent {
         if !matches!(transition.to, JobStatus::Completed | JobStatus::Failed) {
             return;
         }
-        // A rate of those that completed: one that failed warm would make it exceed 1 (spec D-24).
+        // The rate refers to completed jobs. Counting warm jobs that failed could make it exceed 1 (spec D-24).
         self.warm_hits += u64::from(transition.warm && transition.to == JobStatus::Completed);
         self.retries += u64::from(transition.retry);
         if transition.execution.0 > 0 {
@@ -193,7 +193,8 @@ impl Agent {
     }
 }
 
-/// As Python rounds: by the number's exact decimal notation, a tie to the even digit. Scaling it first would change it.
+/// Rounds like Python: by the number's exact decimal notation, with ties to the even digit. Scaling the number first
+/// would change it.
 fn rounded<const DIGITS: usize>(number: f64) -> f64 {
     format!("{number:.DIGITS$}").parse().unwrap_or(number)
 }

@@ -1,6 +1,7 @@
 //! The journal of a running job: steps that its attempt records, and folds of them.
 //!
-//! A worker's session proposes here or not at all: at the next leader the worker sends the same frame again.
+//! These requests are proposed only at this member. If it does not lead, the worker sends the same frame to the next
+//! leader.
 
 use std::sync::Arc;
 
@@ -20,9 +21,9 @@ const SMALL_BYTES_MAX: usize = 4 * 1_024;
 
 /// Why nothing is proposed.
 enum Unfit {
-    /// This is the answer.
+    /// The request has this answer without a proposal.
     Answer(StepsResult),
-    /// There is no answer.
+    /// The request fails.
     Error(Error),
 }
 
@@ -53,7 +54,7 @@ impl Service {
         self.propose_steps(&caller, upto, Command::FoldSteps(command)).await
     }
 
-    /// The job as a caller, if its live lease is this one.
+    /// The job as a caller, if its current lease has this token.
     fn holder(&self, job: JobId, token: FencingToken) -> Option<Caller> {
         let state = self.shared.handle.applied();
         let job = state.job(job).filter(|job| job.lease.as_ref().is_some_and(|lease| lease.token == token))?;
@@ -70,7 +71,8 @@ impl Service {
         Ok(outcome.map_or_else(|rejection| refused(step, &rejection), |_| StepsResult::Applied))
     }
 
-    /// An outcome that is missing, or that not every client can read, would spoil the journal for all readers.
+    /// Checks an outcome. One that is missing, or that some clients cannot parse, would break the journal for all
+    /// readers.
     async fn check_outcome(&self, step: u64, outcome: &Payload) -> Result<(), Unfit> {
         let text = self.durable(step, outcome).await?;
         let checked = if text.len() <= SMALL_BYTES_MAX {
@@ -87,13 +89,14 @@ impl Service {
         Err(Unfit::Answer(StepsResult::Refused { step, why }))
     }
 
-    /// An artifact that does not hold exactly the steps which it replaces would change the journal.
+    /// Checks the artifact of a fold. If it does not contain exactly the steps that it replaces, the journal would
+    /// change.
     async fn check_fold(&self, command: &FoldSteps) -> Result<(), Unfit> {
         let state = self.shared.handle.applied();
         let empty = Arc::default();
         let journal = state.journal(command.job).unwrap_or(&empty);
         let fold = Fold { upto: command.upto, artifact: command.artifact.clone() };
-        // One that was recorded before, or that `apply` refuses for its number.
+        // The fold was recorded before, or `apply` will refuse its number.
         if journal.folds.last() == Some(&fold) || fold.upto <= journal.first() || fold.upto > journal.next() {
             return Ok(());
         }
@@ -104,7 +107,7 @@ impl Service {
             .map_err(|step| differs(step, "the artifact does not hold the recorded step"))
     }
 
-    /// The bytes of a payload, durable on a majority.
+    /// The bytes of a payload, which a majority holds durably.
     async fn durable(&self, step: u64, payload: &Payload) -> Result<Bytes, Unfit> {
         let PayloadBody::Artifact { digest, size_bytes } = payload.body else {
             return self.bytes(payload).await.map_err(Unfit::Error);
@@ -126,7 +129,7 @@ impl Service {
     }
 }
 
-/// Compares an artifact with the inline steps that it replaces; the number of the first that differs.
+/// Compares an artifact with the inline steps that it replaces. The error is the number of the first step that differs.
 fn check_folded(journal: &Journal, upto: u64, folded: &[Arc<Step>]) -> Result<(), u64> {
     for number in journal.first()..upto {
         let place = usize::try_from(number - journal.first()).unwrap_or(usize::MAX);
@@ -141,7 +144,7 @@ fn check_folded(journal: &Journal, upto: u64, folded: &[Arc<Step>]) -> Result<()
     if folded.len() as u64 == upto - journal.first() { Ok(()) } else { Err(upto) }
 }
 
-/// A fold holds outcomes by value, also those that were recorded as artifacts.
+/// Compares a recorded step with a folded one. A fold contains all outcomes by value, even those recorded as artifacts.
 fn is_same(recorded: &Step, folded: &Step) -> bool {
     let same_outcome = match (&recorded.outcome.body, &folded.outcome.body) {
         (PayloadBody::Artifact { digest, .. }, PayloadBody::Inline(bytes)) => digest_of(bytes) == *digest,
@@ -153,7 +156,7 @@ fn is_same(recorded: &Step, folded: &Step) -> bool {
 fn refused(step: u64, rejection: &Rejection) -> StepsResult {
     let step = match *rejection {
         Rejection::Fenced | Rejection::UnknownJob { .. } | Rejection::WrongStatus { .. } => return StepsResult::Fenced,
-        // Room comes with the end of other jobs, the level with the next upgrade.
+        // The limit is freed when other jobs end, and the level rises with the next upgrade.
         Rejection::LimitReached { what: "journal bytes", .. } | Rejection::LevelTooLow { .. } => {
             return StepsResult::Busy;
         }

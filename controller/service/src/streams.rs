@@ -1,8 +1,8 @@
-//! Log lines, progress and tokens of running attempts. Kept at the leader until the report that ends the attempt
-//! commits them; `lines` reads them on any member.
+//! Log lines, progress and tokens of running attempts. The leader keeps them until the report that ends the attempt
+//! commits them. `lines` reads them on any member.
 //!
-//! They are not part of the state. Until they are committed with the end of their attempt the worker keeps them too, so
-//! none are lost with a controller; its successor recognises repeated lines by their numbers.
+//! They are not part of the state. Until they are committed with the end of their attempt, the worker keeps them as
+//! well, so that no line is lost with a controller. The next leader recognises repeated lines by their numbers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,22 +13,22 @@ use tokio::sync::watch;
 use crate::json;
 use crate::peers::LineCursor;
 
-/// Most bytes of text kept of one attempt.
+/// The most bytes of text kept for one attempt.
 const ATTEMPT_BYTES_MAX: usize = 1 << 20;
-/// Most bytes of text kept of all attempts that run.
+/// The most bytes of text kept for all running attempts.
 const BYTES_MAX: usize = 64 << 20;
 
-/// What a line begins with by which a worker tells why an attempt does not run yet.
+/// The prefix of a line in which a worker reports why an attempt does not run yet.
 const PREPARING: &str = "preparing: ";
-/// What the line begins with that ends it.
+/// The prefix of the line that ends the preparation.
 const PREPARED: &str = "prepared in ";
 
-/// One line with the attempt that said it.
+/// One line with its attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Which try.
+    /// The attempt.
     pub attempt: Attempt,
-    /// What it said.
+    /// The content of the line.
     pub event: StreamEvent,
 }
 
@@ -54,7 +54,7 @@ impl Line {
     }
 }
 
-/// The lines of the attempts that run. Cheap to clone.
+/// The lines of running attempts. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Streams {
     inner: Arc<Mutex<Inner>>,
@@ -70,23 +70,23 @@ struct Live {
     attempt: Attempt,
     lines: Vec<StreamEvent>,
     bytes: usize,
-    /// The number of the last line taken in, kept or not.
+    /// The number of the last line received, kept or not.
     last: u64,
-    /// Lines that were not kept, and the time of the first of them.
+    /// The number of lines that were not kept, and the time of the first of them.
     dropped: u64,
     dropped_at: Timestamp,
     grown: watch::Sender<()>,
 }
 
 impl Streams {
-    /// Takes in lines of an attempt; those that are known by their number are skipped. Lines of an older attempt are dropped.
+    /// Adds lines of an attempt. Known numbers are skipped, and lines of an older attempt are dropped.
     pub fn push(&self, job: JobId, attempt: Attempt, events: Vec<StreamEvent>) {
         let mut inner = self.lock();
         let inner = &mut *inner;
         let live = inner.attempts.entry(job).or_insert_with(|| Live::new(attempt));
         if live.attempt < attempt {
             inner.bytes -= live.bytes;
-            // Readers of the older attempt go on with the new one.
+            // Readers of the older attempt continue with the new one.
             let grown = std::mem::replace(&mut live.grown, watch::Sender::new(()));
             *live = Live { grown, ..Live::new(attempt) };
         }
@@ -113,25 +113,26 @@ impl Streams {
         live.grown.send_replace(());
     }
 
-    /// The lines of an attempt as the JSON array that its end takes along, and the number of the last one; none if it said nothing.
+    /// The lines of an attempt as the JSON array that its end report includes, and the number of the last line. None if
+    /// there are no lines.
     pub fn collect(&self, job: JobId, attempt: Attempt) -> Option<(Vec<u8>, u64)> {
         let inner = self.lock();
         let live = inner.attempts.get(&job).filter(|live| live.attempt == attempt && live.last > 0)?;
         Some((array(&live.told()), live.last))
     }
 
-    /// What a worker still prepares for an attempt, in its own words; none once the agent runs.
+    /// The preparation that a worker still reports for an attempt. None once the agent runs.
     pub(crate) fn preparing(&self, job: JobId, attempt: Attempt) -> Option<String> {
         let inner = self.lock();
         let live = inner.attempts.get(&job).filter(|live| live.attempt == attempt)?;
-        // Before it runs an agent says nothing: its worker has the first word, or there was nothing to prepare.
+        // An agent writes nothing before it runs, so the first line is the worker's, or there was nothing to prepare.
         let said = |event: &StreamEvent| event.text.strip_prefix(PREPARING).map(str::to_owned);
         said(live.lines.first()?)?;
         let mut last = live.lines.iter().rev();
         last.find(|event| event.text.starts_with(PREPARING) || event.text.starts_with(PREPARED)).and_then(said)
     }
 
-    /// Forgets all attempts but those that `keep` says run.
+    /// Removes all attempts of jobs for which `keep` is false.
     pub fn retain(&self, keep: impl Fn(JobId) -> bool) {
         let mut inner = self.lock();
         let gone: Vec<JobId> = inner.attempts.keys().copied().filter(|job| !keep(*job)).collect();
@@ -142,7 +143,7 @@ impl Streams {
         }
     }
 
-    /// The attempt has ended: readers read on from the job.
+    /// Removes the lines of an ended attempt. Readers continue with the job's record.
     pub fn forget(&self, job: JobId) {
         let mut inner = self.lock();
         if let Some(live) = inner.attempts.remove(&job) {
@@ -150,7 +151,7 @@ impl Streams {
         }
     }
 
-    /// The lines behind a place: of its attempt those with higher numbers, of another one all.
+    /// The lines after a position: of the same attempt those with higher numbers, of another attempt all.
     pub(crate) fn after(&self, place: LineCursor) -> Vec<Line> {
         let inner = self.lock();
         match inner.attempts.get(&place.job) {
@@ -183,7 +184,7 @@ impl Live {
         }
     }
 
-    /// All lines, and at their end how many more there were.
+    /// All lines, followed by a line with the number of dropped ones.
     fn told(&self) -> Vec<Line> {
         let mut lines = self.lines(0);
         if self.dropped > 0 {

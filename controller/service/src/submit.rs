@@ -19,12 +19,12 @@ use crate::service::hash;
 use crate::view::{Shown, View};
 use crate::{Caller, Consistency, Error, Service, json, labels};
 
-/// A job to be.
+/// A job to be submitted.
 #[derive(Debug, Clone)]
 pub struct Submission {
-    /// The agent asked for.
+    /// The requested agent.
     pub agent: AgentName,
-    /// Which of its versions, in the grammar of compatibility §3.3; none is the highest.
+    /// The version requirement, in the grammar of compatibility §3.3; none for the highest version.
     pub version: Option<String>,
     /// The input, a JSON text.
     pub input: Bytes,
@@ -36,15 +36,15 @@ pub struct Submission {
     pub execution_timeout: Option<Micros>,
     /// The caller's idempotency key.
     pub request_id: Option<RequestId>,
-    /// Refuse what cannot run, instead of accepting it and letting it fail.
+    /// Whether a job that cannot run is refused instead of being accepted and then failing.
     pub refuse: bool,
-    /// It may not run before this time.
+    /// The earliest time at which the job may run.
     pub not_before: Option<Timestamp>,
-    /// Whose child it is.
+    /// The parent, for a spawned job.
     pub(crate) family: Option<Family>,
 }
 
-/// What a job that another one spawned has of its parent.
+/// The data that a spawned job gets from its parent.
 #[derive(Debug, Clone)]
 pub(crate) struct Family {
     /// The attempt that spawns it.
@@ -54,7 +54,7 @@ pub(crate) struct Family {
 }
 
 impl Submission {
-    /// A job with nothing but an agent and an input.
+    /// A job with only an agent and an input.
     pub fn new(agent: AgentName, input: Bytes) -> Self {
         Self {
             agent,
@@ -70,13 +70,13 @@ impl Submission {
         }
     }
 
-    /// Refuses requests that are wrong in any state.
+    /// Refuses requests that are invalid in any state.
     fn check(&self) -> Result<(), Error> {
         labels::check(&self.labels)?;
         json::check(&self.input).map_err(|error| Error::Malformed(error.to_string()))
     }
 
-    /// Tells one submission from another under the same idempotency key.
+    /// A hash that distinguishes submissions with the same idempotency key.
     fn body_hash(&self) -> u64 {
         let mut text = format!("{}\0{:?}\0{}\0{:?}\0", self.agent, self.version, self.priority, self.execution_timeout);
         if let Some(time) = self.not_before {
@@ -109,7 +109,7 @@ impl<'s> Draft<'s> {
         Self { submission, origin, id, stored: None, answer: None }
     }
 
-    /// The first answer, if the submission's key was used before.
+    /// The first answer, if the submission's idempotency key was used before.
     fn remembered(&self, state: &State) -> Option<Result<JobId, Error>> {
         self.submission.request_id.as_ref()?;
         Some(match state.remembered(&self.origin)? {
@@ -119,7 +119,7 @@ impl<'s> Draft<'s> {
         })
     }
 
-    /// The request, once the input is stored.
+    /// The request. None until the input is stored.
     fn request(&self, verdict: Verdict) -> Option<Request> {
         let Self { submission, origin, id, stored, .. } = self;
         let command = Command::SubmitJob(SubmitJob {
@@ -138,17 +138,17 @@ impl<'s> Draft<'s> {
     }
 }
 
-/// What submissions are judged by.
+/// The state against which submissions are checked.
 ///
-/// `apply` compares what is accepted with the state; nothing compares a refusal. A leader that was deposed and does not know
-/// it yet must not refuse by what it knows, so a refusal needs a state that holds everything acknowledged.
+/// `apply` checks accepted submissions against the state, but nothing checks a refusal. A deposed leader that does not
+/// know it yet must not refuse based on old data, so a refusal needs a state with everything acknowledged.
 struct Judge {
     state: State,
     sure: Option<State>,
 }
 
 impl Judge {
-    /// Resolves the version and checks the input, off the loop. The outer error is that of all submissions.
+    /// Resolves the version and checks the input. The outer error applies to all submissions.
     async fn verdict(
         &mut self,
         service: &Service,
@@ -170,35 +170,36 @@ impl Judge {
     }
 }
 
-/// Why an input is refused, in two wordings.
+/// Why an input is refused, with two texts.
 struct Refusal {
     /// The text of Atlas for Python, for the job's error.
     told: Vec<Violation>,
-    /// In our own, with places and suggestions, for refusals.
+    /// Our own text with places and suggestions, for refusals.
     explained: Vec<Violation>,
 }
 
 /// Inputs up to this size are checked on the door's own thread.
 const SMALL_BYTES_MAX: usize = 16 * 1024;
-/// A contract whose check took longer is not checked there again.
+/// A contract with a slower check is not checked on that thread again.
 const SLOW_CHECK: Duration = Duration::from_millis(1);
-/// How often a submission is repeated when the agent was replaced, or the drawn id was taken, between look-up and commit.
+/// How often a submission is repeated if the agent was replaced or the random id was taken between look-up and commit.
 const RACES_MAX: usize = 5;
 
 impl Service {
-    /// Submits a job. The answer comes when it is committed, and names an earlier job if the idempotency key was used before.
+    /// Submits a job. Answers when it is committed. The answer is an earlier job if the idempotency key was used
+    /// before.
     pub async fn submit(&self, caller: &Caller, submission: Submission) -> Result<JobId, Error> {
         self.submit_as(caller, &submission, None).await
     }
 
-    /// Submits a job and waits for its end, at most `timeout`: then the job as it stands.
+    /// Submits a job, waits for its end for at most `timeout`, and returns the job.
     pub async fn submit_and_wait(
         &self,
         caller: &Caller,
         submission: Submission,
         timeout: Duration,
     ) -> Result<Shown, Error> {
-        // The id is drawn here, so that the place is taken before the job can end.
+        // The id is drawn here, so that the waiter is registered before the job can end.
         let id = self.draw_id();
         let mut waiter = self.shared.waiters.wait(id);
         let submitted = self.submit_as(caller, &submission, Some(id)).await?;
@@ -236,13 +237,14 @@ impl Service {
         JobId(self.shared.env.entropy.u64())
     }
 
-    /// Submits jobs with one proposal, in order, and notes the answer of each. An error is that of all which have no answer then.
+    /// Submits jobs in order with one proposal and stores the answer of each. An error applies to all jobs that have no
+    /// answer then.
     pub(crate) async fn submit_drafts(&self, caller: &Caller, drafts: &mut [Draft<'_>]) -> Result<(), Error> {
         for draft in &mut *drafts {
             draft.answer = draft.submission.check().err().map(Err);
         }
         if drafts.iter().any(|draft| draft.submission.request_id.is_some()) {
-            // A repeat gets the first answer, also if the agent has changed.
+            // A repeat gets the first answer, even if the agent has changed.
             let state = self.shared.current().await?;
             for draft in drafts.iter_mut().filter(|draft| draft.answer.is_none()) {
                 draft.answer = draft.remembered(&state);
@@ -263,7 +265,7 @@ impl Service {
         Ok(())
     }
 
-    /// The requests of the jobs that have no answer, with their places; those that are refused here get theirs.
+    /// The requests of the jobs without an answer, with their indexes. Jobs that are refused here get their answer.
     async fn requests(&self, caller: &Caller, drafts: &mut [Draft<'_>]) -> Result<(Vec<usize>, Vec<Request>), Error> {
         let (mut places, mut requests) = (Vec::with_capacity(drafts.len()), Vec::with_capacity(drafts.len()));
         if drafts.iter().all(|draft| draft.answer.is_some()) {
@@ -279,7 +281,7 @@ impl Service {
                 }
             };
             if draft.stored.is_none() {
-                // Only now: what is refused leaves nothing behind.
+                // The input is stored only now, so that a refused job leaves no artifact.
                 match self.store_input(draft.submission).await {
                     Ok(input) => draft.stored = Some(input),
                     Err(error) => {
@@ -294,14 +296,15 @@ impl Service {
         Ok((places, requests))
     }
 
-    /// Notes the result of a job, unless it is to be proposed again.
+    /// Stores the result of a job, unless it must be proposed again.
     async fn settle(&self, caller: &Caller, draft: &mut Draft<'_>, outcome: Option<Result<Outcome, Rejection>>) {
         draft.answer = Some(match outcome {
             Some(Ok(Outcome::Submitted { job, .. })) => Ok(job),
             Some(Err(Rejection::StaleAgent)) => return,
-            // A child's id is its own: it was submitted before.
+            // A child's id is derived from its parent, so the child was already submitted.
             Some(Err(Rejection::DuplicateJob { job })) if draft.submission.family.is_some() => Ok(job),
-            // Asked again after a change of leadership, when its name was forgotten: it is there, once.
+            // The proposal was repeated after a change of leadership, and the state no longer remembered its request
+            // id. The job exists once.
             Some(Err(Rejection::DuplicateJob { job })) => match self.is_it(caller, draft, job).await {
                 Ok(true) => Ok(job),
                 Ok(false) => {
@@ -315,7 +318,7 @@ impl Service {
         });
     }
 
-    /// Makes a payload of the input. A queue that is full by now does not get its large inputs stored first.
+    /// Makes a payload from the input. Large inputs are not stored if the queue is already full.
     async fn store_input(&self, submission: &Submission) -> Result<Payload, Error> {
         if submission.input.len() > atlas_types::INLINE_BYTES_MAX {
             let state = self.shared.handle.applied();
@@ -326,7 +329,7 @@ impl Service {
         self.payload(submission.input.clone()).await
     }
 
-    /// Whether a job is what was submitted, and not another one that happened to draw the same number.
+    /// True if a job is this submission, and not another job that happened to draw the same id.
     async fn is_it(&self, caller: &Caller, draft: &Draft<'_>, id: JobId) -> Result<bool, Error> {
         let Draft { submission, stored, .. } = draft;
         match self.job_in(caller, &self.shared.read().await?, id).await {
@@ -368,7 +371,7 @@ impl Service {
         }
     }
 
-    /// Checks an input; one that is large, or of a contract that takes its time, on the pool for blocking work.
+    /// Checks an input. Large inputs, and inputs of contracts with slow checks, are checked on a blocking thread.
     async fn check(&self, known: Arc<Known>, input: &Bytes) -> Result<Result<(), Refusal>, Error> {
         let here = input.len() <= SMALL_BYTES_MAX && !known.is_slow();
         let (clock, input) = (self.shared.env.clock.clone(), input.clone());
@@ -388,7 +391,7 @@ impl Service {
         self.shared.env.spawn_blocking("check-input", check).join().await.map_err(|_| Error::Internal)?
     }
 
-    /// Reads a contract, once a package.
+    /// Reads a contract, once per package.
     pub(crate) async fn known(&self, agent: &AgentVersion) -> Result<Arc<Known>, Error> {
         if let Some(known) = self.shared.contracts.get(agent) {
             return Ok(known);
@@ -421,7 +424,7 @@ fn lacks(
     Ok(Some(Failure { kind: FailureKind::Dependency, error: RequiredAgent::told_missing(&missing).into() }))
 }
 
-/// The version to run. None if there is none and the job must be recorded as failed.
+/// The version to run. None if no version matches and the job must be recorded as failed.
 fn resolve(caller: &Caller, submission: &Submission, state: &State) -> Result<Option<Arc<AgentVersion>>, Error> {
     let found = find_version(state, caller, &submission.agent, submission.version.as_deref())?;
     if found.is_none() && submission.refuse {

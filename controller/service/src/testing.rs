@@ -18,7 +18,7 @@ pub(crate) fn set(members: &[u64]) -> BTreeSet<MemberId> {
     members.iter().copied().map(MemberId).collect()
 }
 
-/// The network, with all members on it.
+/// The network with all its members.
 pub(crate) struct Net {
     dir: tempfile::TempDir,
     members: Mutex<BTreeMap<MemberId, Artifacts>>,
@@ -26,13 +26,13 @@ pub(crate) struct Net {
     voters: Mutex<Vec<BTreeSet<MemberId>>>,
     cut: Mutex<BTreeSet<MemberId>>,
     gets: AtomicUsize,
-    /// How often each member asked one that was cut off for a part of its history.
+    /// For each member, how often it asked a member that was cut off for a part of its history.
     vain: Mutex<BTreeMap<MemberId, usize>>,
-    /// Histories give no parts, though they answer questions.
+    /// True if histories give no parts, although they answer queries.
     mute: AtomicBool,
 }
 
-/// One member's way to the others.
+/// One member's connection to the others.
 pub(crate) struct Way {
     net: Arc<Net>,
     own: MemberId,
@@ -44,7 +44,7 @@ impl Net {
         Self::holding(count, Duration::from_secs(60))
     }
 
-    /// Members that hold artifacts for so long.
+    /// Members with this hold time for artifacts.
     pub(crate) fn holding(count: u64, hold: Duration) -> Arc<Self> {
         let all: Vec<u64> = (1..=count).collect();
         let net = Arc::new(Self {
@@ -81,17 +81,17 @@ impl Net {
         *self.voters.lock().expect("not poisoned") = voters;
     }
 
-    /// These members are not reached from now on, the others are.
+    /// Cuts off these members and reconnects the others.
     pub(crate) fn cut(&self, members: &[u64]) {
         *self.cut.lock().expect("not poisoned") = set(members);
     }
 
-    /// From now on histories give parts, or only answers to questions.
+    /// Sets whether histories give parts. They always answer queries.
     pub(crate) fn give_parts(&self, give: bool) {
         self.mute.store(!give, Ordering::Relaxed);
     }
 
-    /// How often an artifact was asked for.
+    /// How many times an artifact was requested.
     pub(crate) fn gets(&self) -> usize {
         self.gets.load(Ordering::Relaxed)
     }
@@ -101,7 +101,7 @@ impl Net {
         self.vain.lock().expect("not poisoned").get(&MemberId(member)).copied().unwrap_or_default()
     }
 
-    /// Who has an artifact that it believes to be whole.
+    /// The members that have an artifact which they consider intact.
     pub(crate) async fn having(&self, digest: Digest) -> BTreeSet<MemberId> {
         let members = self.members.lock().expect("not poisoned").clone();
         let mut having = BTreeSet::new();
@@ -113,7 +113,7 @@ impl Net {
         having
     }
 
-    /// Where a member has an artifact.
+    /// The path of a member's copy of an artifact.
     pub(crate) fn path(&self, member: u64, digest: Digest) -> PathBuf {
         let hex = digest.hex();
         self.root(MemberId(member)).join(&hex[..2]).join(&hex[2..])

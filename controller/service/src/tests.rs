@@ -1,4 +1,4 @@
-//! Services whose histories and artifacts differ, until they do not.
+//! Tests services whose histories and artifacts differ at first and are then synchronised.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,7 +74,7 @@ impl Node {
         self.propose(Command::SubmitJob(command)).await;
     }
 
-    /// Waits until history has all there is, and drops all ended jobs from the state.
+    /// Waits until the history has all events, and drops all ended jobs from the state.
     async fn prune(&self) {
         let event_seq = self.service.handle().applied().event_seq();
         let own = MemberId(1);
@@ -83,7 +83,7 @@ impl Node {
         assert_eq!(self.service.handle().applied().jobs_total(), 0);
     }
 
-    /// Makes the history that of a member whose state came as a snapshot behind all events of `other`.
+    /// Makes the history one whose state came as a snapshot after all events of `other`.
     async fn miss(&self, other: &Self) {
         let through = other.service.handle().applied().event_seq();
         other.service.shared.known(through).await.expect("written");
@@ -91,7 +91,7 @@ impl Node {
         self.service.shared.known(through).await.expect("written");
     }
 
-    /// Makes it know a job that ended, from its history alone.
+    /// Adds an ended job to its history only.
     async fn remember(&self, job: Job) {
         let seq = EventSeq(self.service.handle().applied().event_seq().0 + 1);
         let event = Event::Job { change: JobChange::Ended, old_status: JobStatus::Running, job: Arc::new(job) };
@@ -146,7 +146,7 @@ async fn a_history_with_a_gap_lets_others_answer_until_it_is_filled() {
     two.miss(&one).await;
     assert_eq!(two.gaps().len(), 1);
     assert!(!two.service.completeness().await.history);
-    // One job, the beginning of an id, a list and old events: all by way of the other.
+    // One job, a prefix of an id, a list and old events are all answered through the other member.
     assert!(two.found(7).await.expect("answered"));
     assert!(!two.found(99).await.expect("answered"));
     assert_eq!(two.service.job_id(&caller(), "job-0000000000000007").await.expect("found"), JobId(7));
@@ -159,7 +159,7 @@ async fn a_history_with_a_gap_lets_others_answer_until_it_is_filled() {
     assert_eq!(listed.len(), 40);
     let error = two.service.follow(&caller(), Follow { after: Some(EventSeq(0)), ..Follow::default() }).await.err();
     assert!(error.is_none() || matches!(error, Some(Error::HistoryBehind)), "{error:?}");
-    // Without the other it is unknown, and nobody pretends to.
+    // Without the other member, the service reports that the data is unknown.
     net.cut(&[1]);
     assert!(matches!(two.found(7).await, Err(Error::HistoryBehind)));
     assert!(two.service.jobs(&caller(), &query, View::Plain, Consistency::Linearizable).await.is_err());
@@ -180,7 +180,7 @@ async fn a_gap_that_no_member_can_fill_is_given_up() {
     net.cut(&[1]);
     two.miss(&one).await;
     three.miss(&one).await;
-    // The one that may have it does not answer: it is asked again.
+    // The member that may have the events does not answer, so it is asked again.
     until("it was asked more than once", async || net.asked_in_vain(2) > 1 && net.asked_in_vain(3) > 1).await;
     assert_eq!((two.gaps().len(), three.gaps().len()), (1, 1));
     one.history.resync(Vec::new(), EventSeq(50)).await.expect("queued");
@@ -206,14 +206,14 @@ async fn every_member_comes_to_have_what_is_referred_to() {
     let of_history = net.artifacts(3).keep(Bytes::from_static(b"two")).await.expect("kept");
     one.job(1, artifact(of_state)).await;
     until("the state's artifact is fetched", async || net.having(of_state).await.contains(&MemberId(1))).await;
-    // Another one's history shows a job with an artifact that it never saw.
+    // Another member's history contains a job with an artifact that this history has not seen.
     one.job(2, artifact(of_history)).await;
     two.miss(&one).await;
     until("history is whole", async || two.gaps().is_empty()).await;
     let complete = two.service.completeness().await;
     assert!(complete.history && complete.artifacts, "{complete:?}");
     assert!(net.having(of_history).await.contains(&MemberId(2)));
-    // A file that is lost with a disk is fetched again by the next whole pass, and meanwhile when it is read.
+    // A file that was lost with a disk is fetched again by the next full pass, or before that when it is read.
     std::fs::remove_file(net.path(2, of_history)).expect("removable");
     assert_eq!(two.service.artifact(of_history).await.expect("read"), "two");
 }
@@ -241,7 +241,8 @@ async fn what_nothing_refers_to_is_collected_and_nothing_else() {
     one.prune().await;
     one.job(2, artifact(of_state)).await;
     until("garbage is collected", async || net.having(garbage).await.is_empty()).await;
-    // What is stored later goes as well: by then everything that was to go before it is gone.
+    // An artifact that is stored later is collected as well. By then, all artifacts without references have been
+    // removed.
     let later = store("later").await;
     until("later garbage is collected", async || net.having(later).await.is_empty()).await;
     assert_eq!(one.service.artifact(of_state).await.expect("kept"), "one");
@@ -259,10 +260,10 @@ async fn a_submission_that_is_there_already_is_not_made_again() {
         one.service.submit_as(&caller(), &submission(input), Some(JobId(7))).await.expect("taken")
     };
     assert_eq!(submit(b"{}").await, JobId(7));
-    // Proposed again after a change of leadership, when nobody remembers its name any more.
+    // Proposed again after a change of leadership, when the request id was already forgotten.
     assert_eq!(submit(b"{}").await, JobId(7));
     assert_eq!(one.service.handle().applied().jobs_total(), 1);
-    // Another one that drew the same number is not a repeat.
+    // Another job that drew the same id is not a repeat.
     assert_ne!(submit(b"[]").await, JobId(7));
     assert_eq!(one.service.handle().applied().jobs_total(), 2);
 }
@@ -273,7 +274,7 @@ async fn a_log_whose_lines_nobody_can_tell_at_the_moment_does_not_end() {
     let (one, two) = (Node::start(&net, 1).await, Node::start(&net, 2).await);
     one.job(1, inline()).await;
     let job = one.service.handle().applied().job(JobId(1)).expect("it ended").clone();
-    // What it said lies with the other member, which is away.
+    // The log lines are stored at the other member, which is cut off.
     let said = Bytes::from_static(br#"[{"attempt":1,"number":1,"text":"hello"}]"#);
     let stream = artifact(net.artifacts(1).keep(said).await.expect("kept"));
     two.remember(Job { stream: Some(stream), ..Job::clone(&job) }).await;
@@ -306,7 +307,7 @@ async fn a_job_that_was_never_leased_shows_no_lease() {
     let job = node.service.job(&caller(), JobId(1), View::Full, Consistency::Linearizable).await.expect("there");
     assert_eq!(lease(&job), none);
 
-    // One that ran: its result is told from how it ended, but its submission shows nothing of that.
+    // A job that ran: its changes are derived from its final record, but its submission shows nothing of the run.
     let job = Job {
         id: JobId(2),
         started_at: Timestamp(1),

@@ -1,4 +1,4 @@
-//! A job with the jobs that it spawned, and those that they spawned.
+//! A job with its spawned jobs, recursively.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use atlas_types::{Job, JobId};
 use crate::view::{Shown, View, waiting};
 use crate::{Caller, Consistency, Error, Service};
 
-/// Most jobs in one tree.
+/// The most jobs in one tree.
 const JOBS_MAX: usize = 1_000;
-/// A tree that has grown to this size shows no more jobs.
+/// When the JSON of a tree has reached this size, further jobs are left out.
 const BYTES_MAX: usize = 4 << 20;
 
-/// A job and its children, the oldest first. Large payloads show as null.
+/// A job and its children, oldest first. Large payloads appear as null.
 #[derive(Debug)]
 pub struct Tree {
     shown: Shown,
@@ -21,7 +21,8 @@ pub struct Tree {
 }
 
 impl Service {
-    /// The tree of a job, as far as the state has it: jobs that have ended leave the state in time, their children with them.
+    /// The tree of a job, as far as it is in the state: ended jobs leave the state after a while, together with their
+    /// children.
     pub async fn tree(&self, caller: &Caller, id: JobId, consistency: Consistency) -> Result<Tree, Error> {
         let state = self.state(consistency).await?;
         let root = self.job_in(caller, &state, id).await?;
@@ -47,7 +48,7 @@ impl Tree {
     /// Appends the tree as JSON: the job's object in the full view with its children in `children`.
     pub fn write(&self, out: &mut Vec<u8>) {
         self.shown.write(out, View::Full);
-        // The object goes on.
+        // The closing brace is removed to add a member.
         out.pop();
         out.extend_from_slice(b",\"children\":[");
         for (index, child) in self.children.iter().enumerate() {

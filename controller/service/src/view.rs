@@ -1,4 +1,4 @@
-//! Objects of the API in their JSON form: exactly the members of Atlas for Python, ours behind [`View::Full`].
+//! Objects of the API in their JSON form: exactly the members of Atlas for Python, and ours with [`View::Full`].
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use bytes::Bytes;
 
 use crate::json;
 
-/// Which members an object shows.
+/// The members that an object contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum View {
-    /// Those of Atlas for Python (compatibility §5.1).
+    /// The members of Atlas for Python (compatibility §5.1).
     #[default]
     Plain,
-    /// Ours as well.
+    /// Also our members.
     Full,
 }
 
-/// A job with the payloads that are not inline, and what a full view tells beyond the record.
+/// A job with its payloads that are not inline, and data for the full view.
 #[derive(Debug, Clone)]
 pub struct Shown {
     pub(crate) job: Arc<Job>,
     pub(crate) artifacts: Vec<(Digest, Bytes)>,
-    /// For what it waits: a word and a sentence.
+    /// The reason why it waits, as a word and a sentence.
     pub(crate) waiting: Option<(&'static str, String)>,
 }
 
@@ -161,7 +161,8 @@ fn between(start: Timestamp, end: Timestamp) -> atlas_types::Micros {
     atlas_types::Micros(if end == Timestamp::NOT_YET { 0 } else { u64::try_from(end.0 - start.0).unwrap_or(0) })
 }
 
-/// Appends the frame of an event stream (compatibility §16); a full one tells the kind of the change and its number as well.
+/// Appends the frame of an event stream (compatibility §16). A full frame also contains the kind of the change and its
+/// number.
 pub fn write_frame(
     out: &mut Vec<u8>,
     shown: &Shown,
@@ -192,9 +193,9 @@ pub fn write_frame(
     out.push(b'}');
 }
 
-/// Every word of a member whose words are known, for those who describe the interface.
+/// The possible words of some members, for the description of the interface.
 pub mod words {
-    /// Of `reason`: none if the job has ended.
+    /// The words of `reason`. Empty if the job has ended.
     pub const REASONS: &[&str] = &[
         "",
         "queued",
@@ -211,10 +212,10 @@ pub mod words {
         "unsatisfiable",
         "concurrency",
     ];
-    /// Of `change`.
+    /// The words of `change`.
     pub const CHANGES: &[&str] =
         &["submitted", "granted", "started", "lost", "woken", "resolved", "parked", "cancelling", "ended"];
-    /// Of `failure_kind`: none if the job did not fail.
+    /// The words of `failure_kind`. Empty if the job did not fail.
     pub const FAILURES: &[&str] = &[
         "",
         "agent",
@@ -230,11 +231,11 @@ pub mod words {
         "lease_lost",
         "internal",
     ];
-    /// Of `door`.
+    /// The words of `door`.
     pub const DOORS: &[&str] = &["http", "worker", "duty", "peer", "mcp", "local"];
 }
 
-/// The word of a reason that the state keeps.
+/// The word for a reason in the state.
 pub(crate) fn reason_word(reason: Reason) -> &'static str {
     match reason {
         Reason::Queued => "queued",
@@ -248,7 +249,7 @@ pub(crate) fn reason_word(reason: Reason) -> &'static str {
     }
 }
 
-/// The word and the sentence of what only the planner can say: for what a job waits.
+/// The word and the sentence for a waiting reason that only the planner knows.
 pub(crate) fn waiting(state: &State, job: &Job) -> Option<(&'static str, String)> {
     let awaited = state.children_awaited(job.id);
     if job.reason == Reason::Running && awaited > 0 {
@@ -294,7 +295,7 @@ fn without_ours(metadata: &[u8]) -> Cow<'_, [u8]> {
     if !METADATA_OURS.iter().any(|name| text.contains(name)) {
         return metadata.into();
     }
-    // What does not parse is not for this function to repair.
+    // Invalid JSON is not repaired here.
     let Ok(mut members) = serde_json::from_str::<serde_json::Map<_, _>>(&text) else { return metadata.into() };
     members.retain(|name, _| !METADATA_OURS.contains(&name.as_str()));
     serde_json::Value::Object(members).to_string().into_bytes().into()

@@ -20,7 +20,7 @@ struct Inner {
     next: u64,
 }
 
-/// One caller's place; dropping it gives it up.
+/// One caller's registration. Dropping it removes the registration.
 pub(crate) struct Waiter {
     waiters: Waiters,
     job: JobId,
@@ -29,7 +29,8 @@ pub(crate) struct Waiter {
 }
 
 impl Waiters {
-    /// Takes a place. Take it before looking whether the job has ended, or the end may fall between.
+    /// Registers a waiter. Register before checking whether the job has ended, because the end could otherwise be
+    /// missed.
     pub(crate) fn wait(&self, job: JobId) -> Waiter {
         let (release, released) = oneshot::channel();
         let mut inner = self.lock();
@@ -39,7 +40,7 @@ impl Waiters {
         Waiter { waiters: self.clone(), job, number, released }
     }
 
-    /// Releases everybody who waits for `job`.
+    /// Releases all waiters for `job`.
     pub(crate) fn release(&self, job: &Arc<Job>) {
         let waiting = self.lock().waiting.remove(&job.id);
         for (_, release) in waiting.into_iter().flatten() {
@@ -48,17 +49,17 @@ impl Waiters {
         }
     }
 
-    /// Lets everybody who waits for `job` look for themselves.
+    /// Releases all waiters for `job` without a result, so that they look the job up.
     pub(crate) fn give_up(&self, job: JobId) {
         self.lock().waiting.remove(&job);
     }
 
-    /// Whether there are no waiters, so that a batch need not be searched.
+    /// True if there are no waiters, in which case a batch need not be searched.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().waiting.is_empty()
     }
 
-    /// The jobs that are waited for: after missed events each is looked up.
+    /// The jobs that callers wait for. After missed events each of them is looked up.
     pub(crate) fn jobs(&self) -> Vec<JobId> {
         self.lock().waiting.keys().copied().collect()
     }

@@ -1,7 +1,8 @@
 //! The directory of artifacts: writing, reading, and holds. Blocking; [`super::Artifacts`] calls it off the async threads.
 //!
-//! `ab/cdef…` is named by the SHA-256 of its bytes and is complete or absent: bytes arrive in `incoming/` and are renamed
-//! when they are durable and have the right digest. A damaged file is moved to `damaged/` once a good copy is stored.
+//! `ab/cdef…` is named by the SHA-256 of its bytes and is complete or absent: bytes are received in `incoming/`, and
+//! the file is renamed when it is durable and has the right digest. A damaged file is moved to `damaged/` once a good
+//! copy is stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write as _};
@@ -17,38 +18,38 @@ use sha2::{Digest as _, Sha256};
 
 use super::{ArtifactError, digest_of};
 
-/// Damaged files that are kept for a person to look at.
+/// The most damaged files that are kept for inspection.
 const DAMAGED_MAX: usize = 16;
 
-/// A directory and what is held in it.
+/// The directory and its holds.
 pub(super) struct Disk {
     root: PathBuf,
     bytes_max: u64,
     hold: Duration,
     env: Env,
-    /// Tells the incoming files of this process from those of one that died.
+    /// Distinguishes incoming files of this process from those of earlier processes.
     boot: u64,
     next: AtomicU64,
     kept: Mutex<Kept>,
 }
 
 struct Kept {
-    /// Until when each artifact is kept though nothing may refer to it.
+    /// For each held artifact, the end of its hold. It is kept until then, even without references.
     until: BTreeMap<Digest, Duration>,
-    /// What an earlier process held is not known: until then everything is.
+    /// The holds of an earlier process are unknown. Until this time every artifact is held.
     all_until: Duration,
-    /// Files whose bytes are not what their name says.
+    /// Files whose bytes do not match their digest.
     damaged: BTreeSet<Digest>,
     /// The directories of artifacts, by the first byte of their digests.
     names: BTreeMap<u8, Names>,
 }
 
-/// Whether the names in a directory are durable. What an earlier process left is not known to be.
+/// Whether the names in a directory are durable. This is unknown for names from an earlier process.
 #[derive(Clone, Copy, Default)]
 struct Names {
-    /// How many names this process has put there.
+    /// How many names this process has added.
     given: u64,
-    /// How many of them the last sync found, if there was one.
+    /// How many of them the last sync covered, if there was one.
     synced: Option<u64>,
 }
 
@@ -74,7 +75,7 @@ impl Disk {
         self.hold
     }
 
-    /// The size of an artifact; none if it is not here, or damaged.
+    /// The size of an artifact. None if it is missing or damaged.
     pub(super) fn size(&self, digest: Digest) -> Result<Option<u64>, ArtifactError> {
         if self.lock().damaged.contains(&digest) {
             return Ok(None);
@@ -82,10 +83,10 @@ impl Disk {
         self.env.files.size(&self.path(digest)).map_err(failed("look for", digest))
     }
 
-    /// Keeps an artifact for a while, if it is here.
+    /// Holds an artifact for a while, if it exists.
     pub(super) fn hold(&self, digest: Digest) -> Result<bool, ArtifactError> {
         let is_here = {
-            // Nothing is removed meanwhile: what is seen here now is held before it could go.
+            // The lock prevents a removal between the check and the hold.
             let mut kept = self.lock();
             let is_here = !kept.damaged.contains(&digest)
                 && self.env.files.size(&self.path(digest)).map_err(failed("look for", digest))?.is_some();
@@ -95,7 +96,7 @@ impl Disk {
             is_here
         };
         if is_here {
-            // An earlier writer may have been stopped between the rename and its sync.
+            // An earlier writer may have stopped between the rename and its sync.
             self.sync_name(digest)?;
         }
         Ok(is_here)
@@ -111,7 +112,7 @@ impl Disk {
         let path = self.path(digest);
         let files = &self.env.files;
         if names.synced.is_none() {
-            // The directory may be as new as the name.
+            // The directory may have been created together with the name.
             files.sync_dir(&self.root).map_err(failed("store", digest))?;
         }
         files.sync_dir(path.parent().unwrap_or(&self.root)).map_err(failed("store", digest))?;
@@ -121,7 +122,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Stores bytes that are all here.
+    /// Stores bytes that are completely in memory.
     pub(super) fn write(&self, bytes: &Bytes) -> Result<Digest, ArtifactError> {
         let digest = digest_of(bytes);
         if !self.hold(digest)? {
@@ -132,7 +133,7 @@ impl Disk {
         Ok(digest)
     }
 
-    /// Opens a place for bytes that arrive.
+    /// Creates a file for received bytes.
     pub(super) fn begin(&self, digest: Digest) -> Result<Incoming, ArtifactError> {
         let failed = failed("make room for", digest);
         let dir = self.root.join("incoming");
@@ -150,7 +151,7 @@ impl Disk {
         })
     }
 
-    /// Makes what arrived durable under its name, if it is what its name says. It is held from then on.
+    /// Makes received bytes durable under their digest, if they match it. The artifact is then held.
     pub(super) fn finish(&self, mut incoming: Incoming) -> Result<(), ArtifactError> {
         let digest = incoming.digest;
         if Digest(std::mem::take(&mut incoming.hash).finalize().into()) != digest {
@@ -175,7 +176,7 @@ impl Disk {
         self.sync_name(digest)
     }
 
-    /// Reads an artifact and checks it; one that is damaged is not here any more.
+    /// Reads and verifies an artifact. A damaged one counts as missing from then on.
     pub(super) fn read(&self, digest: Digest) -> Result<Bytes, ArtifactError> {
         let size = self.size(digest)?.ok_or(ArtifactError::Missing(digest))?;
         if size > self.bytes_max {
@@ -191,14 +192,14 @@ impl Disk {
         self.env.files.open(&self.path(digest)).map_err(failed("read", digest))
     }
 
-    /// Remembers that a file is damaged.
+    /// Marks a file as damaged.
     pub(super) fn damaged(&self, digest: Digest) -> ArtifactError {
         tracing::error!(%digest, path = %self.path(digest).display(), "an artifact on this disk is damaged");
         self.lock().damaged.insert(digest);
         ArtifactError::Damaged(digest)
     }
 
-    /// All artifacts that are here, damaged ones left out.
+    /// All artifacts, except damaged ones.
     pub(super) fn list(&self) -> Result<Vec<Digest>, ArtifactError> {
         let listed = |source| ArtifactError::Directory { doing: "list", source };
         let mut found = Vec::new();
@@ -214,7 +215,7 @@ impl Disk {
         Ok(found)
     }
 
-    /// Artifacts that nothing holds.
+    /// Artifacts without a hold.
     pub(super) fn loose(&self) -> Result<Vec<Digest>, ArtifactError> {
         let mut found = self.list()?;
         let now = self.env.clock.monotonic();
@@ -227,7 +228,7 @@ impl Disk {
     /// Removes an artifact without a hold. Returns the number of bytes freed.
     pub(super) fn remove(&self, digest: Digest) -> Result<u64, ArtifactError> {
         let path = self.path(digest);
-        // Locked until it is removed: a new hold waits, and then finds it missing.
+        // The lock is held until the artifact is removed. A new hold waits and then finds the artifact missing.
         let kept = self.lock();
         if kept.holds(&digest, self.env.clock.monotonic()) {
             return Ok(0);
@@ -238,7 +239,7 @@ impl Disk {
         Ok(size)
     }
 
-    /// Removes what a process that died was writing.
+    /// Removes incomplete files of earlier processes.
     pub(super) fn sweep(&self) -> Result<usize, ArtifactError> {
         let swept = |source| ArtifactError::Directory { doing: "clear", source };
         let own = format!(".{:016x}-", self.boot);
@@ -267,7 +268,7 @@ impl Disk {
             let made = self.env.files.create_dir_all(&dir);
             made.and_then(|()| self.env.files.rename(path, &dir.join(digest.hex())))
         };
-        // A good copy takes its place either way.
+        // A good copy replaces the file even if this fails.
         if let Err(error) = moved {
             tracing::warn!(%error, %digest, "could not move a damaged artifact away");
         }
@@ -293,7 +294,7 @@ impl Disk {
     }
 }
 
-/// An artifact that arrives. Dropped before its end it leaves nothing behind.
+/// An artifact that is being received. Dropping it before its end removes the file.
 pub(super) struct Incoming {
     digest: Digest,
     bytes_max: u64,
@@ -305,7 +306,7 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    /// Takes in the next bytes.
+    /// Writes the next bytes.
     pub(super) fn write(&mut self, chunk: &[u8]) -> Result<(), ArtifactError> {
         self.bytes += chunk.len() as u64;
         if self.bytes > self.bytes_max {
@@ -320,7 +321,7 @@ impl Incoming {
 
 impl Drop for Incoming {
     fn drop(&mut self) {
-        // Renamed away if it was finished; what is left over otherwise is swept at the next start.
+        // A finished file was renamed, so there is nothing to remove. The next start removes other leftovers.
         let _ = self.env.files.remove(&self.path);
     }
 }

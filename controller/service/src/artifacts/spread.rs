@@ -1,4 +1,4 @@
-//! Putting an artifact on a majority of the voters.
+//! Copies an artifact to a majority of the voters.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,14 +11,15 @@ use tokio::sync::oneshot;
 use super::{ArtifactError, Artifacts};
 use crate::peers::PeerError;
 
-/// Longest wait for a majority, and what is added for a large artifact on a slow network.
+/// The time limit for reaching a majority. Large artifacts get more time at the rate below, for slow networks.
 const MAJORITY_MAX: Duration = Duration::from_secs(10);
 const BYTES_PER_SECOND_MIN: u64 = 1 << 20;
 /// The pause before a member that failed is asked again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 impl Artifacts {
-    /// Puts an artifact of this directory on a majority of the voters; the others are served as well, but not waited for.
+    /// Copies an artifact from this directory to a majority of the voters. The other voters get it as well, without a
+    /// wait.
     pub(super) async fn spread(&self, digest: Digest) -> Result<(), ArtifactError> {
         let own = self.inner.peers.group().own;
         if self.inner.peers.group().is_quorum(&BTreeSet::from([own])) {
@@ -27,7 +28,8 @@ impl Artifacts {
         let permit = self.inner.sends.clone().acquire_owned().await.map_err(|_| ArtifactError::Stopped)?;
         let (tell, told) = oneshot::channel();
         let artifacts = self.clone();
-        // A task of its own: a caller that gives up does not stop what is half done, and once a majority has it the rest goes on.
+        // The copying runs in its own task, so that it continues when the caller stops waiting, and after a majority
+        // has the artifact.
         drop(self.inner.env.spawn("artifact-spread", async move {
             artifacts.spread_to_all(digest, own, tell).await;
             drop(permit);
@@ -43,12 +45,13 @@ impl Artifacts {
         let longest = MAJORITY_MAX + Duration::from_secs(bytes / BYTES_PER_SECOND_MIN);
         let mut late = self.inner.env.clock.sleep(longest);
         loop {
-            // The group as it is now: a majority of one that has changed meanwhile is not enough.
+            // The current group is used each time, because the voters may have changed and a majority of the old ones
+            // is not enough.
             let group = peers.group();
             if group.is_quorum(&has)
                 && let Some(tell) = tell.take()
             {
-                // A caller that gave up waiting need not be told, here and below.
+                // A caller that stopped waiting needs no answer, here and below.
                 let _ = tell.send(Ok(()));
             }
             if tell.is_some() {
@@ -80,7 +83,8 @@ impl Artifacts {
         }
     }
 
-    /// Copies an artifact to a member that lacks it. A failure takes a moment, so that it is not tried again at once.
+    /// Copies an artifact to a member that does not have it. A failure includes a pause, so that it is not repeated at
+    /// once.
     async fn copy_to(&self, member: MemberId, digest: Digest) -> (MemberId, Result<(), PeerError>) {
         let copied = self.try_copy_to(member, digest).await;
         if copied.is_err() {

@@ -1,4 +1,4 @@
-//! One directory, and three over a transport that fails on demand.
+//! Tests one directory, and three directories over a transport that fails on demand.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ impl One {
     }
 }
 
-/// A clock that goes on by hand.
+/// A clock that the test advances.
 #[derive(Default)]
 struct ByHand(AtomicU64);
 
@@ -80,7 +80,7 @@ async fn an_artifact_that_is_stored_again_is_durable_before_it_is_said_to_be() {
     let files = Arc::new(Unsynced::default());
     let one = One::on(HOLD, Env { files: files.clone(), ..Env::system() });
     files.fails.store(true, Ordering::Relaxed);
-    // The file has its name by the time at which its directory cannot be synced.
+    // The file is renamed before the sync of its directory fails.
     one.artifacts.store(bytes("abc")).await.expect_err("its name is not durable");
     let digest = digest_of(b"abc");
     assert!(one.path(digest).exists());
@@ -90,13 +90,13 @@ async fn an_artifact_that_is_stored_again_is_durable_before_it_is_said_to_be() {
     one.artifacts.store(bytes("abc")).await.expect("durable by now");
     let dir = one.path(digest).parent().expect("a folder").to_owned();
     assert!(files.synced().contains(&dir));
-    // Once is enough.
+    // A durable name is not synced again.
     files.synced().clear();
     one.artifacts.store(bytes("abc")).await.expect("durable");
     assert_eq!(*files.synced(), BTreeSet::new());
 }
 
-/// Files of the system, and which directories were synced; those that artifacts are in fail on demand.
+/// The system's files. Records which directories are synced, and fails syncs of artifact directories on demand.
 #[derive(Default)]
 struct Unsynced {
     fails: AtomicBool,
@@ -167,7 +167,7 @@ async fn damage_is_noticed_and_the_only_copy_stays_where_it_is() {
         assert!(matches!(error, ArtifactError::Damaged(_) | ArtifactError::Missing(_)), "{error}");
     }
     assert!(one.path(digest).exists());
-    // Stored again, it is whole again, and the damaged file is kept for a person.
+    // Storing the artifact again repairs it, and the damaged file is kept for inspection.
     one.artifacts.store(bytes("abc")).await.expect("stored");
     assert_eq!(one.artifacts.read(digest).await.expect("read"), "abc");
     assert_eq!(std::fs::read(one.dir.path().join("artifacts/damaged").join(digest.hex())).expect("kept"), b"abd");
@@ -226,7 +226,7 @@ async fn what_is_held_is_not_removed() {
     assert_eq!(one.artifacts.remove(vec![digest]).await.expect("asked"), 0);
     clock.go_on(Duration::from_secs(2));
     assert_eq!(one.artifacts.loose().await.expect("listed"), [digest], "the hold has ended");
-    // Somebody comes to hold it between the look and the removal.
+    // A job can start to refer to the artifact between the check and the removal.
     assert_eq!(one.artifacts.hold(vec![digest, Digest([0; 32])]).await.expect("asked"), [true, false]);
     assert_eq!(one.artifacts.remove(vec![digest]).await.expect("asked"), 0);
     clock.go_on(HOLD + Duration::from_secs(1));
@@ -241,14 +241,14 @@ async fn an_artifact_is_on_a_majority_before_it_is_said_to_be_stored() {
     let one = net.artifacts(1);
     let digest = one.store(bytes("abc")).await.expect("stored");
     assert!(net.having(digest).await.len() >= 2);
-    // With one member away the other two are enough, with two away they are not.
+    // Two of three members are enough, one is not.
     net.cut(&[2]);
     let digest = one.store(bytes("abcd")).await.expect("stored");
     assert_eq!(net.having(digest).await, set(&[1, 3]));
     net.cut(&[2, 3]);
     let asked = tokio::time::timeout(Duration::from_millis(700), one.store(bytes("abcde"))).await;
     assert!(asked.is_err(), "{asked:?}");
-    // It comes by itself once the others are back: the caller that gave up did not stop it.
+    // The copying continues once the other members are back, although the caller stopped waiting.
     net.cut(&[]);
     one.store(bytes("abcde")).await.expect("stored");
     assert!(net.having(digest_of(b"abcde")).await.len() >= 2);
@@ -287,7 +287,7 @@ async fn a_damaged_copy_is_replaced_by_that_of_another_member() {
     net.artifacts(3).read(digest).await.expect("everywhere");
     std::fs::write(net.path(1, digest), b"abd").expect("writable");
     std::fs::write(net.path(2, digest), b"ab").expect("writable");
-    // Member 2 notices its own damage while it sends, and member 3 gives what it has.
+    // Member 2 notices its damaged copy while it sends it, and member 3 then provides the artifact.
     assert_eq!(net.artifacts(1).read(digest).await.expect("read"), "abc");
     assert_eq!(std::fs::read(net.path(1, digest)).expect("there"), b"abc");
     assert_eq!(net.having(digest).await, set(&[1, 3]));
@@ -305,7 +305,7 @@ async fn damage_that_nobody_read_is_found_and_mended() {
     std::fs::write(net.path(1, digest), b"abd").expect("writable");
     assert!(one.check(digest).await.expect("mended"));
     assert_eq!(std::fs::read(net.path(1, digest)).expect("there"), b"abc");
-    // Nobody has another copy: it stays where it is, and is said to be damaged.
+    // No other member has a copy, so the damaged file stays and is reported.
     net.cut(&[2, 3]);
     let alone = one.keep(bytes("abcd")).await.expect("kept");
     net.cut(&[]);
