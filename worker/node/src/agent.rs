@@ -1,4 +1,4 @@
-//! An agent's package, unpacked and read, as a slot needs it.
+//! An agent's package, unpacked and parsed, in the form that a slot needs.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -17,32 +17,32 @@ use crate::provider::{NOOP, bounded};
 /// An agent version on this node. Shared by all its slots.
 #[derive(Debug)]
 pub(crate) struct Agent {
-    /// Where its package is unpacked.
+    /// The directory of the unpacked package.
     pub(crate) directory: PathBuf,
     pub(crate) contract: Contract,
     /// None if the schema accepts anything.
     input: Option<Validator>,
     /// None if the schema accepts anything.
     output: Option<Validator>,
-    /// Answers with its input, in this process.
+    /// True for the in-process agent that answers with its input.
     pub(crate) noop: bool,
-    /// Its environment, if it needs one and once that is made.
+    /// Its Python environment, if it needs one, once that exists.
     pub(crate) python: OnceCell<Environment>,
-    /// It is being created, or exists.
+    /// True once the environment is being created or exists.
     pub(crate) is_furnished: AtomicBool,
 }
 
-/// What is wrong with an output.
+/// Why an output is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OutputFault {
-    /// It breaks the contract and is kept for people to see.
+    /// The output breaks the contract. It is kept for people to see.
     Violations(Vec<Violation>),
-    /// No controller would take it; why.
+    /// No controller would accept the output, for this reason.
     Unusable(String),
 }
 
 impl OutputFault {
-    /// Where the output breaks its schema, if not as a whole.
+    /// The places where the output breaks its schema. None if the schema rejects the output as a whole.
     pub(crate) fn places(&self) -> Option<String> {
         match self {
             Self::Violations(violations) => atlas_contract::places(violations),
@@ -50,7 +50,7 @@ impl OutputFault {
         }
     }
 
-    /// The failure of the attempt, in the words that clients of Atlas for Python know.
+    /// The failure of the attempt, with the text of Atlas for Python.
     pub(crate) fn into_failure(self) -> Failure {
         let why = match self {
             Self::Violations(violations) => joined(&violations),
@@ -60,10 +60,10 @@ impl OutputFault {
     }
 }
 
-/// How deep an output may nest: what controllers take.
+/// The deepest nesting of an output that controllers accept.
 const DEPTH_MAX: usize = 100;
 
-/// True if a well-formed JSON text nests deeper than [`DEPTH_MAX`].
+/// True if a well-formed JSON text is nested deeper than [`DEPTH_MAX`].
 fn too_deep(json: &str) -> bool {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     json.bytes().any(|byte| {
@@ -79,7 +79,7 @@ fn too_deep(json: &str) -> bool {
     })
 }
 
-/// Why an unpacked package is not an agent.
+/// Why an unpacked package is not a valid agent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AgentError {
     #[error("could not read agent.yaml of the package")]
@@ -89,10 +89,10 @@ pub(crate) enum AgentError {
 }
 
 impl Agent {
-    /// Most bytes of an `agent.yaml`.
+    /// The largest size of an `agent.yaml`.
     const CONTRACT_BYTES_MAX: u64 = 1 << 20;
 
-    /// Reads the contract in `directory`. `noop` permits the in-process agent.
+    /// Parses the contract in `directory`. `noop` permits the in-process agent.
     pub(crate) fn load(directory: &Path, noop: bool) -> Result<Self, AgentError> {
         let text = read_bounded(&directory.join("agent.yaml"), Self::CONTRACT_BYTES_MAX)
             .map_err(|source| AgentError::Read { source })?;
@@ -113,7 +113,7 @@ impl Agent {
         })
     }
 
-    /// The Python packages that it needs an environment for.
+    /// The Python packages for which it needs an environment.
     pub(crate) fn requirements(&self) -> &[String] {
         match self.contract.provider.kind {
             ProviderKind::Python => self.contract.packages.as_deref().unwrap_or_default(),
@@ -121,7 +121,7 @@ impl Agent {
         }
     }
 
-    /// The limits of its processes: what its contract states, and nothing otherwise.
+    /// The limits of its processes: only those that its contract states.
     pub(crate) fn limits(&self) -> Limits {
         let hardware = &self.contract.hardware;
         Limits {
@@ -130,12 +130,12 @@ impl Agent {
         }
     }
 
-    /// True if nothing has to be installed before it can run.
+    /// True if nothing must be installed before it can run.
     pub(crate) fn is_ready(&self) -> bool {
         self.requirements().is_empty() || self.python.initialized()
     }
 
-    /// Checks an input; the messages of all violations, joined.
+    /// Checks an input. The error contains the messages of all violations.
     pub(crate) fn check_input(&self, input: &[u8]) -> Result<(), String> {
         let Some(validator) = &self.input else { return Ok(()) };
         let input: Value = serde_json::from_slice(input).map_err(|error| error.to_string())?;
@@ -147,13 +147,15 @@ impl Agent {
         if too_deep(output.get()) {
             return Err(OutputFault::Unusable(format!("the output is nested more than {DEPTH_MAX} levels")));
         }
-        // Read whole even if there is nothing to check: half of a surrogate pair is JSON, and no text that could be passed on.
+        // The output is parsed even without a schema: half of a surrogate pair is valid JSON, but cannot be passed on
+        // as text.
         let value: Value = serde_json::from_str(output.get())
             .map_err(|error| OutputFault::Unusable(format!("could not pass on the output: {error}")))?;
         if let Some(validator) = &self.output {
             validator.validate(&value).map_err(OutputFault::Violations)?;
         }
-        // Any program prints something; only an object is an answer, whatever the schema says (compatibility §20.2).
+        // Any program can print a JSON value. Only an object counts as an answer, whatever the schema allows
+        // (compatibility §20.2).
         if self.contract.provider.kind == ProviderKind::Exec && !value.is_object() {
             let message = format!("{} is not of type 'object'", python::repr(&value));
             let (pointer, rule) = ("/".to_owned(), "type".to_owned());

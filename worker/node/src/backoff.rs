@@ -2,23 +2,25 @@
 
 use std::time::Duration;
 
-/// Timeout for an answer to a hello. It may wait for a leader itself.
+/// The timeout for an answer to a hello. The controller may itself wait for a leader.
 const WELCOME_MAX: Duration = Duration::from_secs(6);
-/// The same while another leader is looked for in time: each controller is asked once so, before what runs has to end.
+/// The timeout while the worker must find another leader before its running attempts have to end. Each controller is
+/// asked once with it.
 const WELCOME_MAX_IN_HASTE: Duration = Duration::from_secs(1);
-/// The pause before a try, growing from the one to the other with each round over all controllers in which none welcomes.
+/// The pause before a try. It grows from the minimum to the maximum with each round in which no controller welcomes the
+/// worker.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// Two controllers that name each other are left alone for a pause.
+/// The most redirects in a row. After them the worker pauses, because two controllers may name each other.
 const REDIRECTS_MAX: u32 = 3;
 
-/// One search.
+/// One search for a leader.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     pause: Duration,
-    /// Tries in a row that named somebody else.
+    /// The number of redirects in a row.
     redirects: u32,
-    /// Tries that are made in haste from here on.
+    /// The number of tries with the short timeout.
     in_haste: usize,
 }
 
@@ -29,7 +31,7 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// A try begins, and maybe a round over all controllers with it: how long its welcome is waited for.
+    /// Starts a try, and with `begins_round` a round over all controllers. Returns the timeout for the welcome.
     pub(crate) fn begin(&mut self, begins_round: bool) -> Duration {
         if begins_round {
             self.pause = (self.pause * 2).min(PAUSE_MAX);
@@ -39,29 +41,30 @@ impl Backoff {
         patience
     }
 
-    /// The controller named another one.
+    /// The controller named another leader.
     pub(crate) fn redirected(&mut self) {
         self.redirects += 1;
     }
 
-    /// The controller did not welcome.
+    /// The controller did not welcome the worker.
     pub(crate) fn refused(&mut self) {
         self.redirects = 0;
     }
 
-    /// It welcomed, and the session has ended since.
+    /// The controller welcomed the worker, and the session has ended since.
     pub(crate) fn lost(&mut self) {
         *self = Self::default();
     }
 
-    /// It welcomed, and was left because it may not lead any more: one of `controllers` does, and there is no time to lose.
+    /// The worker left a controller that had welcomed it but may no longer lead. One of `controllers` leads now and
+    /// must be found quickly.
     pub(crate) fn left(&mut self, controllers: usize) {
         *self = Self { in_haste: controllers, ..Self::default() };
     }
 
-    /// The pause before the next try. Half of it is up to `chance`, so that workers do not come back all at once.
+    /// The pause before the next try. Up to half of it depends on `chance`, so that workers do not return all at once.
     pub(crate) fn pause(&self, chance: u64) -> Duration {
-        // A leader that was named is asked soon.
+        // A named leader is tried soon.
         let named = (1..=REDIRECTS_MAX).contains(&self.redirects);
         let half = if named { PAUSE_MIN / 4 } else { self.pause / 2 };
         let thousandths = u32::try_from(chance % 1_000).unwrap_or(0);
@@ -73,7 +76,7 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    /// A search that has gone on for five rounds in vain.
+    /// A search after five rounds without success.
     fn slow() -> Backoff {
         let mut backoff = Backoff::default();
         for _ in 0..5 {
@@ -82,7 +85,7 @@ mod tests {
         backoff
     }
 
-    /// The longest pause, in milliseconds.
+    /// The longest pause in milliseconds.
     fn longest(backoff: &Backoff) -> u128 {
         backoff.pause(999).as_millis() + 1
     }

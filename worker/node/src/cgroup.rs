@@ -1,8 +1,8 @@
-//! Control groups: they hold the process tree of an agent to the memory and the cores that its contract states.
+//! Control groups: they limit the process tree of an agent to the memory and the cores that its contract states.
 //!
-//! Where this process is and what is mounted is read from texts (`layout`). [`Groups`] finds out once which limits it can enforce,
-//! and creates a [`Group`] for each tree with such limits. Otherwise memory is limited by an rlimit and CPU is not; [`Enforced`]
-//! says which.
+//! The groups of this process and the mounts are parsed from texts (`layout`). [`Groups`] finds out once which limits
+//! it can enforce, and creates a [`Group`] for each tree with such limits. Otherwise memory is limited by an rlimit and
+//! CPU is not; [`Enforced`] says which.
 
 mod group;
 mod groups;

@@ -1,15 +1,16 @@
-//! Which controller to try next. Pure.
+//! Selects the controller to try next. Pure.
 
-/// The controllers that a worker knows: the configured ones, and those that a leader reported. The one that worked last comes first.
+/// The controllers that a worker knows: the configured ones and those that a leader reported. The last one that worked
+/// is tried first.
 #[derive(Debug)]
 pub(crate) struct Controllers {
     configured: Vec<String>,
     told: Vec<String>,
-    /// Tried next, before the others.
+    /// The address to try before all others.
     first: Option<String>,
-    /// The place of the next one among all.
+    /// The index of the next address.
     next: usize,
-    /// Tried last. In a round its turn comes when others were tried.
+    /// The address that was tried last. A round skips it if there are others.
     last: Option<String>,
 }
 
@@ -19,18 +20,18 @@ impl Controllers {
         Self { configured, told: Vec::new(), first: None, next: 0, last: None }
     }
 
-    /// A leader named the members of its cluster: these replace earlier reports. What was configured stays, because
-    /// a worker that slept through a change of all members has nothing else.
+    /// Replaces the reported controllers by the members that a leader named. The configured ones stay, because a worker
+    /// that was offline while all members changed knows no others.
     pub(crate) fn tell(&mut self, members: Vec<String>) {
         self.told = members;
     }
 
-    /// This one leads, or did when it was asked last.
+    /// Prefers a controller that leads, or led when last asked.
     pub(crate) fn prefer(&mut self, address: String) {
         self.first = Some(address);
     }
 
-    /// How many there are.
+    /// The number of controllers.
     pub(crate) fn len(&self) -> usize {
         self.all().len()
     }
@@ -39,7 +40,7 @@ impl Controllers {
         self.configured.iter().chain(self.told.iter().filter(|told| !self.configured.contains(told))).collect()
     }
 
-    /// The one to try, and whether a round over all of them begins with it; none if there are none.
+    /// The address to try next, and whether it starts a new round over all addresses. None if there are no addresses.
     pub(crate) fn take(&mut self) -> Option<(String, bool)> {
         if let Some(first) = self.first.take() {
             self.last = Some(first.clone());

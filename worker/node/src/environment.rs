@@ -26,28 +26,28 @@ use crate::provider::{Lines, Settings};
 use crate::pump::Preparing;
 use crate::python::Python;
 
-/// The ending of the folders' names.
+/// The extension of environment directories.
 const SUFFIX: &str = "env";
 
-/// Written last, with the interpreter's path and the environment's size in it: an environment without it is made anew. Its time is
-/// that of the last use.
+/// Written last, with the interpreter's path and the environment's size. An environment without this file is created
+/// again. The file's time is that of the environment's last use.
 const COMPLETE: &str = "atlas-complete";
 
-/// What `venv` and `pip` print.
+/// The output of `venv` and `pip`.
 const LOG: &str = "atlas-install.log";
 
-/// How much of the log's end is looked at for the reason of a failure.
+/// How much of the log's end is searched for the reason of a failure.
 const LOG_TAIL_BYTES: usize = 4 << 10;
 
-/// How often pip's output is looked at, and whether another process is done.
+/// The interval at which pip's output is read, and at which another process's lock is checked.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Why there is no environment.
+/// Why an environment could not be created.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EnvironmentError {
     #[error("{0}")]
     NoPython(String),
-    /// It would be an option of pip's.
+    /// A requirement that starts with a dash would be an option of pip.
     #[error("\"{0}\" is not a requirement: it starts with a dash")]
     Dash(String),
     #[error("could not write a Python environment")]
@@ -60,34 +60,34 @@ pub(crate) enum EnvironmentError {
     CutShort,
 }
 
-/// Where the processes of one user share environments; none if the user has no home.
+/// The directory in which the processes of one user share environments. None if the user has no home directory.
 pub fn shared_environments() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
     cache.is_absolute().then(|| cache.join("atlas").join("environments"))
 }
 
-/// Makes environments.
+/// Creates environments.
 #[derive(Clone)]
 pub(crate) struct Environments {
     pub(crate) env: Env,
     pub(crate) settings: Arc<Settings>,
     pub(crate) supervisor: Arc<Supervisor>,
-    /// Where they lie.
+    /// The directory of the environments.
     pub(crate) directory: PathBuf,
     pub(crate) bytes_max: u64,
 }
 
-/// An environment that stays while this is there.
+/// An environment. It is not removed while this value exists.
 #[derive(Debug)]
 pub(crate) struct Environment {
     /// Its interpreter.
     pub(crate) python: PathBuf,
-    /// Shared with all who use it, in this process and in others.
+    /// A shared lock, held by all users in this process and others.
     _lock: File,
 }
 
-/// The path of an environment.
+/// The location of an environment.
 struct Site {
     base: Python,
     directory: PathBuf,
@@ -95,7 +95,7 @@ struct Site {
 }
 
 impl Environments {
-    /// The environment for `requirements`, made if it is not there.
+    /// The environment for `requirements`. It is created if it does not exist.
     pub(crate) async fn get(
         &self,
         requirements: &[String],
@@ -129,7 +129,7 @@ impl Environments {
         .await
     }
 
-    /// Waits for exclusive use of this environment; none if that takes too long.
+    /// Waits for exclusive use of an environment. None if the time limit of the preparation passes first.
     async fn take(&self, site: Site, preparing: &Preparing) -> Result<Option<Site>, EnvironmentError> {
         loop {
             match site.lock.try_lock() {
@@ -157,7 +157,7 @@ impl Environments {
         let venv = ["-I", "-m", "venv", "--without-pip"].map(OsString::from).into_iter();
         let venv = venv.chain([directory.clone().into_os_string()]).collect();
         self.step("make a Python environment", installing, base, venv, (&directory, preparing)).await?;
-        // The machine's pip, so that none has to be unpacked into every environment.
+        // Uses the machine's pip, so that pip need not be installed in every environment.
         let python = site.python().into_os_string();
         let pip = ["-P", "-m", "pip", "--python"].map(OsString::from).into_iter().chain([python]);
         let install =
@@ -175,7 +175,7 @@ impl Environments {
         Ok(())
     }
 
-    /// Runs one program to its end, and tells what it prints.
+    /// Runs one program to its end and reports its output.
     async fn step(
         &self,
         doing: &'static str,
@@ -200,7 +200,7 @@ impl Environments {
                 stderr: log.into(),
                 passed: Vec::new(),
                 limits: Limits::default(),
-                // It serves whichever attempt comes next.
+                // The environment does not belong to one attempt, so the program is not bound to a lease.
                 leased: false,
             })
         });
@@ -246,7 +246,7 @@ impl Site {
         self.directory.join("bin").join("python")
     }
 
-    /// Whether it exists and is not being changed; it is locked then.
+    /// True if the environment exists and is complete. It is then locked for shared use.
     fn probe(self) -> Result<(Self, bool), EnvironmentError> {
         match self.lock.try_lock_shared() {
             Ok(()) => {}
@@ -260,14 +260,14 @@ impl Site {
         Ok((site, here))
     }
 
-    /// Whether it was made to the end. A look counts as a use.
+    /// True if the environment is complete. The check also counts as a use.
     fn probe_complete(self) -> Result<(Self, bool), EnvironmentError> {
         let mark = self.directory.join(COMPLETE);
-        // One that cannot be read was never completed.
+        // An environment without a readable mark was never completed.
         let text = fs::read_to_string(&mark).unwrap_or_default();
         let here = text.lines().next().is_some_and(|program| Path::new(program) == self.base.program);
         if here {
-            // A mark that keeps its time only lets the environment look older than it is.
+            // If the update of the time fails, the environment only looks older than it is.
             let touched = File::options().append(true).open(&mark);
             let _ = touched.map(|file| futimens(&file, &TimeSpec::UTIME_NOW, &TimeSpec::UTIME_NOW));
         }
@@ -279,7 +279,7 @@ impl Site {
     }
 }
 
-/// What is done while `requirements` are installed, in words.
+/// The description of installing `requirements`.
 pub(crate) fn installing(requirements: &[String]) -> String {
     let plural = if requirements.len() == 1 { "" } else { "s" };
     format!("installing {} package{plural}", requirements.len())
@@ -289,7 +289,7 @@ fn open_lock(path: &Path) -> io::Result<File> {
     File::options().create(true).append(true).open(path)
 }
 
-/// What names an environment: the interpreter with its version, what is installed, and where pip finds it.
+/// The identity of an environment: the interpreter with its version, the requirements, and pip's package sources.
 fn key_of(base: &Python, requirements: &[String], pip: &[(OsString, OsString)]) -> String {
     let mut requirements: Vec<String> = requirements.iter().map(|text| normalised(text)).collect();
     requirements.sort();
@@ -308,7 +308,7 @@ fn key_of(base: &Python, requirements: &[String], pip: &[(OsString, OsString)]) 
     hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A requirement as pip compares it: names in lower case with dashes, no spaces where they mean nothing.
+/// A requirement in the form that pip compares: lower-case names with dashes, and no spaces without a meaning.
 fn normalised(requirement: &str) -> String {
     let text = requirement.trim();
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "._-".contains(c))).unwrap_or(text.len());
@@ -328,7 +328,7 @@ fn normalised(requirement: &str) -> String {
     plain
 }
 
-/// Clears away what an earlier process left in part.
+/// Removes what an interrupted process left, and creates the directory.
 fn clear(directory: &Path) -> Result<(), EnvironmentError> {
     match fs::remove_dir_all(directory) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(EnvironmentError::Write(error)),
@@ -357,7 +357,7 @@ fn remove_old(root: &Path, bytes_max: u64) {
             return;
         }
         let free = open_lock(&path.with_extension("lock")).is_ok_and(|lock| {
-            // The lock is held until the folder is gone.
+            // The lock is held until the directory is removed.
             lock.try_lock().is_ok() && fs::remove_dir_all(&path).is_ok()
         });
         if free {
@@ -377,7 +377,7 @@ struct Printed {
 }
 
 impl Printed {
-    /// From the log's present end on.
+    /// Starts at the current end of the log.
     fn open(log: &Path) -> Self {
         let at_end = |mut file: File| file.seek(SeekFrom::End(0)).map(|_| file);
         Self { log: File::open(log).and_then(at_end).ok(), lines: Lines::default() }
@@ -397,7 +397,7 @@ impl Printed {
 
 /// Pip's last error, or its last line.
 fn last_words(log: &Path) -> String {
-    // Without a log there is nothing to tell.
+    // Without a log there is no error text.
     let bytes = fs::read(log).unwrap_or_default();
     let tail = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(LOG_TAIL_BYTES)..]);
     let lines = || tail.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -1,4 +1,4 @@
-//! The link: one stream to the leader, reopened whenever it ends, with jitter and backoff.
+//! The link: one stream to the leader, which is reopened with jitter and backoff whenever it ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,20 +21,20 @@ use crate::controllers::Controllers;
 /// A client of the controller that the link is connected to.
 pub(crate) type Client = WorkerServiceClient<Channel>;
 
-/// Frames that wait to be sent. More means that the other end does not read.
+/// The most frames that wait to be sent. With more, the other end does not read.
 const FRAMES_WAITING_MAX: usize = 4_096;
 
-/// Frames that may wait before stream events are held back.
+/// The most waiting frames with which further stream events are sent.
 const FRAMES_QUEUED_LEISURELY: usize = 16;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What the link tells the pump.
+/// An event that the link reports to the pump.
 #[derive(Debug)]
 pub(crate) enum LinkEvent {
-    /// A stream is open; hello comes first.
+    /// A stream is open. The hello must be sent first.
     Connected(Stream),
-    /// The leader said something.
+    /// The leader sent a frame.
     Said(Box<ToWorker>),
     /// The stream ended.
     Disconnected,
@@ -48,12 +48,13 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// True while few frames wait: what is not urgent waits with its sender otherwise, and travels in larger frames.
+    /// True while few frames wait. Otherwise, data that is not urgent stays with its sender and is sent in larger
+    /// frames.
     pub(crate) fn has_room(&self) -> bool {
         FRAMES_WAITING_MAX - self.frames.capacity() < FRAMES_QUEUED_LEISURELY
     }
 
-    /// Sends a frame; false if the stream is stuck or gone.
+    /// Sends a frame. False if the stream is stuck or closed.
     pub(crate) fn send(&self, frame: ToLeader) -> bool {
         self.frames.try_send(frame.into()).is_ok()
     }
@@ -70,26 +71,26 @@ pub(crate) struct Link {
     pub(crate) env: Env,
     pub(crate) controllers: Vec<String>,
     pub(crate) events: mpsc::Sender<LinkEvent>,
-    /// Who to ask for packages and payloads.
+    /// The client for transfers of packages and payloads.
     pub(crate) client: watch::Sender<Option<Client>>,
 }
 
-/// How a stream ended.
+/// Why a stream ended.
 enum End {
-    /// The controller does not lead and said who does.
+    /// The controller does not lead and named the leader.
     Redirected(String),
-    /// After a welcome.
+    /// It ended after a welcome.
     Lost,
     /// The pump left a leader that had welcomed it.
     Left,
-    /// Before a welcome.
+    /// It ended before a welcome.
     Refused,
-    /// The pump is gone.
+    /// The pump has ended.
     Over,
 }
 
 impl Link {
-    /// Runs until the pump is gone.
+    /// Runs until the pump has ended.
     pub(crate) async fn run(self) {
         let mut known = Controllers::new(self.controllers.clone());
         let mut backoff = Backoff::default();

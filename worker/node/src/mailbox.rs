@@ -10,7 +10,7 @@ use atlas_types::FencingToken;
 
 use crate::slot::Work;
 
-/// What a slot must do next.
+/// An order to a slot.
 #[derive(Debug)]
 pub(crate) enum Order {
     /// Run one attempt.
@@ -19,37 +19,37 @@ pub(crate) enum Order {
     Shutdown,
 }
 
-/// The answer to an attempt about a job that it spawned.
+/// The answer for an attempt about a job that it spawned.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// Its output, JSON.
+    /// The job's output as JSON.
     Completed(Arc<[u8]>),
-    /// Why it has none.
+    /// The job failed, for this reason.
     Failed(String),
-    /// Why there is no such job.
+    /// The job was not created, for this reason.
     Refused(String),
 }
 
-/// Orders for one slot. The pump posts, the slot's task takes.
+/// The orders for one slot. The pump posts them, and the slot's task takes them.
 #[derive(Debug, Default)]
 pub(crate) struct Mailbox {
     letters: Mutex<Letters>,
-    /// Rung after every change.
+    /// Notified after every change.
     bell: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Letters {
     orders: VecDeque<Order>,
-    /// Stops the attempt that was posted last; time between SIGTERM and SIGKILL.
+    /// A request to stop the latest attempt, with the time between SIGTERM and SIGKILL.
     stop: Option<Duration>,
-    /// Of the attempt that was posted last.
+    /// Answers for the latest attempt.
     answers: VecDeque<(FencingToken, u64, Answer)>,
 }
 
 impl Mailbox {
-    /// Posts an order. An older stop is forgotten with it: the pump posts an attempt only after it has seen the end of the one
-    /// before, for which the stop was.
+    /// Posts an order. A new attempt clears an earlier stop, which was meant for the previous attempt: the pump posts
+    /// an attempt only after the previous one has ended.
     pub(crate) fn post(&self, order: Order) {
         let mut letters = self.letters();
         if matches!(order, Order::Run(_)) {
@@ -61,7 +61,7 @@ impl Mailbox {
         self.bell.notify_one();
     }
 
-    /// Stops the attempt that was posted last.
+    /// Stops the latest attempt.
     pub(crate) fn stop(&self, grace: Duration) {
         self.letters().stop = Some(grace);
         self.bell.notify_one();
@@ -89,18 +89,19 @@ impl Mailbox {
         self.letters().orders.pop_front()
     }
 
-    /// The stop that was asked for, if any.
+    /// The requested stop, if any.
     pub(crate) fn stop_asked(&self) -> Option<Duration> {
         self.letters().stop
     }
 
-    /// Completes when something was posted since it last did; once too often at times, so look and wait again.
+    /// Completes when something was posted since the last completion. It may complete without a change, so the caller
+    /// must check and wait again.
     pub(crate) async fn woken(&self) {
         self.bell.notified().await;
     }
 
     fn letters(&self) -> MutexGuard<'_, Letters> {
-        // Letters are whole at every moment, so a panic elsewhere does not spoil them.
+        // Every change is complete while the lock is held, so a panic elsewhere cannot corrupt the data.
         self.letters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -36,7 +36,7 @@ fn run() -> anyhow::Result<()> {
     if configuration.check_config {
         return Ok(());
     }
-    // What is passed on between the stream, the pump and the slots stays on one thread; what takes long has the pool for blocking work.
+    // The stream, the pump and the slots share one thread. Slow work runs on the pool for blocking work.
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -53,13 +53,13 @@ async fn serve(options: atlas_worker::Options) -> anyhow::Result<()> {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
-        // What still runs dies with this process.
+        // Running attempts are killed with this process.
         reason = worker.failed() => anyhow::bail!("the worker cannot continue: {reason}"),
     }
     tracing::info!("stopping: waiting for running attempts");
     tokio::select! {
         () = worker.shutdown() => {}
-        // Asked twice: what still runs dies with this process.
+        // On a second signal the process ends at once, and running attempts are killed with it.
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }

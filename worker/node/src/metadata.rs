@@ -7,36 +7,36 @@ use atlas_types::{Allocation, METADATA_OURS};
 use atlas_wire::limits::METADATA_BYTES_MAX;
 use serde_json::{Map, Value, json};
 
-/// What is captured of the agent's own measurements, and under which key of the job.
+/// The captured members of the agent's measurements, and their names in the job's metadata.
 const CAPTURED: [(&str, &str); 4] = [
     ("input_tokens", "_trace_input_tokens"),
     ("output_tokens", "_trace_output_tokens"),
     ("model", "_trace_model"),
-    // The type of an exception whose text means nothing alone, as `'missing'` of a KeyError.
+    // The type of an exception whose text alone is unclear, such as `'missing'` of a KeyError.
     ("_error_type", "_error_type"),
 ];
 
-/// Most characters of a text that is captured.
+/// The most characters of a captured text.
 const TEXT_CHARS_MAX: usize = 256;
 
-/// What an attempt has to add.
+/// The metadata that an attempt adds.
 #[derive(Debug, Default)]
 pub(crate) struct Added<'a> {
-    /// What the agent measured; a part of it is captured.
+    /// The agent's measurements, of which some members are captured.
     pub(crate) measured: Map<String, Value>,
-    /// Set where an operator declared the hardware.
+    /// The held hardware, if an operator declared the node's hardware.
     pub(crate) held: Option<&'a Allocation>,
-    /// Which limits of the contract hold; none if it states none.
+    /// The enforced limits of the contract. None if the contract states none.
     pub(crate) limits: Option<String>,
-    /// Where the output breaks its schema.
+    /// The places where the output breaks its schema.
     pub(crate) error_at: Option<String>,
 }
 
-/// The job's metadata with what the attempt adds; none if they stay as they are, or would be too large.
+/// The job's metadata with the additions of the attempt. None if nothing changes or the result would be too large.
 pub(crate) fn merged(metadata: &[u8], added: &Added<'_>) -> Option<Arc<[u8]>> {
     let before: Map<String, Value> = serde_json::from_slice(metadata).unwrap_or_default();
     let mut merged = before.clone();
-    // A retry comes with what the attempts of the job before it said.
+    // A retry has the metadata that attempts of the previous job added. They are removed.
     merged.retain(|name, _| !METADATA_OURS.contains(&name.as_str()));
     let captured = CAPTURED.iter().filter_map(|&(from, to)| Some((to, bounded(added.measured.get(from)?))));
     let held = added.held.map(|held| ("_hardware_allocation", hardware(held)));

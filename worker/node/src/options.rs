@@ -15,63 +15,68 @@ use crate::{Cgroup, Confinement, Inside};
 #[cfg(test)]
 mod reference;
 
-/// The longest that a preparation may take: controllers give a running job this much more time than its own limits.
+/// The longest time for preparing an attempt. Controllers give a running job this much time in addition to its own
+/// limits.
 const PREPARE_MAX: Duration = Duration::from_secs(600);
 
-/// What a worker needs to know.
+/// The options of a worker.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The node's name, unique in the cluster.
     pub node: NodeId,
     /// Addresses of controllers' worker doors, `host:port`.
     pub controllers: Vec<String>,
-    /// Where packages and the Python package are kept.
+    /// The directory for packages, the Python package and results.
     pub data_dir: PathBuf,
-    /// Most jobs at once; none is the larger of 4 and the number of cores.
+    /// The most concurrent jobs. None for the larger of 4 and the number of cores.
     pub places: Option<u32>,
-    /// Idle slots kept for each agent version.
+    /// The number of idle slots kept for each agent version.
     pub warm_pool_size: u32,
     /// How long a slot may be idle.
     pub idle_timeout: Duration,
-    /// Longest start of an agent whose contract sets no `startup_timeout`; none is what the cluster says, 30 s.
+    /// The time limit for starting an agent whose contract sets no `startup_timeout`. None uses the cluster's value, 30
+    /// s.
     pub warmup_timeout: Option<Duration>,
-    /// Longest preparation of an attempt: the fetch of its package, and of the Python packages that its contract lists.
+    /// The time limit for preparing an attempt: fetching its package and installing the Python packages of its
+    /// contract.
     pub prepare_timeout: Duration,
-    /// How long running attempts may go on when the worker stops.
+    /// How long running attempts may continue when the worker stops.
     pub drain_timeout: Duration,
-    /// Time between SIGTERM and SIGKILL when the worker gives up an attempt.
+    /// The time between SIGTERM and SIGKILL when the worker stops an attempt.
     pub stop_grace: Duration,
     /// How long an agent's `on_shutdown` may take.
     pub shutdown_timeout: Duration,
-    /// Longest output of one job.
+    /// The largest output of one job.
     pub output_bytes_max: usize,
     /// How much of an exec agent's stderr is kept for its error text.
     pub stderr_bytes_max: usize,
-    /// Most bytes of log lines of one attempt.
+    /// The most bytes of log lines of one attempt.
     pub log_bytes_max: usize,
-    /// Most bytes of unpacked packages and of the environments made for them.
+    /// The most bytes of unpacked packages and of environments created for them.
     pub package_cache_bytes_max: u64,
-    /// Where Python environments lie; none is under the data directory. Processes may share it.
+    /// The directory of Python environments. None uses a subdirectory of the data directory. Several processes may
+    /// share it.
     pub environments: Option<PathBuf>,
-    /// Names of environment variables that agents get, beside `PATH`, `HOME`, `LANG`, `LC_ALL`, `TMPDIR` and `TZ`.
+    /// Names of environment variables that agents get in addition to `PATH`, `HOME`, `LANG`, `LC_ALL`, `TMPDIR` and
+    /// `TZ`.
     pub agent_environment: Vec<String>,
-    /// Variables for pip, when it installs the Python packages that a contract lists, beside the `PIP_…` ones that this process
-    /// has.
+    /// Variables for pip when it installs Python packages, in addition to the `PIP_…` variables of this process.
     pub pip_environment: Vec<(OsString, OsString)>,
     /// Free-form labels of the node.
     pub labels: BTreeMap<String, String>,
-    /// Hardware that the operator declares instead of having it probed.
+    /// Hardware that the operator declares. If set, the hardware is not probed.
     pub declared: Declared,
-    /// Whether jobs' demands are checked against what the node has. Without, any job fits while there is a place, sees all GPUs
-    /// and reserves nothing.
+    /// Whether jobs' demands are checked against the node's hardware. If not, any job fits while a place is free, sees
+    /// all GPUs and reserves nothing.
     pub hardware_checks: bool,
-    /// The Python interpreter; none looks for one.
+    /// The Python interpreter. None searches for one.
     pub python: Option<PathBuf>,
     /// The program for `@atlas` in a command; defaults to this program.
     pub atlas_program: Option<PathBuf>,
-    /// The program that keeps agents' process trees; none is this program, which then must call [`crate::run_if_asked`].
+    /// The supervisor program of agents' process trees. None uses this program, which must then call
+    /// [`crate::run_if_asked`].
     pub supervisor: Option<PathBuf>,
-    /// How agents' process trees are contained; none takes the firmest way that the machine permits.
+    /// How agents' process trees are contained. None selects the strictest way that the machine permits.
     pub confinement: Option<Confinement>,
     /// Whether the limits of contracts are enforced by control groups.
     pub cgroup: Cgroup,
@@ -123,25 +128,25 @@ pub enum ConfigurationError {
     /// The file cannot be read.
     #[error("could not read \"{}\"", .path.display())]
     Read {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The file is not TOML, or has a key that means nothing.
+    /// The file is not TOML or has an unknown key.
     #[error("\"{}\" is not a configuration", .path.display())]
     Parse {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong and where.
+        /// The parser's error.
         source: Box<toml::de::Error>,
     },
-    /// A value that is none of its kind.
+    /// A value has the wrong form.
     #[error("\"{value}\" is not {what}")]
     Value {
         /// The value as given.
         value: String,
-        /// What was expected.
+        /// The expected form.
         what: &'static str,
     },
     /// The node's name cannot be used.
@@ -149,7 +154,7 @@ pub enum ConfigurationError {
     Node {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         source: IdError,
     },
     /// Hardware is declared but its checks are off.
@@ -262,7 +267,7 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// Adds what the file says to what flags and environment left open.
+    /// Adds the values of the file that flags and the environment do not set.
     pub fn with_file(self) -> Result<Self, ConfigurationError> {
         let Some(path) = self.config.clone() else { return Ok(self) };
         let text =
@@ -307,7 +312,7 @@ impl Configuration {
         }
     }
 
-    /// The options that follow.
+    /// The resulting options.
     pub fn options(&self) -> Result<Options, ConfigurationError> {
         let name = self.node.clone().unwrap_or_else(host_name);
         let node = NodeId::new(&name).map_err(|source| ConfigurationError::Node { name, source })?;
@@ -412,7 +417,7 @@ fn duration(text: &str) -> Result<Duration, ConfigurationError> {
     number.checked_mul(milliseconds).map(Duration::from_millis).ok_or_else(wrong)
 }
 
-/// A time that controllers allow for.
+/// A preparation timeout within the limit of the controllers.
 fn prepare_timeout(text: &str) -> Result<Duration, ConfigurationError> {
     let within = |time: &Duration| *time <= PREPARE_MAX;
     let wrong = || ConfigurationError::Value { value: text.to_owned(), what: "a time of at most 10m" };

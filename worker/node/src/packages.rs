@@ -1,4 +1,5 @@
-//! The package cache: unpacked by digest under the data directory, bounded, each fetched once for all jobs that wait for it.
+//! The package cache: packages are unpacked by digest under the data directory, within a size limit, and each is
+//! fetched once for all waiting jobs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use crate::environment::{EnvironmentError, Environments, installing};
 use crate::payloads::{TransferError, Transfers};
 use crate::pump::Preparing;
 
-/// Why an agent is not on this node.
+/// Why an agent is not available on this node.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PackageError {
     #[error("could not fetch the package")]
@@ -31,7 +32,7 @@ pub(crate) enum PackageError {
     CutShort,
 }
 
-/// Agents on this node.
+/// The agents on this node.
 #[derive(Clone)]
 pub(crate) struct Packages {
     directory: PathBuf,
@@ -43,13 +44,14 @@ pub(crate) struct Packages {
     turns: Turns,
 }
 
-/// One turn a folder: two jobs of one agent must not fetch it twice, and a package that is being fetched must not be removed.
+/// One lock per directory: two jobs of one agent must not fetch it twice, and a package that is being fetched must not
+/// be removed.
 #[derive(Clone, Default)]
 struct Turns(Arc<Mutex<BTreeMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>>);
 
 impl Turns {
     fn of(&self, directory: &Path) -> Arc<tokio::sync::Mutex<()>> {
-        // Entries are whole at every moment, so a panic elsewhere does not spoil them.
+        // Every change is complete while the lock is held, so a panic elsewhere cannot corrupt the data.
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         turns.retain(|_, turn| Arc::strong_count(turn) > 1);
         Arc::clone(turns.entry(directory.to_owned()).or_default())
@@ -59,7 +61,7 @@ impl Turns {
 #[derive(Default)]
 struct Loaded {
     agents: BTreeMap<Digest, Entry>,
-    /// Left by an earlier process and not used by this one: directories and their sizes.
+    /// Packages of an earlier process that this one has not used: directories and their sizes.
     unloaded: BTreeMap<PathBuf, u64>,
     uses: u64,
 }
@@ -84,12 +86,12 @@ impl Packages {
         Self { directory, bytes_max, noop, transfers, environments, loaded, turns: Turns::default() }
     }
 
-    /// The agent, if it is here with all that it needs.
+    /// The agent, if its package and its environment are ready.
     pub(crate) fn ready(&self, digest: Digest) -> Option<Arc<Agent>> {
         self.here(digest).filter(|agent| agent.is_ready())
     }
 
-    /// The agent, if its package is unpacked and read.
+    /// The agent, if its package is unpacked and parsed.
     fn here(&self, digest: Digest) -> Option<Arc<Agent>> {
         let mut loaded = self.loaded();
         loaded.uses += 1;
@@ -99,7 +101,7 @@ impl Packages {
         Some(Arc::clone(&entry.agent))
     }
 
-    /// The agent, fetched, unpacked and furnished if need be.
+    /// The agent. If necessary its package is fetched and unpacked and its environment is created.
     pub(crate) async fn get(
         &self,
         digest: Digest,
@@ -108,7 +110,8 @@ impl Packages {
     ) -> Result<Arc<Agent>, PackageError> {
         let agent = self.unpack(digest, package_bytes, preparing).await?;
         if !agent.is_ready() {
-            // Outside of the turn: other agents need not wait for this one's packages. Jobs of the same agent wait for the first.
+            // Runs without the package's lock, so that other agents do not wait. Jobs of the same agent wait for the
+            // first one.
             let make = || self.environments.get(agent.requirements(), preparing);
             let made = agent.python.get_or_try_init(make);
             match agent.is_furnished.swap(true, Ordering::Relaxed) {
@@ -131,7 +134,7 @@ impl Packages {
         if let Some(agent) = self.here(digest) {
             return Ok(agent);
         }
-        // From here on it is in use and cannot be evicted.
+        // From here on the package is in use and cannot be evicted.
         self.loaded().unloaded.remove(&directory);
         let left = directory.clone();
         if !self.blocking(move || whole(&left, digest)).await? {
@@ -150,7 +153,7 @@ impl Packages {
         Ok(agent)
     }
 
-    /// Counts an agent as one of the cache, and drops others to make room.
+    /// Adds an agent to the cache and evicts others if necessary.
     async fn keep(&self, digest: Digest, agent: &Arc<Agent>, bytes: u64) -> Result<(), PackageError> {
         let dropped = {
             let mut loaded = self.loaded();
@@ -162,7 +165,7 @@ impl Packages {
         };
         for directory in dropped {
             let turn = self.turns.of(&directory);
-            // The holder of its lock is about to use it, and counts it again.
+            // If the directory is locked, the holder of the lock is about to use the package and will add it again.
             let Ok(_turn) = turn.try_lock() else { continue };
             debug!(package = %directory.display(), "package dropped from the cache");
             let removed = self.blocking(move || Ok(remove(&directory))).await?;
@@ -181,7 +184,7 @@ impl Packages {
     }
 
     fn loaded(&self) -> MutexGuard<'_, Loaded> {
-        // Entries are whole at every moment, so a panic elsewhere does not spoil them.
+        // Every change is complete while the lock is held, so a panic elsewhere cannot corrupt the data.
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -207,13 +210,13 @@ impl Loaded {
     }
 }
 
-/// What is in the cache's directory, with sizes. What a process left there that ended while it unpacked is removed.
+/// The packages in the cache's directory with their sizes. Incomplete packages of ended processes are removed.
 fn unpacked(directory: &Path) -> BTreeMap<PathBuf, u64> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let (partial, whole): (Vec<_>, Vec<_>) = entries
         .map(|entry| entry.path())
         .filter(|path| path.is_dir())
-        // Environments lay beside their packages once.
+        // Earlier versions kept environments beside their packages.
         .partition(|path| path.extension().is_some_and(|end| end == atlas_package::PARTIAL || end == "env"));
     for path in partial.into_iter().filter(|path| !is_worked_on(path)) {
         if let Err(error) = std::fs::remove_dir_all(&path) {
@@ -229,7 +232,7 @@ fn whole(directory: &Path, digest: Digest) -> Result<bool, PackageError> {
         return Ok(false);
     }
     match atlas_package::pack(directory) {
-        // What Python compiled there was not packed, and Python would take it for the source.
+        // Bytecode compiled by Python is not part of the package, and Python would use it instead of the source.
         Ok(package) if package.digest == digest && remove_compiled(directory).is_ok() => return Ok(true),
         Ok(_) => warn!(package = %directory.display(), "a package on this node was modified, fetching it again"),
         Err(error) => {
@@ -263,13 +266,13 @@ fn remove(package: &Path) -> std::io::Result<()> {
     }
 }
 
-/// True if another process that is still there unpacks into this directory, which has its number in its name.
+/// True if a process that still runs is unpacking into this directory. The process id is part of the directory's name.
 fn is_worked_on(partial: &Path) -> bool {
     let process = partial.file_name().and_then(|name| name.to_str()?.rsplit('.').nth(2)?.parse::<u32>().ok());
     process.is_some_and(|id| id != std::process::id() && Path::new("/proc").join(id.to_string()).exists())
 }
 
-/// Bytes of all files below `directory`; what cannot be read counts as nothing.
+/// The total size of all files below `directory`. Unreadable entries count as 0.
 pub(crate) fn size_of(directory: &Path) -> u64 {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let size = |entry: std::fs::DirEntry| match entry.metadata() {

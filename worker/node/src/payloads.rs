@@ -1,4 +1,4 @@
-//! Payloads too large to travel in a frame: fetched from and stored at the controller.
+//! Payloads that are too large for a frame: fetched from the controller and stored there.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,18 +15,18 @@ use tonic::{Code, Status};
 
 use crate::link::Client;
 
-/// Why bytes did not travel.
+/// Why a transfer failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TransferError {
     #[error("no controller could be reached")]
     Unreachable,
-    /// It does not have the bytes, or not whole.
+    /// The controller does not have the bytes, or not completely.
     #[error("the controller answered: {0}")]
     Gone(String),
-    /// It would answer the same again.
+    /// The controller refused, and would refuse again.
     #[error("the controller answered: {0}")]
     Refused(String),
-    /// The connection broke, or the controller was busy or leaving: worth another try.
+    /// The connection broke, or the controller was busy or stopping. The transfer may be repeated.
     #[error("the transfer broke: {0}")]
     Broken(String),
     #[error("the controller sent more than {0} bytes")]
@@ -38,7 +38,7 @@ pub(crate) enum TransferError {
 }
 
 impl TransferError {
-    /// True if another node may well do better.
+    /// True if the transfer may succeed on another node.
     pub(crate) fn is_nodes_own(&self) -> bool {
         matches!(self, Self::Unreachable | Self::Broken(_) | Self::TooSlow)
     }
@@ -52,10 +52,10 @@ pub(crate) struct Transfers {
 }
 
 impl Transfers {
-    /// How long one transfer may take, reconnects included.
+    /// The time limit for one transfer, including reconnects.
     const LONGEST: Duration = Duration::from_secs(60);
 
-    /// Between two tries.
+    /// The pause between two tries.
     const PAUSE: Duration = Duration::from_millis(100);
 
     /// A package's bytes, verified.
@@ -83,7 +83,7 @@ impl Transfers {
         .await
     }
 
-    /// Puts bytes where a report can name them.
+    /// Stores bytes so that a report can refer to them.
     pub(crate) async fn store(&self, bytes: Vec<u8>) -> Result<Payload, TransferError> {
         if bytes.len() <= INLINE_BYTES_MAX {
             return Ok(Payload::inline(&bytes));
@@ -154,7 +154,7 @@ async fn verified(
     Ok(bytes)
 }
 
-/// What was stored must be what was sent: a stream that the connection cut short looks whole to its reader.
+/// Compares the digests, because a stream that the connection cut off looks complete to its reader.
 fn is_whole(sent: Digest, stored: Digest) -> Result<(), TransferError> {
     if stored == sent {
         return Ok(());

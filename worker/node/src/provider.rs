@@ -29,42 +29,43 @@ use crate::process::Tree;
 use crate::python::Finder;
 use crate::slot::{Control, Shared, Work};
 
-/// The command of the in-process agent that answers with its input. Served only where the operator asked for it (benchmarks).
+/// The command of the in-process agent that answers with its input. Available only if the operator enabled it
+/// (benchmarks).
 pub(crate) const NOOP: &str = "@noop";
 
-/// The word in a command for this program itself.
+/// The name of this program in a command.
 const ATLAS: &str = "@atlas";
 
-/// Where a program that failed said nothing.
+/// The error text for a program that failed without a message.
 const UNKNOWN: &str = "unknown error";
 
-/// What an operator set for all providers.
+/// Settings of all providers.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    /// Longest output of one job.
+    /// The largest output of one job.
     pub(crate) output_bytes_max: usize,
     /// How much of a process's stderr is kept for its error text.
     pub(crate) stderr_bytes_max: usize,
-    /// Most bytes of log lines of one attempt.
+    /// The most bytes of log lines of one attempt.
     pub(crate) log_bytes_max: usize,
     /// How long `on_shutdown` may take.
     pub(crate) shutdown_timeout: Duration,
-    /// Longest start of an agent whose contract says nothing, where it is shorter than the cluster's.
+    /// The start timeout for agents whose contract has none, if it is shorter than the cluster's.
     pub(crate) warmup_timeout: Option<Micros>,
     pub(crate) atlas_program: PathBuf,
     /// Finds the interpreter, once.
     pub(crate) python: Finder,
-    /// Where our Python package is unpacked.
+    /// The directory of our unpacked Python package.
     pub(crate) sdk: PathBuf,
     /// The environment that every agent gets.
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// The environment in which agents' Python packages are installed.
     pub(crate) pip_environment: Vec<(OsString, OsString)>,
-    /// The operator declared the hardware, so that jobs tell what they held.
+    /// True if the operator declared the hardware. Jobs then report the hardware that they held.
     pub(crate) declared: bool,
-    /// Hardware is not checked, so that jobs hold no GPU and see all of them.
+    /// True if hardware is not checked. Jobs then hold no GPU and see all of them.
     pub(crate) unchecked: bool,
-    /// The unique ids of GPU slices by their number in the inventory.
+    /// The unique ids of GPU slices by their inventory index.
     pub(crate) slices: BTreeMap<u32, String>,
     /// Serves agents inside this process.
     pub(crate) inside: Option<Inside>,
@@ -72,18 +73,18 @@ pub(crate) struct Settings {
 
 /// A started program in its slot.
 pub(crate) enum Program {
-    /// One process per job: nothing is there between jobs, and its slot ends with the job.
+    /// One process per job: there is no process between jobs, and the slot ends with the job.
     Exec(exec::Exec),
-    /// A process that serves a job after the other.
+    /// A process that serves many jobs, one after the other.
     Warm(Box<warm_exec::WarmExec>),
-    /// A host of Python's with its agent.
+    /// A Python host process with its agent.
     Python(Box<python::PythonProgram>),
     /// A function of this process. Its slot ends with the job.
     Inside(Box<inside::InsideAgent>),
 }
 
 impl Program {
-    /// Runs one job. Returns within the job's time limit, or soon after a stop was asked for.
+    /// Runs one job. Returns within the job's time limit, or soon after a requested stop.
     pub(crate) async fn execute(&mut self, work: &Arc<Work>, control: &mut Control<'_>) -> Execution {
         control.limits = self.tree().and_then(|tree| tree.enforced().text());
         let (execution, why) = match self {
@@ -95,29 +96,29 @@ impl Program {
         execution.explained(why, control).await
     }
 
-    /// False if it has a process only while a job runs.
+    /// False if its process exists only while a job runs.
     pub(crate) fn outlives_job(&self) -> bool {
         !matches!(self, Self::Exec(_) | Self::Inside(_))
     }
 
-    /// True if the idle program has ended by now.
+    /// True if the idle program has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.tree().is_some_and(Tree::has_changed)
     }
 
-    /// True if the idle program may have ended; if not, the task is woken when it does.
+    /// True if the idle program may have ended. Otherwise the task is woken when it ends.
     pub(crate) fn poll_ended(&self, cx: &mut Context<'_>) -> bool {
         self.tree().is_some_and(|tree| tree.poll_changed(cx))
     }
 
-    /// An attempt begins in it, or has ended.
+    /// Sets whether an attempt runs in the program.
     pub(crate) fn set_busy(&self, busy: bool) {
         if let Some(tree) = self.tree() {
             tree.set_busy(busy);
         }
     }
 
-    /// Ends what a job left running in a program that goes on, and says so.
+    /// Kills processes that a job left running in a program that continues, and logs them.
     pub(crate) async fn end_others(&self, control: &mut Control<'_>) {
         let Some(tree) = self.tree() else { return };
         for process in tree.end_others().await {
@@ -127,7 +128,7 @@ impl Program {
         }
     }
 
-    /// Ends the program, politely first.
+    /// Stops the program, gracefully at first.
     pub(crate) async fn stop(mut self, env: &Env) {
         match &mut self {
             Self::Exec(_) | Self::Inside(_) => {}
@@ -148,15 +149,15 @@ impl Program {
 /// How `execute` ended.
 #[derive(Debug)]
 pub(crate) enum Execution {
-    /// With an output that is yet to be validated.
+    /// With an output that is not validated yet.
     Output {
         output: Box<RawValue>,
-        /// What the agent measured.
+        /// The agent's measurements.
         metadata: Map<String, Value>,
         /// The program can serve another job.
         usable: bool,
     },
-    /// Otherwise.
+    /// With a failure.
     Failed {
         failure: Failure,
         metadata: Map<String, Value>,
@@ -166,7 +167,7 @@ pub(crate) enum Execution {
 }
 
 impl Execution {
-    /// The program can serve another job.
+    /// True if the program can serve another job.
     pub(crate) fn usable(&self) -> bool {
         matches!(self, Self::Output { usable: true, .. } | Self::Failed { usable: true, .. })
     }
@@ -177,7 +178,8 @@ impl Execution {
         Self::Failed { failure, metadata: Map::new(), usable: false }
     }
 
-    /// Processes of it were killed, and `why`: the failure says so, or else the job's log.
+    /// Adds `why`, the explanation for killed processes, to the failure. After a success it is written to the job's
+    /// log.
     async fn explained(mut self, why: Option<String>, control: &mut Control<'_>) -> Self {
         let Some(why) = why else { return self };
         match &mut self {
@@ -192,12 +194,12 @@ impl Execution {
         Self::failed(FailureKind::Timeout, format!("Execution timed out after {}s", seconds(limit)))
     }
 
-    /// The reading of the answer was cut short, because the process ends.
+    /// Reading the answer was interrupted, because the process ends.
     fn cut_short() -> Self {
         Self::failed(FailureKind::Internal, "reading the answer was interrupted")
     }
 
-    /// The attempt was stopped; the text is shown only after an internal error.
+    /// The attempt was stopped. The text is visible only after an internal error.
     fn stopped() -> Self {
         Self::failed(FailureKind::Internal, "the attempt was stopped")
     }
@@ -206,10 +208,11 @@ impl Execution {
 /// Why a program did not start. The texts follow `Pool error: ` and are those of compatibility §7.1.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
-    /// The agent calls skills, and there are none.
+    /// The agent uses skills, and this worker has none.
     #[error("Agent requires skills but no SkillResolver configured")]
     NoSkills,
-    /// No class, no `agent.py`, or a kind of agent that this worker does not know. Clients of Atlas for Python know the first half.
+    /// No class, no `agent.py`, or an unsupported kind of agent. The text before the parenthesis is that of Atlas for
+    /// Python.
     #[error("Agent not found or no implementation: {agent} ({why})")]
     NoImplementation { agent: String, why: String },
     /// `agent.py` could not be imported: file, line and Python's error.
@@ -220,7 +223,7 @@ pub(crate) enum StartError {
     /// `on_startup` raised.
     #[error("{0}")]
     Raised(String),
-    /// The operating system refused.
+    /// The operating system refused to start the process.
     #[error("could not start the process of agent {agent}")]
     Spawn { agent: String, source: std::io::Error },
     /// The node cannot run agents of this kind.
@@ -254,13 +257,14 @@ pub(crate) async fn start(work: &Arc<Work>, shared: &Shared, control: &mut Contr
     }
 }
 
-/// Does work that takes time with the number of `bytes`: little at once, much where it holds up nobody. None if it was cut short.
+/// Runs work whose duration depends on the number of `bytes`: on the current thread if small, otherwise on a blocking
+/// thread. None if it was interrupted.
 pub(crate) async fn elsewhere<T: Send + 'static>(
     env: &Env,
     bytes: usize,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
-    /// Read and checked in some 50 µs.
+    /// This much is parsed and checked in about 50 µs.
     const BYTES_AT_ONCE: usize = 8 << 10;
     if bytes <= BYTES_AT_ONCE {
         return Some(work());

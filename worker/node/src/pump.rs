@@ -1,4 +1,5 @@
-//! The pump: takes every input in turn, passes it to the slot machine and performs its effects. Decides nothing itself.
+//! The pump: takes every input in turn, passes it to the slot machine and performs its effects. It makes no decisions
+//! itself.
 
 mod journals;
 mod preparation;
@@ -28,42 +29,42 @@ use crate::payloads::Transfers;
 use crate::results::Results;
 use crate::slot::{self, Ended, Shared, SlotEvent, Work};
 
-/// Stream events in one frame.
+/// The most stream events in one frame.
 const EVENTS_PER_FRAME: usize = 256;
-/// Bytes of their text.
+/// The most bytes of their text.
 const EVENT_BYTES_PER_FRAME: usize = 256 << 10;
 
 const _: () = assert!(EVENTS_PER_FRAME <= STREAM_EVENTS_MAX && EVENT_BYTES_PER_FRAME * 2 <= WORKER_FRAME_BYTES_MAX);
 
-/// How long stream events wait when the stream does not keep up.
+/// How long stream events wait if the stream cannot keep up.
 const EVENTS_PAUSE: Duration = Duration::from_millis(5);
 
-/// How long a worker that leaves waits for the answers to its last reports.
+/// How long a stopping worker waits for the answers to its last reports.
 const ANSWERS_PATIENCE: Duration = Duration::from_secs(2);
 
-/// What tasks of the pump's own tell it.
+/// News from the pump's own tasks.
 pub(crate) enum News {
-    /// An attempt's package and input are here, or why not.
+    /// The package and the input of an attempt are available, or could not be prepared.
     Prepared { token: FencingToken, work: Result<Arc<Work>, Unprepared> },
-    /// An attempt's large output has its place.
+    /// The large output of an attempt was stored.
     Stored { token: FencingToken, slot: SlotId, end: AttemptEnd },
-    /// An attempt that is being prepared says something.
+    /// An attempt that is being prepared has a log line.
     Said { token: FencingToken, event: StreamEvent },
     /// A result is on disk, or could not be written.
     Saved { number: u64 },
-    /// The large input of a child has its place, or none.
+    /// The large input of a child was stored, or could not be.
     SpawnStored { number: u64, input: Result<Payload, String> },
-    /// The large output of a child is here.
+    /// The large output of a child was loaded.
     SpawnLoaded { token: FencingToken, call: u64, answer: Answer },
-    /// Stop: let attempts end, then leave.
+    /// Stop: let attempts end, then end the worker.
     Drain,
-    /// The time for attempts to end is over.
+    /// The time for attempts to end has passed.
     Abandon,
-    /// The time for the leader to answer the last reports is over as well.
+    /// The time for the leader to answer the last reports has passed as well.
     Leave,
 }
 
-/// Who this worker is.
+/// The identity of this worker.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
     pub(crate) node: NodeId,
@@ -93,38 +94,39 @@ pub(crate) struct Pump {
     pub(crate) prepare_timeout: Duration,
     pub(crate) stop_grace: Duration,
     stream: Option<Stream>,
-    /// Hello was answered on this stream.
+    /// True if the hello was answered on this stream.
     welcomed: bool,
-    /// Where each attempt that was started is; a slot without a task is still being prepared.
+    /// The slot of each started attempt. A slot without a task is still being prepared.
     attempts: BTreeMap<FencingToken, RunningAttempt>,
-    /// Attempts that are prepared before their start is committed, with what they need once it is here.
+    /// Attempts that are prepared before their start is committed, with their work once it is available.
     prepared: BTreeMap<FencingToken, Option<Arc<Work>>>,
     mailboxes: BTreeMap<SlotId, Arc<Mailbox>>,
-    /// So many tasks of each slot have not ended: a second one is made when the program of the first ended between two attempts.
+    /// The number of running tasks of each slot. A second task is created if the first one's program ended between two
+    /// attempts.
     tasks: BTreeMap<SlotId, u32>,
     /// Children that attempts wait for.
     spawns: Spawns,
-    /// Steps and folds that are not answered.
+    /// Steps and folds without an answer.
     journals: Journals,
-    /// Inputs that effects caused at once.
+    /// Inputs that effects produced immediately.
     caused: VecDeque<Input>,
-    /// Stream events wait for the stream to keep up.
+    /// True while stream events wait for the stream to catch up.
     held_back: bool,
-    /// The leases' end that the supervisors were told.
+    /// The end of the leases that was last sent to the supervisors.
     lease_end: Option<Duration>,
     drained: bool,
 }
 
-/// Where an attempt is.
+/// The slot of an attempt.
 #[derive(Debug, Clone, Copy)]
 struct RunningAttempt {
     job: JobId,
     slot: SlotId,
-    /// The slot was there before.
+    /// True if the slot existed before.
     warm: bool,
 }
 
-/// The parts of a [`Pump`] that are chosen outside.
+/// The parts from which a [`Pump`] is made.
 pub(crate) struct Parts {
     pub(crate) env: Env,
     pub(crate) identity: Identity,
@@ -189,14 +191,15 @@ impl Pump {
         while !self.drained {
             let wake = self.sleep();
             tokio::select! {
-                // What the leader says comes first: a cancel or a revoke must not wait behind an agent's chatter.
+                // Frames of the leader come first, so that a cancel or a revoke does not wait behind an agent's log
+                // lines.
                 biased;
                 Some(event) = inbox.link.recv() => self.on_link(event),
                 Some(news) = inbox.news.recv() => self.on_news(news),
                 Some(told) = inbox.told.recv() => self.on_told(told),
                 () = wake => self.step(Input::Tick),
             }
-            // Answers and words that are there already go out in the same breath.
+            // Events that have already arrived are handled in the same step.
             for _ in 0..64 {
                 match inbox.told.try_recv() {
                     Ok(told) => self.on_told(told),
@@ -240,7 +243,7 @@ impl Pump {
                 info!(node = %self.identity.node, %epoch, leases = leases.len(), "session open");
                 self.welcomed = true;
                 self.spool.resend();
-                // First: of a drain that is over nothing must be left when its leases come in.
+                // A finished drain must be removed before the leases of the welcome are added.
                 self.step(Input::HandBack(hand_back));
                 self.step(Input::Welcome { epoch, ttl: session_ttl.as_duration(), leases });
                 self.resend_spawns();
@@ -258,7 +261,7 @@ impl Pump {
             ToWorker::StepsAck { number, result } => self.on_steps_ack(number, result),
             ToWorker::HandBack(by) => self.step(Input::HandBack(by)),
             ToWorker::Drain => self.drain(),
-            // The link follows the leader itself.
+            // The link itself looks for the leader.
             ToWorker::NotLeader { .. } | ToWorker::Shutdown => {}
         }
     }
@@ -292,7 +295,8 @@ impl Pump {
         }
     }
 
-    /// A slot's idle program ended. If the slot was handed out meanwhile, it gets another program.
+    /// Handles the end of a slot's idle program. If the slot was assigned to an attempt meanwhile, it gets another
+    /// program.
     fn on_died(&mut self, slot: SlotId) {
         let Some(mailbox) = self.mailboxes.remove(&slot) else { return };
         let Some(Order::Run(work)) = mailbox.take() else { return self.step(Input::SlotDied { slot }) };
@@ -302,7 +306,7 @@ impl Pump {
         }
     }
 
-    /// A slot's task is over, and its program is gone.
+    /// Handles the end of a slot's task, whose program has ended.
     fn on_gone(&mut self, slot: SlotId) {
         if let Some(left) = self.tasks.get_mut(&slot) {
             *left -= 1;
@@ -313,7 +317,7 @@ impl Pump {
         }
     }
 
-    /// An attempt's slot is done with it. A large output finds its place first, off this loop.
+    /// Handles the end of an attempt. A large output is stored first, outside this loop.
     fn ended(&mut self, token: FencingToken, mut end: Ended) {
         self.spool.close(token);
         self.forget_spawns(token);
@@ -341,7 +345,7 @@ impl Pump {
                     Ended { failure: Some(failure), ..end }.into_end(None)
                 }
             };
-            // A pump that is gone has given the lease back.
+            // If the pump has ended, it has given the lease back.
             let _ = news.send(News::Stored { token, slot, end }).await;
         });
     }
@@ -350,7 +354,7 @@ impl Pump {
         let (clock, news) = (Arc::clone(&self.env.clock), self.news.clone());
         let (for_attempts, for_answers) = (self.drain_timeout, self.stop_grace + ANSWERS_PATIENCE);
         self.env.spawn("drain", async move {
-            // A pump that is gone by then was faster.
+            // If the pump has ended, the drain was faster.
             clock.sleep(for_attempts).await;
             let _ = news.send(News::Abandon).await;
             clock.sleep(for_answers).await;
@@ -364,12 +368,12 @@ impl Pump {
         self.settle();
     }
 
-    /// Gives the machine what effects caused, until nothing follows any more.
+    /// Passes inputs produced by effects to the machine until there are none left.
     fn settle(&mut self) {
         while let Some(input) = self.caused.pop_front() {
             let now = self.env.clock.monotonic();
             let effects = self.slots.step(input, now);
-            // Before anything is started under it.
+            // Sent before anything is started under the new end.
             self.tell_supervisors();
             for effect in effects {
                 self.perform(effect);
@@ -397,7 +401,7 @@ impl Pump {
             }
             Effect::SendRenew { number } => self.send(ToLeader::Renew { number }),
             Effect::SendReport { number, report } => {
-                // What the attempt said must be there before its end.
+                // The attempt's stream events must be sent before its end.
                 while self.welcomed && self.send_some_events() {}
                 self.send(ToLeader::Report { number, report: Arc::unwrap_or_clone(report) });
             }
@@ -449,7 +453,7 @@ impl Pump {
         }
     }
 
-    /// Sends what attempts said, as far as the stream keeps up.
+    /// Sends stream events of attempts, as far as the stream keeps up.
     fn send_events(&mut self) {
         self.held_back = false;
         while self.welcomed && !self.spool.is_empty() {
@@ -463,7 +467,7 @@ impl Pump {
         }
     }
 
-    /// Sends one frame for each attempt that has something to say; false if none has.
+    /// Sends one frame for each attempt with stream events. False if there are none.
     fn send_some_events(&mut self) -> bool {
         let batches = self.spool.take_unsent(EVENTS_PER_FRAME, EVENT_BYTES_PER_FRAME);
         let some = !batches.is_empty();
@@ -485,7 +489,7 @@ impl Pump {
         self.mailbox(place.slot).post(Order::Run(work));
     }
 
-    /// The way to a slot, whose task is made if need be.
+    /// The mailbox of a slot. Its task is created if necessary.
     fn mailbox(&mut self, slot: SlotId) -> &Mailbox {
         self.mailboxes.entry(slot).or_insert_with(|| {
             let mailbox = Arc::new(Mailbox::default());
@@ -501,11 +505,11 @@ impl Pump {
         if why != StopReason::Cancelled {
             self.spool.discard(token);
         }
-        // One that ended is not there: its output is on the way, and its end is told then.
+        // An attempt that has ended is not in the map. Its output is being stored, and its end is reported then.
         let Some(RunningAttempt { slot, .. }) = self.attempts.get(&token).copied() else { return };
         match self.mailboxes.get(&slot) {
             Some(mailbox) => mailbox.stop(grace),
-            // Still being prepared, so nothing runs.
+            // The attempt is still being prepared, so nothing runs.
             None => {
                 self.attempts.remove(&token);
                 self.spool.close(token);
@@ -515,7 +519,7 @@ impl Pump {
         }
     }
 
-    /// The end of an attempt, and that of its slot if it has no program that must end first.
+    /// Queues the end of an attempt, and that of its slot if no program must end first.
     fn end_later(&mut self, token: FencingToken, slot: SlotId, end: AttemptEnd) {
         let usable = end.slot_usable;
         self.step_later(Input::Ended { token, end });
@@ -524,19 +528,19 @@ impl Pump {
         }
     }
 
-    /// A slot that has no task has no program; one that has tells when it is gone.
+    /// Queues the end of a slot without a task, which has no program. A slot with a task reports its own end.
     fn gone_without_task(&mut self, slot: SlotId) {
         if !self.tasks.contains_key(&slot) {
             self.step_later(Input::SlotGone { slot });
         }
     }
 
-    /// Queued behind the effects that are being performed; `step` is running or about to run.
+    /// Queues an input behind the effects that are being performed. `step` is running or about to run.
     fn step_later(&mut self, input: Input) {
         self.caused.push_back(input);
     }
 
-    /// Ends the slots, in bounded time: what is left then dies with this process.
+    /// Ends the slots within a time limit. Remaining programs are killed with this process.
     async fn close(self, mut inbox: Inbox) {
         for mailbox in self.mailboxes.values() {
             mailbox.post(Order::Shutdown);

@@ -10,16 +10,16 @@ use nix::poll::{PollFd, PollFlags, poll};
 use rust_embed::RustEmbed;
 use sha2::{Digest as _, Sha256};
 
-/// The oldest version that agents are run on.
+/// The oldest supported version.
 const OLDEST: (u32, u32) = (3, 11);
 
-/// Names that are tried, in this order.
+/// The names to try, in this order.
 const NAMES: [&str; 4] = ["python3.13", "python3.12", "python3.11", "python3"];
 
-/// Prints version and path of the interpreter: the path skips version managers' slow shims from then on.
+/// Prints the version and the path of the interpreter. Using this path avoids the slow shims of version managers.
 const PROBE: &str = "import sys; print(*sys.version_info[:3], sys.executable)";
 
-/// How long an interpreter may be silent, in milliseconds.
+/// The time limit for an interpreter's answer, in milliseconds.
 const PROBE_PATIENCE: u16 = 5_000;
 
 /// An interpreter that is new enough.
@@ -33,19 +33,19 @@ pub struct Python {
 }
 
 impl Python {
-    /// Looks for an interpreter: `chosen` alone if given, else the known names in `PATH`. Blocks, for some 100 ms where a version
-    /// manager answers under these names.
+    /// Finds an interpreter: `chosen` if given, otherwise the known names in `PATH`. Blocks, for about 100 ms if a
+    /// version manager answers to these names.
     pub fn find(chosen: Option<&Path>) -> Result<Self, String> {
         let names: Vec<PathBuf> = match chosen {
             Some(program) => vec![program.to_owned()],
             None => NAMES.iter().map(PathBuf::from).collect(),
         };
-        // All at once: most of the time is the interpreters' start.
+        // All names are probed at once, because most of the time is the interpreters' start.
         let mut probes: Vec<Child> = names.iter().filter_map(|name| probe(name)).collect();
         let mut found = probes.iter_mut().filter_map(answer).filter(|python| python.version >= OLDEST);
         let first = found.next();
         for mut probe in probes {
-            // Those that were not needed, or hang.
+            // Probes that were not needed or do not end.
             let _ = probe.kill();
             let _ = probe.wait();
         }
@@ -62,7 +62,7 @@ fn probe(program: &Path) -> Option<Child> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()
 }
 
-/// What a probe prints, if it does within its time.
+/// Reads the output of a probe within the time limit.
 fn answer(probe: &mut Child) -> Option<Python> {
     let mut stdout = probe.stdout.take()?;
     let mut printed = Vec::new();
@@ -74,7 +74,7 @@ fn answer(probe: &mut Child) -> Option<Python> {
         let mut bytes = [0; 512];
         match stdout.read(&mut bytes) {
             Ok(0) => return read(&printed),
-            // A path is not that long: this is not an interpreter.
+            // No path is that long, so this is not an interpreter.
             Ok(_) if printed.len() > 8 << 10 => return None,
             Ok(n) => printed.extend_from_slice(&bytes[..n]),
             Err(_) => return None,
@@ -108,7 +108,7 @@ impl Finder {
         self.found.get_or_init(|| Python::find(self.chosen.as_deref())).as_ref().map_err(String::as_str)
     }
 
-    /// What is known by now.
+    /// The result, if it is already known.
     pub(crate) fn known(&self) -> Option<&Result<Python, String>> {
         self.found.get()
     }
@@ -119,9 +119,9 @@ impl Finder {
 #[folder = "../../agents/sdk/python"]
 struct Sdk;
 
-/// Writes the package under `data_dir`, once for each of its versions, and returns the directory to put on `PYTHONPATH`.
+/// Writes the package under `data_dir`, once per version, and returns the directory for `PYTHONPATH`.
 pub(crate) fn unpack_sdk(data_dir: &Path) -> io::Result<PathBuf> {
-    // An interpreter may have left its caches where we were built.
+    // The build directory may contain caches of an interpreter.
     let mut names: Vec<_> = Sdk::iter().filter(|name| name.ends_with(".py")).collect();
     names.sort();
     let mut hasher = Sha256::new();
@@ -135,7 +135,8 @@ pub(crate) fn unpack_sdk(data_dir: &Path) -> io::Result<PathBuf> {
     if directory.is_dir() {
         return Ok(directory);
     }
-    // Whole or not at all: another worker on the same directory may do the same at the same time.
+    // Written under a temporary name and renamed, because another worker may do the same in this directory at the same
+    // time.
     let temporary = data_dir.join("sdk").join(format!(".{}.tmp", std::process::id()));
     for name in &names {
         let path = temporary.join(name.as_ref());

@@ -1,9 +1,9 @@
 //! Results of attempts that must not run twice, kept on disk until the leader has acknowledged them.
 //!
-//! A worker that is killed after such an attempt has ended leaves its result here. The next process of the node delivers it
-//! under the boot id of the one that was killed, because only that one holds the lease. A result that the leader no
-//! longer accepts, because the lease is over, is set aside in a readable form: the job may be in doubt, and the file
-//! shows what its attempt did.
+//! A worker that is killed after such an attempt has ended leaves its result here. The next process of the node
+//! delivers it under the boot id of the killed process, because only that process holds the lease. A result that the
+//! leader no longer accepts, because the lease has ended, is set aside in a readable form: the job may be in doubt, and
+//! the file shows what its attempt did.
 
 mod record;
 
@@ -21,7 +21,7 @@ use tracing::{error, warn};
 
 use self::record::{Name, readable};
 
-/// The folder of results that the leader does not take.
+/// The directory for results that the leader did not accept.
 const ASIDE: &str = "not-taken";
 
 /// The results on disk.
@@ -30,14 +30,14 @@ pub(crate) struct Results {
     files: Arc<dyn Files>,
     directory: PathBuf,
     kept: Arc<AtomicUsize>,
-    /// Held while the process lives; none if another one holds it.
+    /// A lock that is held while the process runs. None if another process holds it.
     _lock: Option<Arc<File>>,
 }
 
-/// What an earlier process of the node left.
+/// The results that an earlier process of the node left.
 pub(crate) struct Earlier {
     pub(crate) boot: BootId,
-    /// Its results with their numbers.
+    /// Its results with their report numbers.
     pub(crate) reports: Vec<(u64, Report)>,
 }
 
@@ -51,15 +51,15 @@ pub(crate) enum SaveError {
 }
 
 impl Results {
-    /// Most results that wait for an answer.
+    /// The most results that wait for an answer.
     const RECORDS_MAX: usize = 4_096;
 
-    /// Most results that are laid aside; the oldest goes first.
+    /// The most results that are set aside. The oldest is removed first.
     const ASIDE_MAX: usize = 1_000;
 
     /// Opens the results of `node` under `data_dir`, with what an earlier process left. Blocks.
     pub(crate) fn open(files: Arc<dyn Files>, data_dir: &Path, node: &NodeId) -> io::Result<(Self, Option<Earlier>)> {
-        // A node's name may hold what a file's name may not.
+        // A node's name may contain characters that file names may not.
         let tag: String = Sha256::digest(node.as_str()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         let directory = data_dir.join("results").join(tag);
         files.create_dir_all(&directory)?;
@@ -77,7 +77,7 @@ impl Results {
         Ok((results, earlier))
     }
 
-    /// Writes the result that `boot` reports under `number`; it is on disk when this returns. Blocks.
+    /// Writes the result that `boot` reports under `number`. It is durable when this returns. Blocks.
     pub(crate) fn save(&self, boot: BootId, number: u64, report: &Report) -> Result<(), SaveError> {
         if self.kept.load(Ordering::Relaxed) >= Self::RECORDS_MAX {
             return Err(SaveError::TooMany);
@@ -90,17 +90,17 @@ impl Results {
         Ok(())
     }
 
-    /// The leader took a result.
+    /// Deletes a result that the leader accepted.
     pub(crate) fn forget(&self, boot: BootId, number: u64) {
         self.remove(&self.path(boot, number));
     }
 
-    /// The leader does not take a result, or did not answer in time. Blocks.
+    /// Sets aside a result that the leader refused or did not answer in time. Blocks.
     pub(crate) fn not_taken(&self, boot: BootId, number: u64) {
         let path = self.path(boot, number);
         match self.read(&path) {
             Ok((_, report)) => self.lay_aside(&path, &report),
-            // It could not be written.
+            // The result could not be written.
             Err(why) => warn!(why, "no result to set aside"),
         }
     }
@@ -112,7 +112,7 @@ impl Results {
     fn remove(&self, path: &Path) {
         match self.files.remove(path) {
             Ok(()) => _ = self.kept.fetch_sub(1, Ordering::Relaxed),
-            // It could not be written.
+            // The result could not be written.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => warn!(%error, record = %path.display(), "could not remove an acknowledged result"),
         }
@@ -126,8 +126,8 @@ impl Results {
         record::decode(&self.files.read(path).map_err(|error| error.to_string())?).map_err(|error| chain(&error))
     }
 
-    /// What the last process left. Results of earlier ones, whose leases are over for certain, and records that cannot be read
-    /// are laid aside.
+    /// The results of the previous process. Results of older processes, whose leases have certainly ended, and
+    /// unreadable records are set aside.
     fn earlier(&self) -> io::Result<Option<Earlier>> {
         let mut found = Vec::new();
         for path in self.files.list(&self.directory)? {
@@ -152,7 +152,7 @@ impl Results {
         Ok(Some(Earlier { boot, reports }))
     }
 
-    /// Takes a record out of the way that cannot be read.
+    /// Moves an unreadable record to the directory for set-aside results.
     fn refuse(&self, path: &Path, why: &str) {
         let name = path.file_name().unwrap_or_default();
         let to = self.directory.join(ASIDE).join(name).with_extension("bad");
@@ -163,7 +163,7 @@ impl Results {
         }
     }
 
-    /// Writes a result down for people, in place of its record.
+    /// Writes a result in readable form and removes its record.
     fn lay_aside(&self, path: &Path, report: &Report) {
         let file = self.directory.join(ASIDE).join(format!("{}.{}.json", report.job, report.token.0));
         let written = self.make_room().and_then(|()| self.files.write_durably(&file, readable(report).as_bytes()));
@@ -179,7 +179,7 @@ impl Results {
         }
     }
 
-    /// Makes the folder for what is laid aside, with room for one more.
+    /// Creates the directory for set-aside results and makes room for one more.
     fn make_room(&self) -> io::Result<()> {
         let aside = self.directory.join(ASIDE);
         self.files.create_dir_all(&aside)?;
@@ -190,7 +190,7 @@ impl Results {
     }
 }
 
-/// When a file was written last; unknown times are oldest.
+/// The modification time of a file. Unknown times count as the oldest.
 fn written(path: &Path) -> SystemTime {
     std::fs::metadata(path).and_then(|metadata| metadata.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
 }

@@ -21,7 +21,7 @@ use crate::payloads::Transfers;
 use crate::process::Supervisor;
 use crate::provider::{self, Execution, Program, StartError};
 
-/// One attempt with everything that it needs.
+/// One attempt with all the data that it needs.
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) assignment: Box<Assignment>,
@@ -30,32 +30,32 @@ pub(crate) struct Work {
     pub(crate) agent: Arc<Agent>,
 }
 
-/// What a slot's task tells the pump.
+/// An event that a slot's task reports to the pump.
 #[derive(Debug)]
 pub(crate) enum SlotEvent {
-    /// The attempt said something.
+    /// The attempt has a stream event.
     Event { token: FencingToken, event: StreamEvent },
     /// The attempt spawns a job.
     Spawn { token: FencingToken, call: SpawnCall },
-    /// The attempt waits no longer for a job that it spawned.
+    /// The attempt no longer waits for a job that it spawned.
     Leave { token: FencingToken, call: u64 },
-    /// The attempt has something for its journal, and waits for the answer.
+    /// The attempt has an entry for its journal, and waits for the answer.
     Journal { token: FencingToken, entry: Entry, answer: oneshot::Sender<StepsResult> },
-    /// The attempt ended; the output is still text of any length.
+    /// The attempt ended. The output is still text of any length.
     Ended { token: FencingToken, end: Ended },
     /// The idle program ended on its own.
     Died { slot: SlotId },
-    /// A slot's task is over, its program is gone.
+    /// A slot's task has ended, and with it its program.
     Gone { slot: SlotId },
 }
 
 /// A job that an attempt spawns.
 #[derive(Debug)]
 pub(crate) struct SpawnCall {
-    /// The attempt's own number for it.
+    /// The attempt's number of the call.
     pub(crate) call: u64,
     pub(crate) agent: String,
-    /// JSON text.
+    /// The input as JSON text.
     pub(crate) input: Box<RawValue>,
     pub(crate) priority: i64,
     pub(crate) timeout: Duration,
@@ -64,7 +64,7 @@ pub(crate) struct SpawnCall {
 /// How an attempt ended, before a large output was stored.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// Set on success, and when only the output's validation failed.
+    /// Set on success, and also if only the output's validation failed.
     pub(crate) output: Option<Box<RawValue>>,
     pub(crate) failure: Option<Failure>,
     pub(crate) usage: Usage,
@@ -73,12 +73,12 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// An attempt that failed before its program could do anything.
+    /// The end of an attempt that failed before its program ran.
     pub(crate) fn failed(failure: Failure) -> Self {
         Self { output: None, failure: Some(failure), usage: Usage::default(), metadata: None, slot_usable: false }
     }
 
-    /// The report, once the output has its place.
+    /// The report, once a large output is stored.
     pub(crate) fn into_end(self, output: Option<atlas_types::Payload>) -> AttemptEnd {
         let Self { failure, usage, metadata, slot_usable, .. } = self;
         let report = match (failure, output) {
@@ -103,11 +103,11 @@ pub(crate) struct Shared {
     pub(crate) told: mpsc::Sender<SlotEvent>,
 }
 
-/// The attempt's side of a slot: clock, orders, and the way for what it says.
+/// The attempt's side of a slot: the clock, the orders, and the channel for events.
 pub(crate) struct Control<'a> {
     pub(crate) env: &'a Env,
     pub(crate) mailbox: &'a Mailbox,
-    /// Which limits of the contract hold for the attempt's program; none if it states none.
+    /// The enforced limits of the contract for the attempt's program. None if the contract states none.
     pub(crate) limits: Option<String>,
     told: &'a mpsc::Sender<SlotEvent>,
     token: FencingToken,
@@ -120,27 +120,27 @@ impl Control<'_> {
         self.env.clock.monotonic()
     }
 
-    /// Has a job spawned. The answer comes by the mailbox.
+    /// Spawns a job. The answer arrives in the mailbox.
     pub(crate) async fn spawn(&self, call: SpawnCall) {
         let _ = self.told.send(SlotEvent::Spawn { token: self.token, call }).await;
     }
 
-    /// Gives up waiting for a job that was spawned.
+    /// Stops waiting for a spawned job.
     pub(crate) async fn leave(&self, call: u64) {
         let _ = self.told.send(SlotEvent::Leave { token: self.token, call }).await;
     }
 
-    /// The answers that have come to calls of the attempt.
+    /// The answers to calls of the attempt that have arrived.
     pub(crate) fn answers(&self) -> Vec<(u64, Answer)> {
         self.mailbox.answers(self.token)
     }
 
-    /// False once the attempt's allowance is used up: what it says then need not even be read as lines.
+    /// False once the attempt has used up its log limit. Further output then need not be split into lines.
     pub(crate) fn listens(&self) -> bool {
         self.log_bytes_left > 0
     }
 
-    /// Passes a line on. What goes beyond the attempt's allowance is dropped, and said once.
+    /// Passes a line on. Lines beyond the attempt's limit are dropped, which is logged once.
     pub(crate) async fn say(&mut self, kind: atlas_types::StreamKind, level: &str, text: String) {
         if self.log_bytes_left == 0 {
             return;
@@ -153,7 +153,7 @@ impl Control<'_> {
             (level, provider::bounded(text))
         };
         let event = StreamEvent { number: 0, at: self.env.clock.wall(), kind, level: level.to_owned(), text };
-        // A pump that is gone listens to nothing any more.
+        // If the pump has ended, the event is dropped.
         let _ = self.told.send(SlotEvent::Event { token: self.token, event }).await;
     }
 }
@@ -173,7 +173,7 @@ pub(crate) async fn serve(slot: SlotId, mailbox: Arc<Mailbox>, shared: Shared) {
                 break;
             }
         };
-        // A job that a program which has ended did not see yet gets another one.
+        // If the program has ended, the job has not reached it and gets another program.
         program = program.filter(|program| !program.has_ended());
         let token = work.assignment.token;
         let mut control = Control {
@@ -185,7 +185,7 @@ pub(crate) async fn serve(slot: SlotId, mailbox: Arc<Mailbox>, shared: Shared) {
             log_bytes_left: shared.settings.log_bytes_max,
         };
         let mut end = run(&mut program, &work, &shared, &mut control).await;
-        // A slot without a process is not kept: it would count as warm and occupy memory.
+        // A slot without a process is not kept, because it would count as warm and reserve memory.
         end.slot_usable &= program.as_ref().is_some_and(Program::outlives_job);
         let usable = end.slot_usable;
         if shared.told.send(SlotEvent::Ended { token, end }).await.is_err() || !usable {
@@ -198,7 +198,7 @@ pub(crate) async fn serve(slot: SlotId, mailbox: Arc<Mailbox>, shared: Shared) {
     let _ = shared.told.send(SlotEvent::Gone { slot }).await;
 }
 
-/// Waits for an order; false if the idle program ended meanwhile.
+/// Waits for an order. False if the idle program ended meanwhile.
 async fn idle(mailbox: &Mailbox, program: Option<&Program>) -> bool {
     let ended = poll_fn(|cx| match program {
         Some(program) if program.poll_ended(cx) => Poll::Ready(()),
@@ -240,7 +240,7 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
     let began = control.now();
     let execution = program.execute(work, control).await;
     usage.execution = Micros::from(control.now().saturating_sub(began));
-    // What must not serve again is about to be killed, and stays under the watchdog until it is.
+    // A program that cannot be used again is about to be killed, and stays under the watchdog until then.
     if execution.usable() {
         program.end_others(control).await;
         program.set_busy(false);
@@ -259,7 +259,8 @@ async fn run(program: &mut Option<Program>, work: &Arc<Work>, shared: &Shared, c
     })
 }
 
-/// Validates the input of a retry (compatibility §7.1). That of a first try was validated at the door, by which retries do not pass.
+/// Validates the input of a retry (compatibility §7.1). The door has already validated that of a first try, but retries
+/// do not pass a door.
 async fn check_input(work: &Arc<Work>, control: &Control<'_>) -> Option<Failure> {
     if work.assignment.retry_count == 0 {
         return None;
@@ -274,7 +275,7 @@ async fn check_input(work: &Arc<Work>, control: &Control<'_>) -> Option<Failure>
     Some(Failure { kind, error: provider::bounded(format!("Input validation: {why}")).into() })
 }
 
-/// Validates the output (compatibility §7.1): a wrong one is kept, and so is the slot.
+/// Validates the output (compatibility §7.1). An invalid output is kept, and so is the slot.
 fn conclude(execution: Execution, work: &Work, usage: Usage, declared: bool, limits: Option<String>) -> Ended {
     let held = declared.then_some(&work.assignment.allocation);
     match execution {
@@ -299,7 +300,7 @@ fn conclude(execution: Execution, work: &Work, usage: Usage, declared: bool, lim
 
 fn not_started(error: &StartError) -> Failure {
     let kind = match error {
-        // The one error of these that comes before there is a slot.
+        // This is the only error that occurs before the slot exists.
         StartError::NoSkills => return Failure { kind: FailureKind::Dependency, error: error.to_string().into() },
         StartError::NoImplementation { .. } | StartError::Import(_) => FailureKind::NoAgent,
         StartError::NodeLacks { .. } => FailureKind::Internal,

@@ -26,10 +26,10 @@ use crate::{Cgroup, Options};
 /// Variables that every agent gets, if the worker has them.
 pub const PASSED: [&str; 6] = ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ"];
 
-/// Stream events of one attempt that wait for an acknowledgement.
+/// The most stream events of one attempt that wait for an acknowledgement.
 const SPOOLED_EVENTS_MAX: usize = 4_096;
 
-/// Bound on inputs that wait for the pump; senders wait beyond it.
+/// The most inputs that wait for the pump. Further senders wait.
 const INPUTS_WAITING_MAX: usize = 1_024;
 
 /// Why a worker did not start.
@@ -40,13 +40,13 @@ pub enum StartError {
     DataDir {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Agents' processes could not be held.
+    /// Agents' processes cannot be contained.
     #[error("agents cannot run on this machine")]
     Supervisor(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// What this machine has could not be found out.
+    /// The machine's hardware could not be probed.
     #[error("could not probe the hardware")]
     Inventory(#[source] atlas_inventory::ProbeError),
 }
@@ -61,9 +61,9 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts a worker. It connects, and connects again, until it is shut down. Needs the process's async runtime.
+    /// Starts a worker. It connects and reconnects until it is shut down. Must run in the process's async runtime.
     pub async fn start(mut options: Options, env: Env) -> Result<Self, StartError> {
-        // Agents run in their packages' directories, where a relative path would mean something else.
+        // Agents run in their packages' directories, so a relative path would be wrong there.
         options.data_dir = std::path::absolute(&options.data_dir)
             .map_err(|source| StartError::DataDir { path: options.data_dir.clone(), source })?;
         let data_dir = options.data_dir.clone();
@@ -142,25 +142,25 @@ impl Worker {
         &self.node
     }
 
-    /// What the node advertises.
+    /// The hardware that the node advertises.
     pub fn inventory(&self) -> &Inventory {
         &self.inventory
     }
 
-    /// Completes when the worker cannot go on: the process must exit with this reason, and is started again.
+    /// Completes when the worker cannot continue. The process must then exit with this reason and be restarted.
     pub async fn failed(&self) -> Arc<str> {
         self.vitals.failed().await
     }
 
-    /// Takes no new work, lets attempts end within the drain's time, gives the rest back, ends all slots.
+    /// Accepts no new work, lets attempts end within the drain timeout, gives the rest back and ends all slots.
     pub async fn shutdown(self) {
-        // A pump that is gone has nothing to drain.
+        // If the pump has ended, there is nothing to drain.
         let _ = self.news.send(News::Drain).await;
         let _ = self.pump.join().await;
     }
 }
 
-/// Looks for control groups, and logs which limits of contracts are enforced.
+/// Sets up control groups and logs which limits of contracts are enforced.
 fn open_groups(supervisor: &mut Supervisor, options: &Options) {
     let reasons = supervisor.open_groups(&options.cgroup, &options.node, &options.data_dir);
     let groups = supervisor.groups().unwrap_or_else(|| "none".to_owned());
@@ -196,7 +196,7 @@ fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>,
         slices: slices(&inventory),
         inside: options.inside.clone(),
     });
-    // In the background: where a version manager answers, it takes longer than everything else here together.
+    // Runs in the background, because with a version manager this takes longer than the rest of the start.
     let finding = Arc::clone(&settings);
     env.spawn_blocking("find python", move || {
         if let Err(why) = finding.python.get() {
@@ -213,13 +213,13 @@ fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>,
     Ok((settings, Identity { node: options.node.clone(), boot_id, inventory }))
 }
 
-/// MIG slices by their number: a process can be confined to one by its unique id alone.
+/// The unique ids of MIG slices by inventory index. A process can be confined to a slice only by this id.
 fn slices(inventory: &Inventory) -> BTreeMap<u32, String> {
     let slices = inventory.gpus.iter().filter(|gpu| gpu.mig_profile.is_some());
     slices.map(|gpu| (gpu.index, gpu.uuid.clone())).collect()
 }
 
-/// What pip gets: what every agent gets, and where it finds packages.
+/// The environment of pip: the variables that every agent gets, and those for package sources.
 fn pip_environment(options: &Options) -> Vec<(OsString, OsString)> {
     let own = std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PIP_"));
     environment(&[]).into_iter().chain(own).chain(options.pip_environment.iter().cloned()).collect()

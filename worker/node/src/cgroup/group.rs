@@ -1,4 +1,4 @@
-//! One group: its limits, its processes, its end.
+//! One group: its limits, its processes, and its removal.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -7,32 +7,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::layout::{Controller, Version};
 
-/// The file by which a process enters a group.
+/// The file through which a process enters a group.
 pub(super) const PROCESSES: &str = "cgroup.procs";
 
-/// The period in which a group may use its share of the cores; the kernel's own default.
+/// The period for a group's CPU quota. Equals the kernel's default.
 const PERIOD_MICROS: u64 = 100_000;
 
-/// More cores than a machine has; the kernel refuses absurd quotas.
+/// The highest number of cores for a quota, because the kernel refuses absurd quotas.
 const CORES_MAX: u64 = 1 << 16;
 
-/// A group for one process tree, one directory in each hierarchy that limits it. It is removed when it is dropped, which the tree's
-/// end must precede.
+/// A group for one process tree, with one directory in each hierarchy that limits it. Dropping it removes the group.
+/// The tree must have ended before.
 #[derive(Debug)]
 pub(crate) struct Group {
     directories: Vec<PathBuf>,
-    /// The file that counts processes which were killed at the memory limit.
+    /// The file with the number of processes that were killed at the memory limit.
     kills: Option<PathBuf>,
     left: Arc<Left>,
 }
 
 impl Group {
-    /// Without any directory yet.
+    /// A group without directories.
     pub(super) fn new(left: Arc<Left>) -> Self {
         Self { directories: Vec::new(), kills: None, left }
     }
 
-    /// Limits one controller in `directory`, which may exist if it limits another one as well.
+    /// Sets the limit of one controller in `directory`, which may already exist because of another controller.
     pub(super) fn limit(
         &mut self,
         directory: &Path,
@@ -56,18 +56,18 @@ impl Group {
         Ok(())
     }
 
-    /// True if it has no directory.
+    /// True if the group has no directory.
     pub(super) fn is_empty(&self) -> bool {
         self.directories.is_empty()
     }
 
-    /// The files through which a process enters, open for writing.
+    /// The files through which a process enters the group, open for writing.
     pub(crate) fn entrances(&self) -> io::Result<Vec<File>> {
         let open = |directory: &PathBuf| OpenOptions::new().write(true).open(directory.join(PROCESSES));
         self.directories.iter().map(open).collect()
     }
 
-    /// How many processes were killed so far because all together reached the memory limit.
+    /// The number of processes that were killed so far because the group reached its memory limit.
     pub(crate) fn kills(&self) -> u64 {
         let text = self.kills.as_ref().and_then(|file| fs::read_to_string(file).ok());
         text.as_deref().and_then(kills_in).unwrap_or(0)
@@ -82,12 +82,12 @@ impl Drop for Group {
     }
 }
 
-/// Groups that could not be removed yet, because the kernel still finds a process in them.
+/// Groups that could not be removed yet, because the kernel still reports a process in them.
 #[derive(Debug, Default)]
 pub(super) struct Left(Mutex<Vec<PathBuf>>);
 
 impl Left {
-    /// Removes a group, now or later.
+    /// Removes a group, or remembers it for a later attempt.
     pub(super) fn remove(&self, directory: PathBuf) {
         match fs::remove_dir(&directory) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -97,19 +97,19 @@ impl Left {
         }
     }
 
-    /// Tries again to remove those that are left.
+    /// Tries again to remove the remaining groups.
     pub(super) fn retry(&self) {
         let left = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         left.into_iter().for_each(|directory| self.remove(directory));
     }
 }
 
-/// A file of a group and what is written to it.
+/// A file of a group and the text to write to it.
 #[derive(Debug, PartialEq, Eq)]
 struct Setting {
     file: &'static str,
     text: String,
-    /// Without it the limit does not hold. The others depend on how the kernel was built.
+    /// True if the limit does not work without this setting. The other settings depend on the kernel's build.
     required: bool,
 }
 
@@ -118,7 +118,7 @@ fn settings(version: Version, controller: Controller, amount: u64) -> Vec<Settin
     let optional = |file, text| Setting { file, text, required: false };
     let quota = amount.min(CORES_MAX) * PERIOD_MICROS;
     match (version, controller) {
-        // Swap would let a tree have more than its memory.
+        // Without a limit on swap, a tree could use more than its memory.
         (Version::V1, Controller::Memory) => vec![
             required("memory.limit_in_bytes", amount.to_string()),
             optional("memory.memsw.limit_in_bytes", amount.to_string()),
@@ -141,12 +141,12 @@ fn kills_file(version: Version) -> &'static str {
     }
 }
 
-/// Both versions have a line `oom_kill 3` among others; kernels before 4.13 have none.
+/// Both versions have a line like `oom_kill 3`. Kernels before 4.13 do not have it.
 fn kills_in(text: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }
 
-/// Writes to a file that must exist.
+/// Writes to an existing file.
 pub(super) fn write(file: &Path, text: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(file)?.write_all(text.as_bytes())
 }

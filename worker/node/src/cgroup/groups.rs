@@ -1,4 +1,4 @@
-//! The groups of one worker: which limits they can enforce here, and a group for each tree.
+//! The groups of one worker: which limits they can enforce on this machine, and a group for each tree.
 
 use std::fs::{self, File};
 use std::io;
@@ -22,15 +22,15 @@ const ALL: [Controller; 2] = [Controller::Memory, Controller::Cpu];
 pub(crate) struct Groups {
     memory: Option<Parent>,
     cpu: Option<Parent>,
-    /// What the names of this worker's groups begin with, whichever process of it creates them.
+    /// The prefix of the names of this worker's groups. It is the same for all processes of the worker.
     prefix: String,
     next: AtomicU64,
     left: Arc<Left>,
 }
 
 impl Groups {
-    /// Finds out which limits groups can enforce here, and removes groups of an earlier process of this worker. Also tells why other
-    /// limits are not enforced. `enters` tries to put a process into groups. Blocks.
+    /// Determines which limits groups can enforce on this machine, and removes groups of an earlier process of this
+    /// worker. Returns why other limits are not enforced. `enters` tries to put a process into groups. Blocks.
     pub(crate) fn open(
         choice: &Cgroup,
         node: &NodeId,
@@ -57,7 +57,7 @@ impl Groups {
         (groups, reasons)
     }
 
-    /// Which limits are enforced, in words; none if there is none.
+    /// The enforced limits as text. None if no limit is enforced.
     pub(crate) fn text(&self) -> Option<String> {
         let said = |controller: Controller| {
             self.parent(controller).map(|parent| format!("{} by {}", controller.name(), parent.version))
@@ -66,7 +66,7 @@ impl Groups {
         (!said.is_empty()).then(|| said.join(", "))
     }
 
-    /// A group for a process tree, if a limit needs one, and which limits hold then. Blocks.
+    /// A group for a process tree, if a limit needs one, and the limits that are then enforced. Blocks.
     pub(crate) fn create(&self, limits: Limits) -> (Option<Group>, Enforced) {
         let (group, enforced, errors) = self.try_create(limits);
         for (directory, error) in errors {
@@ -92,7 +92,7 @@ impl Groups {
         ((!group.is_empty()).then_some(group), enforced, errors)
     }
 
-    /// Gives up what does not work here, and tells why.
+    /// Disables controllers that do not work on this machine, and returns the reasons.
     fn check(&mut self, enters: impl FnOnce(Vec<File>) -> bool) -> Vec<String> {
         let (group, enforced, errors) = self.try_create(Limits { memory_bytes: Some(1 << 30), cores: Some(1) });
         let mut reasons: Vec<String> =
@@ -107,7 +107,7 @@ impl Groups {
         reasons
     }
 
-    /// Removes groups that a worker left which was killed. Those whose processes have not ended yet are removed later.
+    /// Removes groups that a killed worker left. Those with remaining processes are removed later.
     fn remove_earlier(&self) {
         for parent in ALL.into_iter().filter_map(|controller| self.parent(controller)) {
             let entries = fs::read_dir(&parent.directory).into_iter().flatten().flatten();
@@ -131,7 +131,7 @@ impl Groups {
     }
 }
 
-/// Why there is no group under which others can be created.
+/// Why there is no parent group for new groups.
 #[derive(Debug, thiserror::Error)]
 enum ParentError {
     #[error(transparent)]
@@ -146,7 +146,7 @@ enum ParentError {
     NotDelegated { directory: PathBuf, source: io::Error },
 }
 
-/// The group under which those for `controller` are created, ready for it.
+/// The parent group for groups of `controller`, ready for use.
 fn parent(controller: Controller, under: Option<&Path>) -> Result<Parent, ParentError> {
     let read = |file| fs::read_to_string(file).map_err(|source| ParentError::Read { file, source });
     let (own, mounts) = (read("/proc/self/cgroup")?, read("/proc/self/mountinfo")?);
@@ -173,8 +173,8 @@ fn has(file: &Path, word: &str) -> bool {
     fs::read_to_string(file).is_ok_and(|text| text.split_whitespace().any(|listed| listed == word))
 }
 
-/// Lets children of a group of version 2 have a controller. Such a group has no processes of its own: if this process is the only
-/// one in it, it moves to a child.
+/// Enables a controller for the children of a group of version 2. Such a group may not contain processes. If this
+/// process is the only one in it, it moves to a child group.
 fn delegate(parent: &Parent, controller: Controller) -> io::Result<()> {
     let enable = || write(&parent.directory.join("cgroup.subtree_control"), &format!("+{}", controller.name()));
     let is_busy = |error: &io::Error| error.raw_os_error() == Some(Errno::EBUSY as i32);
@@ -187,10 +187,10 @@ fn delegate(parent: &Parent, controller: Controller) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    // 0 is the process that writes it.
+    // 0 stands for the writing process.
     write(&child.join(PROCESSES), "0")?;
     enable().inspect_err(|_| {
-        // Other processes are in the group as well: all stays as it was.
+        // Other processes are also in the group, so this process moves back.
         let _ = write(&parent.directory.join(PROCESSES), "0");
         let _ = fs::remove_dir(&child);
     })

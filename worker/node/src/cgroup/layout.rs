@@ -1,19 +1,19 @@
-//! Where the control groups of this process are, read from `/proc/self/cgroup` and `/proc/self/mountinfo`.
+//! Finds the control groups of this process from `/proc/self/cgroup` and `/proc/self/mountinfo`.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Whether agents' process trees are put into control groups, and where.
+/// Whether and where control groups for agents' process trees are created.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Cgroup {
-    /// Under the worker's own group, if this machine permits it.
+    /// Under the worker's own group, if the machine permits it.
     #[default]
     Auto,
-    /// Not at all.
+    /// No control groups.
     Off,
-    /// Under this group, a path below the mount of its hierarchy.
+    /// Under this group, given as a path below the mount of its hierarchy.
     Under(PathBuf),
 }
 
@@ -31,12 +31,12 @@ impl Cgroup {
     }
 }
 
-/// The version of the kernel's interface.
+/// The version of the kernel's cgroup interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
-    /// One hierarchy for each controller.
+    /// One hierarchy per controller.
     V1,
-    /// One hierarchy for all.
+    /// One hierarchy for all controllers.
     V2,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What a group limits.
+/// The resource that a group limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Controller {
     Memory,
@@ -66,16 +66,16 @@ impl Controller {
     }
 }
 
-/// A group under which others may be created.
+/// A group under which other groups may be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Parent {
     pub(super) version: Version,
     pub(super) directory: PathBuf,
-    /// It is the group of this process.
+    /// True if it is the group of this process.
     pub(super) is_own: bool,
 }
 
-/// Why there is none.
+/// Why there is no such group.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Absent {
     #[error("no hierarchy with the controller \"{0}\" is mounted")]
@@ -86,10 +86,11 @@ pub(super) enum Absent {
     Elsewhere(PathBuf),
 }
 
-/// The group of version 2 in which a worker keeps itself: there, a group with limited children has no processes of its own.
+/// The group of version 2 into which a worker moves itself, because a group with limited children may not contain
+/// processes.
 pub(super) const WORKER_GROUP: &str = "atlas-worker";
 
-/// The group under which those for `controller` are created: `under`, or else the one that this process is in.
+/// The parent group for groups of `controller`: `under`, or by default the group of this process.
 pub(super) fn find(controller: Controller, own: &str, mounts: &str, under: Option<&Path>) -> Result<Parent, Absent> {
     let name = controller.name();
     let mounts: Vec<Mount> = mounts.lines().filter_map(Mount::parse).collect();
@@ -112,7 +113,7 @@ pub(super) fn find(controller: Controller, own: &str, mounts: &str, under: Optio
     Ok(Parent { version, directory: mount.point.join(below), is_own: under.is_none() })
 }
 
-/// The group that a worker which keeps itself in a group of its own was started in.
+/// The group in which a worker was started before it moved to [`WORKER_GROUP`].
 fn without_worker_group(group: &str) -> &str {
     match group.strip_suffix(WORKER_GROUP).and_then(|parent| parent.strip_suffix('/')) {
         Some("") => "/",
@@ -121,12 +122,12 @@ fn without_worker_group(group: &str) -> &str {
     }
 }
 
-/// The path in the line of `/proc/self/cgroup` whose controllers are these.
+/// The path in the line of `/proc/self/cgroup` with matching controllers.
 fn own_group(own: &str, these: impl Fn(&str) -> bool) -> Option<&str> {
     own.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
         let controllers = fields.next()?;
-        // A process outside of the namespace's root sees paths such as `/../x`.
+        // A process outside the namespace's root sees paths such as `/../x`.
         let group = fields.next().filter(|group| !group.split('/').any(|part| part == ".."))?;
         these(controllers).then_some(group)
     })
@@ -135,7 +136,7 @@ fn own_group(own: &str, these: impl Fn(&str) -> bool) -> Option<&str> {
 /// A line of `/proc/self/mountinfo`.
 struct Mount<'a> {
     kind: &'a str,
-    /// Which directory of the file system is mounted.
+    /// The mounted directory of the file system.
     root: PathBuf,
     point: PathBuf,
     read_only: bool,
@@ -159,7 +160,7 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// The kernel writes a space, a tab, a line break and a backslash as `\` and three octal digits.
+/// Undoes the kernel's escaping: spaces, tabs, line breaks and backslashes are written as `\` and three octal digits.
 fn unescaped(text: &str) -> PathBuf {
     let bytes = text.as_bytes();
     let mut path = Vec::with_capacity(bytes.len());

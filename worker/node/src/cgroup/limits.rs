@@ -1,31 +1,31 @@
-//! The limits that a contract states, and how they hold for one process tree.
+//! The limits that a contract states, and how they are enforced for one process tree.
 
 use super::layout::{Controller, Version};
 
-/// What a contract states; none is no limit.
+/// The limits of a contract; none for no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Limits {
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) cores: Option<u64>,
 }
 
-/// How limits hold for one process tree.
+/// How limits are enforced for one process tree.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Enforced {
     pub(crate) limits: Limits,
-    /// The group that limits the memory; without one, each process has an rlimit.
+    /// The version of the group that limits the memory. Without a group, each process has an rlimit.
     pub(super) memory: Option<Version>,
-    /// The group that limits the cores; without one, nothing does.
+    /// The version of the group that limits the cores. Without a group, cores are not limited.
     pub(super) cpu: Option<Version>,
 }
 
 impl Enforced {
-    /// Without any group.
+    /// Limits that are enforced without a group.
     pub(crate) fn by_rlimit(limits: Limits) -> Self {
         Self { limits, memory: None, cpu: None }
     }
 
-    /// The group that limits what `controller` stands for.
+    /// The version of the group for `controller`.
     pub(super) fn by(&mut self, controller: Controller) -> &mut Option<Version> {
         match controller {
             Controller::Memory => &mut self.memory,
@@ -33,7 +33,7 @@ impl Enforced {
         }
     }
 
-    /// Why a process that was killed at the memory limit was killed; none without such a limit.
+    /// The explanation for a process that was killed at the memory limit. None without such a limit.
     pub(crate) fn out_of_memory(&self) -> Option<String> {
         let (bytes, version) = (self.limits.memory_bytes?, self.memory?);
         Some(format!(
@@ -42,12 +42,12 @@ impl Enforced {
         ))
     }
 
-    /// Most bytes of data of each process; none if a group limits all of them together.
+    /// The memory rlimit of each process. None if a group limits all processes together.
     pub(crate) fn rlimit(&self) -> Option<u64> {
         self.limits.memory_bytes.filter(|_| self.memory.is_none())
     }
 
-    /// What the job's metadata says; none if the contract states no limit.
+    /// The text for the job's metadata. None if the contract states no limit.
     pub(crate) fn text(&self) -> Option<String> {
         let memory = self.limits.memory_bytes.map(|bytes| match self.memory {
             Some(version) => format!("memory {} GiB by {version}", bytes >> 30),

@@ -2,27 +2,28 @@
 
 use std::fmt;
 
-/// How an agent's process tree is held, the firmest first.
+/// How an agent's process tree is contained, the strictest way first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confinement {
-    /// A PID namespace: the kernel ends all of it at once.
+    /// A PID namespace: the kernel kills the whole tree at once.
     PidNamespace,
-    /// The same, inside a user namespace that maps this user to itself.
+    /// A PID namespace inside a user namespace that maps this user to itself.
     UserPidNamespace,
-    /// The supervisor is the subreaper of the tree and hunts it down by `/proc`; an agent that kills its supervisor gets away.
+    /// The supervisor is the subreaper of the tree and finds its processes in `/proc`. An agent that kills its
+    /// supervisor escapes.
     Subreaper,
 }
 
 impl Confinement {
-    /// All, the firmest first.
+    /// All ways, the strictest first.
     pub(super) const ALL: [Self; 3] = [Self::PidNamespace, Self::UserPidNamespace, Self::Subreaper];
 
-    /// The way that [`Self::as_str`] names.
+    /// Parses a way as named by [`Self::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|confinement| confinement.as_str() == text)
     }
 
-    /// The word on the supervisor's command line and in logs.
+    /// The name on the supervisor's command line and in logs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::PidNamespace => "pid-namespace",

@@ -1,4 +1,4 @@
-//! Processes that a job left running in a warm program.
+//! Finds and kills processes that a job left running in a warm program.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,31 +6,31 @@ use std::fs;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Processes below one, by number.
+/// The descendants of a process, by process id.
 pub(super) type Below = BTreeSet<i32>;
 
-/// A process that was ended.
+/// A process that was killed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) pid: i32,
-    /// Its command line, or what it calls itself.
+    /// Its command line, or its own name.
     pub(crate) name: String,
 }
 
 impl Ended {
-    /// Whether the system still runs it: a signal takes effect when the process is scheduled next.
+    /// True if the process still exists: a signal takes effect only when the process is scheduled next.
     pub(super) fn is_running(&self) -> bool {
         name_of(self.pid).is_some()
     }
 }
 
-/// How often processes are looked for that others started while they were being ended.
+/// How often the search is repeated for processes that were started during the kill.
 const ROUNDS_MAX: usize = 16;
 
-/// Most characters of a name.
+/// The most characters of a name.
 const NAME_CHARS_MAX: usize = 120;
 
-/// All processes below `root`, which is not among them.
+/// All descendants of `root`, without `root` itself.
 pub(super) fn below(root: i32) -> Below {
     let mut found = Below::new();
     let mut next = vec![root];
@@ -40,7 +40,7 @@ pub(super) fn below(root: i32) -> Below {
     found
 }
 
-/// Ends all processes below `root` but `kept` and Python's own helpers, and tells which.
+/// Kills all descendants of `root` except `kept` and Python's own helpers, and returns the killed ones.
 pub(super) fn end(root: i32, kept: &Below) -> Vec<Ended> {
     let mut ended = Vec::<Ended>::new();
     for _ in 0..ROUNDS_MAX {
@@ -48,14 +48,14 @@ pub(super) fn end(root: i32, kept: &Below) -> Vec<Ended> {
             .difference(kept)
             .filter(|&&pid| !ended.iter().any(|known| known.pid == pid))
             .filter_map(|&pid| Some(Ended { pid, name: name_of(pid)? }))
-            // It holds what the processes of a job share, and ends with the program.
+            // The resource tracker holds what the processes of a job share, and ends with the program.
             .filter(|left| !left.name.contains("multiprocessing.resource_tracker"))
             .collect();
         if left.is_empty() {
             break;
         }
         for process in left {
-            // It may have ended by itself meanwhile.
+            // The process may have ended by itself meanwhile.
             let _ = kill(Pid::from_raw(process.pid), Signal::SIGKILL);
             ended.push(process);
         }
@@ -63,14 +63,14 @@ pub(super) fn end(root: i32, kept: &Below) -> Vec<Ended> {
     ended
 }
 
-/// The children of all threads of a process; none if it is gone or the system does not tell.
+/// The children of all threads of a process. Empty if the process has ended or the system does not report them.
 fn children(pid: i32) -> Vec<i32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let listed = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
     listed.flat_map(|line| line.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
 }
 
-/// What a process was started as; none if it has ended and is only waited for.
+/// The command of a process. None if it has ended and is a zombie.
 fn name_of(pid: i32) -> Option<String> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|line| !line.is_empty())?;
     let words = line.split(|&byte| byte == 0).map(String::from_utf8_lossy);

@@ -1,4 +1,4 @@
-//! The calls between fork and exec, and on inherited descriptors, that need `unsafe`. Nothing is decided here.
+//! The calls between fork and exec, and on inherited descriptors, that need `unsafe`. This module makes no decisions.
 #![expect(unsafe_code, reason = "fork, pre_exec and adopting inherited descriptors have no safe form")]
 
 use std::io;
@@ -9,7 +9,7 @@ use std::process::Command;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::unistd::{ForkResult, Pid};
 
-/// Lets the descriptors `fds` live on in the program that `command` starts, under the same numbers.
+/// Keeps the descriptors `fds` open in the program that `command` starts, with the same numbers.
 pub(super) fn inherit(command: &mut Command, fds: Vec<RawFd>) {
     let keep = move || {
         for &fd in &fds {
@@ -23,11 +23,11 @@ pub(super) fn inherit(command: &mut Command, fds: Vec<RawFd>) {
     unsafe { command.pre_exec(keep) };
 }
 
-/// Lets the program that `command` starts enter the control groups whose lists of processes are open as `groups`.
+/// Makes the program that `command` starts enter the control groups whose process files are open as `groups`.
 pub(super) fn enter(command: &mut Command, groups: Vec<OwnedFd>) {
     let enter = move || {
         for group in &groups {
-            // 0 is the process that writes it.
+            // 0 stands for the writing process.
             nix::unistd::write(group, b"0").map_err(io::Error::from)?;
         }
         Ok(())
@@ -36,20 +36,21 @@ pub(super) fn enter(command: &mut Command, groups: Vec<OwnedFd>) {
     unsafe { command.pre_exec(enter) };
 }
 
-/// Takes a descriptor that this process was started with, and closes it on exec from now on.
+/// Takes over a descriptor that this process inherited, and closes it on exec from now on.
 pub(super) fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
     if fd <= 2 {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
     }
-    // SAFETY: the number comes from the worker that passed the descriptor on for this very purpose; a wrong one fails in `fcntl`.
+    // SAFETY: the number comes from the worker that passed the descriptor on for this purpose. A wrong number fails in
+    // `fcntl`.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
     fcntl(&fd, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
     Ok(fd)
 }
 
-/// Forks; none in the child.
+/// Forks. None in the child.
 pub(super) fn fork() -> nix::Result<Option<Pid>> {
-    // SAFETY: only the supervisor calls this, which has one thread.
+    // SAFETY: only the supervisor, which has a single thread, calls this.
     match unsafe { nix::unistd::fork() }? {
         ForkResult::Parent { child } => Ok(Some(child)),
         ForkResult::Child => Ok(None),

@@ -31,10 +31,10 @@ use super::{Confinement, pre_exec};
 /// The hidden first argument that makes this program a supervisor.
 pub(super) const ARGUMENT: &str = "__atlas-keeper";
 
-/// Asks the agent's process group to stop.
+/// A request to stop the agent's process group.
 pub(super) const TERMINATE: u8 = b't';
 
-/// Ends the whole tree at once.
+/// A request to kill the whole tree at once.
 pub(super) const KILL: u8 = b'k';
 
 static CAPABLE: AtomicBool = AtomicBool::new(false);
@@ -44,8 +44,8 @@ pub(super) fn capable() -> bool {
     CAPABLE.load(Ordering::Relaxed)
 }
 
-/// Becomes a supervisor and ends, if this process was started as one. Every program that embeds a worker calls it first in `main`,
-/// before it starts a thread.
+/// Runs as a supervisor and exits, if this process was started as one. Every program that embeds a worker must call
+/// this first in `main`, before it starts a thread.
 pub fn run_if_asked() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_none_or(|first| first != ARGUMENT) {
@@ -71,13 +71,13 @@ enum Orders {
 struct Keep {
     confinement: Confinement,
     control: OwnedFd,
-    /// When the tree dies at the latest, as [`UNTIL`] tells it.
+    /// The latest time at which the tree is killed, as in [`UNTIL`].
     until: u64,
-    /// Passed on only to the agent.
+    /// Descriptors that only the agent inherits.
     passed: Vec<RawFd>,
-    /// The lists of processes of the control groups that the agent enters.
+    /// The process files of the control groups that the agent enters.
     groups: Vec<OwnedFd>,
-    /// Most bytes of data of each process; 0 is no limit.
+    /// The memory rlimit of each process; 0 for no limit.
     memory_max: u64,
     program: OsString,
     arguments: Vec<OsString>,
@@ -114,7 +114,7 @@ impl Orders {
     }
 }
 
-/// Numbers of descriptors, `5,6`.
+/// Parses descriptor numbers, such as `5,6`.
 fn numbers(list: &str) -> Option<Vec<RawFd>> {
     list.split(',').filter(|fd| !fd.is_empty()).map(|fd| fd.parse().ok()).collect()
 }
@@ -123,7 +123,7 @@ fn adopt_all(list: &str) -> Option<Vec<OwnedFd>> {
     numbers(list)?.into_iter().map(|fd| pre_exec::adopt(fd).ok()).collect()
 }
 
-/// Succeeds if a tree can be held in this way here.
+/// Succeeds if a tree can be contained in this way on this machine.
 fn probe(confinement: Confinement) -> nix::Result<()> {
     if confinement == Confinement::Subreaper {
         return prctl::set_child_subreaper(true);
@@ -138,7 +138,7 @@ fn probe(confinement: Confinement) -> nix::Result<()> {
     }
 }
 
-/// Lets the next child be the first process of a PID namespace.
+/// Makes the next child the first process of a new PID namespace.
 fn enter_namespaces(confinement: Confinement) -> nix::Result<()> {
     if confinement == Confinement::PidNamespace {
         return unshare(CloneFlags::CLONE_NEWPID);
@@ -159,7 +159,7 @@ impl Keep {
         }
         enter_namespaces(self.confinement)?;
         match pre_exec::fork()? {
-            // The first process of the namespace: when it ends, the kernel ends the others.
+            // The first process of the namespace. When it ends, the kernel kills the others.
             None => {
                 prctl::set_pdeathsig(Signal::SIGKILL)?;
                 self.hold()
@@ -176,10 +176,10 @@ impl Keep {
         }
     }
 
-    /// Closes what belongs to the agent, so that only the agent's tree keeps its pipes open.
+    /// Closes the agent's descriptors in this process, so that only the agent's tree keeps its pipes open.
     fn let_go(&self) {
         if let Ok(null) = fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
-            // A pipe that stays open is noticed by the worker as a late end of file, never as a wrong result.
+            // If this fails, the worker only sees the end of file later. The result stays correct.
             let _ = nix::unistd::dup2_stdin(&null);
             let _ = nix::unistd::dup2_stdout(&null);
             let _ = nix::unistd::dup2_stderr(&null);
@@ -196,12 +196,13 @@ impl Keep {
         let signals = SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         let end = End::new(self.until)?;
         if self.memory_max > 0 {
-            // Inherited by the agent; this process needs next to nothing.
+            // The agent inherits the limit. This process needs very little memory.
             setrlimit(Resource::RLIMIT_DATA, self.memory_max, self.memory_max)?;
         }
         let mut agent = Command::new(&self.program);
         agent.args(&self.arguments).process_group(0);
-        // Only the agent: a limit that ends it must not end this process, which tells how it ended.
+        // Only the agent enters the groups: a limit that kills the agent must not kill this process, which reports the
+        // agent's end.
         let groups = std::mem::take(&mut self.groups);
         if !groups.is_empty() {
             pre_exec::enter(&mut agent, groups);
@@ -213,7 +214,7 @@ impl Keep {
             Ok(child) => Pid::from_raw(i32::try_from(child.id()).map_err(|_| Errno::EINVAL)?),
             Err(error) => {
                 let change = Change::NotStarted { errno: error.raw_os_error().unwrap_or(0) };
-                // A worker that is gone does not want to know.
+                // If the worker has ended, there is no one to report to.
                 let _ = control.write_all(&change.to_bytes());
                 return Ok(());
             }
@@ -228,7 +229,7 @@ impl Keep {
     }
 }
 
-/// The clock of the tree's end, by which the worker's leases end as well.
+/// The timer for the end of the tree. It uses the same clock as the worker's leases.
 struct End(TimerFd);
 
 impl End {
@@ -238,7 +239,7 @@ impl End {
         Ok(end)
     }
 
-    /// At a nanosecond since boot; 0: never.
+    /// Sets the end in nanoseconds since boot; 0 for never.
     fn set(&self, until: u64) -> nix::Result<()> {
         if until == 0 {
             return self.0.unset();
@@ -254,7 +255,7 @@ struct Held {
 }
 
 impl Held {
-    /// Waits for the agent's end; none if the tree must be killed.
+    /// Waits for the agent's end. None if the tree must be killed.
     fn wait(&self, control: &mut UnixStream, signals: &SignalFd, end: &End) -> nix::Result<Option<ExitStatus>> {
         loop {
             if let Some(status) = self.reap() {
@@ -272,7 +273,7 @@ impl Held {
                 let mut order = [0];
                 match control.read(&mut order) {
                     Ok(1) if order[0] == TERMINATE => {
-                        // The group may be gone already; its end is reaped above.
+                        // The process group may have ended already. Its end is reaped above.
                         let _ = killpg(self.agent, Signal::SIGTERM);
                     }
                     Ok(1) if order[0] == UNTIL => {
@@ -283,13 +284,13 @@ impl Held {
                     _ => return Ok(None),
                 }
             } else if over {
-                // Only now: a later end that was sent in time counts.
+                // Checked last, because a later end that was received in time counts.
                 return Ok(None);
             }
         }
     }
 
-    /// Takes the ends of all children that have ended; returns the agent's.
+    /// Reaps all ended children and returns the agent's exit status.
     fn reap(&self) -> Option<ExitStatus> {
         let mut agent = None;
         loop {
@@ -306,14 +307,14 @@ impl Held {
         }
     }
 
-    /// Kills all remaining processes. In a namespace the kernel does it when this process ends.
+    /// Kills all remaining processes. With a namespace, the kernel does this when this process ends.
     fn end(&self) {
         if self.confinement != Confinement::Subreaper {
             return;
         }
         loop {
             for pid in descendants() {
-                // It may have ended by itself meanwhile.
+                // The process may have ended by itself meanwhile.
                 let _ = kill(pid, Signal::SIGKILL);
             }
             match waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)) {
@@ -327,7 +328,7 @@ impl Held {
     }
 }
 
-/// All processes below this one, by `/proc`.
+/// All descendants of this process, from `/proc`.
 fn descendants() -> Vec<Pid> {
     let parents: Vec<(i32, i32)> = fs::read_dir("/proc")
         .into_iter()
@@ -344,7 +345,8 @@ fn descendants() -> Vec<Pid> {
     below.into_iter().skip(1).map(Pid::from_raw).collect()
 }
 
-/// The parent in a line of `/proc/PID/stat`; the command's name before it may hold anything, so count from its last `)`.
+/// The parent in a line of `/proc/PID/stat`. The command's name before it may contain any character, so fields are
+/// counted from its last `)`.
 fn parent_of(stat: &str) -> Option<i32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }

@@ -26,7 +26,7 @@ use super::{Confinement, LeaseWatchdog, pre_exec};
 use crate::cgroup::{Cgroup, Enforced, Group, Groups, Limits};
 use crate::readiness::{at_once, watch};
 
-/// Starts trees: which program keeps them, and how firmly.
+/// Starts process trees with a supervisor program and a way of containment.
 pub(crate) struct Supervisor {
     env: Env,
     program: PathBuf,
@@ -41,31 +41,31 @@ pub(crate) enum SupervisorError {
     /// This program does not call `run_if_asked`.
     #[error("this program cannot be restarted as a supervisor of agent processes")]
     NotCapable,
-    /// The machine permits none of the ways, or not the one that was asked for.
+    /// The machine permits no way of containment, or not the requested one.
     #[error("this machine does not allow this way to contain process trees")]
     NoConfinement,
 }
 
-/// What to start.
+/// The program to start.
 #[derive(Debug)]
 pub(crate) struct Spawn<'a> {
     pub(crate) program: OsString,
     pub(crate) arguments: Vec<OsString>,
     pub(crate) directory: &'a Path,
-    /// The whole environment.
+    /// The complete environment.
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) stdin: Stdio,
     pub(crate) stdout: Stdio,
     pub(crate) stderr: Stdio,
-    /// Passed on under their numbers, and closed here.
+    /// Descriptors that the program inherits with the same numbers. They are closed in this process.
     pub(crate) passed: Vec<OwnedFd>,
-    /// What its contract limits.
+    /// The limits of its contract.
     pub(crate) limits: Limits,
-    /// It runs an attempt, and dies when the leases end.
+    /// True if it runs an attempt and must be killed when the leases end.
     pub(crate) leased: bool,
 }
 
-/// What a supervisor tells.
+/// A report of a supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     /// The program could not be started.
@@ -99,8 +99,8 @@ impl Change {
 }
 
 impl Supervisor {
-    /// Finds out how firmly trees can be held, if it is not `wanted` in one way. `program` stands in where this program is not one
-    /// that can keep (tests).
+    /// Determines the strictest way of containment, unless one is `wanted`. `program` replaces this program as the
+    /// supervisor if this one cannot be a supervisor (tests).
     pub(crate) fn probe(
         env: Env,
         program: Option<&Path>,
@@ -123,7 +123,8 @@ impl Supervisor {
         Ok(Self { env, program, confinement, watchdog: LeaseWatchdog::default(), groups: Groups::default() })
     }
 
-    /// Puts trees with limits into control groups of the worker `node`, as far as this machine permits. Tells why others are not. Blocks.
+    /// Sets up control groups of the worker `node` for trees with limits, as far as the machine permits. Returns why
+    /// some limits are not enforced. Blocks.
     pub(crate) fn open_groups(&mut self, choice: &Cgroup, node: &NodeId, data_dir: &Path) -> Vec<String> {
         let enters = |entrances: Vec<File>| {
             let numbers: Vec<String> = entrances.iter().map(|file| file.as_raw_fd().to_string()).collect();
@@ -138,22 +139,22 @@ impl Supervisor {
         reasons
     }
 
-    /// Which limits of contracts control groups enforce, in words; none if there is none.
+    /// The limits that control groups enforce, as text. None if they enforce no limit.
     pub(crate) fn groups(&self) -> Option<String> {
         self.groups.text()
     }
 
-    /// How firmly trees are held.
+    /// The way of containment.
     pub(crate) fn confinement(&self) -> Confinement {
         self.confinement
     }
 
-    /// What its trees know of the leases' end.
+    /// The lease watchdog of the trees.
     pub(crate) fn watchdog(&self) -> &LeaseWatchdog {
         &self.watchdog
     }
 
-    /// Starts a tree. Blocks for as long as a fork takes; needs the process's async runtime.
+    /// Starts a tree. Blocks for the duration of a fork. Must run in the process's async runtime.
     pub(crate) fn spawn(&self, spawn: Spawn<'_>) -> io::Result<Tree> {
         let (control, theirs) = UnixStream::pair()?;
         control.set_nonblocking(true)?;
@@ -194,51 +195,54 @@ impl Supervisor {
     }
 }
 
-/// A running process tree. Dropping it kills it, and blocks until it has ended: async callers use [`Self::kill`] first.
+/// A running process tree. Dropping it kills the tree and blocks until it has ended, so async callers use
+/// [`Self::kill`] first.
 pub(crate) struct Tree {
     env: Env,
     supervisor: Child,
     control: AsyncFd<UnixStream>,
-    /// Its place among those that die when the leases end.
+    /// Its registration with the lease watchdog.
     hold: Option<Hold>,
     heard: Vec<u8>,
     /// Its own processes, once it has settled.
     own: Option<Below>,
     enforced: Enforced,
-    /// Its control group, until it has ended.
+    /// Its control group, until the tree has ended.
     group: Option<Group>,
-    /// How many of its processes were killed at its memory limit, at last count and as told by [`Self::out_of_memory`].
+    /// The number of its processes killed at the memory limit, at the last count and at the last report by
+    /// [`Self::out_of_memory`].
     kills: u64,
     kills_told: u64,
-    /// Nothing of it is left.
+    /// True once the whole tree has ended.
     ended: bool,
 }
 
 impl Tree {
-    /// How long a supervisor may take to end its tree before it is killed itself.
+    /// How long a supervisor may take to kill its tree before the supervisor itself is killed.
     const END_MAX: Duration = Duration::from_secs(2);
 
-    /// How long a job's report waits for killed processes to disappear. A loaded machine takes some milliseconds.
+    /// How long a job's report waits for killed processes to disappear. A loaded machine needs some milliseconds.
     const GONE_MAX: Duration = Duration::from_millis(200);
 
-    /// True if the tree may have changed; if not, the task is woken when it does.
+    /// True if the tree may have changed. Otherwise the task is woken when it changes.
     pub(crate) fn poll_changed(&self, cx: &mut Context<'_>) -> bool {
         !self.heard.is_empty() || self.control.poll_read_ready(cx).is_ready()
     }
 
-    /// True if the tree has changed by now.
+    /// True if the tree has changed.
     pub(crate) fn has_changed(&self) -> bool {
         let mut fds = [PollFd::new(self.control.get_ref().as_fd(), PollFlags::POLLIN)];
         !self.heard.is_empty() || matches!(poll(&mut fds, PollTimeout::ZERO), Ok(1))
     }
 
-    /// The processes that it has by now are its own, and not a job's.
+    /// Records the current processes as the tree's own, not those of a job.
     pub(crate) fn settle(&mut self) {
         self.own = Some(left::below(self.root()));
     }
 
-    /// Ends what a job left running beside the tree's own processes, and tells which those were. Nothing before it has settled.
-    /// They are gone when it returns, unless the system takes longer than [`Self::GONE_MAX`] to end them.
+    /// Kills the processes that a job left running beside the tree's own ones, and returns them. Does nothing before
+    /// the tree has settled. The processes are gone when this returns, unless the system takes longer than
+    /// [`Self::GONE_MAX`].
     pub(crate) async fn end_others(&self) -> Vec<Ended> {
         let Some(own) = &self.own else { return Vec::new() };
         let ended = left::end(self.root(), own);
@@ -249,12 +253,12 @@ impl Tree {
         ended
     }
 
-    /// Which limits of its contract hold, and how.
+    /// The limits of its contract and how they are enforced.
     pub(crate) fn enforced(&self) -> &Enforced {
         &self.enforced
     }
 
-    /// What to say if processes of it were killed at its memory limit since this was asked last.
+    /// An explanation if processes of the tree were killed at its memory limit since the last call.
     pub(crate) fn out_of_memory(&mut self) -> Option<String> {
         self.count_kills();
         let is_new = self.kills > self.kills_told;
@@ -272,7 +276,7 @@ impl Tree {
         i32::try_from(self.supervisor.id()).unwrap_or(0)
     }
 
-    /// An attempt begins in it, or has ended: between attempts it may live without a lease.
+    /// Sets whether an attempt runs in the tree. Between attempts the tree may live without a lease.
     pub(crate) fn set_busy(&self, busy: bool) {
         if let Some(hold) = &self.hold {
             hold.set_busy(busy);
@@ -281,11 +285,12 @@ impl Tree {
 
     /// Asks the agent's process group to stop.
     pub(crate) fn terminate(&mut self) {
-        // A supervisor that is gone has no tree any more.
+        // If the supervisor has ended, its tree has ended as well.
         let _ = self.control.get_ref().write_all(&[TERMINATE]);
     }
 
-    /// What the supervisor told since, without waiting. A supervisor that ended without a word counts as a killed agent.
+    /// The next report of the supervisor, without waiting. A supervisor that ended without a report counts as a killed
+    /// agent.
     pub(crate) fn change(&mut self) -> Option<Change> {
         let mut bytes = [0; 5];
         match at_once(&self.control, Interest::READABLE, |mut control| control.read(&mut bytes)) {
@@ -297,7 +302,7 @@ impl Tree {
         self.heard.first_chunk().copied().and_then(Change::from_bytes)
     }
 
-    /// Waits for a change; false if none came in time.
+    /// Waits for a change. False if none came in time.
     pub(crate) async fn wait_for_change(&self, patience: Duration) -> bool {
         let changed = poll_fn(|cx| if self.poll_changed(cx) { Poll::Ready(()) } else { Poll::Pending });
         tokio::select! {
@@ -307,7 +312,7 @@ impl Tree {
         }
     }
 
-    /// Ends the whole tree and waits until nothing of it is left.
+    /// Kills the whole tree and waits until it has ended.
     pub(crate) async fn kill(&mut self) {
         if self.ended {
             return;
@@ -315,7 +320,7 @@ impl Tree {
         let _ = self.control.get_ref().write_all(&[KILL]);
         let until = self.env.clock.monotonic() + Self::END_MAX;
         let mut word = [0; 16];
-        // The supervisor closes its socket by ending.
+        // The supervisor closes its socket by exiting.
         loop {
             match at_once(&self.control, Interest::READABLE, |mut control| control.read(&mut word)) {
                 Ok(0) => break,
@@ -323,7 +328,7 @@ impl Tree {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let left = until.saturating_sub(self.env.clock.monotonic());
                     if left.is_zero() || !self.wait_for_change(left).await {
-                        // A namespace ends with it.
+                        // A namespace ends with its supervisor.
                         let _ = self.supervisor.kill();
                         break;
                     }
@@ -335,7 +340,7 @@ impl Tree {
         self.reap();
     }
 
-    /// Waits for the supervisor, whose socket is closed or about to be.
+    /// Waits for the end of the supervisor, whose socket is closed or is about to be.
     fn reap(&mut self) {
         let timeout = PollTimeout::try_from(Self::END_MAX).unwrap_or(PollTimeout::MAX);
         let mut word = [0; 16];

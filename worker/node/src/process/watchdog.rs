@@ -5,7 +5,7 @@
 //! lease ends. Supervisors get an instant of `CLOCK_BOOTTIME`, which all processes of a machine share and which
 //! continues during sleep, so it does not matter when they read it. Every renewal is sent to every tree, including idle
 //! ones, so that nothing needs to be sent when a job begins. A worker without a session keeps its idle programs: it
-//! lifts their end, and nothing runs in them.
+//! removes their end, because no attempt runs in them.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,10 +16,11 @@ use std::time::Duration;
 use atlas_env::Clock;
 use nix::time::{ClockId, clock_gettime};
 
-/// Starts a word to a supervisor: eight bytes follow, the nanosecond of the machine's time since boot at which the tree dies, 0 for none.
+/// Starts a message to a supervisor. Eight bytes follow: the time in nanoseconds since boot at which the tree is
+/// killed, or 0 for never.
 pub(super) const UNTIL: u8 = b'u';
 
-/// What all trees of a worker know of the leases' end.
+/// The end of the leases, as all trees of a worker know it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LeaseWatchdog {
     shared: Arc<Mutex<Shared>>,
@@ -27,7 +28,7 @@ pub(crate) struct LeaseWatchdog {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Since boot; none while there is no session.
+    /// The end of the leases since boot. None while there is no session.
     until: Option<Duration>,
     trees: BTreeMap<u64, Held>,
     next: u64,
@@ -36,14 +37,15 @@ struct Shared {
 #[derive(Debug)]
 struct Held {
     control: Arc<UnixStream>,
-    /// An attempt runs in it.
+    /// True while an attempt runs in it.
     busy: bool,
 }
 
 impl LeaseWatchdog {
-    /// All leases live until `end` by `clock`.
+    /// Sets the end of all leases to `end` by `clock`.
     pub(crate) fn extend(&self, end: Duration, clock: &dyn Clock) {
-        // This clock is read first: a worker that is stopped between the two asks for an earlier end.
+        // The boot clock is read first: if the worker is stopped between the two reads, the computed end is too early
+        // and not too late.
         let Ok(boot) = clock_gettime(ClockId::CLOCK_BOOTTIME) else { return };
         let until = Duration::from(boot) + end.saturating_sub(clock.monotonic());
         let mut shared = self.lock();
@@ -51,14 +53,14 @@ impl LeaseWatchdog {
         shared.trees.values().for_each(|held| held.tell(Some(until)));
     }
 
-    /// There is no session any more. Running attempts keep their end.
+    /// Handles the end of the session. Running attempts keep their end.
     pub(crate) fn lift(&self) {
         let mut shared = self.lock();
         shared.until = None;
         shared.trees.values().filter(|held| !held.busy).for_each(|held| held.tell(None));
     }
 
-    /// Puts a new tree under the watchdog, busy with an attempt; also tells its first end, for its supervisor's command line.
+    /// Registers a new tree that is busy with an attempt. Also returns its first end for the supervisor's command line.
     pub(super) fn hold(&self, control: Arc<UnixStream>) -> (Hold, u64) {
         let mut shared = self.lock();
         let number = shared.next;
@@ -68,7 +70,7 @@ impl LeaseWatchdog {
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
-        // Whole at every moment, so a panic elsewhere does not spoil it.
+        // Every change is complete while the lock is held, so a panic elsewhere cannot corrupt the data.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -77,12 +79,13 @@ impl Held {
     fn tell(&self, until: Option<Duration>) {
         let mut word = [UNTIL; 9];
         word[1..].copy_from_slice(&nanoseconds(until).to_be_bytes());
-        // So short a word goes out whole or not at all; a supervisor that does not read has its last end, or is gone with its tree.
+        // Such a short message is written completely or not at all. A supervisor that does not read keeps its last end,
+        // or has ended with its tree.
         let _ = (&*self.control).write(&word);
     }
 }
 
-/// A tree's place under the watchdog, until it is dropped.
+/// A tree's registration with the watchdog. Dropping it removes the registration.
 #[derive(Debug)]
 pub(super) struct Hold {
     watchdog: LeaseWatchdog,
@@ -90,7 +93,7 @@ pub(super) struct Hold {
 }
 
 impl Hold {
-    /// An attempt begins in it, or has ended.
+    /// Sets whether an attempt runs in the tree.
     pub(super) fn set_busy(&self, busy: bool) {
         let mut shared = self.watchdog.lock();
         let without_session = shared.until.is_none();
@@ -120,11 +123,11 @@ mod tests {
 
     use super::*;
 
-    /// The ends that a supervisor was told, as far as it matters here: some or none.
+    /// For each end that a supervisor received: true for a time, false for none.
     fn told(supervisor: &mut UnixStream) -> Vec<bool> {
         let mut words = Vec::new();
         supervisor.set_nonblocking(true).expect("settable");
-        // It ends with the words that are there.
+        // Reading stops after the messages that have arrived.
         let _ = supervisor.read_to_end(&mut words);
         words.chunks(9).map(|word| word[1..] != [0; 8]).collect()
     }

@@ -18,13 +18,13 @@ use crate::agent::Agent;
 use crate::process::{Change, Spawn, Supervisor, Tree};
 use crate::slot::{Control, Shared, Work};
 
-/// How much of what a process printed is shown in an error.
+/// How much of a process's output is shown in an error.
 const SHOWN_CHARS: usize = 500;
 
-/// Keys of an output that are orders to the platform, taken out before validation.
+/// Members of an output that are instructions to the platform. They are removed before validation.
 const ORDERS: [&str; 2] = ["_memory_append", "_knowledge_store"];
 
-/// The provider of one process per job. Its slot ends with the job.
+/// The provider with one process per job. Its slot ends with the job.
 pub(crate) struct Exec {
     supervisor: Arc<Supervisor>,
     settings: Arc<Settings>,
@@ -55,7 +55,7 @@ impl Exec {
                         return process.conclude(change, work, control, self.settings.output_bytes_max).await;
                     }
                 }
-                // It has no way to make calls.
+                // Exec agents cannot make calls.
                 Woken::Answered => drop(control.answers()),
                 Woken::TimedOut => {
                     let why = process.tree.out_of_memory();
@@ -77,14 +77,14 @@ pub(super) struct Process {
     stderr: Source,
     /// Output that has not been read yet.
     pub(super) output: Vec<u8>,
-    /// The first bytes of stderr, for its error text.
+    /// The first bytes of stderr, for the error text.
     complaint: Vec<u8>,
     complaint_bytes_max: usize,
     lines: Lines,
 }
 
 impl Process {
-    /// Starts the contract's command for `work`. A failure is the job's.
+    /// Starts the contract's command for `work`. A failure counts as a failure of the job.
     pub(super) async fn spawn(
         work: &Arc<Work>,
         supervisor: &Arc<Supervisor>,
@@ -96,7 +96,7 @@ impl Process {
             return Err(Box::new(Execution::failed(FailureKind::Agent, text)));
         }
         let (work, supervisor, settings) = (Arc::clone(work), Arc::clone(supervisor), Arc::clone(settings));
-        // A fork is slow enough to delay other tasks of the runtime.
+        // Runs on a blocking thread, because a fork would delay other tasks of the runtime.
         let started =
             env.spawn_blocking("start process", move || Self::start(&work, &supervisor, &settings)).join().await;
         let started = started.unwrap_or_else(|_| Err(io::ErrorKind::Interrupted.into()));
@@ -136,7 +136,7 @@ impl Process {
         })
     }
 
-    /// Takes a piece of what is ready; true once the output is too large.
+    /// Reads a piece of the data that is ready. True once the output is too large.
     pub(super) async fn read(&mut self, ready: [bool; 3], control: &mut Control<'_>, output_bytes_max: usize) -> bool {
         let [stdin, stdout, stderr] = ready;
         if stdin {
@@ -155,7 +155,7 @@ impl Process {
         false
     }
 
-    /// Takes a piece of stderr.
+    /// Reads a piece of stderr.
     async fn read_complaint(&mut self, control: &mut Control<'_>) -> ReadResult {
         let mut errors = Vec::new();
         let found = self.stderr.read(&mut errors);
@@ -173,7 +173,7 @@ impl Process {
         wait.next(control, &mut self.tree, [&self.stdin, &self.stdout, &self.stderr]).await
     }
 
-    /// Takes all output that is there; true once it is too large.
+    /// Reads all available output. True once it is too large.
     pub(super) fn read_output(&mut self, output_bytes_max: usize) -> bool {
         while self.output.len() <= output_bytes_max
             && matches!(self.stdout.read(&mut self.output), ReadResult::Bytes(_))
@@ -181,7 +181,7 @@ impl Process {
         self.output.len() > output_bytes_max
     }
 
-    /// Reads what a tree that has ended left in its pipes; true if it is too large.
+    /// Reads the remaining data from the pipes of an ended tree. True if it is too large.
     async fn drain(&mut self, control: &mut Control<'_>, output_bytes_max: usize) -> bool {
         self.tree.kill().await;
         if self.read_output(output_bytes_max) {
@@ -194,7 +194,7 @@ impl Process {
         false
     }
 
-    /// The end of a process that was to answer by its end.
+    /// Handles the end of a process that answers by its exit.
     async fn conclude(
         mut self,
         change: Change,
@@ -219,7 +219,7 @@ impl Process {
         execution.explained(why, control).await
     }
 
-    /// The failure that a process's end means; none for a good end.
+    /// The failure for a process's end. None for a successful end.
     pub(super) fn failure(&self, change: Change, work: &Work) -> Option<Execution> {
         let text = match change {
             Change::NotStarted { errno } => {
@@ -232,7 +232,7 @@ impl Process {
         Some(Execution::failed(FailureKind::Agent, text))
     }
 
-    /// `Process exited with code 3: <stderr>`; a signal counts as a negative code, as Python tells it.
+    /// `Process exited with code 3: <stderr>`. A signal is shown as a negative code, as in Python.
     pub(super) fn exit_text(&self, status: ExitStatus) -> String {
         let code = status.code().unwrap_or_else(|| -status.signal().unwrap_or(0));
         let complaint = String::from_utf8_lossy(&self.complaint);
@@ -241,7 +241,7 @@ impl Process {
         format!("Process exited with code {code}: {why}")
     }
 
-    /// Ends the process: an end of file on its stdin first, then, after `patience`, the kill.
+    /// Stops the process: closes its stdin, and kills it after `patience`.
     pub(super) async fn stop(&mut self, env: &Env, patience: Duration) {
         self.stdin.finish();
         let until = env.clock.monotonic() + patience;
@@ -255,10 +255,10 @@ impl Process {
     }
 }
 
-/// The level of a line on stderr, by the word that it begins with, as in `error: …`, `[WARN] …` or `2026-01-02 ERROR …`; information
-/// if it says nothing. A word that is no capital one needs a colon or a bracket behind it.
+/// The level of a line on stderr by its first word, as in `error: …`, `[WARN] …` or `2026-01-02 ERROR …`. The default
+/// is information. A word that is not in capitals must be followed by a colon or a bracket.
 pub(super) fn level_of(line: &str) -> &'static str {
-    // A time stamp is one or two words that begin with a digit.
+    // Words that start with a digit belong to a time stamp and are skipped.
     let mut words = line.split_whitespace().map(|word| word.trim_start_matches(['[', '<', '(']));
     let first = words.find(|word| !word.starts_with(|c: char| c.is_ascii_digit())).unwrap_or("");
     let end = first.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(first.len());
@@ -276,12 +276,12 @@ pub(super) fn level_of(line: &str) -> &'static str {
     }
 }
 
-/// The output as the agent meant it: without orders to the platform.
+/// The output without instructions to the platform.
 pub(super) fn accept(output: Box<RawValue>, usable: bool) -> Execution {
     Execution::Output { output: without_orders(output), metadata: Map::new(), usable }
 }
 
-/// Takes the orders out. Memory and knowledge are not connected to workers, so that nothing follows from them here.
+/// Removes the instructions. Workers have no connection to memory and knowledge, so the instructions have no effect.
 fn without_orders(output: Box<RawValue>) -> Box<RawValue> {
     if !ORDERS.iter().any(|key| output.get().contains(key)) {
         return output;
@@ -300,7 +300,7 @@ pub(super) fn too_large(output_bytes_max: usize) -> Execution {
     Execution::failed(FailureKind::Agent, format!("Process printed more than {output_bytes_max} bytes"))
 }
 
-/// What the agent reads: `{"input", "context"}`.
+/// The document that the agent reads: `{"input", "context"}`.
 pub(super) fn document(work: &Work) -> Vec<u8> {
     let context = json!({"job_id": work.assignment.job.to_string(), "chain_name": "", "step_index": -1});
     let mut document = b"{\"input\": ".to_vec();
@@ -309,7 +309,7 @@ pub(super) fn document(work: &Work) -> Vec<u8> {
     document
 }
 
-/// `@atlas` is this program, a relative path is one of the package, any other word is looked up in `PATH`.
+/// `@atlas` is this program, a relative path refers to the package, and any other name is searched in `PATH`.
 fn resolve(program: &str, work: &Work, settings: &Settings) -> OsString {
     if program == ATLAS {
         return settings.atlas_program.clone().into();
@@ -320,7 +320,7 @@ fn resolve(program: &str, work: &Work, settings: &Settings) -> OsString {
     program.into()
 }
 
-/// The operator's allow-list and what this attempt is about; nothing else of the worker's own environment.
+/// The variables of the operator's allow-list and those of this attempt. No other variables of the worker are included.
 pub(super) fn environment(work: &Work, settings: &Settings) -> Vec<(OsString, OsString)> {
     let assignment = &work.assignment;
     let mut environment = settings.environment.clone();
@@ -337,7 +337,7 @@ pub(super) fn environment(work: &Work, settings: &Settings) -> Vec<(OsString, Os
     }
     let device = |share: &GpuShare| settings.slices.get(&share.index).cloned().unwrap_or(share.index.to_string());
     let gpus: Vec<String> = assignment.allocation.gpus.iter().map(device).collect();
-    // Empty hides every GPU from a job that asked for none.
+    // An empty value hides all GPUs from a job without GPUs.
     set("CUDA_VISIBLE_DEVICES", gpus.join(","));
     environment
 }

@@ -21,28 +21,28 @@ use crate::slot::Control;
 /// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Woken<const N: usize> {
-    /// Some of this is ready.
+    /// Something is ready.
     Io {
-        /// Which of the pipes, in the order in which they were given.
+        /// Whether each pipe is ready, in the given order.
         pipes: [bool; N],
-        /// The tree has changed.
+        /// Whether the tree has changed.
         tree: bool,
     },
     /// A call of the attempt was answered.
     Answered,
-    /// The deadline passed; the tree is dead.
+    /// The deadline passed, and the tree was killed.
     TimedOut,
-    /// A stop was asked for and its grace is over; the tree is dead.
+    /// A stop was requested and its grace period is over. The tree was killed.
     Stopped,
 }
 
-/// Something with a pipe to wait for.
+/// A pipe to wait for.
 pub(super) trait Ready: Sync {
-    /// True if there is something to do at the pipe; if not, the task is woken when there is.
+    /// True if the pipe is ready. Otherwise the task is woken when it becomes ready.
     fn poll_ready(&self, cx: &mut Context<'_>) -> bool;
 }
 
-/// A wait that goes on over many calls: deadline and stop belong to one attempt.
+/// The deadline and the stop of one attempt, over many waits.
 #[derive(Debug)]
 pub(super) struct Wait {
     deadline: Duration,
@@ -54,12 +54,12 @@ impl Wait {
         Self { deadline, kill_at: None }
     }
 
-    /// True once a stop was asked for.
+    /// True once a stop was requested.
     pub(super) fn stopping(&self) -> bool {
         self.kill_at.is_some()
     }
 
-    /// Waits until one of `pipes` is ready, the tree changes, or it is over.
+    /// Waits until one of `pipes` is ready, the tree changes, or the attempt is over.
     pub(super) async fn next<const N: usize>(
         &mut self,
         control: &Control<'_>,
@@ -72,7 +72,7 @@ impl Wait {
                 if self.kill_at.is_none() && !grace.is_zero() {
                     tree.terminate();
                 }
-                // A second, harder stop shortens the first one's grace, never the other way round.
+                // A second stop can only shorten the grace period of the first.
                 self.kill_at = Some(self.kill_at.map_or(now + grace, |at| at.min(now + grace)));
             }
             if self.kill_at.is_some_and(|at| at <= now) {
@@ -103,27 +103,27 @@ impl Wait {
     }
 }
 
-/// The worker's end of a pipe that an agent writes into.
+/// The worker's end of a pipe to which an agent writes.
 #[derive(Debug)]
 pub(super) struct Source {
     pipe: Option<AsyncFd<PipeReader>>,
     buffer: Box<[u8]>,
 }
 
-/// What one reading found.
+/// The result of one read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadResult {
-    /// So many bytes were added.
+    /// This many bytes were added.
     Bytes(usize),
     Nothing,
-    /// No more will come.
+    /// The pipe is closed.
     End,
 }
 
 impl Source {
-    /// Needs the process's async runtime.
+    /// Must run in the process's async runtime.
     pub(super) fn new(pipe: PipeReader) -> io::Result<Self> {
-        // As much as a pipe holds.
+        // The capacity of a Linux pipe.
         Ok(Self { pipe: Some(watch(pipe, Interest::READABLE)?), buffer: vec![0; 64 << 10].into() })
     }
 
@@ -156,36 +156,37 @@ impl Ready for Source {
     }
 }
 
-/// The worker's end of a pipe that an agent reads from.
+/// The worker's end of a pipe from which an agent reads.
 #[derive(Debug)]
 pub(super) struct Sink {
     pipe: Option<AsyncFd<PipeWriter>>,
     waiting: Vec<u8>,
     written: usize,
-    /// Close once all is written.
+    /// Whether to close the pipe once all data is written.
     close: bool,
 }
 
 impl Sink {
-    /// Needs the process's async runtime.
+    /// Must run in the process's async runtime.
     pub(super) fn new(pipe: PipeWriter) -> io::Result<Self> {
         let pipe = Some(watch(pipe, Interest::WRITABLE)?);
         Ok(Self { pipe, waiting: Vec::new(), written: 0, close: false })
     }
 
-    /// Sends bytes, now as far as the pipe takes them.
+    /// Sends bytes. Writes as many as the pipe accepts now.
     pub(super) fn send(&mut self, bytes: &[u8]) {
         self.waiting.extend_from_slice(bytes);
         self.flush();
     }
 
-    /// Sends an end of file after what is waiting.
+    /// Closes the pipe after the waiting bytes are written.
     pub(super) fn finish(&mut self) {
         self.close = true;
         self.flush();
     }
 
-    /// Writes what the pipe takes. An agent that does not read its input is not an error: its output decides.
+    /// Writes as much as the pipe accepts. An agent that does not read its input is not an error, because only its
+    /// output counts.
     pub(super) fn flush(&mut self) {
         while let Some(pipe) = &self.pipe
             && self.written < self.waiting.len()
@@ -206,13 +207,14 @@ impl Sink {
 }
 
 impl Sink {
-    /// How much a pipe holds by default.
+    /// The default capacity of a pipe.
     const PIPE_BYTES: i32 = 64 << 10;
 
-    /// True if the reader has taken all that was sent so far. The pipe is small from then on, until [`Self::widen`].
+    /// True if the reader has read all data sent so far. The pipe is small afterwards, until [`Self::widen`].
     pub(super) fn is_taken(&self) -> bool {
         let Some(pipe) = &self.pipe else { return true };
-        // A pipe of one page holds one piece, so there is room only when it is empty. With more pieces in it, it cannot shrink.
+        // A pipe of one page holds one buffer, so it is writable only when it is empty. A pipe with more buffers in use
+        // cannot shrink.
         if self.written < self.waiting.len() || fcntl(pipe.get_ref(), FcntlArg::F_SETPIPE_SZ(1)).is_err() {
             return false;
         }
@@ -220,10 +222,10 @@ impl Sink {
         matches!(poll(&mut fds, PollTimeout::ZERO), Ok(1))
     }
 
-    /// Gives the pipe its usual size again.
+    /// Restores the pipe's default capacity.
     pub(super) fn widen(&self) {
         if let Some(pipe) = &self.pipe {
-            // A small pipe only takes more steps.
+            // If this fails, transfers only need more steps.
             let _ = fcntl(pipe.get_ref(), FcntlArg::F_SETPIPE_SZ(Self::PIPE_BYTES));
         }
     }
@@ -236,7 +238,7 @@ impl Ready for Sink {
     }
 }
 
-/// Cuts what a process writes into lines of a bounded length.
+/// Splits the output of a process into lines of a limited length.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     rest: Vec<u8>,
@@ -245,7 +247,7 @@ pub(crate) struct Lines {
 impl Lines {
     const LINE_BYTES_MAX: usize = 8 << 10;
 
-    /// Adds bytes and returns every whole line. Bytes that are no UTF-8 are replaced.
+    /// Adds bytes and returns every complete line. Invalid UTF-8 is replaced.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Vec<String> {
         self.rest.extend_from_slice(bytes);
         let mut lines = Vec::new();
@@ -269,7 +271,7 @@ impl Lines {
         lines
     }
 
-    /// What is left without an end of line.
+    /// The remaining text without a line end.
     pub(crate) fn finish(&mut self) -> Option<String> {
         (!self.rest.is_empty()).then(|| text(&std::mem::take(&mut self.rest)))
     }

@@ -3,13 +3,13 @@
 use atlas_contract::python::json_fault;
 use serde_json::value::RawValue;
 
-/// Reads exactly one JSON document with white space around it.
+/// Parses exactly one JSON document, optionally surrounded by white space.
 pub(super) fn parse(bytes: &[u8]) -> Result<Box<RawValue>, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
         format!("'utf-8' codec can't decode byte 0x{:02x} in position {at}: invalid start byte", bytes[at])
     })?;
-    // What Python would take, such as NaN, we do not.
+    // Values that only Python accepts, such as NaN, are refused.
     let fault = |error: serde_json::Error| json_fault(text).unwrap_or_else(|| error.to_string());
     serde_json::from_str::<Box<RawValue>>(text.trim()).map_err(fault)
 }

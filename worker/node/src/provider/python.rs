@@ -23,7 +23,7 @@ use crate::mailbox::Answer;
 use crate::process::{Change, Spawn, Supervisor, Tree};
 use crate::slot::{Control, Shared, SpawnCall, Work};
 
-/// Room in a frame beyond the output itself.
+/// The size of a frame in addition to the output itself.
 const FRAME_BYTES_EXTRA: usize = 1 << 20;
 
 /// A host process with its agent.
@@ -32,7 +32,7 @@ pub(crate) struct PythonProgram {
     settings: Arc<Settings>,
 }
 
-/// What the host says; which members are there depends on the kind.
+/// A frame of the host. The kind determines which members are present.
 #[derive(Debug, Deserialize)]
 struct Frame {
     #[serde(rename = "type")]
@@ -48,10 +48,10 @@ struct Frame {
     text: String,
     #[serde(default)]
     execution_metadata: Map<String, Value>,
-    /// Which run it answers.
+    /// The run that it answers.
     #[serde(default)]
     number: u64,
-    /// Of a spawn: the run's own number for it.
+    /// For a spawn: the run's own number of the call.
     #[serde(default)]
     call: u64,
     #[serde(default)]
@@ -59,12 +59,12 @@ struct Frame {
     input: Option<Box<RawValue>>,
     #[serde(default)]
     priority: i64,
-    /// Seconds.
+    /// In seconds.
     #[serde(default)]
     timeout: f64,
 }
 
-/// The kinds of frames. One that no host of ours sends counts as a failure.
+/// The kinds of frames. A kind that our host does not send counts as a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
@@ -79,11 +79,11 @@ enum Kind {
     Other,
 }
 
-/// Why there is no frame to answer with.
+/// Why there is no answer.
 enum Silence {
     TimedOut,
     Stopped,
-    /// The host ended, or broke the rules.
+    /// The host ended or violated the protocol.
     Broken(String),
 }
 
@@ -101,7 +101,8 @@ impl PythonProgram {
             return Err(StartError::NoImplementation { agent: agent(), why });
         }
         let (job, supervisor, chosen) = (Arc::clone(work), Arc::clone(&shared.supervisor), Arc::clone(&settings));
-        // Finding the interpreter and forking are slow enough to delay other tasks of the runtime.
+        // Runs on a blocking thread, because finding the interpreter and forking would delay other tasks of the
+        // runtime.
         let host =
             shared.env.spawn_blocking("start host", move || Host::spawn(&job, &supervisor, &chosen)).join().await;
         let host = host.unwrap_or_else(|_| Err(HostError::Spawn(io::ErrorKind::Interrupted.into())));
@@ -112,7 +113,7 @@ impl PythonProgram {
         let mut program = Self { host, settings };
         let directory = work.agent.directory.display().to_string();
         program.host.send(&json!({"type": "start", "contract": contract.to_json(), "directory": directory}));
-        // What the contract says counts; else the cluster's limit, or the worker's where that is shorter.
+        // The contract's timeout applies. Without one, the cluster's limit applies, or the worker's if it is shorter.
         let granted = work.assignment.startup_timeout;
         let own = program.settings.warmup_timeout.filter(|_| contract.startup_timeout.is_none());
         let limit = own.map_or(granted, |own| own.min(granted));
@@ -201,10 +202,11 @@ struct Host {
     to_host: Sink,
     from_host: Source,
     frames: Vec<u8>,
-    /// The number of the run that is answered next; drawn, so that a process which was forked in an earlier run cannot guess it.
-    /// Until the first run it is that of the start.
+    /// The number of the current run. It is random, so that a process forked in an earlier run cannot guess it. Before
+    /// the first run it is the number of the start.
     run: u64,
-    /// An answer came to no run that was asked for: the job that runs has its own, and the next one gets another host.
+    /// True if an answer arrived for another run. The current job keeps its own answer, and the next job gets another
+    /// host.
     strayed: bool,
     stdout: Printed,
     stderr: Printed,
@@ -222,7 +224,7 @@ impl Printed {
         Ok(Self { source: Source::new(pipe)?, lines: Lines::default(), level })
     }
 
-    /// Passes on what is there. Bounded, so that a flood does not hide the answer or the deadline.
+    /// Passes on available lines, up to a limit, so that a flood of lines does not delay the answer or the deadline.
     async fn read(&mut self, control: &mut Control<'_>) {
         let mut bytes = Vec::new();
         for _ in 0..8 {
@@ -258,7 +260,7 @@ impl Host {
         let fds = [host_reads.as_raw_fd().to_string(), host_writes.as_raw_fd().to_string()];
         let mut environment = environment(work, settings);
         environment.push(("PYTHONPATH".into(), settings.sdk.clone().into()));
-        // The working directory is the package, which must not come before the standard library while the host loads.
+        // The working directory is the package. `-P` keeps it from preceding the standard library while the host loads.
         let arguments = ["-P", "-m", "atlas._host"].iter().map(Into::into).chain(fds.map(Into::into)).collect();
         let tree = supervisor.spawn(Spawn {
             program: program.clone().into(),
@@ -293,7 +295,7 @@ impl Host {
     fn run(&mut self, work: &Work, env: &Env) {
         let assignment = &work.assignment;
         let metadata = serde_json::from_slice::<&RawValue>(&assignment.metadata).ok();
-        // A controller that does not say knows no spawning.
+        // A controller that sends no rule does not support spawning.
         let rule = assignment.spawn.unwrap_or(SpawnRule { depth: 0, depth_max: 3, permitted: false });
         let context = json!({
             "job_id": assignment.job.to_string(),
@@ -309,7 +311,7 @@ impl Host {
         self.send_body(&body);
     }
 
-    /// Tells the run how a job ended that it spawned.
+    /// Sends the run the result of a job that it spawned.
     fn tell(&mut self, call: u64, answer: Answer) {
         let (word, value) = match answer {
             Answer::Completed(output) => ("data", output.to_vec()),
@@ -329,7 +331,7 @@ impl Host {
         self.to_host.send(&frame);
     }
 
-    /// The answer to the run that was asked for last, or to the start.
+    /// Waits for the answer to the current run or to the start.
     async fn answer(
         &mut self,
         wait: &mut Wait,
@@ -350,7 +352,7 @@ impl Host {
                         self.stderr.read(control).await;
                     }
                     let change = tree.then(|| self.tree.change()).flatten();
-                    // Its last frame counts: only what it left unsaid is told by its end.
+                    // Frames that the host sent before its end are read first.
                     while from_host || change.is_some() {
                         let found = self.from_host.read(&mut self.frames);
                         match self.take_answer(control, output_bytes_max).await {
@@ -386,7 +388,7 @@ impl Host {
         }
     }
 
-    /// Takes whole frames from the buffer: passes on what is said on the way, returns the answer.
+    /// Reads complete frames from the buffer: passes on intermediate frames and returns the answer.
     async fn take_answer(
         &mut self,
         control: &mut Control<'_>,
@@ -407,7 +409,7 @@ impl Host {
             match frame.kind {
                 Kind::Log => control.say(StreamKind::Log, level(&frame.level), frame.text).await,
                 Kind::Progress => control.say(StreamKind::Progress, "", frame.text).await,
-                // A process that was forked while it ran a job may answer as well.
+                // A process that was forked during a job may also send an answer.
                 _ if frame.number != self.run => self.strayed = true,
                 Kind::Spawn => control.spawn(spawn_call(frame)).await,
                 Kind::Leave => control.leave(frame.call).await,
@@ -417,7 +419,7 @@ impl Host {
         Ok(None)
     }
 
-    /// What to say of a host that ended instead of answering.
+    /// The error text for a host that ended instead of answering.
     async fn epitaph(&mut self, change: Change, control: &mut Control<'_>) -> String {
         self.tree.kill().await;
         self.stdout.finish(control).await;
@@ -433,13 +435,13 @@ impl Host {
         }
     }
 
-    /// `on_shutdown` under `patience`, then the kill.
+    /// Runs `on_shutdown` for at most `patience`, then kills the host.
     async fn stop(&mut self, env: &Env, patience: Duration) {
         self.send(&json!({"type": "shutdown"}));
         let until = env.clock.monotonic() + patience;
         let mut unread = Vec::new();
         while self.tree.change().is_none() {
-            // Its last words have no attempt to belong to, but must not keep it from ending.
+            // Output at this point belongs to no attempt, but must be read so that the host can end.
             for source in [&mut self.from_host, &mut self.stdout.source, &mut self.stderr.source] {
                 source.read(&mut unread);
             }
@@ -454,7 +456,7 @@ impl Host {
     }
 }
 
-/// What a run asks for. It waits at most as long as a year, and for no time at all if it says anything else than a time.
+/// The spawn call of a run. The timeout is limited to one year. A missing or invalid timeout counts as zero.
 fn spawn_call(frame: Frame) -> SpawnCall {
     const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
     let timeout = Duration::try_from_secs_f64(frame.timeout.max(0.0)).unwrap_or(LONGEST).min(LONGEST);
@@ -467,7 +469,7 @@ fn spawn_call(frame: Frame) -> SpawnCall {
     }
 }
 
-/// Python's words for levels, reduced to ours.
+/// Converts Python's log levels to ours.
 fn level(word: &str) -> &'static str {
     match word {
         "debug" => "debug",

@@ -1,7 +1,8 @@
 //! Warm exec agents: one line of JSON in, one line out, many jobs in one process.
 //!
-//! A process that a job leaves running is killed, one that the program started for itself is not. To know these, the first
-//! line is sent without its end: a program that has read that much waits for the rest, and has started what it needs.
+//! A process that a job leaves running is killed, but not one that the program started for itself. To distinguish them,
+//! the first line is sent without its line end: a program that has read it waits for the rest, and has then started its
+//! own processes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,19 +18,19 @@ use super::{Execution, Settings, StartError, elsewhere, json_text};
 use crate::process::Tree;
 use crate::slot::{Control, Shared, Work};
 
-/// How often a program that starts is looked at.
+/// The shortest and longest pause between two checks of a starting program.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(20);
 
 /// A process that serves many jobs.
 pub(crate) struct WarmExec {
     process: Process,
-    /// The end of the first line is still to be sent.
+    /// True until the end of the first line is sent.
     starts: bool,
     settings: Arc<Settings>,
 }
 
-/// One line of the process's.
+/// One line of the process's output.
 #[derive(Deserialize)]
 struct Answer {
     output: Option<Box<RawValue>>,
@@ -46,7 +47,7 @@ impl WarmExec {
         Ok(Self { process, starts: true, settings: Arc::clone(&shared.settings) })
     }
 
-    /// The program is about to begin its first job.
+    /// Records the program's own processes and sends the end of the first line, which starts the first job.
     fn started(&mut self) {
         self.process.tree.settle();
         self.process.stdin.widen();
@@ -56,7 +57,7 @@ impl WarmExec {
 
     pub(super) async fn execute(&mut self, work: &Work, control: &mut Control<'_>) -> Execution {
         let mut line = document(work);
-        // The document is ours but for the input, whose line breaks can only be white space between its tokens.
+        // Only the input comes from outside. Its line breaks can only be white space between tokens.
         line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
         if !self.starts {
             line.push(b'\n');
@@ -74,7 +75,7 @@ impl WarmExec {
             if let Some(end) = process.output[searched..].iter().position(|&byte| byte == b'\n') {
                 let rest = process.output.split_off(searched + end + 1);
                 let line = std::mem::replace(&mut process.output, rest);
-                // Words beyond the answer would be taken for the next job's: do not give it one.
+                // Output after the answer would count as the next job's answer, so the program gets no other job.
                 let (bytes, usable) = (line.len(), process.output.is_empty() && !wait.stopping());
                 let read = elsewhere(control.env, bytes, move || answer(&line, usable)).await;
                 return read.unwrap_or_else(Execution::cut_short);
@@ -97,7 +98,7 @@ impl WarmExec {
                     {
                         return too_large(output_bytes_max);
                     }
-                    // Its last words count, also when it ended right after them.
+                    // Output that was written before the end still counts.
                     if let Some(change) = change
                         && !process.output[searched..].contains(&b'\n')
                     {
@@ -105,7 +106,7 @@ impl WarmExec {
                         return process.failure(change, work).unwrap_or_else(quiet);
                     }
                 }
-                // It has no way to make calls.
+                // Exec agents cannot make calls.
                 Woken::Answered => drop(control.answers()),
                 Woken::TimedOut => return Execution::timed_out(limit),
                 Woken::Stopped => return Execution::stopped(),

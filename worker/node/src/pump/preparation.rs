@@ -23,22 +23,22 @@ use crate::payloads::{TransferError, Transfers};
 use crate::provider::bounded;
 use crate::slot::{Ended, Work};
 
-/// What a line begins with that tells why an attempt does not run yet. Controllers show it as the reason.
+/// The prefix of a line that reports why an attempt does not run yet. Controllers show it as the reason.
 const PREPARING: &str = "preparing: ";
 
-/// What the line begins with that ends it.
+/// The prefix of the line that ends the preparation.
 const PREPARED: &str = "prepared in ";
 
-/// Why an attempt could not begin.
+/// Why an attempt could not start.
 pub(crate) enum Unprepared {
-    /// It is the job's failure, here and anywhere.
+    /// The job fails, because the problem would occur on any node.
     Failed(Failure),
-    /// It is this node's: the lease is given back.
+    /// The problem concerns only this node, so the lease is given back.
     GiveBack,
 }
 
 impl Unprepared {
-    /// How the attempt ends.
+    /// The report for the attempt.
     fn report(self) -> ReportKind {
         match self {
             Self::Failed(failure) => Ended::failed(failure).into_end(None).report,
@@ -47,21 +47,21 @@ impl Unprepared {
     }
 }
 
-/// The side of an attempt that is being prepared: until when, and what it says meanwhile.
+/// The state of a preparation: its time limit and its log lines.
 pub(crate) struct Preparing {
     env: Env,
     news: mpsc::Sender<News>,
     token: FencingToken,
-    /// How long it may take in all.
+    /// The total time limit.
     pub(crate) limit: Duration,
     until: Duration,
     text_left: AtomicUsize,
-    /// When what takes long began, in microseconds of the monotonic clock; 0 is nothing.
+    /// The monotonic time in microseconds at which slow work started; 0 for none.
     since: AtomicU64,
 }
 
 impl Preparing {
-    /// Most bytes of text of one preparation.
+    /// The most bytes of text in one preparation.
     const TEXT_MAX: usize = 256 << 10;
 
     /// Work that takes longer than this is reported.
@@ -80,20 +80,20 @@ impl Preparing {
         }
     }
 
-    /// What is left of its time.
+    /// The remaining time.
     pub(crate) fn left(&self) -> Duration {
         self.until.saturating_sub(self.env.clock.monotonic())
     }
 
-    /// Something begins that takes long: it is the reason why the job does not run yet.
+    /// Reports that slow work starts. It is shown as the reason why the job does not run yet.
     pub(crate) async fn begin(&self, doing: &str) {
         let now = Micros::from(self.env.clock.monotonic()).0.max(1);
-        // The first of several counts.
+        // The earliest start counts.
         let _ = self.since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
         self.say("info", format!("{PREPARING}{doing}")).await;
     }
 
-    /// What took long is done.
+    /// Reports that slow work is done.
     pub(crate) async fn end(&self) {
         let since = self.since.swap(0, Ordering::Relaxed);
         if since > 0 {
@@ -102,7 +102,7 @@ impl Preparing {
         }
     }
 
-    /// Does work that is reported if it takes long.
+    /// Runs work that is reported if it is slow.
     pub(crate) async fn slow<T>(&self, doing: &str, work: impl Future<Output = T>) -> T {
         tokio::pin!(work);
         tokio::select! {
@@ -116,7 +116,7 @@ impl Preparing {
         done
     }
 
-    /// A log line of the attempt. What goes beyond the allowance is dropped.
+    /// Writes a log line of the attempt. Lines beyond the limit are dropped.
     pub(crate) async fn say(&self, level: &str, text: String) {
         let take = |left: usize| left.checked_sub(text.len() + 1);
         if self.text_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
@@ -124,13 +124,13 @@ impl Preparing {
         }
         let (at, level, text) = (self.env.clock.wall(), level.to_owned(), bounded(text));
         let event = StreamEvent { number: 0, at, kind: StreamKind::Log, level, text };
-        // A pump that is gone listens to nothing any more.
+        // If the pump has ended, the line is dropped.
         let _ = self.news.send(News::Said { token: self.token, event }).await;
     }
 }
 
 impl Pump {
-    /// Runs an attempt at once if everything is here, else prepares it off this loop.
+    /// Runs an attempt at once if everything is available. Otherwise prepares it outside this loop.
     pub(super) fn start(&mut self, assignment: Box<Assignment>, place: RunningAttempt) {
         let token = assignment.token;
         self.attempts.insert(token, place);
@@ -143,7 +143,7 @@ impl Pump {
         }
     }
 
-    /// Fetches what an attempt needs whose start is committed after that.
+    /// Prepares an attempt whose start is committed afterwards.
     pub(super) fn prepare(&mut self, assignment: Box<Assignment>) {
         let token = assignment.token;
         match self.at_hand(assignment) {
@@ -158,7 +158,7 @@ impl Pump {
         }
     }
 
-    /// What an attempt needs is here, or will not come.
+    /// Handles the result of a preparation.
     pub(super) fn on_prepared(&mut self, token: FencingToken, work: Result<Arc<Work>, Unprepared>) {
         if let Some(kept) = self.prepared.get_mut(&token) {
             return match work {
@@ -183,12 +183,12 @@ impl Pump {
                 self.end_later(token, place.slot, end);
                 self.settle();
             }
-            // Stopped meanwhile, and already reported.
+            // The attempt was stopped meanwhile and already reported.
             (None, _) => {}
         }
     }
 
-    /// What an attempt needs, if all of it is here.
+    /// The work of an attempt, if everything is available.
     fn at_hand(&self, assignment: Box<Assignment>) -> Result<Arc<Work>, Box<Assignment>> {
         let input = match &assignment.input.body {
             PayloadBody::Inline(input) => Some(Arc::clone(input)),
@@ -207,7 +207,7 @@ impl Pump {
         let (packages, transfers, news) = (self.packages.clone(), self.transfers.clone(), self.news.clone());
         self.env.spawn("prepare attempt", async move {
             let work = prepare(assignment, &packages, &transfers, &preparing).await;
-            // A pump that is gone has given the lease back.
+            // If the pump has ended, it has given the lease back.
             let _ = news.send(News::Prepared { token, work }).await;
         });
     }
@@ -231,7 +231,7 @@ pub(super) fn echo(input: &Arc<[u8]>, agent: &Agent, warm: bool) -> AttemptEnd {
     }
 }
 
-/// Fetches what an attempt needs, or tells whose fault it is that it is not there.
+/// Fetches the data of an attempt. On failure, decides whether the job or the node is the cause.
 async fn prepare(
     assignment: Box<Assignment>,
     packages: &Packages,
@@ -248,8 +248,8 @@ async fn prepare(
     let input =
         preparing.slow("fetching the input", transfers.load(&assignment.input)).await.map_err(|error| match error {
             error if error.is_nodes_own() => give_back(&error),
-            // One that had no room in a welcome is kept by the controller that said it, and by no other: with the next lease it is sent again.
-            // One that is gone for good uses up the job's attempts.
+            // An input that did not fit into a welcome is stored only at the controller that sent it. It is sent again
+            // with the next lease. An input that is lost for good uses up the job's attempts.
             TransferError::Gone(_) => give_back(&error),
             error => failed(FailureKind::Internal, "could not fetch the input", &error),
         })?;

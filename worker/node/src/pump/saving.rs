@@ -8,7 +8,7 @@ use tracing::warn;
 use super::{News, Pump};
 
 impl Pump {
-    /// Writes a result to disk off this loop. One that cannot be written is reported all the same.
+    /// Writes a result to disk outside this loop. If writing fails, the result is reported anyway.
     pub(super) fn save(&self, number: u64, report: Arc<Report>) {
         let (results, boot, news) = (self.results.clone(), self.identity.boot_id, self.news.clone());
         let env = self.env.clone();
@@ -18,12 +18,12 @@ impl Pump {
             if let Ok(Err(error)) = saved {
                 warn!(%job, %error, "could not save a result before reporting it");
             }
-            // A pump that is gone reports nothing.
+            // If the pump has ended, nothing is reported.
             let _ = news.send(News::Saved { number }).await;
         });
     }
 
-    /// Forgets a result that was taken. Another one is laid aside, off this loop.
+    /// Deletes an acknowledged result. A refused result is set aside outside this loop.
     pub(super) fn saved_answered(&self, number: u64, result: Option<ReportResult>) {
         let (results, boot) = (self.results.clone(), self.identity.boot_id);
         if result == Some(ReportResult::Applied) {

@@ -10,33 +10,33 @@ use super::{News, Pump};
 use crate::mailbox::Answer;
 use crate::slot::SpawnCall;
 
-/// Children that one attempt may wait for at once.
+/// The most children that one attempt may wait for at once.
 const CHILDREN_MAX: usize = 1_024;
 
-/// All that are not answered yet, by the number that the leader knows them by.
+/// All unanswered spawns by the number that is sent to the leader.
 #[derive(Default)]
 pub(crate) struct Spawns {
     last: u64,
     open: BTreeMap<u64, Open>,
 }
 
-/// One that is not answered yet.
+/// One unanswered spawn.
 struct Open {
-    /// Which of the attempt's calls it is.
+    /// The attempt's number of the call.
     call: u64,
-    /// Until when the attempt waits; at once if it waits no longer.
+    /// The time until which the attempt waits. Zero if it no longer waits.
     until: Duration,
     spawner: Spawner,
     agent: String,
     priority: i64,
-    /// None while a large one is being stored.
+    /// The input. None while a large one is being stored.
     input: Option<Payload>,
-    /// The leader may know of it.
+    /// True if it was sent, so that the leader may know of it.
     said: bool,
 }
 
 impl Pump {
-    /// An attempt spawns a job.
+    /// Handles a spawn of an attempt.
     pub(super) fn on_spawn(&mut self, token: FencingToken, call: SpawnCall) {
         let Some(job) = self.attempts.get(&token).map(|place| place.job) else { return };
         let mine = self.spawns.open.values().filter(|open| open.spawner.token == token).count();
@@ -58,7 +58,7 @@ impl Pump {
         let (transfers, news) = (self.transfers.clone(), self.news.clone());
         self.env.spawn("store input", async move {
             let input = transfers.store(bytes.into_vec()).await.map_err(|error| error.to_string());
-            // A pump that is gone has no attempts.
+            // If the pump has ended, it has no attempts left.
             let _ = news.send(News::SpawnStored { number, input }).await;
         });
     }
@@ -77,7 +77,7 @@ impl Pump {
         }
     }
 
-    /// An attempt waits no longer for one of its children.
+    /// Handles an attempt that no longer waits for one of its children.
     pub(super) fn on_leave(&mut self, token: FencingToken, call: u64) {
         let mine = |open: &Open| open.spawner.token == token && open.call == call;
         let Some((&number, open)) = self.spawns.open.iter_mut().find(|(_, open)| mine(open)) else { return };
@@ -85,7 +85,7 @@ impl Pump {
         self.send_spawn(number);
     }
 
-    /// Says again what the leader has not answered.
+    /// Sends all unanswered spawns again.
     pub(super) fn resend_spawns(&mut self) {
         for number in self.spawns.open.keys().copied().collect::<Vec<_>>() {
             self.send_spawn(number);
@@ -107,7 +107,7 @@ impl Pump {
         self.send(ToLeader::Spawn { number, spawn: Box::new(spawn) });
     }
 
-    /// The leader tells how a child ended. A large output is fetched first, off the pump's loop.
+    /// Handles the result of a child. A large output is fetched first, outside the pump's loop.
     pub(super) fn on_spawned(&mut self, number: u64, end: SpawnEnd) {
         let Some(open) = self.spawns.open.remove(&number) else { return };
         let (token, call) = (open.spawner.token, open.call);
@@ -122,7 +122,7 @@ impl Pump {
                         Ok(output) => Answer::Completed(output),
                         Err(error) => Answer::Failed(format!("could not fetch the child's output: {error}")),
                     };
-                    // The same.
+                    // If the pump has ended, it has no attempts left.
                     let _ = news.send(News::SpawnLoaded { token, call, answer }).await;
                 });
                 return;
@@ -131,7 +131,7 @@ impl Pump {
         self.answer_call(token, call, answer);
     }
 
-    /// Hands an answer to the attempt, if it still runs.
+    /// Passes an answer to the attempt, if it still runs.
     pub(super) fn answer_call(&mut self, token: FencingToken, call: u64, answer: Answer) {
         let mailbox = self.attempts.get(&token).and_then(|place| self.mailboxes.get(&place.slot));
         if let Some(mailbox) = mailbox {
@@ -139,7 +139,8 @@ impl Pump {
         }
     }
 
-    /// An attempt is over: it no longer waits for its children. The controller decides about them by how it ended.
+    /// Removes the spawns of an ended attempt. The controller decides about the children based on how the attempt
+    /// ended.
     pub(super) fn forget_spawns(&mut self, token: FencingToken) {
         if !self.spawns.open.is_empty() {
             self.spawns.open.retain(|_, open| open.spawner.token != token);

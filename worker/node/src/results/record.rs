@@ -1,4 +1,4 @@
-//! One saved result: a line with a checksum, then the report as it is sent.
+//! One saved result: a line with a checksum, then the report in its wire format.
 
 use std::fmt;
 use std::path::Path;
@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 /// The first word; the number is the version of the format.
 const MAGIC: &str = "atlas-result-1";
 
-/// No record is longer: a report is at most a frame.
+/// The largest size of a record: a report is at most one frame.
 pub(super) const BYTES_MAX: u64 = 4 << 20;
 
 const EXTENSION: &str = "result";
 
-/// A record's file name: whose it is and which report.
+/// A record's file name: the boot id and the report number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) boot: BootId,
@@ -68,7 +68,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(u64, Report), RecordError> {
     report_from_bytes(body).map_err(RecordError::Report)
 }
 
-/// A result for people and their scripts, as a line of JSON.
+/// A result as a line of JSON, for people and scripts.
 pub(super) fn readable(report: &Report) -> String {
     let (outcome, output, error) = match &report.kind {
         ReportKind::Completed { output, .. } => ("completed", Some(output), None),

@@ -1,4 +1,4 @@
-//! Python packages that contracts list, from a folder of wheels: no network.
+//! Tests the installation of Python packages that contracts list, from a directory of wheels and without network.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -19,7 +19,7 @@ with zipfile.ZipFile(sys.argv[1] + "/greetlib-1.0-py3-none-any.whl", "w") as whe
     wheel.writestr("greetlib-1.0.dist-info/RECORD", "")
 "#;
 
-/// Tells whether it can import `greetlib`, and from where it runs.
+/// Reports whether `greetlib` can be imported, and the interpreter's path.
 const CODE: &str = r#"
 import sys
 from atlas.runtime.base import AgentBase
@@ -115,7 +115,7 @@ async fn packages_that_cannot_be_installed_fail_the_job_and_say_why() {
     stage.node.shutdown().await;
 }
 
-/// How many environments were made under a worker's directory.
+/// The number of environments in a worker's directory.
 fn environments(data_dir: &Path) -> usize {
     let entries = std::fs::read_dir(data_dir.join("environments")).expect("there");
     entries.flatten().filter(|entry| entry.path().extension().is_some_and(|end| end == "env")).count()

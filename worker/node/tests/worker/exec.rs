@@ -1,4 +1,4 @@
-//! exec agents.
+//! Tests exec agents.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::session::processes;
 use crate::support::{Controller, End, Node, Stage, shell};
 
-/// Runs one job of a shell agent and returns how it ended.
+/// Runs one job of a shell agent and returns its end.
 async fn once(script: &str, more: &str, input: &str) -> (End, Controller, Vec<String>) {
     let Stage { mut controller, node, mut session } = Stage::set().await;
     let agent = controller.publish_owned(&shell(script, more));
@@ -206,12 +206,12 @@ async fn a_cancel_stops_the_process_politely_first() {
     let (_, end) = session.end().await;
     assert!(matches!(end, End::Failed { cancelled: true, .. }), "{end:?}");
     let said: Vec<_> = session.events.iter().map(|event| event.text.as_str()).collect();
-    // Some shells add that their `sleep` was terminated.
+    // Some shells report that their `sleep` was terminated.
     assert_eq!((said.first(), said.last()), (Some(&"up"), Some(&"bye")), "{said:?}");
     node.shutdown().await;
 }
 
-/// Nothing of it is left between jobs: it is never warm, and its slot holds no memory for a process that is gone.
+/// No process is left between jobs, so the slot is never warm and reserves no memory.
 #[tokio::test]
 async fn a_process_per_job_is_never_warm() {
     let Stage { mut controller, node, mut session } = Stage::set().await;

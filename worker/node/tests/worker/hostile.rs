@@ -1,11 +1,11 @@
-//! Misbehaving agents: each is contained and reported, and the worker continues.
+//! Tests misbehaving agents: each must be contained and reported, and the worker must continue.
 
 use std::time::Duration;
 
 use crate::session::processes;
 use crate::support::{PATIENCE, Session, Stage, python, shell, until, without_python};
 
-/// Runs a hostile agent, then a decent one on the same worker.
+/// Runs a hostile agent, then a normal one on the same worker.
 async fn contained(files: Vec<(&'static str, String)>) -> (String, Session) {
     let Stage { mut controller, node, mut session } = Stage::set().await;
     let agent = controller.publish_owned(&files);
@@ -78,7 +78,7 @@ async fn children_in_sessions_of_their_own_end_with_the_job() {
 
 #[tokio::test]
 async fn children_that_hold_the_pipes_do_not_hold_the_job() {
-    // Not killed by hand: they end with the first process of the tree.
+    // The children are not killed one by one, but end with the first process of the tree.
     assert_eq!(sh("sleep 86323 & sleep 86323 & exit 3").await, "Process exited with code 3: unknown error");
     assert_eq!(processes("86323"), 0);
 }

@@ -1,5 +1,5 @@
-//! Limits of contracts that control groups enforce. What each version of cgroups is told is tested beside the code; these tests need a
-//! machine that lets the worker create groups.
+//! Tests limits of contracts that control groups enforce. The settings for each version of cgroups are tested beside
+//! the code. These tests need a machine that lets the worker create groups.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use crate::support::{Controller, End, Node, PATIENCE, Stage, python, shell, supe
 
 const LIMITED: &str = "  hardware: {min_memory_gb: 1, min_cpu_cores: 1}\n  execution_timeout: 50\n";
 
-/// Which limits a job says were enforced; none, and says so, if groups enforce nothing here.
+/// The limits that were enforced according to a job. None, with a message, if groups enforce nothing on this machine.
 fn enforced(end: &End) -> Option<String> {
     let (End::Completed { metadata, .. } | End::Failed { metadata, .. }) = end else { panic!("not run: {end:?}") };
     let metadata: Value = serde_json::from_str(metadata.as_deref().unwrap_or("{}")).expect("metadata is JSON");
@@ -22,7 +22,7 @@ fn enforced(end: &End) -> Option<String> {
     Some(text)
 }
 
-/// A shell agent that says in which groups it is.
+/// A shell agent that prints its groups.
 const WHERE: &str = "printf '{\"groups\":\"%s\"}' \"$(tr '\\n' ' ' </proc/self/cgroup)\"";
 
 /// The group of the worker that limits `controller` in a line of `/proc/self/cgroup`, and its directory.
@@ -59,7 +59,7 @@ async fn an_agent_runs_in_a_group_that_goes_with_it() {
 #[tokio::test]
 async fn a_job_that_reaches_its_memory_limit_says_so() {
     let Stage { mut controller, node, mut session } = Stage::set().await;
-    // It reads a line without an end.
+    // The agent reads an endless line into memory.
     let agent = controller.publish_owned(&shell("exec tail -n 1 /dev/zero", LIMITED));
     let probe = controller.publish_owned(&shell("echo '{}'", LIMITED));
     if enforced(&session.run(&controller.assignment(&probe, "{}")).await).is_none() {

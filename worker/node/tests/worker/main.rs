@@ -1,4 +1,4 @@
-//! The worker with a controller that is simulated by the test: real streams, real processes.
+//! Tests the worker with a simulated controller: real streams, real processes.
 
 mod environment;
 mod exec;

@@ -1,4 +1,4 @@
-//! Python agents.
+//! Tests Python agents.
 
 use serde_json::Value;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::support::{Controller, End, Node, Stage, python, without_python};
 const HEADER: &str = "from atlas.runtime.base import AgentBase\n";
 
 impl Stage {
-    /// Runs `code`'s agent on each of `inputs`.
+    /// Runs the agent with `code` on each of `inputs`.
     async fn run(&mut self, code: &str, more: &str, inputs: &[&str]) -> Vec<End> {
         let agent = self.controller.publish_owned(&python(&format!("{HEADER}{code}"), more));
         let mut ends = Vec::new();

@@ -1,4 +1,4 @@
-//! Results of jobs that must not run twice outlive a worker that is killed.
+//! Tests that results of jobs that must not run twice survive a killed worker.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use atlas_wire::session::ToWorker;
 
 use crate::support::{Controller, PATIENCE, Session, in_time, shell, supervisor, until};
 
-/// A worker that is killed with -9 when it is dropped.
+/// A worker that is killed with SIGKILL when dropped.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -29,7 +29,7 @@ fn worker(controller: &Controller, dir: &Path) -> Killed {
     Killed(worker)
 }
 
-/// Runs a job that must not run twice as far as its report, which is left unanswered.
+/// Runs a job that must not run twice until its report, which is not answered.
 async fn ran(session: &mut Session, once: &Assignment) -> Report {
     session.grant(once).await;
     let (number, started) = in_time("a report", session.report()).await;
@@ -56,7 +56,7 @@ async fn a_result_that_a_killed_worker_left_unanswered_is_reported_by_the_next_o
     let second = worker(&controller, dir.path());
     let mut session = controller.session().await;
     assert_eq!(session.hello().await.boot_id, boot, "only the killed process holds the lease");
-    // The leader still counts on both leases; nothing may run under either.
+    // The leader still has both leases, but nothing may run under either of them.
     session.welcome(vec![once.clone(), other]).await;
     let (number, again) = in_time("a report", session.report()).await;
     assert_eq!(again, result);

@@ -1,4 +1,4 @@
-//! Agents that share the memory of one GPU.
+//! Tests agents that share the memory of one GPU.
 
 use atlas_types::{Assignment, GpuShare};
 use atlas_wire::session::ToLeader;
@@ -23,7 +23,8 @@ async fn a_job_starts_only_after_the_idle_process_that_holds_its_gpu_memory_is_g
     let mut session = controller.welcomed(Vec::new()).await;
     let lock = node.dir.path().join("gpu.lock");
     let lock = lock.display();
-    // The first stays after its job, with its model in the GPU's memory, and takes its time to end. The lock goes with its process.
+    // The first agent stays warm after its job, with its model in the GPU's memory, and ends slowly. The lock is
+    // released when its process ends.
     let first =
         format!("exec 9>{lock}; flock 9; while read -r line; do echo '{{\"output\": {{}}}}'; done; exec sleep 0.3");
     let first = controller.publish_owned(&shell(&first, "    mode: warm\n"));

@@ -1,4 +1,4 @@
-//! Sessions: resume, redirection, fencing, time to live, drain.
+//! Tests sessions: resume, redirection, fencing, lease time, drain.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -21,7 +21,7 @@ async fn a_reconnect_resumes_with_the_same_boot_and_its_leases() {
     let agent = controller.publish_owned(&shell(&script, ""));
     let assignment = controller.assignment(&agent, "{}");
     session.grant(&assignment).await;
-    // A second message comes after the grant, so that the worker has surely seen it.
+    // A second message is sent after the grant, to be sure that the worker has received the grant.
     session.say(ToWorker::RenewAck { number: 999 }).await;
     until("the agent runs", PATIENCE, || running("run.sh", &gate)).await;
     drop(session);
@@ -36,7 +36,7 @@ async fn a_reconnect_resumes_with_the_same_boot_and_its_leases() {
     node.shutdown().await;
 }
 
-/// A cheap look: the gate's directory is the node's own, so a script that is unpacked there and waits is this test's.
+/// True if a script is unpacked on the node of this gate. The directory belongs to this test's node.
 fn running(script: &str, gate: &std::path::Path) -> bool {
     let packages = gate.with_file_name("packages");
     let unpacked = std::fs::read_dir(packages).into_iter().flatten().flatten();
@@ -58,7 +58,8 @@ async fn a_report_is_sent_again_until_it_is_answered() {
     assert_eq!((again, &same), (number, &report));
     session.say(ToWorker::ReportAck { number, result: ReportResult::Fenced }).await;
     drop(session);
-    // Answered, though it was fenced: it does not come a third time, and the next one has the next number.
+    // The report was answered, although it was fenced: it is not sent a third time, and the next report has the next
+    // number.
     let mut session = controller.welcomed(Vec::new()).await;
     let assignment = controller.assignment(&agent, "{}");
     session.grant(&assignment).await;
@@ -112,7 +113,7 @@ async fn a_start_is_told_once_everything_is_here_and_not_of_what_never_came() {
     let agent = controller.publish_owned(&shell("cat", ""));
     let mut assignment = controller.assignment(&agent, &format!("{{\"text\": \"{}\"}}", "x".repeat(100_000)));
     assignment.needs_start = true;
-    // Its input is nowhere: the attempt fails without having begun.
+    // The input is missing, so the attempt fails before its start.
     let artifacts = controller.replace_artifacts(BTreeMap::new());
     session.grant(&assignment).await;
     let (number, report) = session.report().await;
@@ -124,7 +125,7 @@ async fn a_start_is_told_once_everything_is_here_and_not_of_what_never_came() {
     session.grant(&again).await;
     let (number, report) = session.report().await;
     assert_eq!(report.kind, ReportKind::Started);
-    // It is kept until its start is committed: nothing is fetched again.
+    // The input is kept until the start is committed, so nothing is fetched again.
     controller.replace_artifacts(BTreeMap::new());
     session.say(ToWorker::ReportAck { number, result: ReportResult::Applied }).await;
     assert!(matches!(session.end().await.1, End::Completed { .. }));
@@ -137,7 +138,7 @@ async fn an_input_that_only_another_controller_has_gives_the_lease_back() {
     let agent = controller.publish_owned(&shell("cat", ""));
     let mut artifacts = controller.replace_artifacts(BTreeMap::new());
     controller.replace_artifacts(artifacts.clone());
-    // As it is with one that the leader before kept for its welcome.
+    // The input exists only at another controller, like one that the previous leader stored for its welcome.
     let assignment = controller.assignment(&agent, &format!("{{\"text\": \"{}\"}}", "x".repeat(100_000)));
     artifacts = controller.replace_artifacts(artifacts);
     assert!(matches!(session.run(&assignment).await, End::NotHeld));
@@ -168,12 +169,13 @@ async fn without_acknowledged_renewals_the_attempt_dies_before_its_time() {
     let agent = controller.publish_owned(&shell("echo up >&2; exec sleep 86311", ""));
     let assignment = controller.assignment(&agent, "{}");
     session.renewals = false;
-    // Two thirds of it must be enough to start a process on a busy machine.
+    // Two thirds of this time must be enough to start a process on a busy machine.
     let ttl = Duration::from_secs(18);
     session.welcome_for(ttl, vec![assignment.clone()]).await;
     until("the agent runs", ttl * 2 / 3, || processes("86311") == 1).await;
     until("the agent is dead", ttl, || processes("86311") == 0).await;
-    // It has left the silent leader before and asked again, once in haste. It comes back on its own, and says that it has given the lease up.
+    // The worker has left the silent leader and asked again once with the short timeout. It then reconnects by itself
+    // and reports that it has given the lease up.
     drop(controller.session().await);
     let mut session = controller.welcomed(vec![assignment]).await;
     assert!(matches!(session.end().await.1, End::NotHeld));
@@ -223,7 +225,7 @@ async fn what_runs_at_the_deadline_of_a_drain_is_given_back_and_the_worker_goes_
     let (_, end) = session.end().await;
     assert!(matches!(end, End::NotHeld), "{end:?}");
     assert_eq!(processes("86313"), 0);
-    // The drain ended while the worker was away: what it is welcomed with is not given back.
+    // The drain ended while the worker was disconnected, so the leases of its welcome are not given back.
     drop(session);
     let agent = controller.publish_owned(&shell("sleep 0.2; echo '{}'", ""));
     let assignment = controller.assignment(&agent, "{}");
@@ -232,7 +234,7 @@ async fn what_runs_at_the_deadline_of_a_drain_is_given_back_and_the_worker_goes_
     node.shutdown().await;
 }
 
-/// How many `sleep`s with this argument there are on the machine; each test has a number of its own.
+/// The number of `sleep` processes with this argument on the machine. Each test uses its own number.
 pub(crate) fn processes(argument: &str) -> usize {
     let wanted = format!("sleep\0{argument}\0");
     let pids = std::fs::read_dir("/proc").into_iter().flatten().flatten();

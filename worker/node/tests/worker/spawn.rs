@@ -1,4 +1,4 @@
-//! Jobs that Python agents spawn: sent until they are answered, across sessions.
+//! Tests jobs that Python agents spawn: they are sent until they are answered, across sessions.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use atlas_wire::session::{ToLeader, ToWorker};
 
 use crate::support::{End, Session, Stage, python, without_python};
 
-/// Spawns what its input says, and tells how that ended.
+/// Spawns the job given in its input and returns that job's result.
 const PARENT: &str = r#"
 import asyncio
 from atlas.runtime.base import AgentBase
@@ -25,7 +25,7 @@ class Parent(AgentBase):
 "#;
 
 impl Stage {
-    /// Grants a parent with this input, and reads what it spawns.
+    /// Grants a parent with this input and reads its spawn request.
     async fn parent(&mut self, input: &str) -> (Assignment, u64, Spawn) {
         let agent = self.controller.publish_owned(&python(PARENT, "  requires: { spawn_agents: true }\n"));
         let rule = SpawnRule { depth: 1, depth_max: 3, permitted: true };
@@ -134,7 +134,7 @@ async fn without_permission_nothing_is_asked() {
     let mut stage = Stage::set().await;
     let agent = stage.controller.publish_owned(&python(PARENT, ""));
     let error = async |session: &mut Session, assignment: &Assignment| session.run(assignment).await.error();
-    // One that an older controller granted says nothing of spawning at all.
+    // An assignment of an older controller contains no spawn rule.
     let rules = [None, Some(SpawnRule { depth: 0, depth_max: 3, permitted: false })];
     for spawn in rules {
         let assignment = Assignment { spawn, ..stage.controller.assignment(&agent, r#"{"to": {}}"#) };

@@ -1,4 +1,5 @@
-//! A stopped worker kills nothing. Its supervisors do, before its leases end.
+//! Tests that the supervisors of a stopped worker, which cannot kill anything itself, kill its trees before its leases
+//! end.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -11,10 +12,10 @@ use nix::unistd::Pid;
 use crate::session::processes;
 use crate::support::{Controller, Node, PATIENCE, Session, shell, supervisor, until};
 
-/// How long leases live here.
+/// The lifetime of leases in these tests.
 const TTL: Duration = Duration::from_secs(6);
 
-/// Stops a worker while an agent and a child in a session of its own write down that they live.
+/// Stops a worker while an agent and a child in its own session write signs of life.
 async fn nothing_outlives_the_lease(confinement: &str, mark: &str) {
     let mut controller = Controller::start().await;
     let dir = tempfile::tempdir().expect("temporary directory");
@@ -41,7 +42,7 @@ async fn nothing_outlives_the_lease(confinement: &str, mark: &str) {
     let agent = controller.publish_owned(&shell(&script, ""));
     session.grant(&controller.assignment(&agent, "{}")).await;
     while !renewed(&mut session).await {}
-    // The first renewal under the lease as well: what the supervisors are told with it counts.
+    // Waits for the first renewal under the lease as well, because the supervisors then receive the end that counts.
     renewed(&mut session).await;
     signal(&worker, Signal::SIGSTOP);
     let lease_end = Env::system().clock.wall().0 * 1_000 + TTL.as_nanos() as i64;
@@ -55,7 +56,7 @@ async fn nothing_outlives_the_lease(confinement: &str, mark: &str) {
     worker.wait().expect("it was a child");
 }
 
-/// Takes a frame and acknowledges renewals; whether an attempt said something.
+/// Handles a frame and acknowledges renewals. True if the frame contains stream events.
 async fn renewed(session: &mut Session) -> bool {
     match session.next().await {
         ToLeader::Renew { number } => session.say(ToWorker::RenewAck { number }).await,
@@ -97,7 +98,7 @@ async fn idle_programs_outlive_the_session_of_a_worker_that_runs() {
     let welcomed_at = clock.monotonic();
     assert!(!session.run(&controller.assignment(&agent, "{}")).await.usage().warm);
     drop(session);
-    // No stream is answered, until the lease would have ended.
+    // No stream is answered until the lease would have ended.
     let mut again = controller.session().await;
     while clock.monotonic() < welcomed_at + 2 * TTL {
         again = controller.session().await;

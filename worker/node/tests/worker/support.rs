@@ -27,16 +27,16 @@ use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tokio_stream::{Stream, StreamExt};
 use tonic::{Request, Response, Status, Streaming};
 
-/// No test waits longer for one thing.
+/// The time limit for every wait in these tests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 type Chunks<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// The artifacts and the door for new sessions.
+/// The artifacts, and the channel for new sessions.
 struct Door {
     artifacts: Arc<Mutex<BTreeMap<Digest, Vec<u8>>>>,
     sessions: mpsc::Sender<Session>,
-    /// So many transfers break before one succeeds.
+    /// The number of transfers that break before one succeeds.
     broken: Arc<AtomicU32>,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Controller {
     pub(crate) address: SocketAddr,
     artifacts: Arc<Mutex<BTreeMap<Digest, Vec<u8>>>>,
     sessions: mpsc::Receiver<Session>,
-    /// So many transfers break before one succeeds.
+    /// The number of transfers that break before one succeeds.
     pub(crate) broken: Arc<AtomicU32>,
     server: tokio::task::AbortHandle,
     next_token: u64,
@@ -146,7 +146,7 @@ impl Controller {
         session
     }
 
-    /// Publishes an agent made of files and returns how a job of it is assigned.
+    /// Publishes an agent made of files and returns the data for its assignments.
     pub(crate) fn publish(&mut self, files: &[(&str, &str)]) -> Agent {
         let file = |&(path, text): &(&str, &str)| PackFile {
             path: path.to_owned(),
@@ -187,12 +187,12 @@ impl Controller {
         }
     }
 
-    /// Has these artifacts and no others; returns those it had.
+    /// Replaces the artifacts and returns the previous ones.
     pub(crate) fn replace_artifacts(&self, artifacts: BTreeMap<Digest, Vec<u8>>) -> BTreeMap<Digest, Vec<u8>> {
         std::mem::replace(&mut *self.artifacts.lock().expect("not poisoned"), artifacts)
     }
 
-    /// A payload as a controller would send it.
+    /// A payload in the form that a controller sends.
     pub(crate) fn payload(&self, text: &str) -> Payload {
         if text.len() <= atlas_types::INLINE_BYTES_MAX {
             return Payload::inline(text.as_bytes());
@@ -202,13 +202,13 @@ impl Controller {
         Payload { key_id: 0, body: PayloadBody::Artifact { digest, size_bytes: text.len() as u64 } }
     }
 
-    /// What an artifact holds.
+    /// The content of an artifact.
     pub(crate) fn artifact(&self, payload: &Payload) -> Vec<u8> {
         let PayloadBody::Artifact { digest, .. } = payload.body else { panic!("{payload:?} is inline") };
         self.artifacts.lock().expect("not poisoned").get(&digest).expect("it was stored").clone()
     }
 
-    /// What a payload of a report holds.
+    /// The text of a report's payload.
     pub(crate) fn text(&self, payload: &Payload) -> String {
         match &payload.body {
             PayloadBody::Inline(bytes) => String::from_utf8_lossy(bytes).into_owned(),
@@ -227,17 +227,17 @@ pub(crate) struct Agent {
     pub(crate) contract: atlas_contract::Contract,
 }
 
-/// An open session, seen from the leader.
+/// An open session from the leader's view.
 pub(crate) struct Session {
     incoming: Streaming<pb::SessionRequest>,
     to_worker: mpsc::Sender<ToWorker>,
-    /// Whether renewals are answered while the test waits for something else.
+    /// Whether renewals are answered while the test waits for another frame.
     pub(crate) renewals: bool,
-    /// Stream events that came while the test waited for something else.
+    /// Stream events that arrived while the test waited for another frame.
     pub(crate) events: Vec<StreamEvent>,
 }
 
-/// How an attempt ended, for comparison.
+/// The end of an attempt, for comparison.
 #[derive(Debug)]
 pub(crate) enum End {
     Completed { output: Payload, usage: Usage, metadata: Option<String> },
@@ -271,18 +271,18 @@ impl Session {
         self.to_worker.send(said).await.expect("the stream is open");
     }
 
-    /// The next frame, as it comes.
+    /// The next frame of any kind.
     pub(crate) async fn next(&mut self) -> ToLeader {
         let frame = in_time("a frame", self.incoming.next()).await.expect("the stream is open").expect("no error");
         ToLeader::try_from(frame).expect("a well-formed frame")
     }
 
-    /// Reads on until the worker closes the stream.
+    /// Reads until the worker closes the stream.
     pub(crate) async fn until_closed(&mut self) {
         in_time("the end of the stream", async { while let Some(Ok(_)) = self.incoming.next().await {} }).await;
     }
 
-    /// The next report; renewals and stream events on the way are taken care of.
+    /// The next report. Renewals and stream events before it are handled.
     pub(crate) async fn report(&mut self) -> (u64, Report) {
         loop {
             match self.next().await {
@@ -323,7 +323,7 @@ impl Session {
 }
 
 impl End {
-    /// The output of a good end.
+    /// The output of a completed attempt.
     pub(crate) fn output(&self, controller: &Controller) -> String {
         match self {
             Self::Completed { output, .. } => controller.text(output),
@@ -331,7 +331,7 @@ impl End {
         }
     }
 
-    /// The error of a bad end.
+    /// The error of a failed attempt.
     pub(crate) fn error(&self) -> String {
         match self {
             Self::Failed { failure, cancelled: false, .. } => failure.error.to_string(),
@@ -339,7 +339,7 @@ impl End {
         }
     }
 
-    /// What a bad end added to the job's metadata.
+    /// The metadata that a failed attempt added to the job.
     pub(crate) fn metadata(&self) -> Value {
         match self {
             Self::Failed { metadata, .. } => {
@@ -357,7 +357,7 @@ impl End {
     }
 }
 
-/// A worker of this process, with a directory of its own.
+/// A worker in this process, with its own directory.
 pub(crate) struct Node {
     worker: Worker,
     pub(crate) dir: TempDir,
@@ -382,14 +382,14 @@ impl Node {
         self.shutdown_after(|| true).await;
     }
 
-    /// Stops the worker and looks at what it left, before its directory goes.
+    /// Stops the worker and inspects its files before its directory is removed.
     pub(crate) async fn shutdown_after<T>(self, look: impl FnOnce() -> T) -> T {
         in_time("the shutdown", self.worker.shutdown()).await;
         look()
     }
 }
 
-/// A controller and the session of a node that has said hello to it.
+/// A controller and the session of a node that has sent its hello.
 pub(crate) struct Stage {
     pub(crate) controller: Controller,
     pub(crate) node: Node,
@@ -405,12 +405,12 @@ impl Stage {
     }
 }
 
-/// The program that keeps process trees.
+/// The supervisor program of process trees.
 pub(crate) fn supervisor() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_atlas-worker"))
 }
 
-/// Waits for one thing, not for ever.
+/// Waits for a future with a time limit.
 pub(crate) async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
     match tokio::time::timeout(PATIENCE, future).await {
         Ok(value) => value,
@@ -418,7 +418,7 @@ pub(crate) async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T
     }
 }
 
-/// Waits until a condition holds, not for ever.
+/// Waits with a time limit until a condition holds.
 pub(crate) async fn until(what: &str, patience: Duration, mut holds: impl FnMut() -> bool) {
     let waiting = async {
         while !holds() {
@@ -449,7 +449,7 @@ impl Controller {
     }
 }
 
-/// True, and says so, if there is no Python to test with.
+/// True, with a message, if there is no Python for tests.
 pub(crate) fn without_python() -> bool {
     match atlas_worker::Python::find(None) {
         Ok(_) => false,

@@ -1,4 +1,4 @@
-//! Nothing is left running when a worker is killed, for every kind of confinement.
+//! Tests that no process is left when a worker is killed, for every kind of confinement.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::session::processes;
 use crate::support::{Controller, End, Node, PATIENCE, in_time, shell, supervisor, until};
 
-/// Kills a worker with -9 while an agent has children of every kind, each of them a `sleep` with the argument `mark`.
+/// Kills a worker with SIGKILL while an agent has children of every kind, each a `sleep` with the argument `mark`.
 async fn nothing_outlives(confinement: &str, mark: &str) {
     let mut controller = Controller::start().await;
     let dir = tempfile::tempdir().expect("temporary directory");
@@ -25,7 +25,7 @@ async fn nothing_outlives(confinement: &str, mark: &str) {
             return;
         }
     };
-    // A child, a child in a session of its own, and one that was forked twice and is nobody's child any more.
+    // A child, a child in its own session, and a double-forked child without a parent.
     let script =
         format!("sleep {mark} & setsid sleep {mark} & (setsid sh -c 'sleep {mark} & exit' &); exec sleep {mark}");
     let agent = controller.publish_owned(&shell(&script, ""));

@@ -1,15 +1,15 @@
-//! Texts of real machines.
+//! Tests with the texts of real machines.
 
 use super::*;
 
-/// A machine with version 2 alone, in the session of a person.
+/// A machine with version 2 only, in a user session.
 const V2: (&str, &str) = (
     "0::/user.slice/user-1000.slice/user@1000.service/app.slice/atlas.service\n",
     "23 29 0:22 / /sys rw,nosuid,nodev,noexec,relatime shared:7 - sysfs sysfs rw\n\
      35 23 0:30 / /sys/fs/cgroup rw,nosuid,nodev,noexec,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate,memory_recursiveprot\n",
 );
 
-/// Version 1 with one hierarchy for each controller.
+/// Version 1 with one hierarchy per controller.
 const V1: (&str, &str) = (
     "9:name=systemd:/\n4:memory:/jobs/b9ce\n2:cpu,cpuacct:/\n",
     "31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n\
@@ -25,14 +25,14 @@ const HYBRID: (&str, &str) = (
      41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n",
 );
 
-/// A container of version 1 that sees only its own groups, read-only as most engines mount them.
+/// A container with version 1 that sees only its own groups. One hierarchy is read-only, as most engines mount them.
 const CONTAINER_V1: (&str, &str) = (
     "5:memory:/docker/0a1b\n3:cpu,cpuacct:/docker/0a1b\n0::/docker/0a1b\n",
     "710 709 0:30 /docker/0a1b /sys/fs/cgroup/cpu,cpuacct ro,nosuid,nodev - cgroup cgroup rw,cpu,cpuacct\n\
      711 709 0:31 /docker/0a1b /sys/fs/cgroup/memory rw,nosuid,nodev - cgroup cgroup rw,memory\n",
 );
 
-/// A container of version 2 with a namespace of its own.
+/// A container with version 2 and its own namespace.
 const CONTAINER_V2: (&str, &str) =
     ("0::/\n", "707 706 0:26 / /sys/fs/cgroup ro,nosuid,nodev,noexec,relatime - cgroup2 cgroup rw,nsdelegate\n");
 
