@@ -1,19 +1,19 @@
-//! The search.
+//! The search for a valid order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::history::{Model, Operation};
 
-/// Possibilities looked at for one answer. Beyond it too much is open at once to tell.
+/// The most possibilities examined for one answer. With more, too many operations are open at once.
 const STEPS_MAX: usize = 200_000;
 
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckResult {
-    /// There is such an order.
+    /// A valid order exists.
     Linearizable,
-    /// There is none.
+    /// No valid order exists.
     Violation(Violation),
     /// Too many operations were open at once.
     TooHard,
@@ -29,14 +29,14 @@ impl CheckResult {
     }
 }
 
-/// Where no order is left.
+/// The point at which no valid order is left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// The operation whose answer nothing explains: its place in the history.
+    /// The operation with an impossible answer, as an index into the history.
     pub operation: usize,
-    /// That operation, in words.
+    /// That operation as text.
     pub text: String,
-    /// What the object could have been before it, and which open operations could have taken effect by then.
+    /// The possible states of the object before it, each with the open operations that may have taken effect.
     pub before: Vec<String>,
 }
 
@@ -46,17 +46,17 @@ impl fmt::Display for Violation {
     }
 }
 
-/// The open operations that have taken effect.
+/// Open operations that have taken effect.
 type Effective = BTreeSet<usize>;
 
-/// What the object may be, each with the open operations that have taken effect in it.
+/// The possible states of the object, each with the open operations that have taken effect in it.
 ///
-/// Of two ways to the same state, one that has used up fewer operations of unknown outcome can do all that the other can: only it is
-/// kept. That is what keeps histories with many unknown outcomes in reach.
+/// If two ways lead to the same state, the one that used fewer operations of unknown outcome allows everything that the
+/// other allows, so only that one is kept. This makes histories with many unknown outcomes feasible.
 struct Possible<S>(BTreeMap<S, Vec<Effective>>);
 
 impl<S: Clone + Ord> Possible<S> {
-    /// Adds a possibility; false if another one covers it.
+    /// Adds a possibility. False if an existing one covers it.
     fn insert(&mut self, state: &S, effective: &Effective, unknown: impl Fn(usize) -> bool) -> bool {
         let covers = |less: &Effective, more: &Effective| {
             less.is_subset(more) && more.difference(less).all(|&operation| unknown(operation))
@@ -94,7 +94,7 @@ pub fn check<M: Model>(model: &M, history: &[Operation<M::Input, M::Output>]) ->
     CheckResult::Linearizable
 }
 
-/// All that the object can be once `answered` has taken effect; none if that is too much.
+/// All possible states after `answered` has taken effect. None if there are too many.
 fn explain<M: Model>(
     model: &M,
     history: &[Operation<M::Input, M::Output>],
@@ -138,12 +138,12 @@ fn explain<M: Model>(
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Moment {
     at: u64,
-    /// Of what happens at one time the calls come first: then the operations may overlap, which forgives more.
+    /// At equal times calls come before answers. The operations then overlap, which allows more orders.
     answer: bool,
     operation: usize,
 }
 
-/// Calls and answers in the order in which they came.
+/// Calls and answers in the order of their times.
 fn moments<I, O>(history: &[Operation<I, O>]) -> Vec<Moment> {
     let mut moments = Vec::with_capacity(2 * history.len());
     for (operation, Operation { called, answered, .. }) in history.iter().enumerate() {

@@ -2,33 +2,33 @@
 
 use std::fmt::Debug;
 
-/// What one object does with operations, in a sequence.
+/// The sequential behaviour of one object.
 pub trait Model {
-    /// What there is to know of the object.
+    /// The state of the object.
     type State: Clone + Ord + Debug;
-    /// What it is asked.
+    /// The input of an operation.
     type Input: Debug;
-    /// What it answers.
+    /// The output of an operation.
     type Output: Debug;
 
     /// The object before the first operation.
     fn initial(&self) -> Self::State;
 
-    /// The object after `input` was answered with `output` in `state`; none if it would not answer so. Without an output the answer is
-    /// not known, and any will do.
+    /// The state after `input` was answered with `output` in `state`. None if that answer is impossible. Without an
+    /// output the answer is unknown, and any answer is possible.
     fn step(&self, state: &Self::State, input: &Self::Input, output: Option<&Self::Output>) -> Option<Self::State>;
 }
 
-/// One operation of a client. Times are of one clock that all clients share.
+/// One operation of a client. All times are of one shared clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation<I, O> {
-    /// Who asked, for reports.
+    /// The client, for reports.
     pub client: u64,
-    /// When it was asked.
+    /// The time of the call.
     pub called: u64,
-    /// What was asked.
+    /// The input.
     pub input: I,
-    /// When it was answered, and what; none if it is unknown whether it took effect.
+    /// The time of the answer and the output. None if it is unknown whether the operation took effect.
     pub answered: Option<(u64, O)>,
 }
 
@@ -38,11 +38,11 @@ impl<I, O> Operation<I, O> {
         Self { client, called, input, answered: Some((at, output)) }
     }
 
-    /// An operation whose outcome nobody knows.
+    /// An operation with an unknown outcome.
     pub fn unknown(client: u64, called: u64, input: I) -> Self {
         Self { client, called, input, answered: None }
     }
 }
 
-/// The operations on one object, in any order. Those that certainly had no effect are left out.
+/// The operations on one object, in any order. Operations that certainly had no effect are left out.
 pub type History<M> = Vec<Operation<<M as Model>::Input, <M as Model>::Output>>;

@@ -1,66 +1,68 @@
-//! A job as its clients see it: it is submitted once, its status only moves forward, and a cancel succeeds or fails.
+//! A job from the clients' view: it is submitted once, its status only moves forward, and a cancel succeeds or fails.
 //!
-//! Workers act on jobs too and are not clients, so a read may find a job further than any client has brought it; from then on it is.
+//! Workers also change jobs, but are not clients. A read may therefore find a job in a later state than any client has
+//! caused, and the job then stays there.
 
 use crate::history::Model;
 
-/// The model of one job, by one idempotency key.
+/// The model of the job with one idempotency key.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Job {
-    /// Jobs are removed some time after they ended. Then a job that is not found may have ended unseen; else it is lost.
+    /// Whether jobs are removed some time after their end. If so, a missing job may have ended unseen. Otherwise it is
+    /// lost.
     pub retention: bool,
 }
 
 /// A job's status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// It waits.
+    /// The job waits.
     Pending,
-    /// It has a lease.
+    /// The job has a lease.
     Running,
-    /// It ended well.
+    /// The job ended with success.
     Completed,
-    /// It ended badly.
+    /// The job ended with a failure.
     Failed,
-    /// It was cancelled.
+    /// The job was cancelled.
     Cancelled,
 }
 
 impl Status {
-    /// Final: it never changes again.
+    /// True for a final status, which never changes again.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 }
 
-/// What a client asks.
+/// The operation of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobInput {
-    /// That it be recorded.
+    /// Submit the job.
     Submit,
-    /// How it is.
+    /// Read the job's status.
     Read,
-    /// That it end.
+    /// Cancel the job.
     Cancel,
 }
 
-/// What a client is told.
+/// The answer to a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobOutput {
-    /// It is recorded, under this number.
+    /// The job is recorded with this number.
     Submitted(u64),
-    /// There is none, or none any more.
+    /// The job does not exist, or does not exist any more.
     Absent,
-    /// It is in this state.
+    /// The job has this status.
     Found(Status),
-    /// Whether it was cancelled; not if it had ended.
+    /// Whether the job was cancelled. False if it had already ended.
     Cancelled(bool),
 }
 
-/// What there is to know of a job.
+/// The state of the model.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct JobState {
-    /// Its number, once anybody was told.
+    /// Its number, once a client has received it.
     number: Option<u64>,
     stage: Stage,
 }
@@ -68,14 +70,14 @@ pub struct JobState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Absent,
-    /// It lives. A lost lease makes a running job wait again.
+    /// The job has not ended. A running job returns to pending if its lease is lost.
     Live,
-    /// A cancel was accepted: whatever else happens, it ends cancelled.
+    /// A cancel was accepted, so the job will end as cancelled.
     Doomed,
     Ended(Status),
-    /// It has ended, and nobody has seen how.
+    /// The job has ended, but no client has seen its final status.
     EndedSomehow,
-    /// It has ended and was removed.
+    /// The job has ended and was removed.
     Gone,
 }
 
@@ -128,7 +130,7 @@ impl Model for Job {
 }
 
 impl Job {
-    /// The stage in which a read found the job; none if it cannot be.
+    /// The stage after a read with this output. None if that output is impossible.
     fn read(self, stage: Stage, output: &JobOutput) -> Option<Stage> {
         let JobOutput::Found(status) = output else {
             return match (output, stage) {
@@ -158,7 +160,7 @@ mod tests {
 
     type Op = Operation<JobInput, JobOutput>;
 
-    /// Operations one after the other.
+    /// Sequential operations.
     fn in_a_row(steps: &[(JobInput, JobOutput)]) -> Vec<Op> {
         let steps = steps.iter().cloned().zip(0_u64..);
         steps.map(|((input, output), n)| Op::answered(1, 2 * n, input, 2 * n + 1, output)).collect()
@@ -195,15 +197,15 @@ mod tests {
             history.extend_from_slice(steps);
             breaks(&in_a_row(&history))
         };
-        // An ended job lives again, or ends otherwise.
+        // An ended job runs again, or ends with another status.
         assert_eq!(after_submit(&[(Read, Found(Status::Failed)), (Read, Found(Status::Running))]), 2);
         assert_eq!(after_submit(&[(Read, Found(Status::Failed)), (Read, Found(Status::Completed))]), 2);
-        // A cancel that was accepted loses, or one that was refused comes too early.
+        // An accepted cancel has no effect, or a cancel was refused although the job had not ended.
         assert_eq!(after_submit(&[(Cancel, Cancelled(true)), (Read, Found(Status::Completed))]), 2);
         assert_eq!(after_submit(&[(Cancel, Cancelled(false)), (Read, Found(Status::Pending))]), 2);
-        // One submission makes two jobs.
+        // One submission creates two jobs.
         assert_eq!(after_submit(&[(Submit, Submitted(8))]), 1);
-        // What is gone comes back.
+        // A removed job reappears.
         assert_eq!(after_submit(&[(Read, Absent), (Read, Found(Status::Completed))]), 2);
         assert_eq!(breaks(&in_a_row(&[(Read, Found(Status::Pending))])), 0);
     }

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use crate::check::{CheckResult, check};
 use crate::history::{History, Model, Operation};
 
-/// Operations gathered by key.
+/// Operations grouped by key.
 pub struct Keyed<K, M: Model>(BTreeMap<K, History<M>>);
 
 impl<K: Ord, M: Model> Default for Keyed<K, M> {
@@ -21,7 +21,7 @@ impl<K: Ord, M: Model> Keyed<K, M> {
         self.0.entry(key).or_default().push(operation);
     }
 
-    /// How many operations there are.
+    /// The number of operations.
     pub fn operations(&self) -> usize {
         self.0.values().map(Vec::len).sum()
     }
@@ -32,7 +32,8 @@ impl<K: Ord, M: Model> Keyed<K, M> {
     }
 }
 
-/// Checks every key; the first that is not linearizable, with why, and how many were too hard to tell.
+/// Checks every key. The error describes the first key that is not linearizable. Otherwise returns how many keys were
+/// too hard to check.
 pub fn check_keys<K: Ord + Debug, M: Model>(model: &M, keyed: &Keyed<K, M>) -> Result<usize, String> {
     let mut too_hard = 0;
     for (key, history) in keyed.iter() {

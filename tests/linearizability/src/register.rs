@@ -1,11 +1,11 @@
-//! A register: it is written, read, and changed if it has the expected value.
+//! A register: it can be written, read, and changed if it has the expected value.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use crate::history::Model;
 
-/// A register that begins empty.
+/// A register that is empty at first.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Register<V>(PhantomData<V>);
 
@@ -16,25 +16,25 @@ impl<V> Register<V> {
     }
 }
 
-/// What a register is asked.
+/// The operation on a register.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RegisterInput<V> {
-    /// What it holds.
+    /// Read the value.
     Read,
-    /// To hold this.
+    /// Write this value.
     Write(V),
-    /// To hold the second if it holds the first.
+    /// Write the second value if the register holds the first.
     Exchange(Option<V>, V),
 }
 
-/// What it answers.
+/// The answer of a register.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RegisterOutput<V> {
-    /// What it held.
+    /// The value.
     Value(Option<V>),
-    /// It was written.
+    /// The value was written.
     Written,
-    /// Whether it was changed.
+    /// Whether the value was changed.
     Exchanged(bool),
 }
 
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(verdict(history), CheckResult::Linearizable);
     }
 
-    /// The place of the operation that nothing explains.
+    /// The index of the operation with the impossible answer.
     fn breaks(history: &[Op]) -> usize {
         verdict(history).violation().expect("a planted violation is found").operation
     }
@@ -130,7 +130,7 @@ mod tests {
             op(3, 1, Read, 2, Value(Some(2))),
             op(3, 3, Read, 4, Value(Some(1))),
         ]);
-        // But each in one order for all.
+        // But all clients must see the same order.
         let history = [
             op(1, 0, Write(1), 10, Written),
             op(2, 0, Write(2), 10, Written),
@@ -146,7 +146,7 @@ mod tests {
         let unknown = Op::unknown(1, 0, Write(1));
         holds(&[unknown.clone(), op(2, 5, Read, 6, Value(None)), op(2, 7, Read, 8, Value(None))]);
         holds(&[unknown.clone(), op(2, 5, Read, 6, Value(None)), op(2, 70, Read, 80, Value(Some(1)))]);
-        // Once only, and not before it was asked.
+        // The write takes effect at most once, and not before its call.
         let twice = [
             unknown,
             op(2, 5, Read, 6, Value(Some(1))),
