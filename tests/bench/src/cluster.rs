@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use crate::http::{Connection, request};
 
-/// Starts an ephemeral cluster whose node runs `places` jobs at once, and waits until the node is there.
+/// Starts an ephemeral cluster whose node runs `places` jobs at once, and waits until the node is ready.
 pub(crate) async fn start(env: &Env, places: u32) -> Result<Cluster> {
     let options = Options { places: Some(places), noop: true, ..Options::new(Ports::choose(0)?) };
     start_with(env, options).await
 }
 
-/// The same with options of the caller's.
+/// Like [`start`], with the caller's options.
 pub(crate) async fn start_with(env: &Env, options: Options) -> Result<Cluster> {
     let cluster = Cluster::start(options, env.clone()).await.context("could not start the cluster")?;
     let mut connection = Connection::open(cluster.http()).await?;
@@ -32,7 +32,7 @@ pub(crate) async fn start_with(env: &Env, options: Options) -> Result<Cluster> {
     }
 }
 
-/// Registers an agent that answers `{}` by the given provider, a line of YAML.
+/// Registers an agent that answers `{}`, with the given provider, a line of YAML.
 pub(crate) async fn register(http: SocketAddr, name: &str, provider: &str, files: Vec<PackFile>) -> Result<()> {
     let contract =
         format!("agent:\n  name: {name}\n  version: 1.0.0\n  description: Measured.\n  provider: {provider}\n");

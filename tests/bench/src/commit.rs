@@ -36,7 +36,7 @@ pub(crate) fn run(env: &Env, rows: &[Row]) -> Result<Vec<Row>> {
     })
 }
 
-/// The smallest command that changes the state each time: cordons a node and uncordons it again.
+/// Measures the smallest command that changes the state each time: a node is cordoned and uncordoned in turn.
 async fn load(env: &Env, handle: &Handle, node: &NodeId, concurrency: usize) -> Result<Row> {
     let warm = env.clock.monotonic() + WARM_UP;
     let until = warm + MEASURED;
@@ -59,13 +59,13 @@ async fn load(env: &Env, handle: &Handle, node: &NodeId, concurrency: usize) -> 
     Ok(Row::rate("commit", concurrency, all.concat(), MEASURED))
 }
 
-/// One member alone, without a history.
+/// A single member without a history.
 pub(crate) async fn start(env: &Env, folder: &Path) -> Result<(Handle, Service)> {
     let options = Options { history: false, ..Options::new(folder.to_owned()) };
     atlas_raft::start(options, env.clone()).await.context("could not start Raft")
 }
 
-/// Makes a node known that can be cordoned.
+/// Registers a node that can be cordoned.
 pub(crate) async fn register(handle: &Handle) -> Result<NodeId> {
     let node = NodeId::new("bench")?;
     let hello = RegisterNode { node: node.clone(), boot_id: BootId(1), inventory: Inventory::default() };

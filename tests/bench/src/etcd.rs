@@ -1,9 +1,11 @@
-//! Three members next to three of Debian's etcd: the same machine, the same disk, the same kind of client, in the same run.
+//! Measures three members of Atlas and three of Debian's etcd: on the same machine, with the same disk and the same
+//! kind of client, in the same run.
 //!
-//! Each is measured in short turns, one after the other, so that a busy host affects all of them equally.
+//! The two are measured alternately in short turns, so that a busy host affects both equally.
 //!
-//! Compared are commands of 256 bytes at the peer door and puts of 256 bytes, each at the leader and each durable on a
-//! majority before it is answered; then durable submissions over HTTP, as a second ratio. Without `etcd` only Atlas is measured.
+//! The comparison uses commands of 256 bytes at the peer door and puts of 256 bytes, each at the leader and durable on
+//! a majority before it is answered. A second ratio uses durable submissions over HTTP. Without `etcd`, only Atlas is
+//! measured.
 
 mod client;
 
@@ -26,29 +28,29 @@ use crate::failover::{start, submit};
 use crate::figures::Row;
 use crate::http::Connection;
 
-/// Clients at once.
+/// The numbers of concurrent clients.
 const CONCURRENCIES: [usize; 3] = [1, 64, 256];
 
-/// Clients at once where the latency of a submission is measured.
+/// The number of concurrent clients for the latency of a submission.
 const FEW: usize = 4;
 
-/// Connections that the clients share.
+/// The most connections that the clients share.
 const CHANNELS_MAX: usize = 8;
 
-/// How long somebody leads before anything is measured there, how often that is looked at, and how long it is waited for.
+/// How long a leader must lead before it is measured, the interval of this check, and its time limit.
 const SETTLED: Duration = Duration::from_millis(300);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 const SETTLE_MAX: Duration = Duration::from_secs(60);
 
-/// How often something is measured until nobody else leads at its end.
+/// How often a measurement is repeated until the leader is the same at its end.
 const ATTEMPTS: usize = 4;
 
-/// Turns of each, and how long one takes.
+/// The number of turns of each system, and the duration of one turn.
 const TURNS: u32 = 8;
 const WARM_UP: Duration = Duration::from_millis(100);
 const MEASURED: Duration = Duration::from_millis(500);
 
-/// What a command and a put carry.
+/// The size of a command and of a put.
 const BYTES: usize = 256;
 
 pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
@@ -92,8 +94,8 @@ pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Measures at the leader, and again if another one leads by then: a host that takes the processor away for long enough ends a
-/// leadership, and what was measured meanwhile says nothing.
+/// Measures at the leader, and repeats the measurement if the leader has changed. A host that takes the processor away
+/// for long enough ends a leadership, which makes the measurement useless.
 fn at_leader<T>(env: &Env, rig: &Rig, measure: impl Fn(usize) -> Result<T>) -> Result<T> {
     for _ in 1..ATTEMPTS {
         let led = settled(env, rig)?;
@@ -106,7 +108,7 @@ fn at_leader<T>(env: &Env, rig: &Rig, measure: impl Fn(usize) -> Result<T>) -> R
     measure(settled(env, rig)?.0)
 }
 
-/// Who leads and in which term, once that has not changed for [`SETTLED`]: a group that has just formed may change its mind.
+/// The leader and its term, once they have not changed for [`SETTLED`]. A new group may change its leader.
 fn settled(env: &Env, rig: &Rig) -> Result<(usize, u64)> {
     let deadline = env.clock.monotonic() + SETTLE_MAX;
     let mut found = leadership(rig);
@@ -130,7 +132,7 @@ fn leadership(rig: &Rig) -> Option<(usize, u64)> {
     Some((which, rig.get(which, "/api/cluster")?["term"].as_u64()?))
 }
 
-/// Commands at the leader's peer door, as another member forwards them: how long each took.
+/// Sends commands to the leader's peer door, as another member forwards them. Returns the latencies.
 async fn commits(env: &Env, peers: SocketAddr, cluster_id: &[u8], concurrency: usize) -> Result<Vec<Duration>> {
     let channels = channels(peers, concurrency).await?;
     let commands = [cordon(true)?, cordon(false)?];
@@ -150,14 +152,14 @@ async fn commits(env: &Env, peers: SocketAddr, cluster_id: &[u8], concurrency: u
     Ok(try_join_all((0..concurrency).map(one)).await?.concat())
 }
 
-/// The smallest command that changes the state each time, padded by the name of who asks.
+/// The smallest command that changes the state each time, padded with the name of the principal.
 fn cordon(cordoned: bool) -> Result<Vec<u8>> {
     let cordon = Cordon { node: NodeId::new("bench")?, cordoned };
     let of = |padding: usize| -> Result<Vec<u8>> {
         let principal = Principal::new(&"p".repeat(padding))?;
         Ok(encode_requests(&[by(principal, atlas_types::Command::Cordon(cordon.clone()))]))
     };
-    // The value of a flag is one byte or none.
+    // The value of the flag takes one byte or none.
     let bare = of(BYTES / 2)?.len();
     let padded = of((BYTES + BYTES / 2).saturating_sub(bare))?;
     ensure!(padded.len() == BYTES, "a command has {} bytes", padded.len());
@@ -172,7 +174,7 @@ fn by(principal: Principal, command: atlas_types::Command) -> Request {
     }
 }
 
-/// Makes the node known that is cordoned and uncordoned.
+/// Registers the node that is cordoned and uncordoned.
 async fn register(peers: SocketAddr, cluster_id: &[u8]) -> Result<()> {
     let hello = RegisterNode { node: NodeId::new("bench")?, boot_id: BootId(1), inventory: Inventory::default() };
     let requests = encode_requests(&[by(Principal::local(), atlas_types::Command::RegisterNode(hello))]);
@@ -192,7 +194,7 @@ async fn propose(
     Ok(())
 }
 
-/// Submissions over HTTP at the leader, each answered when the job is durable.
+/// Submits jobs over HTTP at the leader. Each is answered when the job is durable.
 async fn submits(env: &Env, http: SocketAddr, concurrency: usize) -> Result<Vec<Duration>> {
     let submit = submit();
     let one = |_| async {
@@ -202,7 +204,7 @@ async fn submits(env: &Env, http: SocketAddr, concurrency: usize) -> Result<Vec<
     Ok(try_join_all((0..concurrency).map(one)).await?.concat())
 }
 
-/// Does one thing after the other for the time that is measured; how long each took.
+/// Repeats an operation for the measured time. Returns the latencies.
 async fn repeat(env: &Env, mut once: impl AsyncFnMut() -> Result<()>) -> Result<Vec<Duration>> {
     let warm = env.clock.monotonic() + WARM_UP;
     let until = warm + MEASURED;
@@ -224,7 +226,7 @@ async fn channels(at: SocketAddr, concurrency: usize) -> Result<Vec<Channel>> {
     try_join_all((0..concurrency.min(CHANNELS_MAX)).map(|_| async { Ok(endpoint.connect().await?) })).await
 }
 
-/// Puts of values of the same size at etcd's leader.
+/// Puts values of the same size at etcd's leader.
 async fn puts(env: &Env, leader: SocketAddr, concurrency: usize) -> Result<Vec<Duration>> {
     let channels = channels(leader, concurrency).await?;
     let one = |number: usize| {
@@ -238,25 +240,25 @@ async fn puts(env: &Env, leader: SocketAddr, concurrency: usize) -> Result<Vec<D
     Ok(try_join_all((0..concurrency).map(one)).await?.concat())
 }
 
-/// Three running members of etcd, as Debian starts them but for their addresses.
+/// Three running members of etcd with Debian's settings except for their addresses.
 struct Etcd {
     _members: Vec<Member>,
     leader: SocketAddr,
 }
 
-/// Killed when dropped.
+/// A member that is killed when dropped.
 struct Member(Child);
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // It may have ended on its own.
+        // The member may have ended on its own.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
 impl Etcd {
-    /// None, said aloud, where there is no `etcd`.
+    /// None, with a message, if `etcd` is not installed.
     async fn start(env: &Env, folder: &Path) -> Result<Option<Self>> {
         let found = Command::new("etcd").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
         if !found.is_ok_and(|status| status.success()) {
@@ -296,7 +298,7 @@ async fn leads(at: SocketAddr) -> Result<bool> {
     Client::new(channel).leads().await
 }
 
-/// Ports that were free a moment ago.
+/// Ports that are currently free.
 fn free_ports(count: usize) -> Result<Vec<u16>> {
     let listeners = (0..count).map(|_| std::net::TcpListener::bind("127.0.0.1:0")).collect::<Result<Vec<_>, _>>()?;
     listeners.iter().map(|listener| Ok(listener.local_addr()?.port())).collect()

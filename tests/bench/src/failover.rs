@@ -1,4 +1,5 @@
-//! The time without answers when the leader of three dies, and whether a fully loaded leader is taken for dead.
+//! Measures the time without answers when the leader of three dies, and whether a fully loaded leader is mistaken for
+//! dead.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,19 +19,19 @@ use crate::http::{Connection, request};
 /// How often the leader is killed.
 const KILLS: usize = 12;
 
-/// Clients that keep asking while it happens.
+/// The number of clients that send requests continuously.
 const CLIENTS: usize = 4;
 
-/// No answer takes longer unless the one who was asked is dead.
+/// The time limit for an answer of a running controller.
 const ANSWER_MAX: Duration = Duration::from_secs(3);
 
-/// A gap is looked for so long after a kill.
+/// How long after a kill a gap is searched for.
 const LOOKED_FOR: Duration = Duration::from_secs(5);
 
-/// How long a leader is under full load.
+/// How long the leader is fully loaded.
 const LOADED: Duration = Duration::from_secs(10);
 
-/// Clients that make full load.
+/// The number of clients that produce the full load.
 const LOAD: usize = 256;
 
 pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
@@ -52,14 +53,14 @@ pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     ])
 }
 
-/// Three controllers without workers on the loopback net.
+/// Three controllers without workers on the loopback network.
 pub(crate) fn start(folder: &std::path::Path) -> Result<Rig> {
     let layout = Layout { controllers: 3, workers: 0, queue_max: 10_000_000, ..Layout::SMALL };
     std::fs::create_dir_all(folder)?;
     Rig::on_loopback(&layout, &std::fs::canonicalize(folder)?).map_err(|error| anyhow!(error))
 }
 
-/// Kills the leader and waits until it is back; the longest time between two answers around it.
+/// Kills the leader and waits until it is back. Returns the longest time between two answers.
 fn gap(env: &Env, rig: &mut Rig) -> Result<Duration> {
     let leader = rig.leader().context("no leader")?;
     let asking = Asking::start(env, rig.addresses())?;
@@ -84,7 +85,7 @@ fn gap(env: &Env, rig: &mut Rig) -> Result<Duration> {
     Ok(longest)
 }
 
-/// Changes of term while the leader does all that it can.
+/// Counts changes of the term while the leader is fully loaded.
 fn elections_under_load(env: &Env, rig: &Rig) -> Result<u64> {
     let term = |rig: &Rig| rig.get(0, "/api/cluster").and_then(|status| status["term"].as_u64()).context("no term");
     let before = term(rig)?;
@@ -102,12 +103,12 @@ fn elections_under_load(env: &Env, rig: &Rig) -> Result<u64> {
     Ok(term(rig)? - before)
 }
 
-/// A job that waits, since there is no worker: what is measured is that it is recorded.
+/// A job that waits, because there is no worker. Only its recording is measured.
 pub(crate) fn submit() -> Vec<u8> {
     request("POST", "/api/jobs", json!({"agent": "again", "input": {"ms": 1}}).to_string().as_bytes())
 }
 
-/// Clients that note when they were answered, each asking whoever answers.
+/// Clients that record the times of their answers. Each client tries the controllers until one answers.
 struct Asking {
     stop: Arc<AtomicBool>,
     answered: Arc<Mutex<Vec<Duration>>>,
@@ -128,7 +129,7 @@ impl Asking {
         Ok(Self { stop, answered, thread })
     }
 
-    /// When somebody was answered, in order.
+    /// Stops the clients and returns the times of all answers in order.
     fn end(self) -> Result<Vec<Duration>> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().map_err(|_| anyhow!("the clients panicked"))??;

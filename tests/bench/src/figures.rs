@@ -13,12 +13,12 @@ pub(crate) struct Row {
     pub(crate) unit: &'static str,
     pub(crate) p50_us: Option<f64>,
     pub(crate) p99_us: Option<f64>,
-    /// What it is held against, and this figure divided by that one.
+    /// The name of the baseline, and this figure divided by it.
     pub(crate) peer: Option<(String, f64)>,
 }
 
 impl Row {
-    /// A rate, from the latencies of all operations and the time that they took together.
+    /// A rate, from the latencies of all operations and their total time.
     pub(crate) fn rate(name: &str, concurrency: usize, mut latencies: Vec<Duration>, took: Duration) -> Self {
         latencies.sort_unstable();
         let at = |share: f64| {
@@ -36,18 +36,18 @@ impl Row {
         }
     }
 
-    /// A single amount.
+    /// A single value.
     pub(crate) fn amount(name: &str, value: f64, unit: &'static str) -> Self {
         Self { name: name.to_owned(), concurrency: 1, value, unit, p50_us: None, p99_us: None, peer: None }
     }
 
-    /// Holds this figure's median against another's, in microseconds.
+    /// Compares this figure's median with a baseline in microseconds.
     pub(crate) fn median_against(mut self, peer: &str, limit_us: Option<f64>) -> Self {
         self.peer = limit_us.zip(self.p50_us).map(|(limit, median)| (peer.to_owned(), median / limit));
         self
     }
 
-    /// Holds this figure's value against another one.
+    /// Compares this figure's value with another one.
     pub(crate) fn value_against(mut self, peer: &str, other: f64) -> Self {
         self.peer = Some((peer.to_owned(), self.value / other));
         self
@@ -77,7 +77,7 @@ impl Row {
     }
 }
 
-/// The head over [`Row::cells`].
+/// The header for [`Row::cells`].
 pub(crate) const HEAD: [&str; 7] = ["name", "concurrency", "value", "p50 µs", "p99 µs", "baseline", "ratio"];
 
 /// The median of a row among `rows`, in microseconds.
@@ -85,7 +85,7 @@ pub(crate) fn median(rows: &[Row], name: &str, concurrency: usize) -> Option<f64
     rows.iter().find(|row| row.name == name && row.concurrency == concurrency)?.p50_us
 }
 
-/// All rows for people.
+/// All rows as a table.
 pub(crate) fn table(rows: &[Row]) -> String {
     let mut lines = vec![HEAD.map(str::to_owned)];
     lines.extend(rows.iter().map(Row::cells));

@@ -1,6 +1,6 @@
-//! A client with minimal cost: one connection, requests written whole, answers read by their length.
+//! A client with minimal cost: one connection, requests sent in one write, answers read by their length.
 //!
-//! It shares two cores with the server, so every microsecond here is taken from it.
+//! The client shares two cores with the server, so its own CPU time is taken from the server.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ pub(crate) struct Connection {
     buffer: Vec<u8>,
 }
 
-/// A request as it goes over the wire.
+/// The bytes of a request.
 pub(crate) fn request(method: &str, path: &str, body: &[u8]) -> Vec<u8> {
     let head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nContent-Length: {}\r\n\r\n", body.len());
     [head.as_bytes(), body].concat()
@@ -28,7 +28,7 @@ impl Connection {
         Ok(Self { stream, buffer: Vec::with_capacity(8 << 10) })
     }
 
-    /// Sends a request and returns the body of its answer; an answer that is no success is an error.
+    /// Sends a request and returns the body of its answer. A status other than success is an error.
     pub(crate) async fn send(&mut self, request: &[u8]) -> Result<&[u8]> {
         self.stream.write_all(request).await?;
         self.buffer.clear();

@@ -1,4 +1,4 @@
-//! Whole jobs: submitted over HTTP, granted, run, completed and read, all durable and with history on.
+//! Measures whole jobs: submitted over HTTP, granted, run, completed and read, with durable writes and history.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -14,23 +14,23 @@ use crate::cluster;
 use crate::figures::{Row, median};
 use crate::http::{Connection, request};
 
-/// How many jobs are in flight at once, beside those one at a time.
+/// The numbers of concurrent jobs, in addition to one at a time.
 const CONCURRENCIES: [usize; 3] = [16, 64, 256];
 
-/// How often each kind has its turn when there is one job at a time, and what precedes that.
+/// For sequential jobs: the number of turns of each kind, and how many turns before that are not counted.
 const TURNS: usize = 50;
 const TURNS_NOT_COUNTED: usize = 5;
 
-/// Jobs of one kind before the next has its turn.
+/// The number of jobs of one kind in a turn.
 const JOBS_A_TURN: usize = 100;
 
-/// Not counted: connections, warm slots and the log's segments come into being.
+/// The warm-up time, which is not counted. Connections, warm slots and log segments are created in it.
 const WARM_UP: Duration = Duration::from_millis(1500);
 
-/// Counted.
+/// The measured time.
 const MEASURED: Duration = Duration::from_secs(5);
 
-/// Stands in the object of a job that went well.
+/// Part of the object of a completed job.
 const COMPLETED: &[u8] = b"\"status\":\"completed\"";
 
 const PYTHON_AGENT: &str = "\
@@ -42,17 +42,17 @@ class Nothing(AgentBase):
         return {}
 ";
 
-/// The hidden verb that makes this program the warm exec agent: a shell would read its input byte by byte.
+/// The hidden command that runs this program as the warm exec agent. A shell would read its input byte by byte.
 const AGENT_VERB: &str = "__answer-lines";
 
-/// Answers every line and returns true, if this program was started as an agent.
+/// If this program was started as an agent, answers every line and returns true.
 pub(crate) fn answer_if_asked() -> bool {
     if std::env::args().nth(1).is_none_or(|verb| verb != AGENT_VERB) {
         return false;
     }
     let (mut lines, mut answers) = (std::io::stdin().lines(), std::io::stdout());
     while let Some(Ok(_)) = lines.next() {
-        // Nobody reads: the worker is gone, and so is the reason to go on.
+        // The worker has ended, so the agent ends as well.
         if answers.write_all(b"{\"output\": {}}\n").and_then(|()| answers.flush()).is_err() {
             break;
         }
@@ -87,7 +87,8 @@ pub(crate) fn run(env: &Env, rows: &[Row]) -> Result<Vec<Row>> {
     Ok(measured)
 }
 
-/// One job at a time, the kinds in turn: what the machine does besides meets all of them, and their difference is their own.
+/// Runs one job at a time and alternates the kinds, so that other load on the machine affects all kinds equally and
+/// only their own difference remains.
 fn in_turn<const N: usize>(env: &Env, http: SocketAddr, kinds: [(&str, &str); N]) -> Result<[Row; N]> {
     let client = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let submits = kinds.map(|(_, agent)| submit(agent));
@@ -99,7 +100,7 @@ fn in_turn<const N: usize>(env: &Env, http: SocketAddr, kinds: [(&str, &str); N]
                 for number in 0..JOBS_A_TURN {
                     let begun = env.clock.monotonic();
                     completed(connection.send(submit).await?)?;
-                    // The first ones of a turn find their program asleep for longer than the others do.
+                    // For the first jobs of a turn, the agent's program has been asleep for longer than for the others.
                     if turn >= TURNS_NOT_COUNTED && number >= JOBS_A_TURN / 10 {
                         latencies.push(env.clock.monotonic() - begun);
                     }
@@ -116,13 +117,14 @@ fn in_turn<const N: usize>(env: &Env, http: SocketAddr, kinds: [(&str, &str); N]
     }))
 }
 
-/// What a sequential job cannot be faster than, with 0.2 ms of our own: two commits, one HTTP and one stream round trip.
+/// The lower limit for a sequential job, with 0.2 ms for Atlas itself: two commits, one HTTP round trip and one stream
+/// round trip.
 fn limit(rows: &[Row]) -> Option<f64> {
     let commit = median(rows, "commit", 1)?;
     Some(2.0 * commit + median(rows, "limit_http", 1)? + median(rows, "limit_stream", 1)? + 200.0)
 }
 
-/// Keeps `concurrency` jobs in flight, each on a connection of its own, from a thread of its own.
+/// Keeps `concurrency` jobs in flight, each on its own connection, from a separate thread.
 fn load(env: &Env, http: SocketAddr, name: &str, agent: &str, concurrency: usize) -> Result<Row> {
     let submit = submit(agent);
     let client = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -146,7 +148,7 @@ fn load(env: &Env, http: SocketAddr, name: &str, agent: &str, concurrency: usize
     Ok(Row::rate(name, concurrency, all.concat(), MEASURED))
 }
 
-/// Submits a job and waits for its end.
+/// The request that submits a job and waits for its end.
 fn submit(agent: &str) -> Vec<u8> {
     request("POST", "/api/jobs?wait=30", json!({"agent": agent, "input": {}}).to_string().as_bytes())
 }

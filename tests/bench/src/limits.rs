@@ -1,4 +1,4 @@
-//! The limits of the machine itself: one sync, one round trip of HTTP, of a gRPC stream and of a pipe.
+//! Measures the limits of the machine itself: one sync, and one round trip over HTTP, a gRPC stream and a pipe.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -17,10 +17,10 @@ use crate::cluster;
 use crate::figures::Row;
 use crate::http::{Connection, request};
 
-/// How often each is done.
+/// How often each is repeated.
 const TIMES: usize = 2000;
 
-/// As long as a job takes.
+/// The pause before each line: the duration of a job.
 const ASLEEP: Duration = Duration::from_micros(500);
 
 pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
@@ -33,7 +33,7 @@ pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     ])
 }
 
-/// Overwrites one block of a file whose blocks exist, and syncs it.
+/// Overwrites one block of a file with allocated blocks, and syncs it.
 fn fsync(env: &Env) -> Result<Row> {
     const BLOCK: usize = 4096;
     const BLOCKS: usize = 1024;
@@ -48,8 +48,8 @@ fn fsync(env: &Env) -> Result<Row> {
     })
 }
 
-/// One line through `cat` and back: what a warm agent in another process costs at least. With a pause before each the other process
-/// and its core have gone to sleep, as they have when one job at a time comes by.
+/// Sends one line through `cat` and back: the minimal cost of a warm agent in another process. With a pause before each
+/// line, the other process and its core are asleep, as they are for sequential jobs.
 fn pipe(env: &Env, name: &str, pause: Option<Duration>) -> Result<Row> {
     let mut cat = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("cat starts")?;
     let mut input = cat.stdin.take().context("piped")?;
@@ -72,7 +72,7 @@ fn pipe(env: &Env, name: &str, pause: Option<Duration>) -> Result<Row> {
     Ok(Row::rate(name, 1, latencies, env.clock.monotonic() - begun))
 }
 
-/// A request that decides nothing, at the doors of a running controller.
+/// Measures a request without any decision at the doors of a running controller.
 fn http(env: &Env) -> Result<Row> {
     let runtime = atlas_dev::runtime()?;
     let cluster = runtime.block_on(cluster::start(env, 1))?;
@@ -93,7 +93,7 @@ fn http(env: &Env) -> Result<Row> {
     row
 }
 
-/// A frame of the workers' stream to a server that only sends it back.
+/// Measures a frame of the workers' stream to a server that only sends it back.
 fn stream(env: &Env) -> Result<Row> {
     let server = atlas_dev::runtime()?;
     let address = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
@@ -132,7 +132,7 @@ fn stream(env: &Env) -> Result<Row> {
     })
 }
 
-/// A controller that knows nothing but to answer a renewal.
+/// A controller that can only answer a renewal.
 struct Echo;
 
 type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;

@@ -1,4 +1,4 @@
-//! Appends to our log, compared with a bare loop that writes the same blocks and syncs them.
+//! Measures appends to our log, compared with a simple loop that writes and syncs the same blocks.
 
 use std::sync::mpsc;
 
@@ -9,13 +9,13 @@ use bytes::Bytes;
 
 use crate::figures::{Row, median};
 
-/// Entries that one sync covers.
+/// The numbers of entries per sync.
 const BATCHES: [usize; 4] = [1, 16, 64, 256];
 
-/// Syncs of one row.
+/// The number of syncs of one row.
 const SYNCS: usize = 2000;
 
-/// As in the comparison of log stores that the choice rests on.
+/// The size used in the comparison of log stores that led to the choice of our log.
 const ENTRY_BYTES: usize = 200;
 
 pub(crate) fn run(env: &Env, rows: &[Row]) -> Result<Vec<Row>> {
@@ -39,7 +39,7 @@ fn appends(env: &Env, batch: usize) -> Result<Row> {
             (0..batch as u64).map(|n| (LogId { term: 1, node: 1, index: index + n }, data.clone())).collect();
         index += batch as u64;
         let started = env.clock.monotonic();
-        // The receiver waits right below; it cannot be gone.
+        // Sending cannot fail, because the receiver waits below.
         log.append(entries, Box::new(move |result| _ = done.send(result.is_ok())))?;
         let durable = durable.recv().context("the log answers")?;
         anyhow::ensure!(durable, "an append failed");

@@ -28,7 +28,8 @@ use crate::record::Stolen;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Every benchmark by its name, in the order in which they run: limits first, so that the others can be held against them.
+/// Every benchmark with its name, in the order of execution. The limits come first, because other benchmarks are
+/// compared with them.
 const BENCHMARKS: [(&str, Benchmark); 9] = [
     ("limits", limits::run),
     ("log", log::run),
@@ -41,18 +42,18 @@ const BENCHMARKS: [(&str, Benchmark); 9] = [
     ("failover", failover::run),
 ];
 
-/// Percent of the time that a host may keep before the figures are doubtful.
+/// The percentage of CPU time that the host may take before the figures become doubtful.
 const STOLEN_MAX: f64 = 3.0;
 
-/// A benchmark: the machine and the rows so far in, its own rows out.
+/// A benchmark: gets the environment and the rows so far, and returns its own rows.
 type Benchmark = fn(&Env, &[Row]) -> Result<Vec<Row>>;
 
 /// Measures Atlas on this machine.
 #[derive(Parser)]
 struct Arguments {
-    /// Which benchmarks; all when none is named. `list` names them.
+    /// The benchmarks to run; all if none is given. `list` prints their names.
     names: Vec<String>,
-    /// One JSON object a line instead of a table.
+    /// Prints one JSON object per line instead of a table.
     #[arg(long)]
     json: bool,
     /// Writes the figures into docs/internals/performance.md.
@@ -61,7 +62,7 @@ struct Arguments {
 }
 
 fn main() -> Result<()> {
-    // The worker starts this program again to hold its agents' processes, and as an agent.
+    // The worker starts this program again as the supervisor of its agents' processes, and as an agent.
     atlas_dev::run_if_asked();
     if jobs::answer_if_asked() {
         return Ok(());
@@ -91,7 +92,7 @@ fn main() -> Result<()> {
             "the host kept {percent:.0} % of the processor time that was asked for: measure again when it is calm"
         );
     }
-    // What was measured before one of them failed is shown; written down is only a whole run.
+    // Rows that were measured before a failure are shown, but only a complete run is recorded.
     measured?;
     if arguments.record {
         record::write(&rows, &stolen)?;

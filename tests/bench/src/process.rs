@@ -10,13 +10,13 @@ use atlas_env::Env;
 
 use crate::figures::Row;
 
-/// Starts of one row.
+/// The number of starts of one row.
 const STARTS: usize = 10;
 
-/// Until what was needed to start has been given back.
+/// The time until memory that was needed only for the start has been released.
 const IDLE: Duration = Duration::from_secs(3);
 
-/// From the start of the process to "Ready", with an empty data folder.
+/// Measures the time from the start of the process to "Ready" with an empty data folder.
 pub(crate) fn start(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     let mut latencies = Vec::with_capacity(STARTS);
     for _ in 0..STARTS {
@@ -30,7 +30,7 @@ pub(crate) fn start(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     Ok(vec![Row::amount("start_dev", median, "ms").value_against("300 ms", 300.0)])
 }
 
-/// Resident memory of idle programs: all in one process, and a controller and a worker that is connected to it.
+/// Measures the resident memory of idle programs: all in one process, and a controller with a connected worker.
 pub(crate) fn memory(_env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     let dev = Running::dev()?;
     std::thread::sleep(IDLE);
@@ -65,7 +65,7 @@ pub(crate) fn memory(_env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     ])
 }
 
-/// An address of this machine that nobody listens at.
+/// An address of this machine on which no program listens.
 fn free_address() -> Result<String> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
 }
@@ -73,7 +73,7 @@ fn free_address() -> Result<String> {
 /// A running program, killed when dropped.
 struct Running {
     child: Child,
-    /// Held open: a program whose log has nobody to read it is another one than that which is measured.
+    /// Kept open: a program whose log output is not read behaves differently.
     stderr: Option<BufReader<ChildStderr>>,
 }
 
@@ -84,7 +84,7 @@ impl Running {
         Self::start(&mut command, |line| line.starts_with("Ready"))
     }
 
-    /// Starts a program and waits until it writes that it is ready.
+    /// Starts a program and waits until it reports that it is ready.
     fn start(command: &mut Command, is_ready: impl Fn(&str) -> bool) -> Result<Self> {
         let name = command.get_program().display().to_string();
         let child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn();
@@ -99,13 +99,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended on its own.
+        // The program may have ended on its own.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A program beside this one: `cargo xtask bench` builds them all.
+/// A program in the same directory as this one. `cargo xtask bench` builds them all.
 fn program(name: &str) -> Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name(name);
     ensure!(path.is_file(), "{} is missing: cargo build --release --workspace --bins", path.display());

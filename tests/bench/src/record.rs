@@ -26,18 +26,19 @@ fn table(rows: &[Row]) -> String {
     table
 }
 
-/// What a host takes from this machine while it measures: figures of a machine that is not given its time are too high by that.
+/// The CPU time that the host takes from this machine during the measurement. Figures of a machine with stolen time are
+/// too high.
 pub(crate) struct Stolen {
     before: Option<[u64; 2]>,
 }
 
 impl Stolen {
-    /// From now on.
+    /// Starts the measurement.
     pub(crate) fn start() -> Self {
         Self { before: ticks() }
     }
 
-    /// The share of the time in which something was to do, in percent; none where the system does not count it.
+    /// The stolen share of the busy time in percent. None if the system does not count it.
     pub(crate) fn percent(&self) -> Option<f64> {
         let ([busy, stolen], [busy_before, stolen_before]) = (ticks()?, self.before?);
         let (busy, stolen) = (busy - busy_before, stolen - stolen_before);
@@ -55,7 +56,7 @@ fn ticks() -> Option<[u64; 2]> {
     Some([user + nice + system + irq + softirq, stolen])
 }
 
-/// Processor, cores, memory, kernel and what the host took; nothing that names the machine.
+/// The processor, cores, memory, kernel and stolen time. Contains nothing that identifies the machine.
 fn machine(stolen: &Stolen) -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let field = |text: &str, name: &str| {

@@ -1,4 +1,5 @@
-//! How long a controller takes to restart with a log of 100,000 jobs, and a member with one of 1,000,000 commands.
+//! Measures how long a controller takes to restart with a log of 100,000 jobs, and a member with a log of 1,000,000
+//! commands.
 
 use anyhow::Result;
 use atlas_dev::{Options, Ports};
@@ -13,7 +14,7 @@ use crate::{cluster, commit};
 const JOBS: usize = 100_000;
 const CONNECTIONS: usize = 200;
 
-/// Commands of a log, and how many are proposed at once: an entry takes what has gathered.
+/// The number of commands in a log, and of concurrent proposers. An entry contains the commands that have gathered.
 const COMMANDS: usize = 1_000_000;
 const PROPOSERS: usize = 250;
 
@@ -21,7 +22,7 @@ pub(crate) fn run(env: &Env, _rows: &[Row]) -> Result<Vec<Row>> {
     Ok(vec![jobs(env)?, commands(env)?])
 }
 
-/// From the start of a cluster with the data to a node that is ready.
+/// Measures from the start of a cluster with the data until a node is ready.
 fn jobs(env: &Env) -> Result<Row> {
     let folder = tempfile::tempdir_in(".")?;
     let runtime = atlas_dev::runtime()?;
@@ -51,7 +52,7 @@ fn jobs(env: &Env) -> Result<Row> {
     })
 }
 
-/// From the start of a member to its first commit: it has applied all of its log by then.
+/// Measures from the start of a member until its first commit. By then it has applied its whole log.
 fn commands(env: &Env) -> Result<Row> {
     let folder = tempfile::tempdir_in(".")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -65,7 +66,7 @@ fn commands(env: &Env) -> Result<Row> {
             anyhow::Ok(())
         };
         try_join_all((0..PROPOSERS).map(|_| one())).await?;
-        // The log is closed when nobody can ask for it any more.
+        // The log is closed only when there are no handles left.
         drop(handle);
         service.shutdown().await;
         let begun = env.clock.monotonic();

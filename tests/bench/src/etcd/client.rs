@@ -1,4 +1,4 @@
-//! The measured part of etcd's interface, on the same gRPC library as ours.
+//! The measured part of etcd's interface, with the same gRPC library as ours.
 
 use anyhow::Result;
 use prost::Message;
@@ -18,7 +18,7 @@ struct Put {
     value: Vec<u8>,
 }
 
-/// `etcdserverpb.PutResponse`, of which nothing is needed, and an empty request.
+/// `etcdserverpb.PutResponse`, whose content is not needed, and an empty request.
 #[derive(Clone, PartialEq, Message)]
 struct Nothing {}
 
@@ -48,7 +48,7 @@ impl Client {
         self.call::<_, Nothing>("/etcdserverpb.KV/Put", put).await.map(drop)
     }
 
-    /// Whether this member leads.
+    /// True if this member leads.
     pub(super) async fn leads(&mut self) -> Result<bool> {
         let status: Status = self.call("/etcdserverpb.Maintenance/Status", Nothing {}).await?;
         Ok(status.header.is_some_and(|header| header.member_id == status.leader))
