@@ -5,55 +5,55 @@ use std::time::Duration;
 use crate::Options;
 use crate::fault::Kind;
 
-/// One mistake, made below or beside the product: its code has no switches.
+/// One deliberate bug, made below or beside the product. The product's code has no switches for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bug {
     /// The log's disk reports a sync that it did not make.
     LogNotSynced,
-    /// The name of a new segment of the log is gone after a crash: its directory was not synced.
+    /// The name of a new log segment is lost in a crash, because its directory was not synced.
     SegmentNameNotSynced,
     /// The same for a new snapshot.
     SnapshotNameNotSynced,
-    /// A sync that failed is reported as made.
+    /// A failed sync is reported as successful.
     FailedSyncIgnored,
-    /// A member starts again on an empty disk under its old number.
+    /// A member restarts with an empty disk under its old number.
     DiskReplaced,
-    /// A read is answered from whatever the member has applied.
+    /// A read is answered from the state that the member has applied, without confirmation.
     StaleRead,
-    /// A member does not wait until it has applied what the client has seen.
+    /// A member does not wait until it has applied the entries that the client has seen.
     BackwardsRead,
     /// A client is answered before its submission is applied.
     AckBeforeCommit,
-    /// A cancel is answered as accepted, whatever became of it.
+    /// A cancel is always answered as accepted.
     CancelAlwaysAccepted,
     /// Request ids are not passed on.
     NoDedupe,
-    /// A report is taken for the job's live lease, whatever token it carries.
+    /// A report is attributed to the job's current lease, whatever token it has.
     NoFencing,
     /// Renewals are acknowledged without asking the quorum.
     RenewalWithoutQuorum,
     /// A report is acknowledged before it is applied.
     ReportAckedEarly,
-    /// A lost stream is taken for a lost worker.
+    /// A broken stream is treated as a lost worker.
     LossByBrokenStream,
-    /// A worker believes in its leases for ten times as long as they live.
+    /// A worker trusts its leases for ten times their lifetime.
     DeafWorker,
-    /// A worker's clock runs at a third of its rate: far beyond what leases allow for.
+    /// A worker's clock runs at a third of the right rate, far more than leases tolerate.
     SlowWorkerClock,
     /// Jobs that must not run twice run before their start is committed.
     StartUncommitted,
     /// Timeouts run on the wall clock.
     TimeoutsByWallClock,
-    /// A welcome leaves out leases that the worker did not say it holds: those whose grant was lost on the way.
+    /// A welcome leaves out leases that the worker did not report, such as those whose grant was lost.
     LostGrantForgotten,
-    /// Who waits for the end of a job is told once any member knows of it, not the one that answers.
+    /// A wait for a job's end is answered once any member has applied the end, not the answering one.
     WaitEndsElsewhere,
-    /// A log takes damage for a torn tail, and goes on with what is in front of it.
+    /// A log treats damage as a torn tail and continues with the data before it.
     DamageCutOff,
 }
 
 impl Bug {
-    /// The options under which its occasion comes often.
+    /// The options with which the bug has an effect often.
     pub(crate) fn aim(self, options: &Options) -> Options {
         use Kind::{
             AwayForLong, CutOffLeader, CutOffMember, CutOffWorker, CutOneWay, DamageDisk, FailSync, HoldUp, JumpClock,
@@ -84,7 +84,7 @@ impl Bug {
             Options { kinds, faults, faults_for: Duration::from_secs(12), jobs_per_client: 10, ..options.clone() };
         match self {
             Self::NoDedupe => Options { patience: millis(120), ..options },
-            // A start must be lost between its acknowledgement and its entry.
+            // To be noticed, a start must be lost between its acknowledgement and its entry.
             Self::ReportAckedEarly => {
                 Options { nodes: 3, session_ttl: millis(1_000), disk_max: millis(150), ..options }
             }
@@ -96,7 +96,7 @@ impl Bug {
         }
     }
 
-    /// All of them.
+    /// All bugs.
     pub const ALL: [Self; 21] = [
         Self::LogNotSynced,
         Self::SegmentNameNotSynced,

@@ -1,4 +1,4 @@
-//! Clients: they submit with a request id, repeat while the answer is unknown, read, and cancel.
+//! Clients: they submit with a request id, repeat the request while the outcome is unknown, read, and cancel.
 
 use std::time::Duration;
 
@@ -20,11 +20,11 @@ struct Client {
     rng: Rng,
     patience: Duration,
     jobs: Vec<JobId>,
-    /// The newest state that it was shown.
+    /// The newest state that the client has seen.
     seen: Seq,
 }
 
-/// Runs until the client has done what its options say.
+/// Runs until the client has performed all operations of its options.
 pub(crate) async fn run(cluster: Cluster, index: usize) -> turmoil::Result {
     let env = cluster.env(&format!("u{}", index + 1));
     let rng = Rng::new(cluster.draw());
@@ -54,7 +54,7 @@ impl Client {
     /// The first client registers the agents; the others wait for that.
     async fn set_up(&mut self, jobs_ended_kept: u64) {
         if self.index == 0 {
-            // Families are the other simulation's: the workers here know of no spawning.
+            // Families are tested in the other simulation, because these workers do not support spawning.
             let known = |request: &Request| request.command.level() < level::SPAWN;
             for request in workload::setup(jobs_ended_kept).into_iter().filter(known) {
                 let _ = self.change(request).await;
@@ -67,7 +67,7 @@ impl Client {
     }
 
     async fn submit(&mut self) {
-        // Not larger than what an input's number holds.
+        // Limited to the range of the number in an input.
         let (op, id) = (self.rng.next() >> 16, JobId(self.rng.next()));
         let agent = self.rng.pick(&Agent::LONERS);
         let priority = self.rng.pick(&[0, 0, 0, 5, -1]);
@@ -81,7 +81,7 @@ impl Client {
     }
 
     async fn look(&mut self) {
-        // The latest is what members differ about.
+        // The latest job is read most often, because members differ most in it.
         let any = self.rng.pick(&self.jobs);
         let latest = self.jobs.last().copied().unwrap_or(any);
         let job = if self.rng.chance(600) { latest } else { any };
@@ -100,14 +100,14 @@ impl Client {
         }
     }
 
-    /// Changes something, and asks again with the same request id until it knows.
+    /// Makes a change, and repeats the request with the same request id until the outcome is known.
     async fn change(&mut self, request: Request) -> Result<Outcome, Rejection> {
         let called = machine::now();
         let ask = Ask::Change(Box::new(request));
         loop {
             let answer = self.ask(ask.clone()).await;
             match answer {
-                // The queue is full: as if it had not been asked.
+                // The queue is full. The operation counts as not made.
                 Some(Answer::Outcome(Err(Rejection::QueueFull { .. }))) => self.cluster.count("refused submissions"),
                 Some(Answer::Outcome(outcome)) => {
                     let answer = Answer::Outcome(outcome.clone());

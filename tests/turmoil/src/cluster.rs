@@ -1,5 +1,4 @@
-//! Data shared by the simulated hosts and the loop outside of them: the machines' disks, pending questions, and all
-//! observations.
+//! Data shared by the simulated hosts and the main loop: the machines' disks, pending questions, and all observations.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -24,14 +23,14 @@ use crate::{Bug, Options};
 
 /// The cluster of every run.
 pub(crate) const CLUSTER_ID: u128 = 7;
-/// Where members talk to each other.
+/// The port for the other members.
 pub(crate) const PEER_PORT: u16 = 7402;
-/// Often enough for a run of a few seconds.
+/// Short enough for a run of a few seconds.
 const SNAPSHOT_LOOK_EVERY: Duration = Duration::from_millis(700);
-/// Room for what a member applies between two looks at it.
+/// Capacity for the batches that a member applies between two checks.
 const BATCHES_MAX: usize = 4_096;
 
-/// The shared part. Clones are the same.
+/// The shared data. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Cluster(Arc<Mutex<Shared>>);
 
@@ -56,20 +55,20 @@ struct Shared {
     members_ever: u64,
 }
 
-/// A member that is gone for good, and the one that comes in its place on the same machine.
+/// A member that is lost for good, and its replacement on the same machine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Replacement {
-    /// Who is gone.
+    /// The lost member.
     pub(crate) old: MemberId,
-    /// Who comes.
+    /// The new member.
     pub(crate) new: MemberId,
-    /// On which machine.
+    /// The index of the machine.
     pub(crate) member: usize,
 }
 
-/// A member's machine, and the member on it while it is up.
+/// A member's machine, and the running member on it.
 struct Machine {
-    /// The number in the group: a machine with a new disk gets a new one.
+    /// The number in the group. A machine with a new disk gets a new number.
     id: MemberId,
     disk: SimDisk,
     files: SimFiles,
@@ -79,7 +78,7 @@ struct Machine {
 }
 
 impl Shared {
-    /// A program starts on this host.
+    /// Registers the sockets of a program that starts on this host.
     fn connect(&mut self, host: &str) -> Sockets {
         let sockets = Sockets::default();
         self.sockets.insert(host.to_owned(), sockets.clone());
@@ -140,12 +139,12 @@ impl Cluster {
         self.shared().options.clone()
     }
 
-    /// A number that nobody else draws.
+    /// A unique random number.
     pub(crate) fn draw(&self) -> u64 {
         self.shared().rng.next()
     }
 
-    /// The machine of a program that starts now on the host of this name.
+    /// The environment for a program that starts on this host.
     pub(crate) fn env(&self, host: &str) -> Env {
         let mut shared = self.shared();
         let skew = shared.skews.get(host).cloned().unwrap_or_default();
@@ -153,14 +152,14 @@ impl Cluster {
         machine::env(seed, skew, SimFiles::default(), shared.connect(host))
     }
 
-    /// The program on this host is about to be killed.
+    /// Ends the connections of the program on this host before it is killed.
     pub(crate) fn going_down(&self, host: &str) {
         if let Some(sockets) = self.shared().sockets.get(host) {
             sockets.end();
         }
     }
 
-    /// How a host's clocks are wrong.
+    /// The clock error of a host.
     pub(crate) fn skew(&self, host: &str) -> Skew {
         self.shared().skews.get(host).cloned().unwrap_or_default()
     }
@@ -173,7 +172,7 @@ impl Cluster {
         self.shared().members[member].files.clone()
     }
 
-    /// What a member starts with: its machine, its disk and its options.
+    /// The environment, disk and options with which a member starts.
     pub(crate) fn boot(&self, member: usize) -> (Env, Box<dyn Driver>, atlas_raft::Options) {
         let mut shared = self.shared();
         let seed = shared.rng.next();
@@ -220,7 +219,7 @@ impl Cluster {
         }
     }
 
-    /// A member is up.
+    /// Registers a running member.
     pub(crate) fn up(&self, member: usize, handle: &Handle) {
         let mut shared = self.shared();
         shared.members[member].batches = Some(handle.subscribe());
@@ -228,19 +227,19 @@ impl Cluster {
         shared.seen.push(Seen::Up { member, state: handle.applied() });
     }
 
-    /// A member is gone, and nothing that it applied may be missed.
+    /// Removes a stopped member. Its applied entries must have been collected before.
     pub(crate) fn down(&self, member: usize) {
         let machine = &mut self.shared().members[member];
         machine.handle = None;
         machine.batches = None;
     }
 
-    /// The member, while it is up.
+    /// The member's handle, while it is running.
     pub(crate) fn handle(&self, member: usize) -> Option<Handle> {
         self.shared().members[member].handle.clone()
     }
 
-    /// Whether the member leads, while it is up.
+    /// The member's leadership, while it is running.
     pub(crate) fn leadership(&self, member: usize) -> Option<Leadership> {
         let shared = self.shared();
         let handle = shared.members[member].handle.as_ref()?;
@@ -248,24 +247,24 @@ impl Cluster {
         Some(leadership.borrow().clone())
     }
 
-    /// Whether this holds for the state of a member that is up.
+    /// True if the predicate holds for the state of any running member.
     pub(crate) fn any_state(&self, holds: impl Fn(&State) -> bool) -> bool {
         let shared = self.shared();
         shared.members.iter().filter_map(|machine| machine.handle.as_ref()).any(|handle| holds(&handle.applied()))
     }
 
-    /// The log on a member's disk, as far as it is synced; none if it does not read back.
+    /// The synced log on a member's disk. None if it cannot be read.
     pub(crate) fn synced_log(&self, member: usize) -> Option<Recovered> {
         let limits = Limits { cache_bytes: usize::MAX, ..Limits::default() };
         recover(&mut self.disk(member).copy().driver(), Some(CLUSTER_ID), 0, 0, &limits).ok()
     }
 
-    /// Asks a member to hand its leadership over; the member's own host does it.
+    /// Asks a member to hand its leadership over. The member's own host performs this.
     pub(crate) fn ask_transfer(&self, member: usize, to: MemberId) {
         self.shared().members[member].transfer = Some(to);
     }
 
-    /// To whom this member is to hand its leadership over, if it was asked to.
+    /// The member to which this member must hand its leadership over, if requested.
     pub(crate) fn take_transfer(&self, member: usize) -> Option<MemberId> {
         self.shared().members[member].transfer.take()
     }
@@ -275,7 +274,7 @@ impl Cluster {
         self.shared().members[member].id
     }
 
-    /// The machine gets a new disk, and what runs on it a new number. False while another is being replaced.
+    /// Gives the machine a new disk and the member on it a new number. False while another member is being replaced.
     pub(crate) fn replace(&self, member: usize) -> bool {
         let mut shared = self.shared();
         if shared.replacement.is_some() {
@@ -290,42 +289,42 @@ impl Cluster {
         true
     }
 
-    /// Who is to be replaced.
+    /// The pending replacement.
     pub(crate) fn replacement(&self) -> Option<Replacement> {
         self.shared().replacement
     }
 
-    /// The new member votes.
+    /// Completes the replacement once the new member votes.
     pub(crate) fn replaced(&self) {
         self.shared().replacement = None;
     }
 
-    /// Asks the leader to propose something for an operator.
+    /// Queues a command of an operator, which the leader proposes.
     pub(crate) fn command(&self, command: Command) {
         self.shared().commands.push_back(command);
     }
 
-    /// What an operator wants next.
+    /// Takes the next command of an operator.
     pub(crate) fn take_command(&self) -> Option<Command> {
         self.shared().commands.pop_front()
     }
 
-    /// Notes what was seen.
+    /// Records an observation.
     pub(crate) fn see(&self, seen: Seen) {
         self.shared().seen.push(seen);
     }
 
-    /// Notes that something happened.
+    /// Counts an event for the coverage.
     pub(crate) fn count(&self, what: &'static str) {
         self.shared().coverage.count(what);
     }
 
-    /// What happened so far.
+    /// The coverage so far.
     pub(crate) fn coverage(&self) -> Coverage {
         self.shared().coverage.clone()
     }
 
-    /// Everything that was seen since this was asked last: what members applied first.
+    /// All observations since the last call. Entries applied by members come first.
     pub(crate) fn take_seen(&self) -> Vec<Seen> {
         let mut shared = self.shared();
         let mut seen = Vec::new();
@@ -339,7 +338,7 @@ impl Cluster {
         seen
     }
 
-    /// Puts a question on the table; its number.
+    /// Stores a question and returns its number.
     pub(crate) fn put_question(&self, ask: Ask) -> u64 {
         let mut shared = self.shared();
         shared.numbers += 1;
@@ -348,7 +347,7 @@ impl Cluster {
         number
     }
 
-    /// The question of a number, for whoever is to answer it.
+    /// The question with this number.
     pub(crate) fn question(&self, number: u64) -> Option<Ask> {
         self.shared().questions.get(&number).cloned()
     }
@@ -357,7 +356,7 @@ impl Cluster {
         self.shared().answers.insert(number, answer);
     }
 
-    /// Takes question and answer off the table.
+    /// Removes a question and returns its answer.
     pub(crate) fn take_answer(&self, number: u64) -> Option<Answer> {
         let mut shared = self.shared();
         shared.questions.remove(&number);
@@ -369,14 +368,14 @@ impl Cluster {
         self.shared().inventories[node].clone()
     }
 
-    /// What a worker needs to run a job's lease.
+    /// The data that a worker needs to run a job under its lease.
     pub(crate) fn assignment(&self, state: &State, job: JobId) -> Option<Assignment> {
         let assignment = workload::assignment(state, job)?;
         let needs_start = assignment.needs_start && !self.has(Bug::StartUncommitted);
         Some(Assignment { needs_start, ..assignment })
     }
 
-    /// The member that leads, as far as anybody can tell.
+    /// The leading member, as far as the members know.
     pub(crate) fn leader(&self) -> Option<usize> {
         let shared = self.shared();
         let leads = |machine: &Machine| {
@@ -386,7 +385,7 @@ impl Cluster {
         shared.members.iter().position(leads)
     }
 
-    /// Puts a frame on the table; its number.
+    /// Stores a frame and returns its number.
     pub(crate) fn put_frame(&self, frame: Frame) -> u64 {
         let mut shared = self.shared();
         shared.numbers += 1;
@@ -395,12 +394,12 @@ impl Cluster {
         number
     }
 
-    /// Takes a frame off the table.
+    /// Removes a frame.
     pub(crate) fn take_frame(&self, number: u64) -> Option<Frame> {
         self.shared().frames.remove(&number)
     }
 
-    /// The agents are registered: jobs may come.
+    /// Sets that the agents are registered and jobs may be submitted.
     pub(crate) fn set_up(&self) {
         self.shared().set_up = true;
     }
@@ -409,7 +408,7 @@ impl Cluster {
         self.shared().set_up
     }
 
-    /// A client has done all that it had to.
+    /// Records that a client has finished.
     pub(crate) fn client_done(&self) {
         self.shared().busy_clients -= 1;
     }
@@ -418,7 +417,7 @@ impl Cluster {
         self.shared().busy_clients
     }
 
-    /// Whether this run makes a mistake on purpose.
+    /// True if this run has the given deliberate bug.
     pub(crate) fn has(&self, bug: Bug) -> bool {
         self.shared().options.bug == Some(bug)
     }
@@ -429,7 +428,7 @@ fn id(member: usize) -> MemberId {
     MemberId(member as u64 + 1)
 }
 
-/// Who a member is, and where.
+/// A member's name and address.
 pub(crate) fn at(member: usize, id: MemberId) -> Member {
     Member { name: format!("m{id}"), ..Member::at(format!("c{}:{PEER_PORT}", member + 1)) }
 }

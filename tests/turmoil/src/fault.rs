@@ -13,7 +13,7 @@ use crate::Bug;
 use crate::run::World;
 use crate::seen::Seen;
 
-/// The faults, by the names under which they are counted.
+/// The names of the faults, under which they are counted.
 pub const FAULTS: [&str; 22] = [
     "leader killed",
     "member killed",
@@ -39,7 +39,7 @@ pub const FAULTS: [&str; 22] = [
     "restarts",
 ];
 
-/// What is to be done later.
+/// A scheduled action.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Due {
     /// The next fault of the plan.
@@ -50,30 +50,30 @@ pub(crate) enum Due {
     StartWorker(usize),
     /// A link works again, in both directions.
     Repair(String, String),
-    /// What was held up between two arrives.
+    /// Delivers the messages that were held up on a link.
     Release(String, String),
-    /// Messages are as fast as the options say.
+    /// Resets the network delay to that of the options.
     Calm,
-    /// A member's disk is as fast as the options say.
+    /// Resets the speed of a member's disk to that of the options.
     DiskWell(usize),
-    /// A member's disk has room again.
+    /// Makes room on a member's disk again.
     Room(usize),
-    /// A worker may have leases again.
+    /// Allows leases for a worker again.
     Uncordon(usize),
-    /// A member whose disk is damaged gets a new one.
+    /// Gives a member with a damaged disk a new one.
     Renew(usize),
 }
 
-/// What can go wrong.
+/// The kinds of faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The leader's process is killed, and the machine under it.
+    /// The leader's machine is killed with its process.
     KillLeader,
-    /// The same with any member's.
+    /// Any member's machine is killed with its process.
     KillMember,
-    /// The same with all at once.
+    /// All members' machines are killed at once.
     KillAll,
-    /// A member's power goes in the middle of a sync.
+    /// A member loses power in the middle of a sync.
     LosePower,
     /// A sync of a member fails.
     FailSync,
@@ -81,17 +81,17 @@ pub enum Kind {
     SlowDisk,
     /// A member's disk is full.
     FillDisk,
-    /// Bits of a member's disk turn.
+    /// Bits on a member's disk flip.
     DamageDisk,
-    /// A member's disk is gone, and another member comes in its place.
+    /// A member's disk is lost, and another member replaces the member.
     ReplaceDisk,
     /// The leader is cut off from its peers.
     CutOffLeader,
-    /// Any member is.
+    /// Any member is cut off from its peers.
     CutOffMember,
     /// A link works in one direction only.
     CutOneWay,
-    /// What is said on a link comes late and all at once.
+    /// Messages on a link arrive late and all at once.
     HoldUp,
     /// All links are slow.
     SlowNetwork,
@@ -99,19 +99,19 @@ pub enum Kind {
     Transfer,
     /// A member's wall clock jumps.
     JumpClock,
-    /// A member is dead for so long that it may need a snapshot.
+    /// A member is down for so long that it may need a snapshot.
     AwayForLong,
     /// A worker's process is killed.
     KillWorker,
-    /// A worker reaches no member.
+    /// A worker cannot reach any member.
     CutOffWorker,
-    /// What a worker says comes late and all at once.
+    /// Messages of a worker arrive late and all at once.
     HoldUpWorker,
     /// A worker is drained.
     DrainWorker,
 }
 
-/// The turns that the kinds take. Their order is part of what a seed means.
+/// The order of the kinds. It determines which faults a seed produces.
 const TURNS: [Kind; 24] = [
     Kind::KillLeader,
     Kind::KillLeader,
@@ -148,7 +148,7 @@ fn worker(node: usize) -> String {
 }
 
 impl World {
-    /// The `n`-th fault. The kinds take turns, so that every run sees most of them.
+    /// The `n`-th fault. The kinds take turns, so that every run has most of them.
     pub(crate) fn fault(&mut self, sim: &mut Sim<'_>, n: u64) {
         let members = self.options.members;
         let any = self.rng.below(members as u64) as usize;
@@ -192,18 +192,18 @@ impl World {
         self.cluster.handle(member).is_some()
     }
 
-    /// Kills a process and the machine under it: what was not synced is lost or kept by chance.
+    /// Kills a process together with its machine: each unsynced write is lost or kept at random.
     pub(crate) fn kill(&mut self, sim: &mut Sim<'_>, member: usize) {
         let (disk, files) = (self.rng.next(), self.rng.next());
         self.look();
         self.failing.retain(|(failing, _), _| *failing != member);
         self.cluster.down(member);
-        // The disk first: what the dying process still does must not reach it.
+        // The disk is crashed first, so that later actions of the dying process cannot reach it.
         self.cluster.disk(member).crash(disk);
         self.cluster.files(member).crash(files);
         if self.cluster.has(Bug::SegmentNameNotSynced) {
             let disk = self.cluster.disk(member);
-            // The first has been there for long.
+            // The first segment is old, so its name is durable.
             disk.sequences().into_iter().skip(1).next_back().into_iter().for_each(|newest| disk.remove(newest));
         }
         self.cluster.going_down(&host(member));
@@ -217,7 +217,7 @@ impl World {
         }
     }
 
-    /// Does what is due.
+    /// Performs a scheduled action.
     pub(crate) fn perform(&mut self, sim: &mut Sim<'_>, due: Due) {
         match due {
             Due::Fault(n) => self.fault(sim, n),
@@ -249,7 +249,7 @@ impl World {
         }
     }
 
-    /// The faults are over: everything works again, and nothing else goes wrong.
+    /// Ends all faults: everything works again, and no further fault occurs.
     pub(crate) fn heal(&mut self, sim: &mut Sim<'_>) {
         for (a, b) in pairs(self.options.members) {
             sim.release(host(a), host(b));

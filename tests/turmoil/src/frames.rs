@@ -1,4 +1,4 @@
-//! Streams between workers and members: as with questions, only the number of a frame crosses the simulated network.
+//! Streams between workers and members. As with questions, only the number of a frame crosses the simulated network.
 
 use std::io;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use tokio::sync::mpsc;
 
 use crate::cluster::Cluster;
 
-/// Where workers connect.
+/// The port for workers.
 pub(crate) const PORT: u16 = 7401;
 
-/// From a worker.
+/// A frame from a worker.
 #[derive(Debug, Clone)]
 pub(crate) enum ToLeader {
     Hello { node: NodeId, boot: u128, inventory: Box<Inventory>, held: Vec<FencingToken> },
@@ -22,7 +22,7 @@ pub(crate) enum ToLeader {
     Report { number: u64, report: Arc<Report> },
 }
 
-/// To a worker.
+/// A frame to a worker.
 #[derive(Debug, Clone)]
 pub(crate) enum ToWorker {
     Welcome { epoch: NodeEpoch, ttl: Duration, seq: Seq, leases: Vec<Assignment> },
@@ -33,7 +33,7 @@ pub(crate) enum ToWorker {
     ReportAck { number: u64, result: ReportResult },
 }
 
-/// Either.
+/// A frame in either direction.
 #[derive(Debug, Clone)]
 pub(crate) enum Frame {
     ToLeader(ToLeader),
@@ -61,7 +61,7 @@ pub(crate) fn split(cluster: &Cluster, connection: Connection) -> (Reader, Write
 pub(crate) struct Writer(Cluster, WriteHalf<Connection>);
 
 impl Writer {
-    /// Sends what comes until the channel closes or the stream breaks.
+    /// Sends frames until the channel closes or the stream breaks.
     pub(crate) async fn run(mut self, mut frames: mpsc::UnboundedReceiver<Frame>) -> io::Result<()> {
         while let Some(frame) = frames.recv().await {
             let number = self.0.put_frame(frame);

@@ -39,24 +39,24 @@ use crate::Options;
 use crate::oracle::Facts;
 use crate::seen::Seen;
 
-/// The part of a time by which two clocks may differ: each runs a hundredth too fast or too slow at most.
+/// The fraction of a time by which two clocks may differ: each runs at most one percent too fast or too slow.
 const APART: u32 = 50;
 
-/// A promise, and what was seen of it so far.
+/// A promise and the observations about it.
 pub(crate) trait Invariant {
-    /// Its number and its words.
+    /// The id and the text of the promise.
     fn name(&self) -> &'static str;
 
-    /// Looks at one thing that was seen.
+    /// Checks one observation.
     fn see(&mut self, seen: &Seen, facts: &mut Facts) -> Result<(), String>;
 
-    /// Looks at the whole, once everything has come to rest.
+    /// Checks the final state, once the cluster is at rest.
     fn finish(&mut self, _facts: &mut Facts) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// All of them, before anything has happened.
+/// All invariants in their initial state.
 pub(crate) fn all(options: &Options) -> Vec<Box<dyn Invariant>> {
     vec![
         Box::new(b40::ReplicasAgree),
@@ -91,21 +91,21 @@ pub(crate) fn all(options: &Options) -> Vec<Box<dyn Invariant>> {
     ]
 }
 
-/// The jobs that a state has, ended or not.
+/// The jobs in a state, ended or not.
 pub(crate) fn every_job(state: &State) -> impl Iterator<Item = &Arc<Job>> {
     state.jobs(&Namespace::default_namespace(), None, None)
 }
 
-/// A whole state, to be compared byte by byte.
+/// A complete state for a byte-by-byte comparison.
 fn image(state: &State) -> Result<Vec<u8>, String> {
     let mut image = Vec::new();
     atlas_format::encode_snapshot(&state.to_image(), &mut image).map_err(|error| error.to_string())?;
     Ok(image)
 }
 
-/// Whether a member stopped, or did not start, since a vote or the cut of its log behind a new leader's entries found no room on the disk.
-/// The caller of a real member's log waits for room then; here no time would pass while it waits, so that the log calls it an error, and
-/// the member is started again until there is room. Entries wait here as well.
+/// True if a member stopped or did not start because the disk was too full to write a vote or a truncation of its log.
+/// With a real log the caller would wait for space. In the simulation no time would pass, so the log returns an error,
+/// and the member is restarted until there is space. Entries wait here as well.
 pub(crate) fn had_no_room_at_once(reason: &str) -> bool {
     reason.contains("no disk space for the log")
 }

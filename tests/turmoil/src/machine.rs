@@ -19,7 +19,7 @@ pub(crate) use liar::{Liar, Lie};
 pub(crate) use net::{Accepted, Net, Sockets};
 pub(crate) use real::Simulated;
 
-/// Numbers that a seed decides.
+/// Random numbers determined by a seed.
 struct Numbers(Mutex<Rng>);
 
 impl Entropy for Numbers {
@@ -28,7 +28,7 @@ impl Entropy for Numbers {
     }
 }
 
-/// The machine as a program sees it that starts now.
+/// The environment of a program that starts now.
 pub(crate) fn env(seed: u64, skew: Skew, files: SimFiles, sockets: Sockets) -> Env {
     Env {
         clock: Arc::new(Clock::new(skew)),

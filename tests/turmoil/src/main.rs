@@ -1,4 +1,5 @@
-//! The campaign: a range of seeds in slices, with a row of the ledger for each; or the deliberate bugs, and which seed catches each.
+//! The campaign: runs a range of seeds in slices with a row of the ledger for each, or the deliberate bugs with the
+//! seed that catches each.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -13,7 +14,7 @@ use atlas_turmoil::{Bug, Options, first_caught, run_checked};
 
 const USAGE: &str = "usage: atlas-turmoil FROM..TO|bugs|BUG [--threads N] [--slice N] [--record TABLE --commit COMMIT]";
 
-/// A mistake must be caught within so many seeds.
+/// The number of seeds within which a bug must be caught.
 const BUG_SEEDS: u64 = 40;
 
 /// What to run.
@@ -22,7 +23,7 @@ enum What {
     Bugs(Vec<Bug>),
 }
 
-/// What is asked for.
+/// The requested work.
 struct Task {
     what: What,
     threads: u64,
@@ -32,7 +33,7 @@ struct Task {
     commit: String,
 }
 
-/// What a range of seeds came to.
+/// The result of a range of seeds.
 #[derive(Default)]
 struct Sum {
     coverage: Coverage,
@@ -43,7 +44,7 @@ struct Sum {
 
 #[expect(clippy::print_stderr, reason = "whoever asks for nothing known is told what there is")]
 fn main() -> ExitCode {
-    // What panics is told with its seed; the rest of the words would drown that.
+    // Panics are reported with their seed. The default panic message would hide that.
     std::panic::set_hook(Box::new(|_| {}));
     let Some(task) = task(std::env::args().skip(1)) else {
         eprintln!("{USAGE}");
@@ -90,7 +91,7 @@ fn range(words: &str) -> Option<Range<u64>> {
     (from < to).then_some(from..to)
 }
 
-/// Slice after slice; true if nothing was violated and no run was void.
+/// Runs slice after slice. True if no invariant was violated and no run was void.
 #[expect(clippy::print_stdout, reason = "the rows of a campaign are its output")]
 #[expect(clippy::disallowed_methods, reason = "how long it took is a matter of the real clock")]
 fn campaign(seeds: Range<u64>, task: &Task) -> io::Result<bool> {
@@ -141,7 +142,7 @@ fn run_slice(slice: Range<u64>, threads: u64) -> Sum {
     sum.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Mistake after mistake; true if each is caught.
+/// Runs bug after bug. True if all are caught.
 #[expect(clippy::print_stdout, reason = "what catches a mistake is the output")]
 fn bugs(all: &[Bug], threads: u64) -> bool {
     let (next, caught) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -165,7 +166,7 @@ fn bugs(all: &[Bug], threads: u64) -> bool {
     caught == all
 }
 
-/// The part of the ledger's row behind the commit.
+/// The part of the ledger's row after the commit.
 fn row(sum: &Sum, slice: &Range<u64>, minutes: u64) -> String {
     let Sum { coverage, runs, void, failed } = sum;
     let faults: Vec<_> = atlas_turmoil::FAULTS

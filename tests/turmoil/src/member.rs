@@ -1,4 +1,5 @@
-//! A member's program: start on what the disk holds, serve peers and clients, end when the member cannot go on.
+//! A member's program: starts with the content of the disk, serves peers and clients, and ends when the member cannot
+//! continue.
 
 use std::io;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use crate::seen::Seen;
 use crate::{wire, worker_door};
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How often it is looked whether a new member keeps up, before all starts again.
+/// The number of checks whether a new member keeps up, before the replacement starts again.
 const LOOKS_MAX: usize = 100;
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
 
@@ -38,20 +39,20 @@ pub(crate) async fn run(cluster: Cluster, member: usize) -> turmoil::Result {
     Ok(())
 }
 
-/// Does what an operator asks of this member.
+/// Performs the requests of operators at this member.
 async fn operate(cluster: Cluster, member: usize, handle: Handle, env: Env) {
     loop {
         env.clock.sleep(LOOK_EVERY).await;
         if let Some(to) = cluster.take_transfer(member) {
             transfer_to_nobody(&cluster, &handle).await;
-            // Whether it comes to that is openraft's business.
+            // The transfer may fail. The outcome is up to openraft.
             let _ = handle.transfer_leader(Some(to)).await;
         }
         if !matches!(*handle.leadership().borrow(), Leadership::Leader { .. }) {
             continue;
         }
         if let Some(command) = cluster.take_command() {
-            // Lost if this member leads no longer.
+            // A member that has lost the leadership drops the command.
             let _ = handle.propose(vec![workload::request(command)]).await;
         }
         if let Some(replacement) = cluster.replacement()
@@ -63,8 +64,8 @@ async fn operate(cluster: Cluster, member: usize, handle: Handle, env: Env) {
     }
 }
 
-/// Transfers that must change nothing: to the leader itself, and to a member that does not exist. A leader that cannot write after
-/// one of them leaves clients without answers.
+/// Requests transfers that must change nothing: to the leader itself, and to a member that does not exist. If the
+/// leader could not write afterwards, clients would get no answers.
 async fn transfer_to_nobody(cluster: &Cluster, handle: &Handle) {
     let Leadership::Leader { term } = *handle.leadership().borrow() else { return };
     let answer = handle.transfer_leader(Some(handle.member())).await;
@@ -75,7 +76,7 @@ async fn transfer_to_nobody(cluster: &Cluster, handle: &Handle) {
     assert!(unknown.is_err(), "a member that does not exist leads: {unknown:?}");
 }
 
-/// Removes who is gone and takes in who comes, from wherever the leader before this one left off.
+/// Removes the old member and adds the new one, continuing where an earlier leader stopped.
 async fn replace(handle: &Handle, Replacement { old, new, member }: Replacement, env: &Env) -> Result<(), ChangeError> {
     handle.settle().await?;
     if handle.members().member(old).is_some() {

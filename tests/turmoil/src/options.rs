@@ -8,42 +8,42 @@ use atlas_sim::Rng;
 use crate::Bug;
 use crate::fault::Kind;
 
-/// From this seed on runs are long.
+/// Seeds from this one on have long runs.
 const LONG_FROM: u64 = 1_000;
 
 /// The options of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Decides everything else.
+    /// Determines everything else.
     pub seed: u64,
-    /// A mistake to make on purpose.
+    /// A deliberate bug.
     pub bug: Option<Bug>,
-    /// Controllers.
+    /// The number of controllers.
     pub members: usize,
-    /// Workers.
+    /// The number of workers.
     pub nodes: usize,
     pub clients: usize,
-    /// Jobs that each client submits.
+    /// The number of jobs that each client submits.
     pub jobs_per_client: u64,
     /// How long a worker's session lives without a renewal.
     pub session_ttl: Duration,
     /// How long the faults last.
     pub faults_for: Duration,
-    /// Faults in that time.
+    /// The number of faults in that time.
     pub faults: u64,
-    /// Longest that a message takes.
+    /// The longest delay of a message.
     pub delay_max: Duration,
-    /// Longest that a disk takes for a group.
+    /// The longest time that a disk takes for a group.
     pub disk_max: Duration,
     /// How long a client waits for an answer.
     pub patience: Duration,
-    /// The kinds of faults, in turn; none are all.
+    /// The kinds of faults, in turn; empty for all.
     pub kinds: &'static [Kind],
-    /// A snapshot is due after so much log.
+    /// The size of the log after which a snapshot is due.
     pub snapshot_log_bytes: u64,
-    /// Entries between two full checks of the state's invariants.
+    /// The number of entries between two full checks of the state's invariants.
     pub check_every: u64,
-    /// Ended jobs that the state keeps.
+    /// The number of ended jobs that the state keeps.
     pub jobs_ended_kept: u64,
 }
 
@@ -52,7 +52,7 @@ impl Options {
     pub fn of(seed: u64) -> Self {
         let mut rng = Rng::new(seed ^ 0x0070_A7A5_u64);
         let millis = Duration::from_millis;
-        // The first thousand are what every build runs; the others, of campaigns, go on for longer.
+        // Every build runs the first thousand seeds. The others belong to campaigns and run longer.
         let long = u64::from(seed >= LONG_FROM);
         Self {
             seed,
@@ -74,7 +74,7 @@ impl Options {
         }
     }
 
-    /// The same, with a mistake, and with the faults that show it.
+    /// The same options with a deliberate bug and the faults that reveal it.
     #[must_use]
     pub fn with_bug(self, bug: Bug) -> Self {
         Self { bug: Some(bug), ..bug.aim(&self) }

@@ -1,4 +1,4 @@
-//! The facts known about the cluster from outside, and the invariants that look at them.
+//! The facts known about the cluster from outside, and the invariants that check them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,30 +13,30 @@ use crate::invariant::{self, Invariant, every_job};
 use crate::seen::Seen;
 use crate::wire::{Answer, Ask};
 
-/// What all checks may know.
+/// The facts available to all checks.
 pub(crate) struct Facts {
-    /// When what is being looked at happened.
+    /// The time of the current observation.
     pub(crate) now: Duration,
     /// The newest state that any member has applied.
     pub(crate) newest: State,
-    /// What every member must find after so many entries: their chain, and the index of the last.
+    /// For each number of entries: the chain that every member must have, and the index of the last entry.
     pub(crate) marks: BTreeMap<Seq, ([u8; 32], u64)>,
-    /// The jobs that there were.
+    /// All jobs that existed.
     pub(crate) jobs: BTreeMap<JobId, JobFacts>,
-    /// What ran, by job: the physical truth.
+    /// The actual executions by job.
     pub(crate) runs: BTreeMap<JobId, Vec<Run>>,
-    /// What there is to count.
+    /// The coverage counters.
     pub(crate) coverage: Coverage,
 }
 
-/// One job's life so far.
+/// The facts about one job.
 #[derive(Debug, Default)]
 pub(crate) struct JobFacts {
-    /// The job as it was last.
+    /// The latest record of the job.
     pub(crate) last: Option<Arc<Job>>,
-    /// The lease under which it runs.
+    /// The lease under which it currently runs.
     pub(crate) live: Option<FencingToken>,
-    /// It has ended.
+    /// True if it has ended.
     pub(crate) ended: bool,
 }
 
@@ -45,11 +45,11 @@ pub(crate) struct JobFacts {
 pub(crate) struct Run {
     pub(crate) token: FencingToken,
     pub(crate) node: NodeId,
-    /// When it ended; none while it runs.
+    /// The time of its end; none while it runs.
     pub(crate) to: Option<Duration>,
 }
 
-/// The checks, and what they have found.
+/// The checks and their results.
 pub(crate) struct Oracle {
     facts: Facts,
     invariants: Vec<Box<dyn Invariant>>,
@@ -80,17 +80,17 @@ impl Oracle {
         self.violation.as_ref()
     }
 
-    /// Everything that was seen, a line each.
+    /// All observations, one line each.
     pub(crate) fn into_trace(self) -> (Vec<String>, Coverage) {
         (self.trace, self.facts.coverage)
     }
 
-    /// A line for whoever looks for a fault.
+    /// Adds a line to the trace.
     pub(crate) fn note(&mut self, line: &str) {
         self.trace.push(format!("{:>9.3} {line}", self.facts.now.as_secs_f64() * 1_000.0));
     }
 
-    /// The first violation is the one that counts.
+    /// Records a violation. Only the first one is kept.
     pub(crate) fn violate(&mut self, what: String) {
         if self.violation.is_none() {
             self.note(&format!("VIOLATION {what}"));
@@ -98,14 +98,14 @@ impl Oracle {
         }
     }
 
-    /// Looks at what was seen.
+    /// Checks an observation.
     pub(crate) fn see(&mut self, now: Duration, seen: &Seen) {
         self.facts.now = now;
         self.note(&in_words(seen));
         if let Seen::Applied { batch, .. } = seen
             && batch.seq > self.facts.newest.seq()
         {
-            // A batch without events is a snapshot that was installed: its index may be behind that of the last entry.
+            // A batch without events is an installed snapshot, whose index may be larger than that of its last entry.
             let index = if batch.events.is_empty() { 0 } else { batch.index };
             self.newer(&batch.state, &batch.events, index);
         }
@@ -118,7 +118,7 @@ impl Oracle {
         self.check(seen);
     }
 
-    /// What must hold at the very end.
+    /// Checks the conditions for the end of the run.
     pub(crate) fn finish(&mut self) {
         for invariant in &mut self.invariants {
             if let Err(what) = invariant.finish(&mut self.facts) {
@@ -139,7 +139,7 @@ impl Oracle {
         }
     }
 
-    /// A member is the first with a state.
+    /// Handles a state that no member had before.
     fn newer(&mut self, state: &State, events: &[atlas_types::EventRecord], index: u64) {
         let follows = state.seq().0 == self.facts.newest.seq().0 + 1 && index > 0;
         if follows {
@@ -161,7 +161,7 @@ impl Oracle {
 }
 
 impl Facts {
-    /// The jobs that have not ended and wait for nobody.
+    /// The jobs that have not ended and do not wait for a person.
     pub(crate) fn unended(&self) -> Option<String> {
         let namespace = Namespace::default_namespace();
         let open = self.newest.jobs(&namespace, None, None);
@@ -174,7 +174,7 @@ impl Facts {
         (!words.is_empty()).then(|| words.join(", "))
     }
 
-    /// Notes what children do.
+    /// Records the executions of children.
     fn run(&mut self, seen: &Seen) {
         match seen {
             Seen::ChildStarted { node, job, token } => {
@@ -206,7 +206,7 @@ impl Facts {
         facts.last = Some(Arc::clone(job));
     }
 
-    /// Takes jobs as a state shows them.
+    /// Updates the job facts from a state.
     fn resume(&mut self, state: &State) {
         for job in every_job(state) {
             let facts = self.jobs.entry(job.id).or_default();
@@ -217,7 +217,7 @@ impl Facts {
     }
 }
 
-/// What was seen, in one line that tells two runs apart.
+/// An observation as one line that distinguishes two runs.
 fn in_words(seen: &Seen) -> String {
     let chain = |state: &State| state.chain().iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>();
     match seen {

@@ -1,4 +1,4 @@
-//! One run: the hosts, the loop outside of them, and the end.
+//! One run: the hosts, the main loop outside of them, and the final checks.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -19,19 +19,19 @@ use crate::oracle::Oracle;
 use crate::seen::Seen;
 use crate::{Bug, Options, client, member, worker};
 
-/// What the simulated network and the clocks move on by at a time.
+/// The step of the simulated network and the clocks.
 const TICK: Duration = Duration::from_millis(8);
-/// After the faults there is one leader, and all are equal, in this time.
+/// The time after the faults within which there must be one leader and all members must be equal.
 const LIVENESS_BOUND: Duration = Duration::from_secs(30);
-/// How many disks hold what was applied is looked at after so many new entries.
+/// The number of new entries between two checks of how many disks hold the applied entries.
 const DISKS_EVERY: u64 = 6;
-/// A member that does not start is seen to after this time, and again after it: if for damage, it gets a new disk as soon as no other is
-/// being replaced; if its disk is full, it tries again.
+/// The interval at which a member that does not start is handled. If it is damaged, it gets a new disk as soon as no
+/// other member is being replaced. If its disk is full, it tries again.
 pub(crate) const RENEW: Duration = Duration::from_millis(300);
-/// Room for everything that a connection has under way.
+/// The capacity for data in transit on a connection.
 const TCP_CAPACITY: usize = 65_536;
 
-/// What every run must have done, and how often.
+/// The minimum activity of every run.
 const RUN_MIN: [(&str, u64); 6] = [
     ("acknowledged submissions", 5),
     ("entries", 15),
@@ -41,7 +41,7 @@ const RUN_MIN: [(&str, u64); 6] = [
     ("executions", 2),
 ];
 
-/// What the runs of a build must have seen together, and how often.
+/// The minimum activity of all runs of a build together.
 const BUILD_MIN: [(&str, u64); 28] = [
     ("leaders", 60),
     ("leader killed", 10),
@@ -73,28 +73,28 @@ const BUILD_MIN: [(&str, u64); 28] = [
     ("stale reads", 17),
 ];
 
-/// In what the runs of a build fell short.
+/// The minimums that the runs of a build did not reach.
 pub fn build_shortfall(coverage: &Coverage) -> Option<String> {
     coverage.shortfall(&BUILD_MIN)
 }
 
-/// What a run was like.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// What it has exercised.
+    /// The coverage.
     pub coverage: Coverage,
-    /// Everything that was seen.
+    /// All observations.
     pub trace: Vec<String>,
 }
 
-/// A run that fell short.
+/// A failed run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// What was violated, with the command that shows it again.
+    /// The violation, with the command that reproduces it.
     pub text: String,
-    /// True if nothing was violated: the run did too little to prove anything.
+    /// True if nothing was violated, but the run did too little to prove anything.
     pub void: bool,
-    /// Everything that was seen.
+    /// All observations.
     pub trace: Vec<String>,
 }
 
@@ -114,7 +114,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Runs one seed; one in twenty twice, to see that it does the same again.
+/// Runs one seed. Every twentieth seed runs twice, to check that both runs are equal.
 pub fn run_checked(options: &Options) -> Result<Report, Failure> {
     let report = run(options)?;
     if options.seed.is_multiple_of(20) {
@@ -128,7 +128,7 @@ pub fn run_checked(options: &Options) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// The first of these seeds that catches a mistake, and as what.
+/// The first of these seeds that catches a bug, with the violation.
 pub fn first_caught(
     bug: Bug,
     seeds: impl IntoIterator<Item = u64>,
@@ -140,10 +140,10 @@ pub fn first_caught(
     })
 }
 
-/// Runs one seed to its end.
+/// Runs one seed completely.
 pub fn run(options: &Options) -> Result<Report, Failure> {
     let mut world = World::new(options.clone());
-    // A panic in a simulated program is a finding, and must say of which seed.
+    // A panic in a simulated program counts as a violation and must be reported with its seed.
     let ended = catch_unwind(AssertUnwindSafe(|| world.run()));
     match ended {
         Ok(Ok(())) => {}
@@ -165,7 +165,7 @@ pub fn run(options: &Options) -> Result<Report, Failure> {
     Err(Failure { trace, ..failure })
 }
 
-/// The loop's own things.
+/// The data of the main loop.
 pub(crate) struct World {
     pub(crate) options: Options,
     pub(crate) rng: Rng,
@@ -175,13 +175,13 @@ pub(crate) struct World {
     due: BinaryHeap<Reverse<(Duration, u64, Due)>>,
     numbers: u64,
     terms: BTreeMap<usize, u64>,
-    /// Which sync of a member's disk is to fail, and how: the one does not undo the other.
+    /// The sync of a member's disk that must fail, by member and kind of failure. Both kinds can be pending.
     pub(crate) failing: BTreeMap<(usize, &'static str), u64>,
     /// Members whose disk was damaged and must be replaced.
     pub(crate) damaged: BTreeSet<usize>,
-    /// How often a member was the first to apply something.
+    /// How often a member was the first to apply an entry.
     applied: u64,
-    /// Libraries read clocks past every seam.
+    /// Keeps the thread's clocks simulated, because libraries read them directly.
     clocks: Simulated,
 }
 
@@ -251,7 +251,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets time pass, at most so long, until `done` or until something is violated.
+    /// Runs the simulation for at most `long`, until `done` is true or an invariant is violated.
     fn phase(&mut self, sim: &mut Sim<'_>, long: Duration, done: impl Fn(&Self) -> bool) -> turmoil::Result {
         let until = self.now + long;
         let mut steps = 0_u64;
@@ -274,7 +274,7 @@ impl World {
         Ok(())
     }
 
-    /// Shows the oracle what happened.
+    /// Passes new observations to the oracle.
     pub(crate) fn look(&mut self) {
         let cluster = self.cluster.clone();
         let failed = self.failing.extract_if(.., |(member, _), sync| cluster.disk(*member).syncs() > *sync);
@@ -305,10 +305,10 @@ impl World {
         }
     }
 
-    /// Shows the oracle on how many disks is what a member has just applied; now and then, since it takes its time.
+    /// Reports to the oracle how many disks hold a newly applied entry. Done only sometimes, because it is slow.
     fn look_at_disks(&mut self, index: u64) {
         self.applied += 1;
-        // A disk that is lost counts for what it held: its member may have said so before.
+        // Skipped while a disk is lost: that disk may have held the entry when its member reported it as synced.
         let one_is_lost = !self.damaged.is_empty() || self.cluster.replacement().is_some();
         if one_is_lost || !self.applied.is_multiple_of(DISKS_EVERY) {
             return;
@@ -321,7 +321,7 @@ impl World {
         self.oracle.see(self.now, &Seen::OnDisks { index, disks });
     }
 
-    /// Shows the oracle what is in the longest log.
+    /// Passes the entries of the longest log to the oracle.
     fn see_log(&mut self) {
         let logs = (0..self.options.members).filter_map(|member| Some((member, self.cluster.synced_log(member)?)));
         let Some((member, log)) = logs.min_by_key(|(_, log)| log.index.first()) else { return };
@@ -333,7 +333,7 @@ impl World {
         self.oracle.see(self.now, &Seen::Logged { member, entries });
     }
 
-    /// A member that stopped by itself is killed and started again, as whoever supervises it would.
+    /// Kills and restarts members that stopped by themselves, as their supervisor would.
     fn revive(&mut self, sim: &mut Sim<'_>) {
         for member in 0..self.options.members {
             if matches!(self.cluster.leadership(member), Some(Leadership::Stopped { .. })) {
@@ -344,7 +344,7 @@ impl World {
         }
     }
 
-    /// One leads, all are equal and up, and nobody wants anything any more.
+    /// True if one member leads, all are up and equal, and no work is left.
     fn is_at_rest(&self) -> bool {
         let handles: Vec<_> = (0..self.options.members).filter_map(|member| self.cluster.handle(member)).collect();
         let leaders =
@@ -358,7 +358,7 @@ impl World {
             && self.oracle.facts().unended().is_none()
     }
 
-    /// Shows the oracle who every member thinks votes.
+    /// Reports to the oracle which voters each member knows.
     fn see_voters(&mut self) {
         let right: Vec<_> = (0..self.options.members).map(|member| self.cluster.id(member)).collect();
         for member in 0..self.options.members {

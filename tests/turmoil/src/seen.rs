@@ -10,50 +10,50 @@ use bytes::Bytes;
 
 use crate::wire::{Answer, Ask};
 
-/// One thing that was seen.
+/// One observation.
 #[derive(Debug, Clone)]
 pub(crate) enum Seen {
     /// A member applied an entry.
     Applied { member: usize, batch: Arc<AppliedBatch> },
-    /// The first member to apply it told of this event.
+    /// The first member to apply an entry reported this event.
     Event { event: EventRecord, state: State },
-    /// Entries before this state were applied by members that were gone before anybody could look at them.
+    /// Entries before this state were applied by members that stopped before they were observed.
     Missed { state: State },
-    /// A member is up again with this state.
+    /// A member has restarted with this state.
     Up { member: usize, state: State },
     /// A member is down: its process was killed, or it ended by itself for a reason.
     Down { member: usize },
-    /// A member says that it cannot go on.
+    /// A member reports that it cannot continue.
     Stopped { member: usize, reason: Arc<str> },
-    /// A member could not start on what its disk holds.
+    /// A member could not start with the content of its disk.
     NoStart { member: usize, error: String },
-    /// A member came to lead.
+    /// A member became leader.
     Leads { member: usize, term: u64 },
     /// The disk of a member failed a sync.
     SyncFailed { member: usize },
-    /// Nothing more fits on the disk of a member.
+    /// The disk of a member is full.
     DiskFull { member: usize },
-    /// There is room again.
+    /// The disk of a member has space again.
     DiskRoom { member: usize },
-    /// A worker's session was renewed, by what it sent then.
+    /// A worker's session was renewed by a frame sent at this time.
     Renewed { node: NodeId, sent: Duration },
-    /// At rest a member knows of these voters, and these are right.
+    /// At rest, the voters that a member knows, and the correct ones.
     Voters { member: usize, voters: Vec<MemberId>, right: Vec<MemberId> },
-    /// A client has its answer.
+    /// A client received its answer.
     Answered { client: usize, ask: Ask, called: Duration, answer: Answer },
-    /// A client gave up waiting, or was told that it is unknown.
+    /// A client stopped waiting, or was told that the outcome is unknown.
     Unanswered { client: usize, ask: Ask, called: Duration },
-    /// A worker's process was welcomed with these leases, from the state after so many entries.
+    /// A worker's process was welcomed with these leases, from the state with this many entries.
     Welcomed { node: NodeId, epoch: NodeEpoch, seq: Seq, leases: Vec<FencingToken> },
-    /// When the first member had applied the entry of this index, so many disks held it.
+    /// How many disks held the entry of this index when the first member had applied it.
     OnDisks { index: u64, disks: usize },
-    /// Bytes of a member's disk that it had synced are not what they were.
+    /// Synced bytes on a member's disk were damaged.
     Damaged { member: usize },
-    /// A machine with a new disk, and a new member on it.
+    /// A machine got a new disk and a new member.
     Replaced { member: usize },
-    /// At rest the log of a member holds these entries, by index.
+    /// At rest, the entries in a member's log, by index.
     Logged { member: usize, entries: Vec<(u64, Bytes)> },
-    /// A child begins to run an attempt.
+    /// A child starts to run an attempt.
     ChildStarted { node: NodeId, job: JobId, token: FencingToken },
     /// A child has ended.
     ChildEnded { token: FencingToken },

@@ -1,5 +1,6 @@
-//! How clients reach a member: one connection per question. Only its number crosses the simulated network; question and answer are in a
-//! table, so that nothing has to be encoded and everything can still be lost, late or cut.
+//! The connection of clients to a member: one connection per question. Only the question's number crosses the simulated
+//! network. Question and answer are in a table, so that nothing needs to be encoded and messages can still be lost,
+//! delayed or cut.
 
 use std::io;
 use std::sync::Arc;
@@ -14,33 +15,33 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::Bug;
 use crate::cluster::Cluster;
 
-/// Where clients connect.
+/// The port for clients.
 pub(crate) const PORT: u16 = 7400;
 
-/// How long a member waits until it has applied what a client has seen.
+/// How long a member waits until it has applied the entries that a client has seen.
 const CATCH_UP_MAX: Duration = Duration::from_secs(2);
-/// How often a member with the mistake looks at the others.
+/// The interval at which a member with the bug checks the others.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// What a client asks.
+/// A question of a client.
 #[derive(Debug, Clone)]
 pub(crate) enum Ask {
-    /// To change something.
+    /// A change.
     Change(Box<Request>),
-    /// A job, as it is after everything that was acknowledged before.
+    /// A linearizable read of a job.
     Read(JobId),
-    /// A job as this member has it, but no older than what the client has seen.
+    /// A job as this member has it, but from a state no older than the one that the client has seen.
     Stale(JobId, Seq),
-    /// A job, as this member has it as soon as it knows that it has ended.
+    /// Waits for the end of a job, and reads the job as this member has it.
     Wait(JobId),
 }
 
-/// What it is answered.
+/// The answer to a question.
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
     /// The result of the change.
     Outcome(Result<Outcome, Rejection>),
-    /// The job in the state after so many entries.
+    /// The job in the state with this many entries.
     Job {
         job: Option<Arc<Job>>,
         seq: Seq,
@@ -50,7 +51,7 @@ pub(crate) enum Answer {
     Unknown,
 }
 
-/// Serves clients at a member, until the member ends.
+/// Serves clients at a member until the member ends.
 pub(crate) async fn serve(cluster: Cluster, handle: Handle, env: Env) -> io::Result<()> {
     let any = (std::net::Ipv4Addr::UNSPECIFIED, PORT).into();
     let listener = env.net.listen(any).await?;
@@ -62,7 +63,7 @@ pub(crate) async fn serve(cluster: Cluster, handle: Handle, env: Env) -> io::Res
             let Some(ask) = cluster.question(number) else { return };
             let answer = answer(&cluster, &handle, &theirs, ask).await;
             cluster.put_answer(number, answer);
-            // A client that is gone needs no answer.
+            // A client that disconnected needs no answer.
             let _ = connection.write_u64(number).await;
             let _ = connection.shutdown().await;
         });
@@ -105,7 +106,7 @@ async fn answer(cluster: &Cluster, handle: &Handle, env: &Env, ask: Ask) -> Answ
     }
 }
 
-/// Waits until a member tells that a job has ended; false if it does not within its time.
+/// Waits until a member reports the end of a job. False if it does not within the time limit.
 async fn ended(cluster: &Cluster, handle: &Handle, env: &Env, id: JobId) -> bool {
     let mut batches = handle.subscribe();
     if is_over(&handle.applied(), id) {
@@ -129,12 +130,12 @@ async fn ended(cluster: &Cluster, handle: &Handle, env: &Env, id: JobId) -> bool
     tokio::time::timeout(CATCH_UP_MAX, told).await.unwrap_or(false)
 }
 
-/// Whether a state shows that a job has ended.
+/// True if a job has ended in a state.
 fn is_over(state: &State, id: JobId) -> bool {
     state.job(id).is_some_and(|job| job.status.is_terminal())
 }
 
-/// What a member with one of the mistakes makes of a question.
+/// Changes a question according to the active bug.
 fn mistaken(cluster: &Cluster, handle: &Handle, ask: Ask) -> Ask {
     match ask {
         Ask::Read(job) if cluster.has(Bug::StaleRead) => Ask::Stale(job, handle.applied().seq()),
@@ -150,7 +151,7 @@ fn mistaken(cluster: &Cluster, handle: &Handle, ask: Ask) -> Ask {
     }
 }
 
-/// The answer of a member that does not wait for what it answers with.
+/// The answer of a member with the bug of not waiting for the commit.
 fn hasty(cluster: &Cluster, request: &Request) -> Option<Answer> {
     match &request.command {
         Command::SubmitJob(command) if cluster.has(Bug::AckBeforeCommit) => {
@@ -163,7 +164,7 @@ fn hasty(cluster: &Cluster, request: &Request) -> Option<Answer> {
     }
 }
 
-/// Asks a member; none if no answer came in time.
+/// Asks a member. None if no answer came in time.
 pub(crate) async fn ask(cluster: &Cluster, env: &Env, member: usize, ask: Ask, patience: Duration) -> Option<Answer> {
     let number = cluster.put_question(ask);
     let asked = async {

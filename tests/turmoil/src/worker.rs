@@ -1,4 +1,4 @@
-//! A worker: the real slot machine in a plain shell, and children that end after a while.
+//! A worker: the real slot machine in a simple shell, with children that end after a while.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,16 +16,16 @@ use crate::machine;
 use crate::seen::Seen;
 
 const CONNECT_MAX: Duration = Duration::from_secs(1);
-/// Killing takes a moment.
+/// The longest time that a kill takes, in milliseconds.
 const KILL_MAX: u64 = 20;
 
-/// What happens to the worker.
+/// An event for the worker.
 enum Happened {
     /// A stream is open.
     Open(mpsc::UnboundedSender<Frame>),
-    /// The leader said something.
+    /// The leader sent a frame.
     Said(ToWorker),
-    /// The stream is gone, or could not be opened.
+    /// The stream broke or could not be opened.
     Gone,
 }
 
@@ -45,18 +45,18 @@ struct Worker {
     inventory: Inventory,
     slots: Slots,
     children: BTreeMap<FencingToken, Child>,
-    /// Slots that were shut down, which the machine is yet to be told.
+    /// Slots that were shut down but not yet reported to the slot machine.
     gone: Vec<SlotId>,
-    /// Results that are on disk, and not told yet. The disk of a process is lost with it here.
+    /// Results that are on disk but not yet reported. In this simulation, a killed process loses its disk as well.
     saved: Vec<u64>,
-    /// When what an attempt needs will be here.
+    /// When the preparation of each attempt will be complete.
     preparing: BTreeMap<FencingToken, Duration>,
-    /// Streams so far: what an older one says is not heard.
+    /// The number of streams so far. Frames of older streams are ignored.
     streams: u64,
     out: Option<mpsc::UnboundedSender<Frame>>,
     events: mpsc::UnboundedSender<(u64, Happened)>,
     connect_at: Option<Duration>,
-    /// When what asks for a longer session was sent: the hello of the stream as number 0.
+    /// The send times of frames that extend the session. The stream's hello has number 0.
     asked: BTreeMap<u64, Duration>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn node(index: usize) -> NodeId {
     format!("node-{index}").parse().unwrap_or_else(|_| unreachable!("a node name"))
 }
 
-/// Runs for as long as the simulation does. A crash drops it, and its children with it.
+/// Runs as long as the simulation. A crash drops this future and with it the children.
 pub(crate) async fn run(cluster: Cluster, index: usize) -> turmoil::Result {
     let env = cluster.env(&format!("w{}", index + 1));
     let rng = Rng::new(cluster.draw());
@@ -117,7 +117,7 @@ impl Worker {
             .min(self.env.clock.monotonic() + Duration::from_secs(5))
     }
 
-    /// Does what the clock asks for.
+    /// Performs the work that is due.
     fn due(&mut self, now: Duration) {
         if self.connect_at.is_some_and(|at| at <= now) {
             self.connect_at = None;
@@ -128,7 +128,7 @@ impl Worker {
         }
         let here: Vec<_> = self.preparing.extract_if(.., |_, at| *at <= now).collect();
         for (token, _) in here {
-            // Now and then a package cannot be fetched.
+            // Sometimes a package cannot be fetched.
             let fails = self.rng.chance(50);
             let report = ReportKind::NotHeld;
             self.step(if fails { Input::Unprepared { token, report } } else { Input::Prepared { token } });
@@ -145,7 +145,7 @@ impl Worker {
         }
     }
 
-    /// Mostly to the leader, as a worker would that was told who leads.
+    /// Connects, usually to the leader, like a worker that knows the leader.
     fn connect(&mut self) {
         self.streams += 1;
         let stream = self.streams;
@@ -203,7 +203,7 @@ impl Worker {
         }
     }
 
-    /// Notes until when the session surely lives.
+    /// Reports how long the session certainly lives.
     fn renewed(&mut self, said: &ToWorker) {
         let number = match said {
             ToWorker::Welcome { .. } => 0,
@@ -252,7 +252,7 @@ impl Worker {
                     Leave::Unanswered => "leaders left by a worker",
                     Leave::NoWelcome => "hellos without a welcome",
                 });
-                // Nothing of this stream is heard any more.
+                // Later frames of this stream are ignored.
                 self.streams += 1;
                 self.out = None;
                 self.connect_later();
@@ -278,7 +278,7 @@ impl Worker {
 
     fn send(&mut self, frame: ToLeader) {
         if let Some(out) = &self.out {
-            // A writer that is gone is told of by its reader.
+            // If the writer has ended, the reader reports it.
             let _ = out.send(Frame::ToLeader(frame));
         }
     }
@@ -302,7 +302,7 @@ impl Worker {
         self.children.insert(token, Child { ends_at, report, usable, slot });
     }
 
-    /// A child gets a signal. A polite one may take all of its grace.
+    /// Sends a signal to a child. A child may use its whole grace period.
     fn stop(&mut self, token: FencingToken, why: StopReason, grace: Duration) {
         let grace = u64::try_from(grace.as_millis()).unwrap_or(0);
         let takes = self.rng.range(1, KILL_MAX + if why == StopReason::Cancelled { grace } else { 0 });

@@ -1,5 +1,6 @@
-//! The leader's side of the workers' streams over a `Handle`, a minimal version of the controller's own door: messages of workers
-//! become requests, workers are sent what is applied, and a worker that may have missed something must say hello again.
+//! The leader's side of the workers' streams over a `Handle`, a minimal version of the controller's own door: frames of
+//! workers become requests, applied changes are sent to workers, and a worker that may have missed something must send
+//! a new hello.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::Bug;
 use crate::cluster::Cluster;
 use crate::frames::{Frame, PORT, Reader, ToLeader, ToWorker, split};
 
-/// Serves workers at a member, until the member ends.
+/// Serves workers at a member until the member ends.
 pub(crate) async fn serve(cluster: Cluster, handle: Handle, env: Env) -> io::Result<()> {
     let any = (std::net::Ipv4Addr::UNSPECIFIED, PORT).into();
     let listener = env.net.listen(any).await?;
@@ -42,7 +43,7 @@ struct Session {
 }
 
 impl Session {
-    /// From hello to the end. The stream ends when this returns.
+    /// Runs from the hello to the end. The stream ends when this returns.
     async fn run(self, mut reader: Reader) {
         let Some(Frame::ToLeader(ToLeader::Hello { node, boot, inventory, held })) = reader.next().await else {
             return;
@@ -88,7 +89,7 @@ impl Session {
         }
     }
 
-    /// Registers the worker's process, unless the state knows it as it is.
+    /// Registers the worker's process, unless the state already has this registration.
     async fn admit(&self, node: &NodeId, boot: BootId, inventory: Inventory) -> Option<NodeEpoch> {
         if !leads(&self.handle) {
             return None;
@@ -116,7 +117,7 @@ impl Session {
         Some(epoch)
     }
 
-    /// The leader answers with what it knows; what the worker believes to hold it diffs itself.
+    /// Sends the leases that the leader knows. The worker compares them with its own.
     fn welcome(&self, state: &State, (node, epoch): (&NodeId, NodeEpoch), held: &[FencingToken]) {
         let known = |token| held.contains(&token) || !self.cluster.has(Bug::LostGrantForgotten);
         let leases = state.leases_of(node).filter(|lease| known(lease.token));
@@ -124,7 +125,7 @@ impl Session {
         let ttl = self.cluster.options().session_ttl;
         let ttl = if self.cluster.has(Bug::DeafWorker) { 10 * ttl } else { ttl };
         self.send(ToWorker::Welcome { epoch, ttl, seq: state.seq(), leases });
-        // A cancel that was told on an earlier stream may be lost.
+        // A cancel that was sent on an earlier stream may be lost.
         for lease in state.leases_of(node) {
             if state.job(lease.job).is_some_and(|job| job.reason == Reason::Cancelling) {
                 self.send(ToWorker::Cancel(lease.token));
@@ -132,14 +133,14 @@ impl Session {
         }
     }
 
-    /// Tells the worker what an entry changed for it; false if its session is over.
+    /// Sends the worker the changes of an entry. False if its session has ended.
     fn tell(&self, before: &State, batch: &AppliedBatch, node: &NodeId, epoch: NodeEpoch) -> bool {
         for record in batch.events.iter() {
             if let Event::Job { change, job, .. } = &record.event {
                 self.tell_of_job(before, &batch.state, *change, job, node);
             }
         }
-        // A batch without events is a snapshot: it is unknown what changed.
+        // A batch without events is a snapshot, and its changes are unknown.
         !batch.events.is_empty() && is_current(&batch.state, node, epoch)
     }
 
@@ -151,7 +152,7 @@ impl Session {
         let Some(lease) = job.lease.as_ref().filter(|lease| lease.node == *node) else { return };
         match change {
             JobChange::Granted => {
-                // The entry that granted it may have ended it again.
+                // The entry that granted the lease may also have ended it.
                 let assignment = self.cluster.assignment(state, job.id);
                 if let Some(assignment) = assignment.filter(|assignment| assignment.token == lease.token) {
                     self.send(ToWorker::Grant(Box::new(assignment)));
@@ -188,10 +189,10 @@ impl Session {
             session.send(ToWorker::ReportAck { number, result: ReportResult::Applied });
         }
         self.env.spawn("report", async move {
-            // Without an answer the worker keeps the report, and sends it again on its next stream.
+            // Without an answer the worker keeps the report and sends it again on its next stream.
             let Ok(mut answers) = session.handle.propose_here(vec![request]).await else { return };
             let Some(outcome) = answers.pop() else { return };
-            // A start that found its job cancelled has ended it: there is nothing to run.
+            // The start found its job cancelled and ended it, so there is nothing to run.
             let over = matches!(outcome, Ok(Outcome::Ended { status: JobStatus::Cancelled, .. }));
             let result = if outcome.is_ok() && !over { ReportResult::Applied } else { ReportResult::Fenced };
             if result == ReportResult::Fenced && !over {
@@ -202,7 +203,7 @@ impl Session {
     }
 
     fn send(&self, frame: ToWorker) {
-        // A writer that is gone means that the stream is.
+        // If the writer has ended, the stream has closed as well.
         let _ = self.out.send(Frame::ToWorker(frame));
     }
 }

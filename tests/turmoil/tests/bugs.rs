@@ -1,9 +1,10 @@
-//! A checker that has never failed is not trusted: every deliberate bug must be caught. These are the ones that a few seeds catch,
-//! each from a known first seed; `cargo xtask campaign --bugs` tries all of them, which takes too long for a build.
+//! A checker that has never failed is not trusted: every deliberate bug must be caught. These are the bugs that a few
+//! seeds catch, each from a known first seed. `cargo xtask campaign --bugs` tries all of them, which takes too long for
+//! a build.
 
 use atlas_turmoil::{Bug, Options, first_caught};
 
-/// Within so many seeds: a change of the product moves what a seed does.
+/// The number of seeds within which a bug must be caught. A change of the product changes what a seed does.
 const SEEDS: u64 = 6;
 
 #[test]

@@ -1,12 +1,13 @@
-//! Many seeds, each the life of a cluster with faults; all invariants are checked during the run.
+//! Runs many seeds, each of which is one cluster with faults. All invariants are checked during the run.
 
 use atlas_sim::Coverage;
 use atlas_turmoil::{Options, build_shortfall, run_checked};
 
-/// What a build can afford: a seed takes one to two seconds of a core without optimisation.
+/// The number of seeds in a build. A seed takes one to two seconds of a core without optimisation.
 const SEEDS: u64 = 200;
 
-/// The seed of `ATLAS_SEED`, or the first: for repeating a failure. With `ATLAS_TRACE` all that was seen is printed.
+/// Runs the seed of `ATLAS_SEED`, or the first one, to repeat a failure. With `ATLAS_TRACE` all observations are
+/// printed.
 #[test]
 #[expect(clippy::print_stdout, reason = "the trace is for whoever asks for it")]
 fn one_seed() {
@@ -27,7 +28,7 @@ fn one_seed() {
 
 #[test]
 fn the_seeds_of_a_build_hold_and_cover_what_they_should() {
-    // Two halves at once: a seed takes a core, and does not care for the others.
+    // The two halves run in parallel: a seed needs one core and does not depend on the others.
     let half = |first: u64| {
         let mut coverage = Coverage::default();
         for seed in (first..SEEDS).step_by(2) {

@@ -1,4 +1,4 @@
-//! Faults of disks: slow, full, failing, damaged, gone.
+//! Disk faults: slow, full, failing, damaged or lost.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use crate::Bug;
 use crate::run::{RENEW, World};
 use crate::seen::Seen;
 
-/// Less than this in a segment of the log is not damaged: it may be all last groups, and they may be torn.
+/// Segments with less data are not damaged: they may consist only of last groups, which could be torn.
 const DAMAGE_MIN: usize = 6 * BLOCK;
-/// What the log writes at least.
+/// The smallest write of the log.
 const BLOCK: usize = 4_096;
 
 impl World {
-    /// The power goes in the middle of a sync that is soon to come; the loop notices that the member has failed.
+    /// The power fails in the middle of one of the next syncs. The main loop notices that the member has failed.
     pub(super) fn crash_in_a_sync(&mut self, member: usize) -> bool {
         if !self.is_up(member) {
             return false;
@@ -49,7 +49,7 @@ impl World {
         true
     }
 
-    /// A machine's disk is beyond repair: another member comes in its place, which has nothing.
+    /// Replaces a machine's disk and the member on it. The new member starts without data.
     pub(super) fn replace(&mut self, sim: &mut Sim<'_>, member: usize) -> bool {
         if !self.may_lose_a_disk() {
             return false;
@@ -63,14 +63,16 @@ impl World {
         true
     }
 
-    /// One at a time, and only of a whole group: what two have lost nobody can bring back.
+    /// True if a member may lose its disk: only one at a time, and only while all are up, because data lost by two
+    /// members cannot be recovered.
     fn may_lose_a_disk(&self) -> bool {
         let all_up = (0..self.options.members).all(|member| self.is_up(member));
         all_up && self.cluster.replacement().is_none() && self.damaged.is_empty()
     }
 
-    /// A bit of what a member has synced turns. Below the durable mark it may be in the last group; without one it is in front of the
-    /// last groups, which could as well be torn. The member must not start on it, and gets a new disk.
+    /// Flips a bit of a member's synced data. Below the durable mark it may be in the last group. Without a mark it
+    /// lies before the last groups, which could otherwise be taken for torn. The member must not start with this data
+    /// and gets a new disk.
     pub(super) fn damage(&mut self, sim: &mut Sim<'_>, member: usize) -> bool {
         let disk = self.cluster.disk(member);
         let Some(sequence) = disk.sequences().last().copied() else { return false };
@@ -110,14 +112,14 @@ impl World {
         true
     }
 
-    /// Where the log of a member ends, if that is in this segment and the durable mark says that all of it was durable.
+    /// The end of a member's log, if it is in this segment and the durable mark covers the whole log.
     fn marked_end(&self, member: usize, sequence: u64) -> Option<usize> {
         let log = self.cluster.synced_log(member)?;
         let whole = log.mark.is_some_and(|mark| mark.group >= log.end.group) && log.end.sequence == sequence;
         usize::try_from(log.end.offset).ok().filter(|_| whole)
     }
 
-    /// The disk of a member that could not start is replaced, as soon as no other member is.
+    /// Replaces the disk of a member that could not start, as soon as no other member is being replaced.
     pub(super) fn renew(&mut self, member: usize) {
         if !self.damaged.contains(&member) {
             return;
@@ -131,7 +133,7 @@ impl World {
         }
     }
 
-    /// Nothing more fits on a member's disk for a while.
+    /// Fills a member's disk for a while.
     pub(super) fn fill_disk(&mut self, member: usize) -> bool {
         if !self.is_up(member) {
             return false;

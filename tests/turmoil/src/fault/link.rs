@@ -1,4 +1,4 @@
-//! Faults of links: cut, cut one way, delayed, slow.
+//! Link faults: cut, cut in one direction, delayed or slow.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::{Due, host, worker};
 use crate::run::World;
 
 impl World {
-    /// A member is cut off from its peers; clients and workers still reach it.
+    /// Cuts a member off from its peers. Clients and workers still reach it.
     pub(super) fn cut_off(&mut self, sim: &mut Sim<'_>, member: usize, what: &'static str) -> bool {
         let long = Duration::from_millis(self.rng.range(300, 6_000));
         for peer in (0..self.options.members).filter(|peer| *peer != member) {
@@ -28,7 +28,7 @@ impl World {
         true
     }
 
-    /// Everything between two members is late, and comes at once.
+    /// Holds up all messages between two members, which then arrive at once.
     pub(super) fn hold_up(&mut self, sim: &mut Sim<'_>, member: usize, peer: usize) -> bool {
         sim.hold(host(member), host(peer));
         let long = Duration::from_millis(self.rng.range(100, 3_000));
@@ -45,7 +45,7 @@ impl World {
         true
     }
 
-    /// No member can be reached for a while that may be longer than the worker's leases live; its children run on.
+    /// Cuts a worker off from all members, possibly for longer than its leases live. Its children continue to run.
     pub(super) fn cut_off_worker(&mut self, sim: &mut Sim<'_>, node: usize) -> bool {
         let ttl = u64::try_from(self.options.session_ttl.as_millis()).unwrap_or(u64::MAX);
         let long = Duration::from_millis(self.rng.range(ttl / 2, 3 * ttl));
@@ -57,7 +57,7 @@ impl World {
         true
     }
 
-    /// What a worker says, and what it is told, comes late and all at once.
+    /// Holds up all messages from and to a worker, which then arrive at once.
     pub(super) fn hold_up_worker(&mut self, sim: &mut Sim<'_>, node: usize) -> bool {
         let ttl = u64::try_from(self.options.session_ttl.as_millis()).unwrap_or(u64::MAX);
         let long = Duration::from_millis(self.rng.range(ttl / 4, 2 * ttl));

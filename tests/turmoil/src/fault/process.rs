@@ -1,4 +1,4 @@
-//! Faults of programs and machines: crash, transfer of leadership, drain, and jumps of a clock.
+//! Faults of programs and machines: crash, transfer of leadership, drain, and clock jumps.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ impl World {
         true
     }
 
-    /// A member is dead for so long that it may need a snapshot.
+    /// Keeps a member down for so long that it may need a snapshot.
     pub(super) fn away_for_long(&mut self, sim: &mut Sim<'_>, member: usize) -> bool {
         if !self.is_up(member) {
             return false;
@@ -58,7 +58,7 @@ impl World {
         true
     }
 
-    /// Kills a worker's process; its children die with it.
+    /// Kills a worker's process and with it its children.
     pub(super) fn crash_worker(&mut self, sim: &mut Sim<'_>, node: usize) -> bool {
         if !sim.is_host_running(worker(node)) {
             return false;
@@ -73,7 +73,7 @@ impl World {
         true
     }
 
-    /// A worker gets no new leases for a while. The first has what no other has, and is spared.
+    /// Drains a worker for a while. The first worker is spared, because it has hardware that no other has.
     pub(super) fn drain_worker(&mut self) -> bool {
         let nodes = self.options.nodes;
         if nodes < 2 {

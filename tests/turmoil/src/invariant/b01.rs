@@ -1,4 +1,4 @@
-//! No acknowledged job is lost: it is in every later state, until it has ended and retention removes it.
+//! No acknowledged job is lost: it is in every later state until it has ended and retention removes it.
 
 use std::collections::BTreeSet;
 

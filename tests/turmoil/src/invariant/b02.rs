@@ -1,5 +1,5 @@
-//! Submit is idempotent by its key, and an unknown outcome is not a failure (B.3): however often a client repeats a submission
-//! without an answer, there is one job of it or none, and every answer names the same one.
+//! Submitting is idempotent by its key, and an unknown outcome is not a failure (B.3): however often a client repeats
+//! an unanswered submission, there is at most one job of it, and every answer contains the same one.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ impl Invariant for OneJobASubmission {
     fn see(&mut self, seen: &Seen, _facts: &mut Facts) -> Result<(), String> {
         match seen {
             Seen::Event { event, .. } => match &event.event {
-                // A retry is another job, of another's making.
+                // A retry is another job and not the client's submission.
                 Event::Job { change: JobChange::Submitted, job, .. } if job.original.is_none() => {
                     workload::op_of(&job.input).map_or(Ok(()), |op| self.found(op, job.id))
                 }

@@ -1,4 +1,4 @@
-//! Terminal states are final: a job that has ended changes no more, neither in events nor in reads.
+//! Terminal states are final: an ended job does not change any more, neither in events nor in reads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Invariant for EndsAreFinal {
                 Ok(())
             }
             Seen::Answered { answer: Answer::Job { job: Some(job), .. }, .. } if job.status.is_terminal() => {
-                // What is pruned when it is looked for has no record.
+                // A job that was pruned before it was observed has no record.
                 match self.ended.get(&job.id) {
                     Some(ended) if **ended != **job => Err(format!("a read found {} other than it ended", job.id)),
                     _ => Ok(()),

@@ -1,4 +1,4 @@
-//! Only these edges exist: pending to running to an end, running back to pending when a lease is lost.
+//! Only these transitions exist: pending to running to an end, and running to pending when a lease is lost.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ impl Invariant for EdgesAreClosed {
             return Err(format!("{} was {before:?} and its event says {old_status:?}", job.id));
         }
         let closed = match old_status {
-            // A job completes only from a lease.
+            // A job can complete only under a lease.
             JobStatus::Pending => job.status != JobStatus::Completed,
             JobStatus::Running => true,
             JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => *change == JobChange::Submitted,

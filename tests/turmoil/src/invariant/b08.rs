@@ -46,7 +46,7 @@ impl Invariant for OneAttemptCounts {
             self.newest = token;
         }
         let by = job.output.as_ref().and_then(workload::token_of);
-        // What a child fails with tells whose it is, as an output does.
+        // The error of a failed child identifies its lease, as an output does.
         let failed = job.failure.as_ref().filter(|failure| failure.kind == FailureKind::Agent);
         let failed_by = failed.and_then(|failure| failure.error.parse().ok()).map(FencingToken);
         if failed_by.is_some() && *change == JobChange::Ended && failed_by != live {

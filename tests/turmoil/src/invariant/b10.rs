@@ -13,7 +13,8 @@ impl Invariant for TimeoutsTakeTheirTime {
 
     fn see(&mut self, seen: &Seen, facts: &mut Facts) -> Result<(), String> {
         let Seen::Applied { batch, .. } = seen else { return Ok(()) };
-        // It began at nothing with the first member, stands still while there is no leader, and no entry is applied before it is stamped.
+        // Cluster time starts at zero with the first member and stands still without a leader. No entry is applied
+        // before it is stamped.
         let most = facts.now + facts.now / APART;
         let clock = batch.state.clock();
         if u128::from(clock.0) <= most.as_micros() {

@@ -9,8 +9,9 @@ use super::Invariant;
 use crate::oracle::Facts;
 use crate::seen::Seen;
 
-/// The jobs that wait, as the events told so far leave them. The state after an entry does not do: a job whose lease is lost in
-/// the entry that grants a younger one waits at its end, and did not when the younger one was granted.
+/// The waiting jobs after the events seen so far. The state after an entry cannot be used: a job that loses its lease
+/// in the same entry in which a younger job is granted waits after the entry, but did not wait when the younger job was
+/// granted.
 #[derive(Default)]
 pub(crate) struct FirstComeFirstServed {
     waiting: BTreeMap<JobId, Arc<Job>>,
@@ -29,7 +30,7 @@ impl Invariant for FirstComeFirstServed {
         } else {
             self.waiting.remove(&job.id);
         }
-        // A job that waited too long is told as granted and ended, and took no place.
+        // A job that waited too long is reported as granted and ended, without using a place.
         if *change != JobChange::Granted || job.lease.is_none() {
             return Ok(());
         }

@@ -1,5 +1,5 @@
-//! Expiry is an entry, and no node is given up before its session has lived its full time after the last acknowledged renewal,
-//! across changes of leader and jumps of wall clocks.
+//! Expiry is an entry, and no node is declared lost before the full session TTL has passed since the last acknowledged
+//! renewal, across changes of leader and jumps of wall clocks.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::Options;
 use crate::oracle::Facts;
 use crate::seen::Seen;
 
-/// Steps of the simulation between which nobody looks.
+/// The duration of the simulation steps between two checks.
 const STEPS: Duration = Duration::from_millis(16);
 
 pub(crate) struct ASessionLivesItsTime {
@@ -37,7 +37,7 @@ impl Invariant for ASessionLivesItsTime {
                 *newest = (*newest).max(*sent);
                 Ok(())
             }
-            // Its process is gone: the next one may come at any time.
+            // The worker's process was killed, so the next process may take over the node at any time.
             Seen::WorkerDown { node } => {
                 self.renewed.remove(node);
                 Ok(())

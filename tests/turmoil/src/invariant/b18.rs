@@ -1,5 +1,5 @@
-//! Self-fencing: with clocks that differ by at most 1 %, two attempts of one job never run at the same time, however the worker was
-//! cut off. The child is the witness.
+//! Self-fencing: with clocks that differ by at most 1 %, two attempts of one job never run at the same time, however
+//! the worker was cut off. The observed children prove this.
 
 use super::Invariant;
 use crate::oracle::Facts;

@@ -1,4 +1,4 @@
-//! A node is held by one process: its epochs only grow, and all its leases have the current epoch.
+//! A node belongs to one process: its epochs only grow, and all its leases have the current epoch.
 
 use std::collections::BTreeMap;
 

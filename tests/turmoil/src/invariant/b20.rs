@@ -1,5 +1,5 @@
-//! No oversubscription, one live lease per job (B.15), gapless events, correct counters and indexes: the state's own invariants, on the
-//! newest state after every few entries.
+//! No oversubscription, one live lease per job (B.15), gapless events, correct counters and indexes: checks the state's
+//! own invariants on the newest state after every few entries.
 
 use super::Invariant;
 use crate::Options;

@@ -1,5 +1,5 @@
-//! A lost answer loses no slot: a worker that says hello again gets exactly the leases that the state has for its process, including
-//! one whose grant was lost, and no second one instead of it.
+//! A lost answer loses no slot: a reconnecting worker gets exactly the leases that the state has for its process,
+//! including a lease whose grant was lost, and no second one instead of it.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ impl Invariant for ALostGrantComesAgain {
                 Ok(())
             }
             Seen::Welcomed { node, epoch, seq, leases } => {
-                // Whoever applied what nobody saw has no record here.
+                // The state is not recorded here if the member applied it unobserved.
                 let Some(state) = self.states.get(seq) else { return Ok(()) };
                 let held = state.leases_of(node).filter(|lease| lease.epoch == *epoch).map(|lease| lease.token);
                 let (mut held, mut told): (Vec<_>, _) = (held.collect(), leases.clone());

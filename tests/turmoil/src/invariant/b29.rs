@@ -1,7 +1,8 @@
-//! Linearizable by default: a read shows every write acknowledged before it began, and everything that an earlier read has shown.
+//! Linearizable by default: a read shows every write that was acknowledged before the read began, and everything that
+//! an earlier read has shown.
 //!
-//! The whole history of submits, cancels and reads per job is checked at the end; during the run, that no read shows an older
-//! state than a read that had ended before it began.
+//! At the end, the whole history of submits, cancels and reads per job is checked. During the run, each read is checked
+//! to show no older state than a read that ended before it began.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,10 +18,10 @@ use crate::wire::{Answer, Ask};
 
 pub(crate) struct Linearizable {
     model: Job,
-    /// When a linearizable read had shown which state, both growing.
+    /// The times and the states of linearizable reads, both increasing.
     shown: Vec<(Duration, Seq)>,
     operations: Keyed<JobId, Job>,
-    /// Changes whose outcome is not known yet, by request: since when.
+    /// Changes with a still unknown outcome, by request id, with their start.
     open: BTreeMap<String, (usize, Duration, JobInput, Option<JobId>)>,
 }
 
@@ -103,7 +104,7 @@ impl Invariant for Linearizable {
 
     fn finish(&mut self, facts: &mut Facts) -> Result<(), String> {
         for (client, called, input, job) in std::mem::take(&mut self.open).into_values() {
-            // A submission that was never answered has no job to be checked with.
+            // An unanswered submission has no known job to check.
             if let Some(job) = job {
                 self.operations.push(job, Operation::unknown(client as u64, micros(called), input));
             }

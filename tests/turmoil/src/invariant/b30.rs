@@ -1,5 +1,5 @@
-//! Monotonic per client session: a client that sends the last index it saw never reads an older state, from any member, nor one
-//! that no member has.
+//! Monotonic per client session: a client that sends the last index it saw never reads an older state from any member,
+//! nor a state that no member has had.
 
 use super::Invariant;
 use crate::oracle::Facts;

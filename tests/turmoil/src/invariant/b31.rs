@@ -1,5 +1,5 @@
-//! A wait for the end of a job is answered once the whole job can be read at the member that answers: how and when it ended, and its
-//! output.
+//! A wait for the end of a job is answered only once the answering member has the whole ended job: its status, its end
+//! time and its output.
 
 use atlas_types::{Job, JobStatus, Timestamp};
 
@@ -11,7 +11,7 @@ use crate::wire::{Answer, Ask};
 #[derive(Default)]
 pub(crate) struct AWaitEndsWithTheWhole;
 
-/// What is missing of a job that has ended.
+/// The missing part of an ended job.
 fn missing(job: &Job) -> Option<&'static str> {
     match job.status {
         JobStatus::Pending | JobStatus::Running => Some("end"),
@@ -32,7 +32,7 @@ impl Invariant for AWaitEndsWithTheWhole {
         facts.coverage.count("waits");
         let missing = match job {
             Some(job) => missing(job),
-            // Retention took it right after its end.
+            // Retention removed the job right after its end.
             None if facts.jobs.get(id).is_some_and(|known| known.ended) => None,
             None => Some("job"),
         };

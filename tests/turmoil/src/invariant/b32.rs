@@ -1,5 +1,5 @@
-//! Streams have no gaps: a member sends its subscribers every entry and every event, in order, and the same as every other member,
-//! across restarts and changes of leader; only a snapshot may replace the entries that it covers.
+//! Streams have no gaps: a member sends its subscribers every entry and every event in order, equal to those of every
+//! other member, across restarts and changes of leader. Only a snapshot may replace the entries that it covers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::seen::Seen;
 
 #[derive(Default)]
 pub(crate) struct StreamsHaveNoGaps {
-    /// The last entry that a member told of, and the last event, if known.
+    /// The last entry that a member reported, and its last event if known.
     last: BTreeMap<usize, (Seq, Option<EventSeq>)>,
     first: BTreeMap<Seq, Arc<AppliedBatch>>,
 }

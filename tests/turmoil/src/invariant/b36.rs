@@ -9,9 +9,9 @@ use crate::seen::Seen;
 
 #[derive(Default)]
 pub(crate) struct AFailedSyncIsTheEnd {
-    /// Since when.
+    /// The time of the failed sync.
     failed: BTreeMap<usize, Duration>,
-    /// Who must not start.
+    /// Members that must not start.
     damaged: BTreeSet<usize>,
 }
 
@@ -50,7 +50,7 @@ impl Invariant for AFailedSyncIsTheEnd {
             }
             Seen::NoStart { member, error } if self.damaged.contains(member) || had_no_room_at_once(error) => Ok(()),
             Seen::NoStart { member, error } => Err(format!("c{} does not start: {error}", member + 1)),
-            // It may have come to lead in the same step before.
+            // The member may have become leader earlier in the same step.
             Seen::Leads { member, term } if self.failed.get(member).is_some_and(|since| *since < facts.now) => {
                 Err(format!("c{} came to lead term {term} with a log that had failed", member + 1))
             }

@@ -1,5 +1,5 @@
-//! Damage is detected, never interpreted: a member with a damaged log does not start on it. Other promises check that the data of the
-//! other members is unaffected.
+//! Damage is detected and never interpreted: a member with a damaged log does not start with it. Other invariants check
+//! that the data of the other members is unaffected.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! On a full disk the member refuses what it has no room for, stays up, and continues by itself once there is room.
+//! On a full disk the member refuses requests that need space, stays up, and continues by itself once there is space.
 
 use std::collections::BTreeSet;
 

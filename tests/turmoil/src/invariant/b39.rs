@@ -1,4 +1,5 @@
-//! A snapshot equals the log: a member with a snapshot and the rest has, byte by byte, the state of one that replayed everything.
+//! A snapshot equals the log: a member with a snapshot and the later entries has byte for byte the same state as one
+//! that replayed all entries.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use super::{Invariant, image};
 use crate::oracle::Facts;
 use crate::seen::Seen;
 
-/// The whole state is compared after so many entries, and whenever a member is up again.
+/// The whole state is compared after this many entries, and whenever a member has restarted.
 const EVERY: u64 = 8;
 
 #[derive(Default)]

@@ -15,7 +15,7 @@ impl Invariant for ReplicasAgree {
 
     fn see(&mut self, seen: &Seen, facts: &mut Facts) -> Result<(), String> {
         let (member, state, index) = match seen {
-            // A snapshot has no events, and an index that may be beyond that of its last entry.
+            // A snapshot has no events, and its index may be larger than that of its last entry.
             Seen::Applied { member, batch } if batch.events.is_empty() => (member, &batch.state, 0),
             Seen::Applied { member, batch } => (member, &batch.state, batch.index),
             Seen::Up { member, state } => (member, state, 0),

@@ -1,5 +1,5 @@
-//! Apply is total and deterministic: every entry of the run, read back from a disk and applied again at another pace, gives the
-//! members' states, byte by byte.
+//! Apply is total and deterministic: the entries of the run, read from a disk and applied again, give byte for byte the
+//! same states as on the members.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,18 @@ use crate::cluster::CLUSTER_ID;
 use crate::oracle::Facts;
 use crate::seen::Seen;
 
-/// The whole state is compared after so many entries.
+/// The whole state is compared after this many entries.
 const EVERY: u64 = 4;
 
 #[derive(Default)]
 pub(crate) struct ApplyingAgainIsTheSame {
     states: BTreeMap<Seq, State>,
-    /// What the entry of an index led to.
+    /// For each index, the number of the state after that entry.
     led_to: BTreeMap<u64, Seq>,
 }
 
 impl ApplyingAgainIsTheSame {
-    /// Applies the entries from the first one on of which it is known on what it was applied; how many.
+    /// Applies the entries from the first one with a known previous state. Returns their number.
     fn replay(&self, entries: &[(u64, Bytes)]) -> Result<u64, String> {
         let before = |index: &u64| match self.led_to.get(index)? {
             Seq(1) => Some(State::new(CLUSTER_ID)),
@@ -36,7 +36,7 @@ impl ApplyingAgainIsTheSame {
         let mut replica = Replica::new(state);
         let mut replayed = 0;
         for (index, body) in entries.iter().filter(|(index, _)| *index >= first) {
-            // The last byte says of which kind a body is; a blank entry and one about members are none of the state's.
+            // The last byte is the kind of the body. Blank and membership entries do not belong to the state.
             let Some((_, bytes)) = body.split_last() else { continue };
             if atlas_format::decode_entry(bytes).is_err() {
                 continue;
@@ -65,7 +65,7 @@ impl Invariant for ApplyingAgainIsTheSame {
         match seen {
             Seen::Applied { batch, .. } => {
                 self.states.entry(batch.seq).or_insert_with(|| batch.state.clone());
-                // Without events it is a snapshot, or an entry that only raised the level.
+                // A batch without events is a snapshot, or an entry that only raised the level.
                 if !batch.events.is_empty() {
                     self.led_to.insert(batch.index, batch.seq);
                 }

@@ -1,4 +1,4 @@
-//! Voters: after members were replaced, every member knows the same voters, and no removed number is among them.
+//! Voters: after replacements, every member knows the same voters, and no removed number is among them.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! A machine's clocks: the simulation's time, at the machine's own rate, and a wall clock that jumps.
+//! A machine's clocks: simulated time at the machine's own rate, and a wall clock that can jump.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,22 +7,22 @@ use std::time::Duration;
 
 use atlas_types::Timestamp;
 
-/// When the simulation begins, for display.
+/// The wall-clock time at which the simulation starts.
 const EPOCH: i64 = 1_700_000_000_000_000;
 
-/// How a machine's clocks differ from the simulation's. Clones share it.
+/// The clock errors of a machine. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Skew {
-    /// Microseconds by which the wall clock is ahead.
+    /// By how many microseconds the wall clock is ahead.
     wall: Arc<AtomicI64>,
-    /// So many millionths its clocks run too fast or too slow.
+    /// The rate error of its clocks in millionths.
     rate_ppm: i64,
-    /// A mistake made on purpose: there is one clock, and it jumps.
+    /// A deliberate bug: there is only one clock, and it jumps.
     monotonic_is_wall: bool,
 }
 
 impl Skew {
-    /// One clock for everything.
+    /// Makes the monotonic clock follow the wall clock.
     pub(crate) fn one_clock(self) -> Self {
         Self { monotonic_is_wall: true, ..self }
     }
@@ -32,7 +32,7 @@ impl Skew {
         Self { rate_ppm, ..Self::default() }
     }
 
-    /// Moves the wall clock.
+    /// Makes the wall clock jump.
     pub(crate) fn jump(&self, micros: i64) {
         self.wall.fetch_add(micros, Ordering::Relaxed);
     }
@@ -51,12 +51,12 @@ fn scaled(time: Duration, by: i64, of: i64) -> Duration {
     Duration::from_nanos(u64::try_from(time.as_nanos() * by / of).unwrap_or(u64::MAX))
 }
 
-/// The simulation's time since it began. Only inside of it.
+/// The simulated time since the start. Valid only inside the simulation.
 pub(crate) fn now() -> Duration {
     turmoil::sim_elapsed().unwrap_or_default()
 }
 
-/// The clocks of a process that started now.
+/// The clocks of a process that starts now.
 pub(crate) struct Clock {
     origin: Duration,
     skew: Skew,

@@ -1,7 +1,7 @@
-//! A file system in memory that forgets unsynced data: contents of files and names in directories.
+//! An in-memory file system that loses unsynced data: contents of files and names in directories.
 //!
-//! A crash keeps a random prefix of the changes of names, in their order, as a journal does, and of each file a random part of
-//! the unsynced writes.
+//! After a crash, a random prefix of the changes of names is kept, as with a journal, and for each file a random part
+//! of the unsynced writes.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use atlas_env::{FileReader, FileWriter, Files};
 use atlas_log::sim::next;
 
-/// The file system. Clones share it; each belongs to one life of the machine and fails after the next crash.
+/// The file system. Clones share it. Each clone belongs to one run of the machine and fails after the next crash.
 #[derive(Clone, Default)]
 pub(crate) struct SimFiles {
     state: Arc<Mutex<State>>,
@@ -21,11 +21,11 @@ pub(crate) struct SimFiles {
 #[derive(Default)]
 struct State {
     names: Names,
-    /// What the names are after a crash that keeps none of the changes since.
+    /// The names that certainly survive a crash.
     durable: Names,
     changes: Vec<Change>,
     life: u64,
-    /// A mistake made on purpose: syncs of directories do nothing.
+    /// A deliberate bug: syncs of directories do nothing.
     forgets_names: bool,
     syncs: u64,
 }
@@ -71,12 +71,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl SimFiles {
-    /// The same files after the last crash.
+    /// The same files for the machine's next run.
     pub(crate) fn again(&self) -> Self {
         Self { state: Arc::clone(&self.state), life: locked(&self.state).life }
     }
 
-    /// Power goes.
+    /// The power fails.
     pub(crate) fn crash(&self, seed: u64) {
         let mut draw = seed;
         let mut state = locked(&self.state);
@@ -96,7 +96,7 @@ impl SimFiles {
         }
     }
 
-    /// Everything is gone: the machine gets a new disk.
+    /// Removes everything, because the machine gets a new disk.
     pub(crate) fn wipe(&self) {
         let mut state = locked(&self.state);
         state.life += 1;
@@ -105,7 +105,7 @@ impl SimFiles {
         state.changes.clear();
     }
 
-    /// Lets syncs of directories do nothing from now on.
+    /// Makes syncs of directories do nothing.
     pub(crate) fn forget_names(&self) {
         locked(&self.state).forgets_names = true;
     }
@@ -239,7 +239,7 @@ impl Files for SimFiles {
 mod tests {
     use super::*;
 
-    /// How often, in 100 crashes, a file is there whole that was written with some of the syncs.
+    /// In how many of 100 crashes a file survives completely that was written with these syncs.
     fn survives(sync: bool, sync_dir: bool) -> usize {
         let whole = |seed: u64| {
             let files = SimFiles::default();

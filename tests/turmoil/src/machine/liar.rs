@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use atlas_log::{Driver, Segment};
 
-/// What a disk lies about.
+/// The false report of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lie {
-    /// It makes no sync, and says that it did.
+    /// Reports a sync that was not made.
     NotSynced,
-    /// It says that a sync was made which failed.
+    /// Reports a failed sync as successful.
     NotFailed,
 }
 
-/// A driver that lies.
+/// A driver with false reports.
 pub(crate) struct Liar<D> {
     pub(crate) disk: D,
     pub(crate) lie: Lie,

@@ -1,8 +1,8 @@
 //! The simulated network behind the interface of `atlas-env`.
 //!
-//! A machine that goes down drops its connections in the order in which they were opened. Left to the runtime, it would be the order in
-//! which tokio lists tasks, which depends on how many tasks the process has ever had; each end that is told to a peer draws a delay, so
-//! that the same seed would lead to another run.
+//! A machine that goes down drops its connections in the order in which they were opened. Otherwise the order would be
+//! that of tokio's task list, which depends on the number of tasks that the process has ever had. Each closed
+//! connection draws a delay, so the same seed would lead to another run.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -23,7 +23,7 @@ type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// turmoil's network.
 pub(crate) struct Net(pub(crate) Sockets);
 
-/// The connections of one life of a machine. Clones share them.
+/// The connections of one run of a machine. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Sockets(Arc<Mutex<Open>>);
 
@@ -31,12 +31,12 @@ pub(crate) struct Sockets(Arc<Mutex<Open>>);
 struct Open {
     streams: BTreeMap<u64, TcpStream>,
     opened: u64,
-    /// The first connection that is dropped takes the others with it.
+    /// Set before the machine goes down: the first dropped connection then closes all others.
     ending: bool,
 }
 
 impl Sockets {
-    /// The machine goes down next: its connections end together.
+    /// Prepares the machine's connections to close together when it goes down.
     pub(crate) fn end(&self) {
         self.open().ending = true;
     }
@@ -131,7 +131,7 @@ impl atlas_env::Net for Net {
     }
 }
 
-/// A connection as tonic takes it.
+/// A connection in the form that tonic needs.
 pub(crate) struct Accepted(Connection);
 
 impl Accepted {

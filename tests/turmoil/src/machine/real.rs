@@ -1,7 +1,7 @@
-//! The real machine's clock, as libraries under a simulated program read it past every seam: HTTP answers carry the date, whose text
-//! differs in its length on the wire, and HTTP/2 forgets one second later that a stream was reset. On a thread that simulates, the
-//! monotonic clock shows the simulation's time instead and the wall clock stands still, or the same seed would lead to another run now
-//! and then.
+//! Replaces the real machine's clock, which libraries under a simulated program read directly: HTTP answers carry the
+//! date, whose text varies in length on the wire, and HTTP/2 forgets a reset stream after one second. On a simulating
+//! thread the monotonic clock shows simulated time and the wall clock stands still. Otherwise the same seed would
+//! occasionally lead to another run.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -11,21 +11,21 @@ use nix::libc::{
     CLOCK_REALTIME_COARSE, SYS_clock_gettime, c_int, c_long, clockid_t, syscall, timespec,
 };
 
-/// What the monotonic clock shows when a simulation begins: any time that leaves room before it.
+/// The monotonic time at the start of a simulation. Any value works that leaves room for earlier times.
 const ORIGIN: Duration = Duration::from_secs(1_000_000);
-/// What the wall clock shows all the time: the date of the last run of the thread, which hyper keeps, is that of the next.
+/// The constant wall-clock time. hyper keeps a date per thread, which is therefore the same in the next run.
 const EPOCH: Duration = Duration::from_secs(1_700_000_000);
 
 thread_local! {
-    /// The simulation's time, on a thread that simulates. Without a destructor, so that it can be read at any time.
+    /// The simulated time on a simulating thread. It has no destructor, so it can be read at any time.
     static SIMULATED: Cell<Option<Duration>> = const { Cell::new(None) };
 }
 
-/// While this lives, the thread's clocks are the simulation's.
+/// While this value exists, the thread's clocks show simulated time.
 pub(crate) struct Simulated(());
 
 impl Simulated {
-    /// Puts this thread's clocks to the beginning.
+    /// Sets this thread's clocks to the start.
     #[inline(never)]
     pub(crate) fn begin() -> Self {
         let simulated = Self(());
@@ -33,7 +33,7 @@ impl Simulated {
         simulated
     }
 
-    /// The simulation has come so far.
+    /// Advances the simulated time.
     pub(crate) fn at(&self, now: Duration) {
         SIMULATED.set(Some(now));
     }
@@ -45,11 +45,11 @@ impl Drop for Simulated {
     }
 }
 
-/// Stands before the C library's function of this name, which the standard library calls.
+/// Replaces the C library's function of this name, which the standard library calls.
 ///
 /// # Safety
 ///
-/// As the function that it stands for: `time` is a place for the answer.
+/// The same as for the replaced function: `time` must point to memory for the result.
 #[expect(unsafe_code, reason = "the standard library's clocks have no other seam")]
 #[unsafe(no_mangle)]
 unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
@@ -62,11 +62,11 @@ unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_i
         Some(shown) => {
             let seconds = shown.as_secs().cast_signed();
             let shown = timespec { tv_sec: seconds, tv_nsec: c_long::from(shown.subsec_nanos().cast_signed()) };
-            // SAFETY: the caller gave a place for it.
+            // SAFETY: the caller passes a valid pointer for the result.
             unsafe { time.write(shown) };
             0
         }
-        // SAFETY: the kernel takes what the caller gave.
+        // SAFETY: the arguments are passed to the kernel unchanged.
         None => c_int::try_from(unsafe { syscall(SYS_clock_gettime, clock, time) }).unwrap_or(-1),
     }
 }
