@@ -203,6 +203,7 @@ pub mod words {
         "lost",
         "in_doubt",
         "running",
+        "preparing",
         "cancelling",
         "delayed",
         "parked",

@@ -57,6 +57,8 @@ mod operating;
 #[cfg(test)]
 mod parallel_changes;
 #[cfg(test)]
+mod preparing;
+#[cfg(test)]
 mod reload;
 #[cfg(test)]
 mod rolling;

@@ -75,9 +75,13 @@ pub(crate) fn worker(folder: &Path, controller: &Controller) -> Process {
 
 /// Starts a worker with additional options.
 pub(crate) fn worker_with(folder: &Path, controller: &Controller, options: &[&str]) -> Process {
+    Process::start(worker_command(folder, controller).args(options))
+}
+
+/// How one is started.
+pub(crate) fn worker_command(folder: &Path, controller: &Controller) -> Command {
     let mut command = Command::new(program("atlas-worker"));
-    command.args(options);
     command.args(["--node", "w1", "--controller", &controller.workers.to_string()]);
     command.arg("--data-dir").arg(folder.join("worker"));
-    Process::start(&mut command)
+    command
 }
