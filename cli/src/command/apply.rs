@@ -2,9 +2,10 @@
 
 mod compare;
 mod documents;
-mod prune;
+pub(super) mod prune;
 mod split;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use atlas_package::Package;
@@ -20,6 +21,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
+use crate::program::{Checker, RunsOn};
 use crate::words;
 
 /// Options of `atlasctl apply`.
@@ -80,9 +82,10 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         prune::check(&wanted, &options.labels)?;
     }
     // Everything is compared before the first change, so that an invalid document cannot leave the files half applied.
-    let compared = compare_all(&client, wanted).await?;
+    let held = names_of(&wanted);
+    let compared = compare_all(context, &client, wanted).await?;
     let pruned = match options.prune {
-        true => prune::find(&client, &compared, &options.labels).await?,
+        true => prune::find(&client, &held, &options.labels).await?,
         false => Vec::new(),
     };
     if !pruned.is_empty() && !options.dry_run && !options.yes {
@@ -95,15 +98,34 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     ended.map(|()| Exit::Done)
 }
 
-/// Compares each with the cluster; all failures are reported.
-async fn compare_all(client: &Client, wanted: Vec<Sourced>) -> Result<Vec<(Wanted, Comparison)>, Failure> {
+/// The names of what is wanted.
+pub(super) fn names_of(wanted: &[Sourced]) -> BTreeSet<String> {
+    wanted.iter().map(|one| one.wanted.name()).collect()
+}
+
+/// Compares each with the cluster, and checks that programs of new agents can start; all failures are reported.
+async fn compare_all(
+    context: &Context,
+    client: &Client,
+    wanted: Vec<Sourced>,
+) -> Result<Vec<(Wanted, Comparison)>, Failure> {
     let (mut compared, mut problems) = (Vec::new(), Vec::new());
-    for Sourced { wanted, place } in wanted {
+    let checker = Checker::new(RunsOn::Workers { tested: false });
+    for Sourced { wanted, place, folder } in wanted {
         let standing = compare(client, &wanted).await?;
-        match applicable(&wanted, &standing) {
-            Ok(()) => compared.push((wanted, standing)),
-            Err(failure) => problems.push(Problem::about(place, failure)),
+        if let Err(failure) = applicable(&wanted, &standing) {
+            problems.push(Problem::about(place, failure));
+            continue;
         }
+        if let (Wanted::Package(package), Some(folder)) = (&wanted, &folder)
+            && !matches!(standing, Comparison::Same)
+        {
+            let findings = checker.check(folder, &package.contract).await;
+            let agent = format!("{} {}", package.contract.name, package.contract.version);
+            findings.warnings.iter().for_each(|warning| context.note(&format!("{agent}   warning    {warning}")));
+            problems.extend(findings.refusal(&agent).map(|failure| Problem::whole(folder, failure)));
+        }
+        compared.push((wanted, standing));
     }
     refusal(problems).map_or(Ok(compared), Err)
 }

@@ -39,11 +39,22 @@ fn a_folder_of_documents_is_checked_whole_and_pruned_by_label() {
     session.run("atlasctl apply -f shop --prune");
     session.run("atlasctl apply -f shop --prune -l set=other");
     session.run("atlasctl apply -f shop/nodes.yml --prune -l set=shop");
+    session.run("atlasctl diff -f shop --prune -l set=other");
+    session.run("atlasctl diff -f shop --prune -l set=shop");
+    session.run("atlasctl diff -f shop --prune -l set=shop -o jsonl");
     session.run("atlasctl apply -f shop --prune -l set=shop --dry-run");
     session.run("atlasctl apply -f shop --prune -l set=shop");
     session.run("atlasctl agent list --all -o name");
     session.run("atlasctl apply -f shop --prune -l set=shop --yes");
     session.run("atlasctl agent list --all --columns agent,version");
     session.run("atlasctl apply -f shop --prune -l set=shop");
+    session.run("atlasctl diff -f shop --prune -l set=shop");
+    write_agent(&shop, &Agent { name: "broken", ..hello });
+    write_agent(&shop, &Agent { name: "broken-too", ..hello });
+    for name in ["broken", "broken-too"] {
+        fs::remove_file(shop.join(name).join("agent.sh")).expect("removed");
+    }
+    session.run("atlasctl apply -f shop/broken");
+    session.run("atlasctl apply -f shop --dry-run");
     expect_file!["../transcripts/folders-of-documents.txt"].assert_eq(&session.page());
 }

@@ -35,6 +35,8 @@ pub(in crate::command) struct Sourced {
     pub(in crate::command) wanted: Wanted,
     /// `"wishes/nodes.yaml", document 2`
     pub(in crate::command) place: String,
+    /// The folder of an agent.
+    pub(in crate::command) folder: Option<PathBuf>,
 }
 
 /// Why something cannot be applied.
@@ -59,7 +61,7 @@ impl Problem {
     }
 
     /// A problem of a whole file or folder; the failure already names the path.
-    fn whole(path: &Path, alone: Failure) -> Self {
+    pub(super) fn whole(path: &Path, alone: Failure) -> Self {
         let places = alone.places.iter().map(|(place, what)| format!("; {place} {what}"));
         Self { place: quoted(path), why: places.fold(alone.message.clone(), |text, place| text + &place), alone }
     }
@@ -145,7 +147,8 @@ impl Reading {
     fn package(&mut self, folder: &Path) {
         match pack(folder) {
             Ok(package) => {
-                self.wanted.push(Sourced { wanted: Wanted::Package(Box::new(package)), place: quoted(folder) });
+                let (place, folder) = (quoted(folder), Some(folder.to_owned()));
+                self.wanted.push(Sourced { wanted: Wanted::Package(Box::new(package)), place, folder });
             }
             Err(failure) => self.problems.push(Problem::whole(folder, failure)),
         }
@@ -255,7 +258,7 @@ impl Reading {
             return self.problems.push(Problem::document(place, why));
         }
         self.places.insert(name, place.clone());
-        self.wanted.push(Sourced { wanted, place });
+        self.wanted.push(Sourced { wanted, place, folder: None });
     }
 }
 

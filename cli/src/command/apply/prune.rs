@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::Wanted;
 use super::documents::{Problem, Sourced, refusal};
-use super::{Comparison, Wanted};
 use crate::api::{self, Agent};
 use crate::client::Client;
 use crate::exit::Exit;
@@ -11,14 +11,14 @@ use crate::failure::Failure;
 
 /// An agent version that will be retired.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Pruned {
+pub(in crate::command) struct Pruned {
     name: String,
     version: String,
 }
 
 impl Pruned {
     /// Its name as `-o name` prints it.
-    pub(super) fn shown(&self) -> String {
+    pub(in crate::command) fn shown(&self) -> String {
         format!("agent/{}@{}", self.name, self.version)
     }
 
@@ -33,9 +33,9 @@ impl Pruned {
 
 /// Refuses agents without the labels, which the next prune would not find, and files without agents, which would retire
 /// every version with the labels.
-pub(super) fn check(wanted: &[Sourced], labels: &[(String, String)]) -> Result<(), Failure> {
+pub(in crate::command) fn check(wanted: &[Sourced], labels: &[(String, String)]) -> Result<(), Failure> {
     let mut problems = Vec::new();
-    for Sourced { wanted, place } in wanted {
+    for Sourced { wanted, place, .. } in wanted {
         let Wanted::Package(package) = wanted else { continue };
         let has = package.contract.labels.clone().unwrap_or_default();
         if let Some((key, value)) = labels.iter().find(|(key, value)| has.get(key) != Some(value)) {
@@ -59,15 +59,14 @@ pub(super) fn check(wanted: &[Sourced], labels: &[(String, String)]) -> Result<(
     Ok(())
 }
 
-/// The versions that have the labels, are not retired and are not in the files.
-pub(super) async fn find(
+/// The versions that have the labels, are not retired and are not in the files, whose objects are `held`.
+pub(in crate::command) async fn find(
     client: &Client,
-    wanted: &[(Wanted, Comparison)],
+    held: &BTreeSet<String>,
     labels: &[(String, String)],
 ) -> Result<Vec<Pruned>, Failure> {
     let agents: Vec<Agent> = api::read(&client.get(&["api", "agents"], &[("all", "true"), ("view", "full")]).await?)?;
-    let held: BTreeSet<String> = wanted.iter().map(|(wanted, _)| wanted.name()).collect();
-    Ok(unwanted(agents, &held, labels))
+    Ok(unwanted(agents, held, labels))
 }
 
 fn unwanted(agents: Vec<Agent>, held: &BTreeSet<String>, labels: &[(String, String)]) -> Vec<Pruned> {
