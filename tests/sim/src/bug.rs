@@ -33,11 +33,15 @@ pub enum Bug {
     TimeoutsByWallClock,
     /// A lost node's leases are given away as soon as its stream breaks.
     LossByBrokenStream,
+    /// A worker leaves out the last recorded step when it replays a journal.
+    ReplayDropsStep,
+    /// A worker uses the outcome of a step before the leader has answered that it is recorded.
+    UseBeforeApplied,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::AckBeforeCommit,
         Self::RefusalWithoutQuorum,
         Self::StaleRead,
@@ -53,5 +57,7 @@ impl Bug {
         Self::OwnClock,
         Self::TimeoutsByWallClock,
         Self::LossByBrokenStream,
+        Self::ReplayDropsStep,
+        Self::UseBeforeApplied,
     ];
 }

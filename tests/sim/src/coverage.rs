@@ -17,7 +17,7 @@ const RUN_MIN: [(&str, u64); 6] = [
 ];
 
 /// What a campaign of 200 runs must have seen, and how often.
-const CAMPAIGN_MIN: [(&str, u64); 30] = [
+const CAMPAIGN_MIN: [(&str, u64); 35] = [
     ("spawned jobs", 100),
     ("children forsaken", 20),
     ("places lent", 50),
@@ -48,6 +48,11 @@ const CAMPAIGN_MIN: [(&str, u64); 30] = [
     ("inventories refused", 5),
     ("versions published, retired or deleted", 5),
     ("wall clock jumps", 20),
+    ("steps made", 500),
+    ("journals continued", 50),
+    ("folds", 50),
+    ("folds replayed", 10),
+    ("steps without room", 5),
 ];
 
 impl Coverage {

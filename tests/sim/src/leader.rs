@@ -30,6 +30,7 @@ pub(crate) enum Reply {
     Report { node: Node, conn: Conn, number: u64 },
     Hello { node: Node, conn: Conn },
     Spawn { node: Node, conn: Conn, child: JobId, left: bool },
+    Journal { node: Node, conn: Conn, number: u64 },
 }
 
 pub(crate) struct InFlight {
@@ -276,9 +277,10 @@ impl World {
             let floor = match *reply {
                 Reply::Nobody => None,
                 Reply::Client { client, op } => self.clients[client].floor_of(op),
-                Reply::Report { node, conn, .. } | Reply::Hello { node, conn } | Reply::Spawn { node, conn, .. } => {
-                    self.nodes[node].floor_of(conn)
-                }
+                Reply::Report { node, conn, .. }
+                | Reply::Hello { node, conn }
+                | Reply::Spawn { node, conn, .. }
+                | Reply::Journal { node, conn, .. } => self.nodes[node].floor_of(conn),
             };
             if let Some(floor) = floor {
                 self.oracle.check_age(seq, floor);
@@ -301,6 +303,7 @@ impl World {
                 }
                 (Reply::Hello { node, conn }, _) => self.close_stream(node, conn),
                 (Reply::Report { node, conn, number }, _) => self.answer_report(node, conn, number, &outcome),
+                (Reply::Journal { node, conn, number }, _) => self.answer_entry(node, conn, number, &outcome),
                 (Reply::Spawn { node, conn, child, left }, _) => {
                     self.answer_spawn(member, (node, conn, child, left), &outcome);
                 }

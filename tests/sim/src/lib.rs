@@ -15,6 +15,7 @@ mod client;
 mod coverage;
 mod family;
 mod fault;
+mod journal;
 mod leader;
 mod member;
 mod message;

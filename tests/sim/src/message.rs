@@ -7,10 +7,11 @@ use atlas_duty::sessions::Round;
 use atlas_slots::SlotId;
 use atlas_types::{
     Assignment, Digest, EventSeq, FencingToken, HandBack, Job, JobId, MemberId, NodeEpoch, Outcome, Rejection, Report,
-    ReportResult, Request, Seq,
+    ReportResult, Request, Seq, StepsResult,
 };
 
 use crate::family::Spawn;
+use crate::journal::Sent;
 
 /// Indexes into the world's tables.
 pub(crate) type Member = usize;
@@ -90,6 +91,10 @@ pub(crate) enum Event {
     },
     SpawnSaid(Node, u64),
     SpawnTimeout(Node, u64),
+    /// The child of an attempt has made a step.
+    StepMade(Node, FencingToken, u64),
+    /// An entry of a journal is sent again.
+    EntrySaid(Node, u64),
     NodeStart(Node),
     /// Sent to a node in place of what its pause held up.
     NodeAwake(Node),
@@ -137,6 +142,7 @@ pub(crate) enum Frame {
     Warm { digest: Digest, idle: u32 },
     Draining,
     Spawn { number: u64, spawn: Spawn },
+    Journal { number: u64, sent: Sent },
 }
 
 /// To a worker.
@@ -158,6 +164,11 @@ pub(crate) enum ToNode {
     HandBack(Option<HandBack>),
     /// This child has ended, or there is none.
     Spawned(JobId),
+    /// Steps or a fold were decided on.
+    StepsAck {
+        number: u64,
+        result: StepsResult,
+    },
     Closed,
 }
 

@@ -13,6 +13,7 @@ use atlas_types::{
 
 use crate::Bug;
 use crate::family::Spawn;
+use crate::journal::{Sent, Walk};
 use crate::message::{Conn, Event, Frame, Member, Node, ToMember, ToNode};
 use crate::options::{MS, SECOND};
 use crate::workload::{self, Agent};
@@ -40,6 +41,10 @@ pub(crate) struct Machine {
     disk_boot: u128,
     /// What its children spawned and wait for, by number.
     pub(crate) spawns: BTreeMap<u64, Spawn>,
+    /// Children on their way through the journals of their jobs.
+    pub(crate) walks: BTreeMap<FencingToken, Walk>,
+    /// What they record and no leader has answered, by number.
+    pub(crate) entries: BTreeMap<u64, Sent>,
     started_at: u64,
     /// Its clock runs so many millionths too fast or too slow.
     rate_ppm: i64,
@@ -74,6 +79,8 @@ impl Machine {
             disk: BTreeMap::new(),
             disk_boot: 0,
             spawns: BTreeMap::new(),
+            walks: BTreeMap::new(),
+            entries: BTreeMap::new(),
             started_at: 0,
             rate_ppm,
             tick_at: 0,
@@ -140,6 +147,8 @@ impl World {
         machine.up = false;
         machine.stream = None;
         machine.spawns.clear();
+        machine.walks.clear();
+        machine.entries.clear();
         for token in std::mem::take(&mut machine.children).into_keys() {
             self.oracle.child_ended(token, self.now);
         }
@@ -188,6 +197,7 @@ impl World {
             ToNode::Welcome { epoch, ttl, leases } => {
                 self.nodes[node].welcomed = true;
                 self.resend_spawns(node);
+                self.resend_entries(node);
                 let deaf = self.options.bug == Some(Bug::DeafWorker);
                 Input::Welcome { epoch, ttl: if deaf { 10 * ttl } else { ttl }, leases }
             }
@@ -197,6 +207,11 @@ impl World {
             ToNode::HandBack(by) => Input::HandBack(by),
             ToNode::RenewAck(number) => Input::RenewAcked { number },
             ToNode::ReportAck { number, result } => Input::ReportAcked { number, result },
+            ToNode::StepsAck { number, result } => {
+                // First the machine stops what its clock has ended: that must not begin another step.
+                self.step_node(node, Input::Tick);
+                return self.entry_answered(node, number, result);
+            }
             ToNode::Spawned(child) => return self.spawn_answered(node, child),
             ToNode::Closed => return self.disconnect(node),
         };
@@ -307,8 +322,10 @@ impl World {
         let (job, token) = (assignment.job, assignment.token);
         self.coverage.count("executions");
         self.oracle.child_started(job, token, self.now);
-        let runs_for = self.rng.pick(&[5, 50, 300, 1_500, 4_000, 7_000]) * MS;
-        let fails = self.rng.chance(if agent == Agent::Flaky { 600 } else { 50 });
+        // One that journals ends well after its last step, or else when its time is over.
+        let journaling = agent == Agent::Journaling;
+        let runs_for = if journaling { 20 * SECOND } else { self.rng.pick(&[5, 50, 300, 1_500, 4_000, 7_000]) * MS };
+        let fails = journaling || self.rng.chance(if agent == Agent::Flaky { 600 } else { 50 });
         let execution = Micros(runs_for);
         let usage = Usage { execution, ..Usage::default() };
         let report = if fails {
@@ -321,8 +338,21 @@ impl World {
         let usable = self.rng.chance(900);
         self.nodes[node].children.insert(token, Child { ends_at, report, usable, slot });
         self.at(ends_at, Event::ChildEnds(node, token));
-        if agent == Agent::Parent {
-            self.parent_starts(node, Spawner { job, token });
+        match agent {
+            Agent::Parent => self.parent_starts(node, Spawner { job, token }),
+            Agent::Journaling => self.begin_walk(node, assignment),
+            _ => {}
+        }
+    }
+
+    /// A child on its way through a journal has made its last step.
+    pub(crate) fn walk_ends(&mut self, node: Node, token: FencingToken) {
+        self.end_walk(node, token);
+        if let Some(child) = self.nodes[node].children.get_mut(&token) {
+            child.ends_at = self.now + 1;
+            child.report =
+                ReportKind::Completed { output: workload::output(token), usage: Usage::default(), metadata: None };
+            self.after(1, Event::ChildEnds(node, token));
         }
     }
 
@@ -330,6 +360,7 @@ impl World {
     fn stop_child(&mut self, node: Node, token: FencingToken, why: StopReason, grace: Duration) {
         let killed_within = 20 * MS;
         let grace = grace.as_micros() as u64;
+        self.end_walk(node, token);
         let takes = self.rng.range(1, killed_within + if why == StopReason::Cancelled { grace } else { 0 });
         let ends_at = self.now + takes;
         self.nodes[node].spawns.retain(|_, spawn| spawn.spawner.token != token);
@@ -350,6 +381,7 @@ impl World {
         let children = &mut self.nodes[node].children;
         let Some(child) = (if due && !waits { children.remove(&token) } else { None }) else { return };
         self.nodes[node].spawns.retain(|_, spawn| spawn.spawner.token != token);
+        self.end_walk(node, token);
         self.oracle.child_ended(token, now);
         let end = AttemptEnd { report: child.report, slot_usable: child.usable };
         let left = (!child.usable).then_some(child.slot);

@@ -1,5 +1,7 @@
 //! Properties checked from outside: the oracle sees every committed entry, every answer and every execution.
 
+mod journal;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -31,6 +33,8 @@ pub(crate) struct Oracle {
     token: FencingToken,
     event: u64,
     check_every: u64,
+    /// The steps that attempts have begun.
+    made: BTreeSet<(JobId, u64, FencingToken)>,
     violation: Option<String>,
 }
 
@@ -81,6 +85,7 @@ impl Oracle {
             token: FencingToken(0),
             event: 0,
             check_every,
+            made: BTreeSet::new(),
             violation: None,
         }
     }
@@ -232,6 +237,9 @@ impl Oracle {
             if by.is_none() || by != live {
                 self.violate(format!("{id} completed under lease {live:?} with the result of {by:?}"));
             }
+        }
+        if job.status == JobStatus::Completed && Agent::named(&job.agent) == Agent::Journaling {
+            self.check_steps(job);
         }
         if self.cancelled.contains(&id) && job.status != JobStatus::Cancelled {
             self.violate(format!("{id} was cancelled and then {}", job.status.as_str()));

@@ -44,6 +44,7 @@ impl World {
                 }
             }
             Frame::Spawn { number, spawn } => self.spawn_said(member, node, conn, number, spawn),
+            Frame::Journal { number, sent } => self.journal_said(member, node, conn, number, sent),
             Frame::Draining => {
                 if epoch.is_some() {
                     let command = Command::DrainNode(DrainNode { node: id, deadline: None });
@@ -183,9 +184,10 @@ impl World {
         match reply {
             Reply::Client { client, op } => self.send_to_client(client, op, answer),
             // The worker keeps what was not acknowledged and says it again to the next leader.
-            Reply::Hello { node, conn } | Reply::Report { node, conn, .. } | Reply::Spawn { node, conn, .. } => {
-                self.close_stream(node, conn);
-            }
+            Reply::Hello { node, conn }
+            | Reply::Report { node, conn, .. }
+            | Reply::Spawn { node, conn, .. }
+            | Reply::Journal { node, conn, .. } => self.close_stream(node, conn),
             Reply::Nobody => {}
         }
     }

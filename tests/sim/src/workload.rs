@@ -36,12 +36,23 @@ pub enum Agent {
     Hasty,
     /// Spawns others and waits for them.
     Parent,
+    /// Records each of its steps, so that no attempt repeats one.
+    Journaling,
 }
 
 impl Agent {
     /// All of them.
-    pub const ALL: [Self; 8] =
-        [Self::Echo, Self::Gpu, Self::Once, Self::Fragile, Self::Flaky, Self::Limited, Self::Hasty, Self::Parent];
+    pub const ALL: [Self; 9] = [
+        Self::Echo,
+        Self::Gpu,
+        Self::Once,
+        Self::Fragile,
+        Self::Flaky,
+        Self::Limited,
+        Self::Hasty,
+        Self::Parent,
+        Self::Journaling,
+    ];
 
     /// Those that spawn nothing.
     pub const LONERS: [Self; 7] =
@@ -77,6 +88,7 @@ impl Agent {
         };
         match self {
             Self::Echo => plain,
+            Self::Journaling => RunSpec { max_attempts: 5, ..plain },
             Self::Gpu => RunSpec { demand: Demand { gpus: 1, vram_bytes: 10 * GB, ..Demand::default() }, ..plain },
             Self::Once => RunSpec { effects: Effects::Once, ..plain },
             Self::Fragile => RunSpec { max_attempts: 1, ..plain },
@@ -118,7 +130,8 @@ pub fn named(name: &str, command: Command) -> Request {
 
 /// What has to be there before the first job.
 pub fn setup(jobs_ended_kept: u64) -> Vec<Request> {
-    let config = ClusterConfig { jobs_active_max: 12, jobs_ended_kept, ..ClusterConfig::default() };
+    let journal_bytes_max = 64 * 1_024;
+    let config = ClusterConfig { jobs_active_max: 12, jobs_ended_kept, journal_bytes_max, ..ClusterConfig::default() };
     let agents = Agent::ALL.into_iter().map(register);
     let configure = Command::ConfigureCluster(ConfigureCluster { config });
     agents.chain([configure]).zip(0..).map(|(command, n)| named(&format!("setup-{n}"), command)).collect()

@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
 
-use atlas_types::{Command, JobId, SinkAck};
+use atlas_types::{Command, Digest, JobId, SinkAck, Step};
 
 use crate::client::ClientState;
 use crate::coverage::Coverage;
@@ -91,6 +92,8 @@ pub(crate) struct World {
     pub(crate) oracle: Oracle,
     pub(crate) coverage: Coverage,
     pub(crate) trace: Trace,
+    /// The artifacts of folds.
+    pub(crate) folds: BTreeMap<Digest, Vec<Arc<Step>>>,
     lines: Vec<String>,
     due: BinaryHeap<Reverse<(u64, u64)>>,
     events: BTreeMap<u64, Event>,
@@ -136,6 +139,7 @@ impl World {
             oracle: Oracle::new(options.check_every),
             coverage: Coverage::default(),
             trace: Trace::default(),
+            folds: BTreeMap::new(),
             lines: Vec::new(),
             due: BinaryHeap::new(),
             events: BTreeMap::new(),
@@ -212,6 +216,8 @@ impl World {
             Event::SlotGone { node, boot, slot } => self.slot_gone(node, boot, slot),
             Event::SpawnSaid(node, number) => self.say_spawn(node, number),
             Event::SpawnTimeout(node, number) => self.spawn_timeout(node, number),
+            Event::StepMade(node, token, number) => self.step_is_made(node, token, number),
+            Event::EntrySaid(node, number) => self.say_entry(node, number),
             Event::NodeStart(node) => self.start_node(node),
             Event::NodeAwake(node) => self.node_tick(node),
             Event::ClientActs(client) => self.client_acts(client),
@@ -238,6 +244,8 @@ impl World {
             | Event::HelloTimeout(node, _)
             | Event::SpawnSaid(node, _)
             | Event::SpawnTimeout(node, _)
+            | Event::StepMade(node, ..)
+            | Event::EntrySaid(node, _)
             | Event::Saved { node, .. }
             | Event::Prepared { node, .. }
             | Event::ChildEnds(node, _)
