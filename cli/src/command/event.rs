@@ -25,6 +25,7 @@ enum Kind {
     Job,
     Agent,
     Node,
+    Object,
     Cluster,
 }
 
@@ -34,10 +35,10 @@ pub(crate) struct TailOptions {
     /// Only events that match this expression, such as 'new_status == "failed" && agent_name == "hello"'.
     #[arg(long, value_name = "CEL")]
     filter: Option<Filter>,
-    /// Only those about jobs, agents, nodes or the cluster's configuration; several with commas between.
+    /// Only those about jobs, agents, nodes, objects or the cluster's configuration; several with commas between.
     #[arg(long = "kind", value_name = "KIND", value_delimiter = ',')]
     kinds: Vec<Kind>,
-    /// Only those about what has this name: the whole id of a job, an agent or a node.
+    /// Only those about what has this name: the whole id of a job, the name of an agent, a node or an object.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Only those of jobs of this type, in the word of the lines or in that of the API.
@@ -109,6 +110,10 @@ fn shown(value: Value) -> Result<Shown, Failure> {
     let version = value["agent"]["version"].as_str();
     let (subject, names) = match (kind, version) {
         ("agent", Some(version)) => (format!("agent/{name}@{version}"), vec![format!("agent/{name}@{version}")]),
+        ("object", _) => {
+            let subject = format!("{}/{name}", value["object"]["kind"].as_str().unwrap_or(kind));
+            (subject.clone(), vec![subject])
+        }
         ("node" | "job", _) => (format!("{kind}/{name}"), vec![format!("{kind}/{name}")]),
         _ => (kind.to_owned(), Vec::new()),
     };
@@ -130,6 +135,7 @@ mod tests {
         let events = [
             json!({"kind": "node", "name": "w1", "timestamp": 10.0, "change": "cordoned", "node": {}}),
             json!({"kind": "agent", "name": "hello", "timestamp": 10.0, "change": "registered", "agent": agent}),
+            json!({"kind": "object", "name": "ci", "timestamp": 10.0, "change": "created", "object": {"kind": "webhook"}}),
             json!({"kind": "cluster", "name": "", "timestamp": 10.0, "change": "configured", "config": {}}),
             json!({"kind": "weather", "name": "x", "timestamp": 10.0, "change": "new"}),
         ];
@@ -137,11 +143,12 @@ mod tests {
         expect![[r#"
             node/w1  00:00:10.000  cordoned
             agent/hello@1.0.0  00:00:10.000  registered
+            webhook/ci  00:00:10.000  created
             cluster  00:00:10.000  configured
             weather  00:00:10.000  new
         "#]]
         .assert_eq(&shown.iter().map(|shown| shown.text.as_str()).collect::<String>());
         assert_eq!(shown[0].names, ["node/w1"]);
-        assert!(shown[2].names.is_empty());
+        assert!(shown[3].names.is_empty());
     }
 }

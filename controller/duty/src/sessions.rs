@@ -134,6 +134,8 @@ impl Sessions {
                 | Event::StepsRecorded { .. }
                 | Event::StepsFolded { .. }
                 | Event::MessageDelivered { .. }
+                | Event::ObjectPut { .. }
+                | Event::ObjectDeleted { .. }
                 | Event::Configured { .. } => {}
             }
         }

@@ -11,7 +11,7 @@ pub const TOKENS_SKIPPED: u64 = 1 << 40;
 
 /// The state of the next generation under a new cluster id, with `own` as its only member.
 ///
-/// Jobs, leases, agents, nodes and remembered requests are kept. A lease ends by an entry as usual: its worker reports
+/// Jobs, leases, agents, nodes, objects and remembered requests are kept. A lease ends by an entry as usual: its worker reports
 /// with the lease's token, or its node's session does not return. Join tokens and confirmations of the old cluster's
 /// members are removed.
 #[must_use]

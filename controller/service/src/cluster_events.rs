@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atlas_types::{AgentVersion, ClusterConfig, Event, EventRecord, Node, NodeHealth};
+use atlas_types::{AgentVersion, ClusterConfig, Event, EventRecord, Node, NodeHealth, Object};
 use serde_json::{Value, json};
 
 use crate::view::{View, write_frame};
@@ -17,13 +17,15 @@ pub enum EventKind {
     Agent,
     /// A node.
     Node,
+    /// An object.
+    Object,
     /// The configuration of the cluster.
     Cluster,
 }
 
 impl EventKind {
     /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Job, Self::Agent, Self::Node, Self::Cluster];
+    pub const ALL: [Self; 5] = [Self::Job, Self::Agent, Self::Node, Self::Object, Self::Cluster];
 
     /// The name in the API.
     pub fn as_str(self) -> &'static str {
@@ -31,6 +33,7 @@ impl EventKind {
             Self::Job => "job",
             Self::Agent => "agent",
             Self::Node => "node",
+            Self::Object => "object",
             Self::Cluster => "cluster",
         }
     }
@@ -49,6 +52,7 @@ impl EventKind {
             | Event::MessageDelivered { .. } => Self::Job,
             Event::Agent { .. } | Event::AgentDeleted { .. } => Self::Agent,
             Event::Node { .. } | Event::NodeRemoved { .. } => Self::Node,
+            Event::ObjectPut { .. } | Event::ObjectDeleted { .. } => Self::Object,
             Event::Configured { .. } => Self::Cluster,
         }
     }
@@ -59,7 +63,7 @@ impl EventKind {
 pub struct EventFilter {
     /// The wanted kinds; empty for all.
     pub kinds: Vec<EventKind>,
-    /// The name of the subject: the id of a job, or the name of an agent or node.
+    /// The name of the subject: the id of a job, or the name of an agent, node or object.
     pub name: Option<String>,
 }
 
@@ -80,6 +84,7 @@ fn name_of(event: &Event) -> String {
         Event::Agent { agent } | Event::AgentDeleted { agent } => agent.name.to_string(),
         Event::Node { node } => node.id.to_string(),
         Event::NodeRemoved { node } => node.to_string(),
+        Event::ObjectPut { object } | Event::ObjectDeleted { object } => object.key.name.to_string(),
         Event::Configured { .. } => String::new(),
     }
 }
@@ -116,6 +121,9 @@ fn described(event: &Event) -> (&'static str, &'static str, Value) {
         Event::Node { node } => (node_word(node), "node", node_value(node)),
         Event::NodeRemoved { .. } => ("removed", "node", Value::Null),
         Event::Configured { config } => ("configured", "config", config_value(config)),
+        Event::ObjectPut { object } if object.uid == object.revision => ("created", "object", object_value(object)),
+        Event::ObjectPut { object } => ("changed", "object", object_value(object)),
+        Event::ObjectDeleted { object } => ("deleted", "object", object_value(object)),
         Event::StepsRecorded { from, steps, .. } => {
             let kinds: Vec<_> = steps.iter().map(|step| step.kind.as_str()).collect();
             ("recorded", "steps", json!({ "from": from, "kinds": kinds }))
@@ -125,6 +133,18 @@ fn described(event: &Event) -> (&'static str, &'static str, Value) {
             ("delivered", "message", json!({ "id": message.as_str(), "number": number }))
         }
     }
+}
+
+fn object_value(object: &Object) -> Value {
+    json!({
+        "kind": object.key.kind.as_str(),
+        "namespace": object.key.namespace.as_str(),
+        "uid": object.uid.0,
+        "revision": object.revision.0,
+        "labels": *object.labels,
+        "spec": serde_json::from_slice::<Value>(&object.spec).unwrap_or_default(),
+        "by": object.by.as_str(),
+    })
 }
 
 fn agent_word(agent: &AgentVersion) -> &'static str {

@@ -312,6 +312,7 @@ fn namespace_of(event: &Event) -> Option<&Namespace> {
     match event {
         Event::Job { job, .. } => Some(&job.namespace),
         Event::Agent { agent } | Event::AgentDeleted { agent } => Some(&agent.namespace),
+        Event::ObjectPut { object } | Event::ObjectDeleted { object } => Some(&object.key.namespace),
         // Events of steps and messages contain only the job's id, which cannot be guessed.
         Event::StepsRecorded { .. } | Event::StepsFolded { .. } | Event::MessageDelivered { .. } => None,
         Event::Node { .. } | Event::NodeRemoved { .. } | Event::Configured { .. } => None,

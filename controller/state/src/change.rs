@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentVersion, ClusterTime, Digest, Event, EventRecord, Failure, FailureKind, Inbox, Job, JobChange, JobId,
-    JobStatus, JoinToken, Journal, Lease, Micros, NodeHealth, NodeId, Origin, Outcome, Reason, Rejection, RetryRule,
-    Timestamp, Usage, Wait, level,
+    JobStatus, JoinToken, Journal, Lease, Micros, NodeHealth, NodeId, Object, ObjectKey, Origin, Outcome, Reason,
+    Rejection, RetryRule, Timestamp, Usage, Wait, level,
 };
 
 use crate::index;
@@ -62,6 +62,36 @@ impl Change<'_> {
     fn drop_inbox(&mut self, job: JobId) {
         let old = self.state.inboxes.remove(&job);
         self.state.index.inbox(old.as_deref(), None);
+    }
+
+    /// Stores an object and writes its event.
+    pub(crate) fn put_object(&mut self, object: Object) {
+        let object = Arc::new(object);
+        self.store_object(&object);
+        self.emit(Event::ObjectPut { object });
+    }
+
+    /// Stores an object without an event.
+    pub(crate) fn store_object(&mut self, object: &Arc<Object>) {
+        let ObjectKey { namespace, kind, name } = object.key.clone();
+        let kinds = self.state.objects.entry(namespace).or_default();
+        let old = kinds.entry(kind).or_default().insert(name, Arc::clone(object));
+        self.state.index.object(old.as_deref(), Some(object));
+    }
+
+    /// Deletes an object and writes its event.
+    pub(crate) fn remove_object(&mut self, key: &ObjectKey) {
+        let Some(kinds) = self.state.objects.get_mut(&key.namespace) else { return };
+        let Some(objects) = kinds.get_mut(&key.kind) else { return };
+        let Some(object) = objects.remove(&key.name) else { return };
+        if objects.is_empty() {
+            kinds.remove(&key.kind);
+        }
+        if kinds.is_empty() {
+            self.state.objects.remove(&key.namespace);
+        }
+        self.state.index.object(Some(&object), None);
+        self.emit(Event::ObjectDeleted { object });
     }
 
     /// Writes an event.

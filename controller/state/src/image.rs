@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use atlas_types::{
-    EndedImage, Inbox, InboxImage, JobId, JobStatus, Journal, JournalImage, NodeImage, SinkImage, StateImage,
+    EndedImage, Inbox, InboxImage, JobId, JobStatus, Journal, JournalImage, NodeImage, Object, ObjectKey, SinkImage,
+    StateImage,
 };
 
 use crate::dedupe::Dedupe;
@@ -53,6 +54,7 @@ impl State {
             requests: self.dedupe.to_image(),
             sinks: self.sinks.iter().map(|(member, event)| SinkImage { member: *member, event: *event }).collect(),
             join_tokens: self.join_tokens.values().copied().collect(),
+            objects: self.all_objects().cloned().collect(),
             journals: self.journals.iter().map(|(job, journal)| journal_image(*job, journal)).collect(),
             inboxes: self.inboxes.iter().map(|(job, inbox)| inbox_image(*job, inbox)).collect(),
         }
@@ -101,6 +103,11 @@ impl State {
         for InboxImage { job, inbox } in image.inboxes {
             once("an inbox", state.inboxes.insert(job, inbox).is_none())?;
         }
+        for object in image.objects {
+            let ObjectKey { namespace, kind, name } = object.key.clone();
+            let objects = state.objects.entry(namespace).or_default().entry(kind).or_default();
+            once("an object", objects.insert(name, object).is_none())?;
+        }
         state.rebuild()?;
         state.check_invariants().map_err(ImageError::Violation)?;
         Ok(state)
@@ -130,7 +137,7 @@ impl State {
         Ok(())
     }
 
-    /// The indexes as agents, nodes, jobs and join tokens alone give them.
+    /// The indexes as agents, nodes, jobs, join tokens and objects alone give them.
     pub(crate) fn rebuilt_index(&self) -> crate::index::Index {
         let mut index = crate::index::Index::default();
         for job in self.jobs.iter() {
@@ -156,7 +163,13 @@ impl State {
         for inbox in self.inboxes.values() {
             index.inbox(None, Some(inbox));
         }
+        self.all_objects().for_each(|object| index.object(None, Some(object)));
         index
+    }
+
+    /// All objects by namespace, kind and name.
+    pub(crate) fn all_objects(&self) -> impl Iterator<Item = &Arc<Object>> {
+        self.objects.values().flat_map(|kinds| kinds.values()).flat_map(|objects| objects.values())
     }
 }
 

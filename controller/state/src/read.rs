@@ -1,12 +1,14 @@
 //! Queries on the state. Each is a lookup or a walk along an index.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use atlas_allocation::{ConcurrencyPermits, Free};
+use atlas_objects::{NamespaceSpec, View};
 use atlas_types::{
     AgentName, AgentVersion, ClusterConfig, ClusterTime, Demand, Digest, EventSeq, FencingToken, Inbox, Job, JobId,
-    JobStatus, Journal, Lease, Level, MemberId, Namespace, NodeId, Origin, Outcome, Rejection, RequiredAgent, Seq,
-    Timestamp, Version, level, requirement::Requirement,
+    JobStatus, Journal, Lease, Level, MemberId, Namespace, NodeId, Object, ObjectKey, ObjectKind, ObjectName, Origin,
+    Outcome, Rejection, RequiredAgent, Seq, Timestamp, Version, level, requirement::Requirement,
 };
 
 use crate::index::{Class, Timer};
@@ -81,10 +83,10 @@ impl State {
         self.index.pending + self.index.running
     }
 
-    /// Payload bytes in the state; from level 5 on with those of labels and of other texts that clients give.
+    /// Payload bytes in the state, objects included; from level 5 on with those of labels and of other texts that clients give.
     pub fn inline_bytes(&self) -> u64 {
         let texts = if self.level >= level::COUNTED_TEXTS { self.index.text_bytes } else { 0 };
-        self.index.job_bytes + self.index.agent_bytes + self.index.inbox_bytes + texts
+        self.index.job_bytes + self.index.agent_bytes + self.index.inbox_bytes + texts + self.index.objects.bytes
     }
 
     /// Bytes of the journals of jobs that have not ended.
@@ -229,6 +231,60 @@ impl State {
     pub fn leases_of(&self, node: &NodeId) -> impl Iterator<Item = &Arc<Lease>> {
         let leases = self.nodes.get(node).into_iter().flat_map(|node| node.leases());
         leases.filter_map(|(_, job)| self.lease(job))
+    }
+}
+
+/// Objects.
+impl State {
+    /// An object.
+    pub fn object(&self, key: &ObjectKey) -> Option<&Arc<Object>> {
+        self.objects.get(&key.namespace)?.get(&key.kind)?.get(&key.name)
+    }
+
+    /// The objects of a kind in a namespace by name, those after `after` if it is given.
+    pub fn objects<'a>(
+        &'a self,
+        namespace: &Namespace,
+        kind: &ObjectKind,
+        after: Option<&ObjectName>,
+    ) -> impl Iterator<Item = &'a Arc<Object>> + use<'a> {
+        let objects = self.objects.get(namespace).and_then(|kinds| kinds.get(kind));
+        let after = after.map_or(Bound::Unbounded, |name| Bound::Excluded(name.clone()));
+        objects.into_iter().flat_map(move |objects| objects.range((after.clone(), Bound::Unbounded)).map(|(_, o)| o))
+    }
+
+    /// How many objects there are, of all kinds.
+    pub fn objects_total(&self) -> u64 {
+        self.index.objects.count
+    }
+
+    /// How many agent versions a namespace has.
+    pub fn agents_of(&self, namespace: &Namespace) -> u64 {
+        self.agents.get(namespace).map_or(0, |agents| agents.len() as u64)
+    }
+
+    /// The waiting jobs of a namespace.
+    pub fn pending_of(&self, namespace: &Namespace) -> u64 {
+        self.index.pending_of.get(namespace).copied().unwrap_or(0)
+    }
+
+    /// The limits that an object sets for a namespace; none if it has no object.
+    pub fn limits_of(&self, namespace: &Namespace) -> Option<&NamespaceSpec> {
+        self.index.objects.limits(namespace)
+    }
+}
+
+impl View for State {
+    fn content_of(&self, namespace: &Namespace) -> Option<&'static str> {
+        let has = |status| self.jobs(namespace, Some(status), None).next().is_some();
+        if has(JobStatus::Pending) || has(JobStatus::Running) {
+            // Ended jobs leave the state on their own.
+            Some("jobs")
+        } else if self.agents.contains_key(namespace) {
+            Some("agent versions")
+        } else {
+            self.objects.contains_key(namespace).then_some("objects")
+        }
     }
 }
 

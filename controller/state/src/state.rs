@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentName, AgentVersion, ClusterConfig, ClusterTime, Digest, Entry, EventRecord, EventSeq, FencingToken, Inbox,
-    JobId, JoinToken, Journal, Level, MemberId, Namespace, NodeId, Outcome, Rejection, Request, Seq, Timestamp,
-    Version, level,
+    JobId, JoinToken, Journal, Level, MemberId, Namespace, NodeId, Object, ObjectKind, ObjectName, Outcome, Rejection,
+    Request, Seq, Timestamp, Version, level,
 };
 
 use crate::change::Change;
@@ -42,6 +42,8 @@ pub struct State {
     pub(crate) journals: Map<JobId, Arc<Journal>>,
     /// The inboxes of jobs that have not ended and had a message.
     pub(crate) inboxes: Map<JobId, Arc<Inbox>>,
+    /// Objects by namespace, kind and name; an empty map is not kept.
+    pub(crate) objects: Map<Namespace, Map<ObjectKind, Map<ObjectName, Arc<Object>>>>,
     /// The last number given to a member that joined: none is given twice.
     pub(crate) member_last: MemberId,
     pub(crate) index: Index,
@@ -127,6 +129,7 @@ impl State {
             join_tokens: Map::new(),
             journals: Map::new(),
             inboxes: Map::new(),
+            objects: Map::new(),
             member_last: MemberId(0),
             index: Index::default(),
         }

@@ -14,6 +14,7 @@ mod job;
 pub(crate) mod journal;
 mod member;
 mod node;
+mod object;
 mod origin;
 mod outcome;
 mod park;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atlas_types::{AgentVersion, Event, JobId, MessageId, NodeId, Payload, Step};
+use atlas_types::{AgentVersion, Event, JobId, MessageId, NodeId, Object, Payload, Step};
 use prost::Message as _;
 
 use crate::convert::name;
@@ -23,6 +23,8 @@ pub fn encode_event(event: &Event) -> Option<Vec<u8>> {
             from: *from,
             steps: steps.iter().map(|step| without_outcome(step)).collect(),
         }),
+        Event::ObjectPut { object } => Stored::ObjectPut(without_status(object)),
+        Event::ObjectDeleted { object } => Stored::ObjectDeleted(without_status(object)),
         Event::StepsFolded { job, upto, .. } => Stored::StepsFolded(proto::StepsFolded { job_id: job.0, upto: *upto }),
         Event::MessageDelivered { job, message, number } => Stored::MessageDelivered(proto::MessageDelivered {
             job_id: job.0,
@@ -51,6 +53,8 @@ pub fn decode_event(bytes: &[u8]) -> Result<Event, FormatError> {
             let steps = steps.collect::<Result<_, FormatError>>()?;
             Event::StepsRecorded { job: JobId(recorded.job_id), from: recorded.from, steps }
         }
+        Stored::ObjectPut(object) => Event::ObjectPut { object: Arc::new(object.try_into()?) },
+        Stored::ObjectDeleted(object) => Event::ObjectDeleted { object: Arc::new(object.try_into()?) },
         Stored::StepsFolded(folded) => {
             let artifact = Payload::inline(b"");
             Event::StepsFolded { job: JobId(folded.job_id), upto: folded.upto, artifact }
@@ -66,6 +70,11 @@ pub fn decode_event(bytes: &[u8]) -> Result<Event, FormatError> {
 /// An outcome may be large, or an artifact, which an event must not keep alive.
 fn without_outcome(step: &Step) -> proto::Step {
     proto::Step { outcome: Some((&Payload::inline(b"")).into()), ..step.into() }
+}
+
+/// A status changes without an event, so an event cannot tell it.
+fn without_status(object: &Object) -> proto::Object {
+    proto::Object { status: Vec::new(), ..object.into() }
 }
 
 /// A contract may be an artifact, which an event must not keep alive.

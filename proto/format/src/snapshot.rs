@@ -69,6 +69,9 @@ fn write_records(image: &StateImage, out: &mut impl Write) -> io::Result<[u8; 32
         let message = proto::InboxRecord { job_id: job.0, inbox: Some((&**inbox).into()) };
         records.record(Kind::Inbox(message))?;
     }
+    for object in &image.objects {
+        records.record(Kind::Object((&**object).into()))?;
+    }
     let end = proto::SnapshotEnd { records: records.records };
     records.record(Kind::End(end))?;
     Ok(*records.hasher.finalize().as_bytes())
@@ -148,7 +151,8 @@ fn rank_of(kind: &Kind) -> u8 {
         Kind::JoinToken(_) => 8,
         Kind::Journal(_) => 9,
         Kind::Inbox(_) => 10,
-        Kind::End(_) => 11,
+        Kind::Object(_) => 11,
+        Kind::End(_) => 12,
     }
 }
 
@@ -188,6 +192,7 @@ fn add(image: &mut StateImage, specs: &mut Specs, kind: Kind) -> Result<(), Form
             job: JobId(message.job_id),
             inbox: Arc::new(required("inbox_record.inbox", message.inbox)?.try_into()?),
         }),
+        Kind::Object(message) => image.objects.push(Arc::new(message.try_into()?)),
     }
     Ok(())
 }
@@ -316,6 +321,7 @@ fn head_in(head: &proto::SnapshotHead) -> Result<StateImage, FormatError> {
         join_tokens: Vec::new(),
         journals: Vec::new(),
         inboxes: Vec::new(),
+        objects: Vec::new(),
     })
 }
 

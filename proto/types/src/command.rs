@@ -7,6 +7,7 @@ mod cluster;
 mod job;
 mod journal;
 mod node;
+mod object;
 mod park;
 
 pub use agent::{DeleteAgent, DeprecateAgent, RegisterAgent, RetireAgent};
@@ -17,6 +18,7 @@ pub use job::{
 };
 pub use journal::{FoldSteps, RecordSteps};
 pub use node::{Cordon, DrainNode, LabelNode, LoseNode, RegisterNode, RemoveNode, WarmChanged};
+pub use object::{DeleteObject, Observation, ObserveObjects, PutObject};
 pub use park::{DeliverMessage, ParkJob};
 
 use crate::{AgentName, Level, Origin, level};
@@ -98,6 +100,11 @@ pub enum Command {
     ParkJob(ParkJob),
     /// Puts a message into a job's inbox.
     DeliverMessage(DeliverMessage),
+    /// Makes an object or replaces its spec.
+    PutObject(PutObject),
+    DeleteObject(DeleteObject),
+    /// Notes what a leader task says about objects.
+    ObserveObjects(ObserveObjects),
 }
 
 impl Command {
@@ -159,6 +166,7 @@ impl Command {
             Self::DeleteAgent(_) => level::AGENT_DELETION,
             Self::RecordSteps(_) | Self::FoldSteps(_) => level::JOURNAL,
             Self::ParkJob(_) | Self::DeliverMessage(_) => level::PARK,
+            Self::PutObject(_) | Self::DeleteObject(_) | Self::ObserveObjects(_) => level::OBJECTS,
         }
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    AgentVersion, ClusterConfig, EventSeq, Job, JobId, JobStatus, MessageId, Node, NodeId, Payload, Step, Timestamp,
+    AgentVersion, ClusterConfig, EventSeq, Job, JobId, JobStatus, MessageId, Node, NodeId, Object, Payload, Step,
+    Timestamp,
 };
 
 /// An event with its number and time.
@@ -98,6 +99,16 @@ pub enum Event {
         message: MessageId,
         /// Its number in the inbox.
         number: u64,
+    },
+    /// An object was made, or its spec or labels changed.
+    ObjectPut {
+        /// The object after the change.
+        object: Arc<Object>,
+    },
+    /// An object was deleted.
+    ObjectDeleted {
+        /// The object before.
+        object: Arc<Object>,
     },
     /// The replicated configuration changed.
     Configured {

@@ -52,6 +52,11 @@ fn refused_of_agent(text: &str) -> Option<String> {
     control.or_else(|| text.split(['/', '\\']).any(|part| part == "..").then(|| "..".to_owned()))
 }
 
+/// What the word of a kind must not hold: anything but lower-case letters and `-`.
+fn refused_of_kind(text: &str) -> Option<String> {
+    text.chars().find(|&c| !c.is_ascii_lowercase() && c != '-').map(String::from)
+}
+
 macro_rules! name_id {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $max:literal, $refused:path) => {
         $(#[$doc])*
@@ -123,6 +128,15 @@ name_id!(
 name_id!(
     /// The sender's name for one message to a job; a job gets a message of one name once.
     MessageId, "message id", 128, leads_elsewhere
+);
+
+name_id!(
+    /// A kind of object, such as `webhook`.
+    ObjectKind, "object kind", 63, refused_of_kind
+);
+name_id!(
+    /// The name of an object, unique among those of its namespace and kind.
+    ObjectName, "object name", 253, leads_elsewhere
 );
 
 impl AgentName {

@@ -71,4 +71,5 @@ features! {
 
     6 JOURNAL "The state keeps a journal of the steps of a job, and workers can record steps. No agent records steps yet.";
     6 PARK "A job with a journal can park: it waits for a time, a child or a message without a lease. No worker parks jobs yet.";
+    6 OBJECTS "Objects keep configuration, of the kinds `namespace` and `webhook`.";
 }

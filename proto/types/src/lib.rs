@@ -19,6 +19,7 @@ mod label;
 pub mod level;
 mod member;
 mod node;
+mod object;
 mod origin;
 mod outcome;
 mod park;
@@ -30,11 +31,11 @@ mod version;
 
 pub use agent::{AgentKind, AgentPin, AgentVersion, Effects, RequiredAgent, RetryRule, RunSpec, Timeouts};
 pub use command::{
-    CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeliverMessage,
-    DeprecateAgent, DrainNode, FailJob, FailPending, FoldSteps, ForsakeChild, GrantLease, JoinMember, LabelNode,
-    LoseLease, LoseNode, ParkJob, PruneJobs, RecordSteps, RegisterAgent, RegisterNode, RemoveNode, ReportDigest,
-    Request, Resolution, ResolveJob, RetireAgent, RetryJob, RevokeJoinToken, SinkAck, Spawner, StartJob, SubmitJob,
-    Usage, Verdict, WakeJob, WarmChanged,
+    CancelJob, Command, CompleteJob, ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeleteObject,
+    DeliverMessage, DeprecateAgent, DrainNode, FailJob, FailPending, FoldSteps, ForsakeChild, GrantLease, JoinMember,
+    LabelNode, LoseLease, LoseNode, Observation, ObserveObjects, ParkJob, PruneJobs, PutObject, RecordSteps,
+    RegisterAgent, RegisterNode, RemoveNode, ReportDigest, Request, Resolution, ResolveJob, RetireAgent, RetryJob,
+    RevokeJoinToken, SinkAck, Spawner, StartJob, SubmitJob, Usage, Verdict, WakeJob, WarmChanged,
 };
 pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};
@@ -43,7 +44,7 @@ pub use event::{Event, EventRecord, JobChange};
 pub use hardware::{Allocation, Architecture, Demand, Gpu, GpuShare, Inventory};
 pub use id::{
     AgentName, Attempt, BootId, Digest, EventSeq, FencingToken, IdError, JobId, MemberId, MessageId, Namespace,
-    NodeEpoch, NodeId, Principal, RequestId, Seq,
+    NodeEpoch, NodeId, ObjectKind, ObjectName, Principal, RequestId, Seq,
 };
 pub use image::{EndedImage, InboxImage, JournalImage, NodeImage, RequestImage, SinkImage, StateImage};
 pub use inbox::{INBOX_BYTES_MAX, INBOX_MESSAGES_MAX, INBOX_READ_MAX, Inbox, Message};
@@ -55,6 +56,7 @@ pub use label::{LABEL_BYTES_MAX, LABELS_MAX, label_bytes};
 pub use level::Level;
 pub use member::{JoinKind, JoinToken};
 pub use node::{Lease, Node, NodeHealth};
+pub use object::{Expect, Object, ObjectKey, SPEC_BYTES_MAX, STATUS_BYTES_MAX};
 pub use origin::{Door, Origin, TraceContext};
 pub use outcome::{Outcome, Rejection};
 pub use park::{Parked, WAITS_MAX, Wait};

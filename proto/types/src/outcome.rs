@@ -1,8 +1,8 @@
 //! The answer to a command: its result, or why it was refused. Outcomes are part of the replicas' chain.
 
 use crate::{
-    Attempt, ClusterTime, FencingToken, JobId, JobStatus, Level, MemberId, MessageId, NodeEpoch, NodeId, StepKey,
-    StepKind,
+    Attempt, ClusterTime, EventSeq, FencingToken, JobId, JobStatus, Level, MemberId, MessageId, NodeEpoch, NodeId,
+    StepKey, StepKind,
 };
 
 /// What an accepted command established.
@@ -64,6 +64,13 @@ pub enum Outcome {
     Delivered {
         /// True if a message of this id had been delivered before.
         repeated: bool,
+    },
+    /// The object is as it was asked for.
+    ObjectPut {
+        /// When it was made.
+        uid: EventSeq,
+        /// Its last change; equal to the uid if it is new.
+        revision: EventSeq,
     },
 }
 
@@ -243,14 +250,47 @@ pub enum Rejection {
     /// A job that waits for nothing would never wake.
     #[error("the job cannot park without anything to wait for")]
     NothingAwaited,
+    /// No object of this kind and name.
+    #[error("no such object")]
+    UnknownObject,
+    /// The object is not in the state that the writer expected.
+    #[error("the object is at revision {revision}, not at the expected one")]
+    ObjectChanged {
+        /// Its revision; 0 if there is none.
+        revision: EventSeq,
+    },
+    /// The members of the cluster know no such kind of object.
+    #[error("no such kind of object")]
+    UnknownObjectKind,
+    /// The kind refuses the document. The text of the reason belongs to the door, which checks first.
+    #[error("the object is refused by its kind, for \"{field}\"")]
+    ObjectRefused {
+        /// The member that is refused.
+        field: String,
+    },
+    /// The object cannot be deleted yet.
+    #[error("the object is in use by {what}")]
+    ObjectInUse {
+        /// What uses it, in words.
+        what: &'static str,
+    },
+    /// A bound that the object of the namespace sets is reached.
+    #[error("the namespace's limit of {limit} for {what} is reached")]
+    NamespaceLimit {
+        /// What is bounded, in words.
+        what: &'static str,
+        /// The bound.
+        limit: u64,
+    },
     /// The command panicked while it was planned; it was never proposed.
     #[error("internal error: this command could not be planned")]
     Internal,
 }
 
 impl Rejection {
-    /// Every `what` of [`Self::LimitReached`]. A format reads a text back only if it is one of these.
-    pub const LIMITS: [&'static str; 17] = [
+    /// Every `what` of [`Self::LimitReached`], [`Self::ObjectInUse`] and [`Self::NamespaceLimit`]. A format reads a text back only if it
+    /// is one of these.
+    pub const LIMITS: [&'static str; 19] = [
         "jobs",
         "payload bytes",
         "nodes",
@@ -268,5 +308,7 @@ impl Rejection {
         "waits of a job",
         "messages of a job",
         "message bytes of a job",
+        "objects",
+        "pending jobs",
     ];
 }

@@ -106,7 +106,7 @@ impl World {
     fn operate(&mut self, node: usize) {
         let Some(member) = self.raft.leader else { return };
         let id = self.nodes[node].id.clone();
-        let command = match self.rng.below(13) {
+        let command = match self.rng.below(16) {
             0..3 => {
                 self.coverage.count("deadlines of drains");
                 let deadline = Some(Micros::from_millis(self.rng.range(0, 3_000)));
@@ -121,6 +121,10 @@ impl World {
             6 if self.members[member].replica.state().level() >= level::CHECKED_INVENTORIES => {
                 self.coverage.count("inventories refused");
                 workload::register_twins(id)
+            }
+            9..11 if self.members[member].replica.state().level() >= level::OBJECTS => {
+                self.coverage.count("objects put, deleted or observed");
+                workload::configure(self.members[member].replica.state(), &mut self.rng)
             }
             7..9 => {
                 self.coverage.count("versions published, retired or deleted");

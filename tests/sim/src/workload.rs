@@ -6,8 +6,9 @@ use std::sync::Arc;
 use atlas_state::State;
 use atlas_types::{
     AgentKind, AgentName, AgentPin, AssignedJournal, Assignment, BootId, ClusterConfig, Command, CompleteJob,
-    ConfigureCluster, DeleteAgent, Demand, Digest, Door, Effects, FailJob, FencingToken, Gpu, Inventory, Job, JobId,
-    LabelNode, LoseLease, Micros, Namespace, NodeId, Origin, Payload, PayloadBody, Principal, RegisterAgent,
+    ConfigureCluster, DeleteAgent, DeleteObject, Demand, Digest, Door, Effects, EventSeq, Expect, FailJob,
+    FencingToken, Gpu, Inventory, Job, JobId, LabelNode, LoseLease, Micros, Namespace, NodeId, ObjectKey, ObjectKind,
+    ObjectName, Observation, ObserveObjects, Origin, Payload, PayloadBody, Principal, PutObject, RegisterAgent,
     RegisterNode, ReportKind, Request, RequestId, RetireAgent, RetryRule, RunSpec, Spawner, StartJob, SubmitJob,
     Timeouts, Verdict, Version,
 };
@@ -281,6 +282,33 @@ fn zone(name: &str) -> BTreeMap<String, String> {
 pub fn relabel(node: NodeId, rng: &mut Rng) -> Command {
     let zone = rng.pick(&[Some("a"), Some("b"), None]).map(str::to_owned);
     Command::LabelNode(LabelNode { node, labels: BTreeMap::from([("zone".to_owned(), zone)]) })
+}
+
+/// An operator limits a namespace, or a webhook is changed, deleted or observed.
+pub fn configure(state: &State, rng: &mut Rng) -> Command {
+    let (kind, name, specs) = if rng.chance(500) {
+        ("namespace", "default", [r#"{}"#, r#"{"jobs_pending_max":30}"#])
+    } else {
+        let hook = r#"{"events":["job"],"url":"http://a"}"#;
+        ("webhook", "ci", [hook, r#"{"events":["job.ended"],"later":1,"url":"http://a"}"#])
+    };
+    let kind = ObjectKind::new(kind).unwrap_or_else(|_| unreachable!("the words above are kinds"));
+    let name = ObjectName::new(name).unwrap_or_else(|_| unreachable!("the names above are names"));
+    let key = ObjectKey { namespace: Namespace::default_namespace(), kind: kind.clone(), name: name.clone() };
+    let revision = state.object(&key).map_or(EventSeq(0), |found| found.revision);
+    let expect = rng.pick(&[Expect::Any, Expect::Absent, Expect::Revision(revision)]);
+    match (rng.below(4), state.object(&key)) {
+        (0, _) => Command::DeleteObject(DeleteObject { kind, name, expect }),
+        (1, Some(found)) => {
+            let status = Arc::from(format!("{{\"cursor\":{}}}", state.event_seq()).as_bytes());
+            let observation = Observation { key, uid: found.uid, revision, status };
+            Command::ObserveObjects(ObserveObjects { observations: vec![observation] })
+        }
+        _ => {
+            let spec = rng.pick(&specs).as_bytes().into();
+            Command::PutObject(PutObject { kind, name, labels: zone("a"), spec, spec_version: 1, expect })
+        }
+    }
 }
 
 /// A version beside the one that jobs run is published, retired or deleted.

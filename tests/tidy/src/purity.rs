@@ -4,10 +4,11 @@ use std::process::Command;
 
 use crate::tree;
 
-const PURE: [&str; 9] = [
+const PURE: [&str; 10] = [
     "atlas-types",
     "atlas-allocation",
     "atlas-format",
+    "atlas-objects",
     "atlas-state",
     "atlas-scheduler",
     "atlas-duty",

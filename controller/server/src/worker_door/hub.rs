@@ -232,6 +232,8 @@ impl Hub {
                 | Event::StepsRecorded { .. }
                 | Event::StepsFolded { .. }
                 | Event::MessageDelivered { .. }
+                | Event::ObjectPut { .. }
+                | Event::ObjectDeleted { .. }
                 | Event::Configured { .. } => {}
             }
         }

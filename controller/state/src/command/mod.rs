@@ -6,6 +6,7 @@ mod configure_cluster;
 mod cordon;
 mod create_join_token;
 mod delete_agent;
+mod delete_object;
 mod deliver_message;
 mod deprecate_agent;
 mod drain_node;
@@ -18,8 +19,10 @@ mod join_member;
 mod label_node;
 mod lose_lease;
 mod lose_node;
+mod observe_objects;
 mod park_job;
 mod prune_jobs;
+mod put_object;
 mod record_steps;
 mod register_agent;
 mod register_node;
@@ -78,6 +81,9 @@ pub(crate) fn apply(command: &Command, change: &mut Change<'_>) -> Result<Outcom
         Command::FoldSteps(command) => fold_steps::apply(command, change),
         Command::ParkJob(command) => park_job::apply(command, change),
         Command::DeliverMessage(command) => deliver_message::apply(command, change),
+        Command::PutObject(command) => put_object::apply(command, change),
+        Command::DeleteObject(command) => delete_object::apply(command, change),
+        Command::ObserveObjects(command) => observe_objects::apply(command, change),
     }
 }
 
@@ -120,6 +126,14 @@ fn check_bytes(state: &State, more: u64, texts: u64) -> Result<(), Rejection> {
         return Err(Rejection::LimitReached { what: "payload bytes", limit });
     }
     Ok(())
+}
+
+/// Refuses to go beyond a bound that the object of a namespace sets.
+fn check_namespace(what: &'static str, used: u64, limit: Option<u64>) -> Result<(), Rejection> {
+    match limit {
+        Some(limit) if used >= limit => Err(Rejection::NamespaceLimit { what, limit }),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses to go beyond a bound of the state.

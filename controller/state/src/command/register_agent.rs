@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atlas_types::{AgentVersion, Outcome, RegisterAgent, Rejection, level};
 
-use super::{check_bytes, check_limit, check_size};
+use super::{check_bytes, check_limit, check_namespace, check_size};
 use crate::change::Change;
 use crate::index::texts_bytes;
 
@@ -20,6 +20,8 @@ pub(super) fn apply(command: &RegisterAgent, change: &mut Change<'_>) -> Result<
     }
     if old.is_none() {
         check_limit("agent versions", state.agents_total(), state.config.agents_max)?;
+        let limit = state.limits_of(namespace).and_then(|limits| limits.agents_max);
+        check_namespace("agent versions", state.agents_of(namespace), limit)?;
     }
     check_bytes(state, size, texts_bytes(&command.labels, &command.capabilities, &command.spec))?;
     if is_known {

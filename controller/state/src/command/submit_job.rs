@@ -8,7 +8,7 @@ use atlas_types::{
     Verdict, label_bytes,
 };
 
-use super::{check_bytes, check_labels, check_limit, check_size, spawn};
+use super::{check_bytes, check_labels, check_limit, check_namespace, check_size, spawn};
 use crate::change::Change;
 
 pub(super) fn apply(command: &SubmitJob, change: &mut Change<'_>) -> Result<Outcome, Rejection> {
@@ -56,6 +56,9 @@ pub(super) fn check_admission(
     if state.active() >= config.jobs_active_max {
         return Err(Rejection::QueueFull { active: state.active() });
     }
+    let namespace = &change.origin.namespace;
+    let limit = state.limits_of(namespace).and_then(|limits| limits.jobs_pending_max);
+    check_namespace("pending jobs", state.pending_of(namespace), limit)?;
     check_limit("jobs", state.jobs_total(), config.jobs_total_max)?;
     check_bytes(state, bytes, label_bytes(labels))
 }
@@ -191,6 +194,26 @@ mod tests {
             j1 Ended pending→cancelled
             j2 Submitted pending→pending Queued
         "#]],
+        );
+    }
+
+    #[test]
+    fn a_namespace_bounds_its_pending_jobs() {
+        check(
+            r#"level 6; agent a; agent a ns=t; node n1; put namespace t {"jobs_pending_max":1}; job j1 ns=t --
+            job j2 ns=t; job j3; grant j1 n1; job j2 ns=t; cancel j2 ns=t; retry j2 j4 ns=t; retry j2 j5 ns=t;
+            put namespace t {}; retry j2 j5 ns=t"#,
+            expect![[r#"
+                ! the namespace's limit of 1 for pending jobs is reached
+                j3 Submitted pending→pending Queued
+                j1 Granted pending→running on n1 token 1 attempt 1
+                j2 Submitted pending→pending Queued
+                j2 Ended pending→cancelled
+                j4 Submitted pending→pending Queued
+                ! the namespace's limit of 1 for pending jobs is reached
+                namespace t uid 4 revision 11 {}
+                j5 Submitted pending→pending Queued
+            "#]],
         );
     }
 

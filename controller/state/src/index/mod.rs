@@ -5,6 +5,7 @@
 
 mod artifacts;
 mod listing;
+mod objects;
 mod rooms;
 mod spawns;
 mod timer;
@@ -14,7 +15,8 @@ use std::collections::BTreeMap;
 
 use atlas_allocation::ConcurrencyPermits;
 use atlas_types::{
-    AgentName, AgentVersion, Inbox, Job, JobStatus, JoinToken, Journal, Namespace, RunSpec, Version, label_bytes,
+    AgentName, AgentVersion, Inbox, Job, JobStatus, JoinToken, Journal, Namespace, Object, RunSpec, Version,
+    label_bytes,
 };
 
 pub use self::timer::{EXECUTION_GRACE, PREPARATION_MAX, Timer, TimerKey, TimerKind, job_timer};
@@ -22,7 +24,7 @@ pub use self::waiting::Class;
 
 pub(crate) use self::rooms::{lends, place};
 pub(crate) use self::spawns::Spawns;
-use self::{artifacts::Artifacts, listing::Listing, rooms::Rooms, timer::Timers, waiting::Waiting};
+use self::{artifacts::Artifacts, listing::Listing, objects::Objects, rooms::Rooms, timer::Timers, waiting::Waiting};
 
 use crate::map::Map;
 use crate::node::NodeState;
@@ -40,6 +42,9 @@ pub(crate) struct Index {
     pub(crate) running_of: Map<Namespace, Map<AgentName, ConcurrencyPermits>>,
     /// How many jobs that have not ended each agent version has; those without any are absent.
     pub(crate) active_of: Map<Namespace, Map<(AgentName, Version), u64>>,
+    pub(crate) objects: Objects,
+    /// Waiting jobs by namespace; namespaces without any are absent.
+    pub(crate) pending_of: Map<Namespace, u64>,
     pub(crate) pending: u64,
     pub(crate) running: u64,
     /// Payload bytes of all jobs.
@@ -117,6 +122,11 @@ impl Index {
         self.inbox_bytes = self.inbox_bytes + bytes(new) - bytes(old);
     }
 
+    /// One object changed, appeared or went.
+    pub(crate) fn object(&mut self, old: Option<&Object>, new: Option<&Object>) {
+        self.objects.change(old, new);
+    }
+
     /// A running job begins to wait for its children, or waits no longer: its agent's limit has room for one of those.
     pub(crate) fn lend(&mut self, job: &Job, waits: bool) {
         let agents = self.running_of.get_mut(&job.namespace);
@@ -128,7 +138,14 @@ impl Index {
         let Some(job) = job else { return };
         let step = |count: &mut u64| if more { *count += 1 } else { *count -= 1 };
         match job.status {
-            JobStatus::Pending => step(&mut self.pending),
+            JobStatus::Pending => {
+                step(&mut self.pending);
+                let waiting = self.pending_of.entry(job.namespace.clone()).or_default();
+                step(waiting);
+                if *waiting == 0 {
+                    self.pending_of.remove(&job.namespace);
+                }
+            }
             JobStatus::Running => {
                 step(&mut self.running);
                 self.count_agent(job, more);

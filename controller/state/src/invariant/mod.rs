@@ -15,6 +15,7 @@ mod journal_3;
 mod lease_1;
 mod lease_2;
 mod node_1;
+mod object_1;
 mod park_1;
 mod park_2;
 mod spawn_1;
@@ -34,7 +35,7 @@ pub struct Violation {
 type Check = fn(&State) -> Result<(), String>;
 
 /// All of them. `INDEX-1` comes first: the others may use the indexes.
-const ALL: [(&str, Check); 18] = [
+const ALL: [(&str, Check); 19] = [
     ("INDEX-1", index_1::check),
     ("LEASE-1", lease_1::check),
     ("LEASE-2", lease_2::check),
@@ -53,6 +54,7 @@ const ALL: [(&str, Check); 18] = [
     ("PARK-1", park_1::check),
     ("PARK-2", park_2::check),
     ("INBOX-1", inbox_1::check),
+    ("OBJECT-1", object_1::check),
 ];
 
 impl State {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use atlas_types::{
     AgentKind, AgentPin, Allocation, Architecture, BootId, CancelJob, ClusterConfig, Command, CompleteJob,
-    ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeliverMessage, Demand, DeprecateAgent, Digest, DrainNode,
-    Effects, EventSeq, FailJob, FailPending, Failure, FailureKind, FencingToken, FoldSteps, ForsakeChild, Gpu,
-    GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode, MemberId, MessageId,
-    Micros, NodeEpoch, NodeId, ParkJob, Payload, PayloadBody, PruneJobs, RecordSteps, RegisterAgent, RegisterNode,
+    ConfigureCluster, Cordon, CreateJoinToken, DeleteAgent, DeleteObject, DeliverMessage, Demand, DeprecateAgent,
+    Digest, DrainNode, Effects, EventSeq, Expect, FailJob, FailPending, Failure, FailureKind, FencingToken, FoldSteps,
+    ForsakeChild, Gpu, GpuShare, GrantLease, Inventory, JobId, JoinKind, JoinMember, LabelNode, LoseLease, LoseNode,
+    MemberId, MessageId, Micros, Namespace, NodeEpoch, NodeId, ObjectKey, ObjectKind, ObjectName, Observation,
+    ObserveObjects, ParkJob, Payload, PayloadBody, PruneJobs, PutObject, RecordSteps, RegisterAgent, RegisterNode,
     RemoveNode, Resolution, ResolveJob, RetireAgent, RetryJob, RetryRule, RevokeJoinToken, RunSpec, SinkAck, Spawner,
     StartJob, Step, StepKey, StepKind, StepUsage, SubmitJob, Timeouts, Timestamp, Usage, Verdict, Version, Wait,
     WakeJob, WarmChanged,
@@ -64,8 +65,46 @@ pub(crate) fn command(run: &Run, words: &Words<'_>) -> Command {
         }),
         "revoke" => Command::RevokeJoinToken(RevokeJoinToken { hash: token_hash(words) }),
         "join" => Command::JoinMember(JoinMember { hash: token_hash(words), above: MemberId(words.or("above", 0)) }),
+        "put" => Command::PutObject(put_object(words)),
+        "delete-object" => {
+            let ObjectKey { kind, name, .. } = object_key(words.word(1), words.word(2));
+            Command::DeleteObject(DeleteObject { kind, name, expect: expect(words) })
+        }
+        "observe" => Command::ObserveObjects(ObserveObjects { observations: vec![observation(run, words)] }),
         "config" => Command::ConfigureCluster(ConfigureCluster { config: config(words) }),
         _ => job_command(run, words),
+    }
+}
+
+/// `put KIND NAME [SPEC]`, with an empty object as the default.
+fn put_object(words: &Words<'_>) -> PutObject {
+    let ObjectKey { kind, name, .. } = object_key(words.word(1), words.word(2));
+    let spec = words.rest(3).0.first().copied().unwrap_or("{}").as_bytes().into();
+    PutObject { kind, name, labels: labels(words), spec, spec_version: 1, expect: expect(words) }
+}
+
+fn expect(words: &Words<'_>) -> Expect {
+    match words.text("expect") {
+        None => Expect::Any,
+        Some("absent") => Expect::Absent,
+        Some(revision) => Expect::Revision(EventSeq(number(revision))),
+    }
+}
+
+/// `observe NAME STATUS` is about a namespace as it is, unless its uid or its revision is given.
+fn observation(run: &Run, words: &Words<'_>) -> Observation {
+    let key = object_key("namespace", words.word(1));
+    let found = run.state.object(&key);
+    let uid = EventSeq(words.or("uid", found.map_or(0, |found| found.uid.0)));
+    let revision = EventSeq(words.or("revision", found.map_or(0, |found| found.revision.0)));
+    Observation { key, uid, revision, status: words.word(2).as_bytes().into() }
+}
+
+pub(crate) fn object_key(kind: &str, name: &str) -> ObjectKey {
+    ObjectKey {
+        namespace: Namespace::default_namespace(),
+        kind: ObjectKind::new(kind).expect("a word"),
+        name: ObjectName::new(name).expect("a name"),
     }
 }
 

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use atlas_types::{
     AgentName, ClusterTime, Command, Door, Entry, Event, EventRecord, JobChange, JobId, Level, Namespace, NodeId,
@@ -85,6 +86,7 @@ impl Run {
                 "show" => self.show(words.word(1)),
                 "inbox" => self.show_inbox(words.word(1)),
                 "journal" => self.show_journal(words.word(1)),
+                "status" => self.show_status(words.word(1)),
                 _ => self.step(&words),
             }
         }
@@ -159,6 +161,14 @@ impl Run {
             Event::MessageDelivered { job, message, number } => {
                 format!("{} message {number}: {message}", self.names[job])
             }
+            Event::ObjectPut { object } => {
+                let labels: String = object.labels.iter().map(|(key, value)| format!(" {key}={value}")).collect();
+                let (uid, revision) = (object.uid, object.revision);
+                let spec = String::from_utf8_lossy(&object.spec);
+                let shown: String = spec.chars().take(60).collect();
+                format!("{} {} uid {uid} revision {revision}{labels} {shown}", object.key.kind, object.key.name)
+            }
+            Event::ObjectDeleted { object } => format!("{} {} deleted", object.key.kind, object.key.name),
             Event::StepsFolded { job, upto, .. } => format!("{} steps up to {upto} folded", self.names[job]),
             Event::Job { change, old_status, job } => {
                 let name = self.name(job.id, job.original, job.retry_count);
@@ -183,6 +193,13 @@ impl Run {
     fn name(&mut self, id: JobId, original: Option<JobId>, retry_count: u32) -> &str {
         let first = original.and_then(|original| self.names.get(&original)).cloned().unwrap_or_default();
         self.names.entry(id).or_insert_with(|| format!("{first}'{retry_count}"))
+    }
+
+    fn show_status(&mut self, name: &str) {
+        let status = self.state.object(&build::object_key("namespace", name)).map(|object| Arc::clone(&object.status));
+        let status = status.filter(|status| !status.is_empty());
+        let status = status.map_or("none".into(), |status| String::from_utf8_lossy(&status).into_owned());
+        writeln!(self.out, "{name}: {status}").expect("writing to a string");
     }
 
     fn show_journal(&mut self, name: &str) {

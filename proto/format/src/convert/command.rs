@@ -39,6 +39,9 @@ impl From<&Command> for Message {
     fn from(command: &Command) -> Self {
         match command {
             Command::RegisterAgent(command) => Self::RegisterAgent(command.into()),
+            Command::PutObject(command) => Self::PutObject(command.into()),
+            Command::DeleteObject(command) => Self::DeleteObject(command.into()),
+            Command::ObserveObjects(command) => Self::ObserveObjects(command.into()),
             Command::DeleteAgent(command) => Self::DeleteAgent(proto::DeleteAgent {
                 name: command.name.to_string(),
                 version: Some(command.version.into()),
@@ -316,6 +319,9 @@ impl TryFrom<Message> for Command {
                 answers: question_in("deliver_message.answers", &message.answers)?,
                 payload: required("deliver_message.payload", message.payload)?.try_into()?,
             }),
+            Message::PutObject(message) => Self::PutObject(message.try_into()?),
+            Message::DeleteObject(message) => Self::DeleteObject(message.try_into()?),
+            Message::ObserveObjects(message) => Self::ObserveObjects(message.try_into()?),
         })
     }
 }

@@ -1,8 +1,8 @@
 //! The answers to commands.
 
 use atlas_types::{
-    Attempt, ClusterTime, FencingToken, JobId, JobStatus, Level, MemberId, NodeEpoch, NodeId, Outcome, Rejection,
-    StepKey, StepKind,
+    Attempt, ClusterTime, EventSeq, FencingToken, JobId, JobStatus, Level, MemberId, NodeEpoch, NodeId, Outcome,
+    Rejection, StepKey, StepKind,
 };
 
 use super::park::message_id;
@@ -34,6 +34,9 @@ impl From<&Outcome> for proto::Outcome {
             }
             Outcome::Delivered { repeated } => Kind::Delivered(proto::Delivered { repeated: *repeated }),
             Outcome::Parked { ready } => Kind::ParkAnswer(proto::ParkAnswer { ready: *ready }),
+            Outcome::ObjectPut { uid, revision } => {
+                Kind::ObjectStored(proto::ObjectStored { uid: uid.0, revision: revision.0 })
+            }
         };
         Self { kind: Some(kind) }
     }
@@ -65,6 +68,9 @@ impl TryFrom<proto::Outcome> for Outcome {
                 salt: u128::from_be_bytes(fixed("token_made.salt", &made.salt)?),
                 expires: ClusterTime(made.expires_us),
             },
+            Kind::ObjectStored(stored) => {
+                Self::ObjectPut { uid: EventSeq(stored.uid), revision: EventSeq(stored.revision) }
+            }
         })
     }
 }
@@ -133,6 +139,18 @@ impl From<&Rejection> for proto::Rejection {
                 Self { message_id: Some(message.to_string()), ..plain(RejectionKind::MessageConflict) }
             }
             Rejection::NothingAwaited => plain(RejectionKind::NothingAwaited),
+            Rejection::UnknownObject => plain(RejectionKind::UnknownObject),
+            Rejection::ObjectChanged { revision } => counted(RejectionKind::ObjectChanged, revision.0),
+            Rejection::UnknownObjectKind => plain(RejectionKind::UnknownObjectKind),
+            Rejection::ObjectRefused { field } => {
+                Self { field: Some(field.clone()), ..plain(RejectionKind::ObjectRefused) }
+            }
+            Rejection::ObjectInUse { what } => {
+                Self { what: Some((*what).to_owned()), ..plain(RejectionKind::ObjectInUse) }
+            }
+            Rejection::NamespaceLimit { what, limit } => {
+                Self { what: Some((*what).to_owned()), ..counted(RejectionKind::NamespaceLimit, *limit) }
+            }
             Rejection::Internal => plain(RejectionKind::Internal),
         }
     }
@@ -209,6 +227,16 @@ impl TryFrom<proto::Rejection> for Rejection {
                 Self::MessageConflict { message: message_id("rejection.message_id", text)? }
             }
             RejectionKind::NothingAwaited => Self::NothingAwaited,
+            RejectionKind::UnknownObject => Self::UnknownObject,
+            RejectionKind::ObjectChanged => Self::ObjectChanged { revision: EventSeq(amount()?) },
+            RejectionKind::UnknownObjectKind => Self::UnknownObjectKind,
+            RejectionKind::ObjectRefused => {
+                Self::ObjectRefused { field: required("rejection.field", rejection.field)? }
+            }
+            RejectionKind::ObjectInUse => Self::ObjectInUse { what: what(rejection.what.as_deref())? },
+            RejectionKind::NamespaceLimit => {
+                Self::NamespaceLimit { what: what(rejection.what.as_deref())?, limit: amount()? }
+            }
             RejectionKind::LabelOfWorker => {
                 Self::LabelOfWorker { key: required("rejection.label_key", rejection.label_key)? }
             }

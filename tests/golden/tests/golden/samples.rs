@@ -190,11 +190,14 @@ fn name(command: &Command) -> &'static str {
         Command::ParkJob(ParkJob { read: 0, .. }) => "park_job",
         Command::ParkJob(_) => "park_job_read",
         Command::DeliverMessage(_) => "deliver_message",
+        Command::PutObject(_) => "put_object",
+        Command::DeleteObject(_) => "delete_object",
+        Command::ObserveObjects(_) => "observe_objects",
     }
 }
 
 /// How many names there are.
-const NAMES: usize = 45;
+const NAMES: usize = 48;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -265,6 +268,27 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
             id: MessageId::new("m1").expect("a name"),
             answers: Some(StepKey([0x33; 16])),
             payload: Payload::inline(b"true"),
+        }),
+        Command::PutObject(PutObject {
+            kind: webhook().key.kind,
+            name: webhook().key.name,
+            labels: labels(),
+            spec: webhook().spec,
+            spec_version: 1,
+            expect: Expect::Absent,
+        }),
+        Command::DeleteObject(DeleteObject {
+            kind: webhook().key.kind,
+            name: webhook().key.name,
+            expect: Expect::Revision(EventSeq(12)),
+        }),
+        Command::ObserveObjects(ObserveObjects {
+            observations: vec![Observation {
+                key: webhook().key,
+                uid: EventSeq(9),
+                revision: EventSeq(12),
+                status: webhook().status,
+            }],
         }),
         Command::SinkAck(SinkAck { member: MemberId(1), event_seq: EventSeq(40) }),
         Command::PruneJobs(PruneJobs {
@@ -381,6 +405,13 @@ pub(crate) fn outcomes() -> Vec<Result<Outcome, Rejection>> {
         Ok(Outcome::Delivered { repeated: true }),
         Err(Rejection::MessageGap { read: 4, delivered: 3 }),
         Err(Rejection::MessageConflict { message: MessageId::new("m1").expect("a name") }),
+        Ok(Outcome::ObjectPut { uid: EventSeq(9), revision: EventSeq(12) }),
+        Err(Rejection::UnknownObject),
+        Err(Rejection::ObjectChanged { revision: EventSeq(12) }),
+        Err(Rejection::UnknownObjectKind),
+        Err(Rejection::ObjectRefused { field: "spec.url".to_owned() }),
+        Err(Rejection::ObjectInUse { what: "jobs" }),
+        Err(Rejection::NamespaceLimit { what: "pending jobs", limit: 200 }),
     ];
     all.extend(Rejection::LIMITS.map(|what| Err(Rejection::LimitReached { what, limit: 10 })));
     all
@@ -531,7 +562,33 @@ pub(crate) fn image() -> StateImage {
         }],
         journals: Vec::new(),
         inboxes: Vec::new(),
+        objects: Vec::new(),
     }
+}
+
+/// A webhook that was changed once.
+fn webhook() -> Object {
+    Object {
+        key: ObjectKey {
+            namespace: Namespace::default_namespace(),
+            kind: ObjectKind::new("webhook").expect("a word"),
+            name: ObjectName::new("ci").expect("a name"),
+        },
+        uid: EventSeq(9),
+        revision: EventSeq(12),
+        labels: Arc::new(labels()),
+        spec: Arc::from(*br#"{"events":["job.ended"],"url":"https://ci.example.com"}"#),
+        spec_version: 1,
+        created: Timestamp(1_767_225_000_000_000),
+        updated: AT,
+        by: Principal::local(),
+        status: Arc::from(*br#"{"cursor":40}"#),
+    }
+}
+
+/// A state of level 6 with objects.
+pub(crate) fn image_with_objects() -> StateImage {
+    StateImage { level: Level(6), objects: vec![Arc::new(webhook())], ..image() }
 }
 
 /// A journal with a fold and two steps.

@@ -45,7 +45,10 @@ fn snapshots_read_and_write_as_ever() {
     let mut inboxes = Vec::new();
     encode_snapshot(&samples::image_with_inboxes(), &mut inboxes).expect("a vector takes everything");
     let inboxes = Golden { name: "snapshot_inboxes", bytes: inboxes, read };
-    check("snapshots", &[Golden { name: "snapshot", bytes, read }, journals, inboxes]);
+    let mut objects = Vec::new();
+    encode_snapshot(&samples::image_with_objects(), &mut objects).expect("a vector takes everything");
+    let objects = Golden { name: "snapshot_objects", bytes: objects, read };
+    check("snapshots", &[Golden { name: "snapshot", bytes, read }, journals, inboxes, objects]);
 }
 
 #[test]

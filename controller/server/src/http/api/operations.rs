@@ -242,7 +242,11 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .refuses(&[READ, STORED, &[EVENTS_GONE]]),
     get("followEvents", "/api/cluster/events", "Events of every kind: jobs, agents, nodes, the configuration.")
         .takes(&[
-            query("kind", Kind::Text, "only events of these kinds, with commas between: job, agent, node, cluster"),
+            query(
+                "kind",
+                Kind::Text,
+                "only events of these kinds, with commas between: job, agent, node, object, cluster",
+            ),
             query("name", Kind::Text, "only events about what has this name: a job's id, an agent or a node"),
             query("after", Kind::Whole, "the last event seen, for clients that cannot send `Last-Event-ID`"),
         ])

@@ -10,7 +10,7 @@ impl Draw {
     fn command(&mut self) -> Command {
         let (job, node, token) = (self.job_id(), self.node_id(), self.token());
         let epoch = NodeEpoch(self.u64());
-        match self.below(34) {
+        match self.below(37) {
             0 => Command::RegisterAgent(RegisterAgent {
                 name: self.agent_name(),
                 version: self.version(),
@@ -89,6 +89,27 @@ impl Draw {
                 payload: self.payload(),
             }),
             30 => Command::FoldSteps(FoldSteps { job, node, token, upto: self.u64(), artifact: self.payload() }),
+            33 => Command::PutObject(PutObject {
+                kind: self.object_kind(),
+                name: self.object_name(),
+                labels: self.labels(),
+                spec: self.bytes(),
+                spec_version: self.u32(),
+                expect: self.expect(),
+            }),
+            34 => Command::DeleteObject(DeleteObject {
+                kind: self.object_kind(),
+                name: self.object_name(),
+                expect: self.expect(),
+            }),
+            35 => Command::ObserveObjects(ObserveObjects {
+                observations: self.list(|draw| Observation {
+                    key: draw.object_key(),
+                    uid: EventSeq(draw.u64()),
+                    revision: EventSeq(draw.u64()),
+                    status: draw.bytes(),
+                }),
+            }),
             18 => Command::SinkAck(SinkAck { member: MemberId(self.u64()), event_seq: EventSeq(self.u64()) }),
             19 => Command::PruneJobs(PruneJobs {
                 voters: self.list(|draw| MemberId(draw.u64())),
@@ -124,6 +145,11 @@ impl Draw {
         }
     }
 
+    fn expect(&mut self) -> Expect {
+        let revision = EventSeq(self.u64());
+        self.pick(&[Expect::Any, Expect::Absent, Expect::Revision(revision)])
+    }
+
     pub(super) fn join_kind(&mut self) -> JoinKind {
         self.pick(&[JoinKind::Controller, JoinKind::Worker])
     }
@@ -155,7 +181,7 @@ impl Draw {
     }
 
     pub(super) fn outcome(&mut self) -> Outcome {
-        match self.below(11) {
+        match self.below(12) {
             0 => Outcome::Done,
             1 => Outcome::Submitted { job: self.job_id(), repeated: self.flag() },
             2 => Outcome::Granted { token: self.token(), attempt: Attempt(self.u32()) },
@@ -166,12 +192,13 @@ impl Draw {
             9 => Outcome::Delivered { repeated: self.flag() },
             8 => Outcome::Parked { ready: self.flag() },
             7 => Outcome::MemberJoined { member: MemberId(self.u64()) },
+            10 => Outcome::ObjectPut { uid: EventSeq(self.u64()), revision: EventSeq(self.u64()) },
             _ => Outcome::TokenMade { salt: self.u128(), expires: ClusterTime(self.u64()) },
         }
     }
 
     fn rejection(&mut self) -> Rejection {
-        match self.below(32) {
+        match self.below(38) {
             0 => Rejection::QueueFull { active: self.u64() },
             1 => Rejection::LimitReached { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             2 => Rejection::PayloadTooLarge { bytes: self.u64() },
@@ -209,6 +236,12 @@ impl Draw {
             28 => Rejection::NothingAwaited,
             29 => Rejection::MessageGap { read: self.u64(), delivered: self.u64() },
             30 => Rejection::MessageConflict { message: self.message_id() },
+            31 => Rejection::UnknownObject,
+            32 => Rejection::ObjectChanged { revision: EventSeq(self.u64()) },
+            33 => Rejection::UnknownObjectKind,
+            34 => Rejection::ObjectRefused { field: self.text() },
+            35 => Rejection::ObjectInUse { what: self.pick(&Rejection::LIMITS) },
+            36 => Rejection::NamespaceLimit { what: self.pick(&Rejection::LIMITS), limit: self.u64() },
             _ => Rejection::Internal,
         }
     }

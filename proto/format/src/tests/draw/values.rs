@@ -232,6 +232,34 @@ impl Draw {
         Parked { waits: self.list(Self::wait), due: self.option(|draw| ClusterTime(draw.u64())) }
     }
 
+    pub(super) fn object_kind(&mut self) -> ObjectKind {
+        let word = self.pick(&["namespace", "webhook", "later-kind"]);
+        ObjectKind::new(word).expect("a word")
+    }
+
+    pub(super) fn object_name(&mut self) -> ObjectName {
+        ObjectName::new(self.node_id().as_str()).expect("a name")
+    }
+
+    pub(super) fn object_key(&mut self) -> ObjectKey {
+        ObjectKey { namespace: self.namespace(), kind: self.object_kind(), name: self.object_name() }
+    }
+
+    fn object(&mut self) -> Object {
+        Object {
+            key: self.object_key(),
+            uid: EventSeq(self.u64()),
+            revision: EventSeq(self.u64()),
+            labels: Arc::new(self.labels()),
+            spec: self.bytes(),
+            spec_version: self.u32(),
+            created: Timestamp(self.i64()),
+            updated: Timestamp(self.i64()),
+            by: self.principal(),
+            status: self.bytes(),
+        }
+    }
+
     pub(crate) fn journal(&mut self) -> Journal {
         let folds = self.list(|draw| Fold { upto: draw.u64(), artifact: draw.payload() });
         Journal { folds, steps: self.list(Self::step) }
@@ -269,6 +297,8 @@ impl Draw {
             Event::NodeRemoved { node: self.node_id() },
             Event::Configured { config: Arc::new(self.config()) },
             Event::StepsRecorded { job: self.job_id(), from: self.u64(), steps: self.list(Self::step).into() },
+            Event::ObjectPut { object: Arc::new(self.object()) },
+            Event::ObjectDeleted { object: Arc::new(self.object()) },
             Event::StepsFolded { job: self.job_id(), upto: self.u64(), artifact: self.payload() },
             Event::MessageDelivered { job: self.job_id(), message: self.message_id(), number: self.u64() },
         ]
@@ -306,6 +336,7 @@ impl Draw {
                 expires: ClusterTime(draw.u64()),
                 uses: draw.u32(),
             }),
+            objects: self.list(|draw| Arc::new(draw.object())),
             journals: self.list(|draw| JournalImage { job: draw.job_id(), journal: Arc::new(draw.journal()) }),
             inboxes: self.list(|draw| InboxImage { job: draw.job_id(), inbox: Arc::new(draw.inbox()) }),
         }

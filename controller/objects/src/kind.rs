@@ -1,0 +1,121 @@
+//! What a kind is, and the table of all kinds.
+
+use atlas_types::{Level, Namespace, ObjectKey, ObjectKind};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::canonical::parse;
+use crate::{namespace, webhook};
+
+/// All kinds, by name.
+pub const KINDS: [&dyn Kind; 2] = [&namespace::NamespaceKind, &webhook::WebhookKind];
+
+/// Where objects of a kind are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// In the namespace `default`: their names are unique in the cluster.
+    Cluster,
+    /// In any namespace.
+    Namespace,
+}
+
+impl Scope {
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cluster => "cluster",
+            Self::Namespace => "namespace",
+        }
+    }
+}
+
+/// Why a document is refused. The field is part of the answer of every replica; the text is for people, and only doors show it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{field}` {text}")]
+pub struct Refusal {
+    /// The member that is refused, such as `spec.url`.
+    pub field: &'static str,
+    /// What is wrong with it, a sentence without its subject.
+    pub text: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(field: &'static str, text: impl Into<String>) -> Self {
+        Self { field, text: text.into() }
+    }
+}
+
+/// What a kind may ask of the state.
+pub trait View {
+    /// What is in a namespace, in words; none if it is empty.
+    fn content_of(&self, namespace: &Namespace) -> Option<&'static str>;
+}
+
+/// A kind of object. Answers depend on the arguments alone.
+pub trait Kind: Sync {
+    /// Its word.
+    fn name(&self) -> &'static str;
+    /// What its objects are for: one sentence.
+    fn about(&self) -> &'static str;
+    /// Where its objects are.
+    fn scope(&self) -> Scope;
+    /// The feature level that knows it.
+    fn level(&self) -> Level;
+    /// The version of its format that this program writes.
+    fn spec_version(&self) -> u32 {
+        1
+    }
+    /// The right that writing such an object needs.
+    fn right(&self) -> &'static str;
+    /// The JSON Schema of its spec. Doors check it, so it may refuse members that a newer program knows.
+    fn schema(&self) -> Value;
+    /// Refuses a canonical spec that means nothing. Unknown members are accepted: a newer program wrote them.
+    fn admit(&self, key: &ObjectKey, spec: &[u8]) -> Result<(), Refusal>;
+    /// What uses an object, in words; it can be deleted once there is none.
+    fn used_by(&self, _view: &dyn View, _key: &ObjectKey) -> Option<&'static str> {
+        None
+    }
+}
+
+/// The kind of a word.
+pub fn kind(name: &ObjectKind) -> Option<&'static dyn Kind> {
+    KINDS.into_iter().find(|kind| kind.name() == name.as_str())
+}
+
+/// Refuses a document in the wrong place, one that is not a canonical JSON object, and one that its kind refuses.
+pub fn check(kind: &dyn Kind, key: &ObjectKey, spec: &[u8]) -> Result<(), Refusal> {
+    if kind.scope() == Scope::Cluster && key.namespace != Namespace::default_namespace() {
+        return Err(Refusal::new("metadata.namespace", format!("is not used by objects of the kind {}", kind.name())));
+    }
+    let value = parse(spec).map_err(|error| Refusal::new("spec", format!("cannot be read: {error}")))?;
+    if !value.is_object() {
+        return Err(Refusal::new("spec", "is not an object"));
+    }
+    kind.admit(key, spec)
+}
+
+/// Reads the typed spec of a kind.
+pub(crate) fn read<T: DeserializeOwned>(spec: &[u8]) -> Result<T, Refusal> {
+    serde_json::from_slice(spec).map_err(|error| Refusal::new("spec", format!("cannot be read: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_described() {
+        assert!(KINDS.is_sorted_by(|a, b| a.name() < b.name()));
+        for kind in KINDS {
+            let name = ObjectKind::new(kind.name()).expect("a word");
+            assert_eq!(super::kind(&name).map(Kind::name), Some(kind.name()));
+            assert!(kind.about().ends_with('.'), "{}", kind.name());
+            let schema = kind.schema();
+            assert_eq!(schema["additionalProperties"], false, "doors refuse unknown members of {}", kind.name());
+            for (member, property) in schema["properties"].as_object().expect("members") {
+                assert!(property["description"].is_string(), "{}: {member} has no sentence", kind.name());
+            }
+        }
+        assert!(kind(&ObjectKind::new("gizmo").expect("a word")).is_none());
+    }
+}

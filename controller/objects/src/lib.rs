@@ -1,0 +1,28 @@
+//! The kinds of objects: the format of their documents, and which documents are refused.
+//!
+//! An object is a document that configures the cluster. This crate has one file per kind and the table of them. It is pure: doors
+//! call it for good error messages, and `apply` calls it for the truth, with the same answer on every replica. What a kind refuses
+//! here therefore belongs to a feature level. It does not know the table of objects, which belongs to `atlas-state`, nor who is
+//! allowed to write.
+//!
+//! ```
+//! use atlas_objects::{canonical, kind};
+//! use atlas_types::ObjectKind;
+//!
+//! let namespace = kind(&ObjectKind::new("namespace").unwrap()).unwrap();
+//! assert_eq!(namespace.name(), "namespace");
+//! let spec = canonical(&serde_json::json!({ "jobs_pending_max": 10, "agents_max": 5 })).unwrap();
+//! assert_eq!(spec, br#"{"agents_max":5,"jobs_pending_max":10}"#);
+//! ```
+
+mod canonical;
+mod kind;
+mod namespace;
+#[cfg(test)]
+mod tests;
+mod webhook;
+
+pub use canonical::{CanonicalError, canonical, parse};
+pub use kind::{KINDS, Kind, Refusal, Scope, View, check, kind};
+pub use namespace::NamespaceSpec;
+pub use webhook::{EVENT_KINDS, WebhookSpec};

@@ -1,0 +1,135 @@
+//! Namespaces: limits of what may be in one. A namespace needs no object; without one it has the limits of the cluster alone.
+
+use atlas_types::{Level, Namespace, ObjectKey, level};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::kind::{Kind, Refusal, Scope, View, read};
+
+/// The limits of a namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct NamespaceSpec {
+    /// What the namespace is for.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Most jobs that wait; more are refused.
+    #[serde(default)]
+    pub jobs_pending_max: Option<u64>,
+    /// Most agent versions.
+    #[serde(default)]
+    pub agents_max: Option<u64>,
+}
+
+impl NamespaceSpec {
+    /// Reads the spec of a namespace.
+    pub fn read(spec: &[u8]) -> Result<Self, Refusal> {
+        read(spec)
+    }
+}
+
+pub(crate) struct NamespaceKind;
+
+impl Kind for NamespaceKind {
+    fn name(&self) -> &'static str {
+        "namespace"
+    }
+
+    fn about(&self) -> &'static str {
+        "Limits of the namespace that has the object's name."
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Cluster
+    }
+
+    fn level(&self) -> Level {
+        level::OBJECTS
+    }
+
+    fn right(&self) -> &'static str {
+        "cluster.operate"
+    }
+
+    fn schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "additionalProperties": false,
+            "properties": {
+                "description": { "type": ["string", "null"], "description": "What the namespace is for." },
+                "jobs_pending_max": {
+                    "type": ["integer", "null"], "minimum": 0,
+                    "description": "Maximum number of pending jobs; further ones are refused. Retries after a failure are not counted."
+                },
+                "agents_max": {
+                    "type": ["integer", "null"], "minimum": 0,
+                    "description": "Maximum number of registered agent versions."
+                }
+            }
+        })
+    }
+
+    fn admit(&self, key: &ObjectKey, spec: &[u8]) -> Result<(), Refusal> {
+        Namespace::new(key.name.as_str())
+            .map_err(|error| Refusal::new("metadata.name", format!("is refused: {error}")))?;
+        NamespaceSpec::read(spec).map(|_| ())
+    }
+
+    fn used_by(&self, view: &dyn View, key: &ObjectKey) -> Option<&'static str> {
+        view.content_of(&Namespace::new(key.name.as_str()).ok()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::tests::{check, key};
+
+    #[test]
+    fn documents() {
+        check(
+            "namespace",
+            &[
+                r#"{}"#,
+                r#"{"agents_max":5,"description":"tests","jobs_pending_max":10}"#,
+                r#"{"agents_max":null,"later":[1]}"#,
+                r#"{"agents_max":-1}"#,
+                r#"{"agents_max":"5"}"#,
+                r#"{"agents_max": 5}"#,
+                r#"[]"#,
+            ],
+            &expect![[r#"
+                ok {}
+                ok {"agents_max":5,"description":"tests","jobs_pending_max":10}
+                ok {"agents_max":null,"later":[1]}
+                ! `spec` cannot be read: invalid value: integer `-1`, expected u64 at line 1 column 16
+                ! `spec` cannot be read: invalid type: string "5", expected u64 at line 1 column 17
+                ! `spec` cannot be read: the document is not canonical JSON
+                ! `spec` is not an object
+            "#]],
+        );
+    }
+
+    #[test]
+    fn the_object_is_in_default_and_has_the_name_of_a_namespace() {
+        let place = |namespace: &str, name: &str| {
+            let key = ObjectKey { namespace: Namespace::new(namespace).expect("a name"), ..key("namespace", name) };
+            crate::check(&NamespaceKind, &key, b"{}").map_err(|refusal| refusal.field)
+        };
+        assert_eq!(place("default", "team-a"), Ok(()));
+        assert_eq!(place("team-a", "team-a"), Err("metadata.namespace"));
+        assert_eq!(place("default", &"x".repeat(64)), Err("metadata.name"));
+    }
+
+    #[test]
+    fn the_golden_document_reads_as_ever() {
+        let spec = NamespaceSpec::read(include_bytes!("../golden/namespace.json")).expect("a spec");
+        let expected = NamespaceSpec {
+            description: Some("the data team".into()),
+            jobs_pending_max: Some(200),
+            agents_max: Some(50),
+        };
+        assert_eq!(spec, expected);
+    }
+}
