@@ -149,7 +149,7 @@ pub(crate) fn artifacts(
     Ok(found)
 }
 
-/// Most artifacts that one job refers to.
+/// The most artifacts to which one job refers.
 const ARTIFACTS_OF_JOB_MAX: usize = 3;
 
 pub(crate) fn refers(connection: &Connection, digests: &[Digest]) -> Result<Vec<bool>, HistoryError> {

@@ -1,4 +1,4 @@
-//! A checksum per row: SQLite's own check verifies the structure of its pages, not that a row still contains what was written.
+//! A checksum per row: SQLite's own check verifies the structure of its pages, but not the content of rows.
 
 use rusqlite::Connection;
 

@@ -1,9 +1,9 @@
 //! Delivers applied entries to subscribers on other threads.
 //!
-//! Most entries concern few subscribers: history can wait, waiters need the ends of jobs, the worker door needs leases.
-//! Waking their threads costs more than applying the entry, on every member. So a subscriber names the entries for
-//! which it is woken ([`Batches::subscribe_to`]); the others are delivered together, after [`HELD`] or with the next
-//! entry that a subscriber needs at once. Order and content are the same for all.
+//! Most entries concern few subscribers: the history can wait, waiters need the ends of jobs, and the worker door needs
+//! leases. Waking their threads costs more than applying the entry, on every member. Therefore a subscriber names the
+//! entries for which it is woken ([`Batches::subscribe_to`]). The others are delivered together, after [`HELD`] or with
+//! the next entry that a subscriber needs at once. All subscribers receive the same entries in the same order.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,7 +16,7 @@ use atlas_types::{EventRecord, EventSeq, Seq};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, broadcast};
 
-/// An entry that this member has applied: what happened, and the state behind it.
+/// An entry that this member has applied: its events and the resulting state.
 #[derive(Debug, Clone)]
 pub struct AppliedBatch {
     /// The Raft index of the entry.

@@ -29,7 +29,7 @@ pub enum Leadership {
 /// The result of a proposal that was not applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProposeError {
-    /// Nothing was written: it is safe to repeat the proposal, at the leader.
+    /// Nothing was written. The proposal can safely be repeated at the leader.
     #[error("this member does not lead")]
     NotLeader {
         /// The leader, if known.

@@ -46,7 +46,7 @@ const INPUTS_MAX: usize = 1_024;
 /// How long callers wait for a take-over before they are refused.
 const TAKE_OVER_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What the loop works with.
+/// The leader loop and its parts.
 pub(crate) struct LeaderLoop {
     pub(crate) raft: Raft,
     pub(crate) log: Log,

@@ -38,7 +38,7 @@ const ROOMY: Duration = Duration::from_secs(5);
 /// How long a member's reported feature level is valid. A member that is away may come back with an older program.
 const LEVEL_TOLD: Duration = Duration::from_secs(5);
 
-/// What a member of the group may do.
+/// The role of a member in the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// It votes and can lead.

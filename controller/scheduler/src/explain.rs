@@ -152,7 +152,7 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// The earliest time stands for all of them, and the number of children for the children.
+/// Writes the waits. Only the earliest time is shown, and only the number of children.
 fn write_waits(f: &mut fmt::Formatter<'_>, waits: &[Wait]) -> fmt::Result {
     let mut things = Vec::new();
     let mut until: Option<Timestamp> = None;

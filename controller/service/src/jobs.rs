@@ -176,7 +176,7 @@ impl Service {
         waiting(state, job).or_else(preparing)
     }
 
-    /// A job with the data of its object besides its record.
+    /// A job with the data that its object contains in addition to its record.
     pub(crate) async fn show(&self, job: Arc<Job>, view: View, state: Option<&State>) -> Result<Shown, Error> {
         let mut shown = Shown::inline(job);
         self.load(&mut shown).await?;

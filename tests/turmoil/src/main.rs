@@ -17,7 +17,7 @@ const USAGE: &str = "usage: atlas-turmoil FROM..TO|bugs|BUG [--threads N] [--sli
 /// The number of seeds within which a bug must be caught.
 const BUG_SEEDS: u64 = 40;
 
-/// What to run.
+/// The seeds or bugs to run.
 enum What {
     Seeds(Range<u64>),
     Bugs(Vec<Bug>),

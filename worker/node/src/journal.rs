@@ -1,5 +1,5 @@
-//! The journal of a running attempt, for agents inside this process: recorded steps are replayed, new ones are recorded before their
-//! outcome is handed out.
+//! The journal of a running attempt, for agents inside this process: recorded steps are replayed, and the outcome of a
+//! new step is returned only after the step is recorded.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,42 +16,42 @@ use tokio::sync::{mpsc, oneshot};
 use crate::payloads::{TransferError, Transfers};
 use crate::slot::{Shared, SlotEvent};
 
-/// Larger outcomes are artifacts from the beginning.
+/// Larger outcomes are stored as artifacts.
 const OUTCOME_INLINE_MAX: usize = 16 << 10;
 
-/// The pause after the first answer `busy`; it doubles up to the second value.
+/// The pause after the first answer `busy`. It doubles up to the second value.
 const BUSY_PAUSE: Duration = Duration::from_millis(200);
 const BUSY_PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// What came of a step that was not recorded.
+/// The result of a step that was not recorded before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
-    /// JSON.
+    /// The outcome as JSON.
     pub outcome: Vec<u8>,
-    /// What it cost.
+    /// The cost of the step.
     pub usage: StepUsage,
 }
 
-/// Why an attempt cannot go on with its journal.
+/// Why an attempt cannot continue with its journal.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The agent asks for another step than the recorded one.
+    /// The agent requests another step than the recorded one.
     #[error("E3013: {0}")]
     Differs(StepDiffers),
-    /// The controller refuses the step for good.
+    /// The controller refuses the step, and would refuse it again.
     #[error("E3013: step {step} could not be recorded: {why}")]
     Refused {
         step: u64,
-        /// Both sides, in words.
+        /// The difference, as text.
         why: String,
     },
-    /// An artifact does not hold the steps that the journal names.
+    /// An artifact does not contain the steps that the journal expects.
     #[error("E3010: the recorded steps in {0:?} cannot be read")]
     Damaged(Payload),
     /// An artifact could not be fetched or stored.
     #[error("could not transfer recorded steps: {0}")]
     Transfer(String),
-    /// Not all controllers know journals.
+    /// Not all controllers support journals.
     #[error("E4007: not all controllers can keep journals yet")]
     NotKept,
     /// The attempt has lost its lease, or is being stopped.
@@ -75,7 +75,7 @@ impl From<TransferError> for JournalError {
     }
 }
 
-/// What is sent about the journal of an attempt.
+/// An addition to the journal of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Entry {
     Steps { from: u64, steps: Vec<Arc<Step>> },
@@ -103,9 +103,10 @@ impl Journal {
         self.replay.as_ref().map_or(0, Replay::next)
     }
 
-    /// The outcome of the next step: as it was recorded, or as `make` brings it, once it is recorded.
+    /// The outcome of the next step: the recorded one, or the result of `make`, after it is recorded.
     ///
-    /// `key` is a hash of what is asked. It must follow from recorded outcomes alone: one that differs from the recorded key ends the job.
+    /// `key` is a hash of the request. It may depend only on recorded outcomes: if it differs from the recorded key,
+    /// the job ends.
     pub async fn step<F, E>(&mut self, kind: StepKind, key: StepKey, make: impl FnOnce() -> F) -> Result<Arc<[u8]>, E>
     where
         F: Future<Output = Result<Made, E>>,
@@ -165,7 +166,8 @@ impl Journal {
         }
     }
 
-    /// The steps of a fold with all outcomes by value: the journal names no artifact any more that a folded step refers to.
+    /// The steps of a fold with all outcomes by value, because after the fold the journal no longer refers to the
+    /// artifacts of the folded steps.
     async fn whole(&self, steps: Vec<Arc<Step>>) -> Result<Vec<Arc<Step>>, JournalError> {
         let mut whole = Vec::with_capacity(steps.len());
         for step in steps {
@@ -181,14 +183,14 @@ impl Journal {
         Ok(whole)
     }
 
-    /// Has an entry applied. While the cluster has no room for it, it is sent again after a pause.
+    /// Sends an entry until it is applied. If the cluster has no space for it, it is sent again after a pause.
     async fn send(&self, entry: Entry) -> Result<(), JournalError> {
         let mut pause = BUSY_PAUSE;
         loop {
             let (answer, answered) = oneshot::channel();
             let said = SlotEvent::Journal { token: self.token, entry: entry.clone(), answer };
             self.told.send(said).await.map_err(|_| JournalError::Stopped)?;
-            // The pump drops the question of an attempt that is over.
+            // The pump drops the request of an attempt that has ended.
             match answered.await.map_err(|_| JournalError::Stopped)? {
                 StepsResult::Applied => return Ok(()),
                 StepsResult::Fenced => return Err(JournalError::Stopped),

@@ -226,7 +226,8 @@ fn unpacked(directory: &Path) -> BTreeMap<PathBuf, u64> {
     whole.into_iter().map(|path| (path.clone(), size_of(&path))).collect()
 }
 
-/// Whether a package that an earlier process unpacked is here and still what was unpacked. One that is not is removed: agents can write where they run, and only what the digest names may run.
+/// True if a package of an earlier process exists and is unmodified. A modified one is removed: agents can write to
+/// their working directory, and only files that match the digest may run.
 fn whole(directory: &Path, digest: Digest) -> Result<bool, PackageError> {
     if !directory.is_dir() {
         return Ok(false);

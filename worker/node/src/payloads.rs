@@ -91,7 +91,7 @@ impl Transfers {
         self.store_artifact(bytes).await
     }
 
-    /// The same, as an artifact also if it is small.
+    /// Like [`Self::store`], but small bytes become an artifact as well.
     pub(crate) async fn store_artifact(&self, bytes: Vec<u8>) -> Result<Payload, TransferError> {
         let bytes = Bytes::from(bytes);
         let sent = atlas_package::digest_of(&bytes);

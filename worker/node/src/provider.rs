@@ -79,7 +79,7 @@ pub(crate) enum Program {
     Warm(Box<warm_exec::WarmExec>),
     /// A Python host process with its agent.
     Python(Box<python::PythonProgram>),
-    /// A function of this process. Its slot ends with the job.
+    /// An agent that is a function of this process. Its slot ends with the job.
     Inside(Box<inside::InsideAgent>),
 }
 

@@ -57,7 +57,7 @@ impl Results {
     /// The most results that are set aside. The oldest is removed first.
     const ASIDE_MAX: usize = 1_000;
 
-    /// Opens the results of `node` under `data_dir`, with what an earlier process left. Blocks.
+    /// Opens the results of `node` under `data_dir`, including those of an earlier process. Blocks.
     pub(crate) fn open(files: Arc<dyn Files>, data_dir: &Path, node: &NodeId) -> io::Result<(Self, Option<Earlier>)> {
         // A node's name may contain characters that file names may not.
         let tag: String = Sha256::digest(node.as_str()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();

@@ -93,7 +93,7 @@ impl Ended {
     }
 }
 
-/// What all slots of a worker share.
+/// The data that all slots of a worker share.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) env: Env,

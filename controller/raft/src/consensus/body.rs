@@ -60,7 +60,7 @@ pub(crate) struct VoterSet {
     pub voters: Vec<u64>,
 }
 
-/// Who belongs to the group: one set of voters, or two while it changes.
+/// The members of the group: one set of voters, or two during a membership change.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct MembershipBody {
     #[prost(message, repeated, tag = "1")]
@@ -84,7 +84,7 @@ pub(crate) struct DetailsBody {
     pub http: String,
 }
 
-/// What a snapshot covers.
+/// The last entry and the membership that a snapshot covers.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct SnapshotBody {
     #[prost(message, optional, tag = "1")]

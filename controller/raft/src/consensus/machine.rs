@@ -1,6 +1,7 @@
 //! openraft's state machine, implemented with our replica.
 //!
-//! The state lives in memory. After a start it is rebuilt from the snapshot and the log behind it up to the saved commit mark.
+//! The state is in memory. After a start it is rebuilt from the snapshot and the log entries after it, up to the saved
+//! commit mark.
 
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -37,7 +38,8 @@ pub(crate) trait Machine: Send + Sync + 'static {
     /// Reads a state from a snapshot's body. It may take long, so it is called off Raft's thread.
     fn read(body: &mut dyn Read) -> io::Result<Self::State>;
 
-    /// Replaces the state by that behind the entry at `index`. The state before is given back: to forget it may take long as well.
+    /// Replaces the state with the one after the entry at `index`. Returns the old state, because dropping it may also
+    /// take long.
     fn restore(&mut self, index: u64, state: Self::State) -> io::Result<Self::State>;
 }
 
@@ -184,7 +186,7 @@ impl RaftSnapshotBuilder<Types> for Builder {
             let writing = self.env.spawn_blocking("raft-snapshot", move || snapshots.write(&written, &source, check));
             let outcome = writing.join().await.map_err(|_| io::Error::other("writing the snapshot panicked"))?;
             match outcome {
-                // Nothing is lost by waiting: the log is kept meanwhile.
+                // Waiting loses no data, because the log is kept meanwhile.
                 Err(error) if is_full(&error) => {
                     tracing::warn!(%error, "no disk space for a snapshot, trying again");
                     self.env.clock.sleep(SPACE_RETRY).await;

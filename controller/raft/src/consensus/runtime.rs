@@ -19,7 +19,7 @@ tokio::task_local! {
     static ENTROPY: Arc<dyn Entropy>;
 }
 
-/// Runs `future`, and what openraft spawns from it, with numbers from `entropy`.
+/// Runs `future` and the tasks that openraft spawns from it with random numbers from `entropy`.
 pub(crate) fn with_entropy<F: Future>(
     entropy: Arc<dyn Entropy>,
     future: F,

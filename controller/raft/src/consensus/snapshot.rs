@@ -135,8 +135,9 @@ impl Snapshots {
         Ok(SnapshotFile { _incoming: Some(Arc::new(incoming)), ..file })
     }
 
-    /// Writes a snapshot, reads it back, and makes it the current one, unless a newer one has become that meanwhile; the current one
-    /// is returned. What could not be written whole takes no room. [`io::ErrorKind::InvalidData`]: it did not read back.
+    /// Writes a snapshot, reads it back, and makes it the current one, unless a newer one became current meanwhile.
+    /// Returns the current one. A file that could not be written completely is removed. [`io::ErrorKind::InvalidData`]
+    /// if the file did not read back.
     pub(crate) fn write(&self, meta: &RaftSnapshotMeta, source: &Source, check: Check) -> io::Result<Current> {
         let temporary = self.dir.join("new.tmp");
         let written = self.write_whole(&temporary, meta, source).and_then(|()| self.read_back(&temporary, meta, check));
@@ -145,7 +146,8 @@ impl Snapshots {
         self.adopt(meta, &temporary)
     }
 
-    /// Reads a snapshot as a start would: its log entries are dropped afterwards, so an unreadable snapshot would lose the state.
+    /// Reads a snapshot as a start does. The log entries that it covers are dropped afterwards, so an unreadable
+    /// snapshot would lose the state.
     fn read_back(&self, path: &Path, meta: &RaftSnapshotMeta, check: Check) -> io::Result<()> {
         let unusable = |error: io::Error| io::Error::new(io::ErrorKind::InvalidData, error);
         let (found, ()) = SnapshotFile::open(self.files.as_ref(), path)?.read(|body| check(body)).map_err(unusable)?;

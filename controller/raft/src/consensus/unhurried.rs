@@ -1,8 +1,9 @@
 //! Empty appends, which only announce commits to a follower, are sent with the next entry if one comes soon.
 //!
-//! openraft sends one as soon as an entry is committed: before the proposer is answered, and before the next entry is
-//! planned, which announces the same commit. Each would cost leader and followers as much as another entry. Only members whose
-//! clients read what they have proposed, or read through them, wait for a commit; those members say so.
+//! openraft sends such an append as soon as an entry is committed: before the proposer is answered, and before the next
+//! entry, which announces the same commit, is planned. Each would cost the leader and the followers as much as another
+//! entry. Only members whose clients read their own proposals, or read through them, wait for commits. These members
+//! report it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -79,7 +79,7 @@ impl Group {
         }
     }
 
-    /// Greets the member behind a channel.
+    /// Greets the member to which a channel connects.
     ///
     /// Also returns how far the other wall clock is ahead of this one, compared with the midpoint between request and
     /// answer.

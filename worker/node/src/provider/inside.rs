@@ -1,4 +1,4 @@
-//! Agents inside this process: a function in place of a program. It has the journal of its job, and no process.
+//! Agents inside this process: a function instead of a program. It has the journal of its job, but no process.
 
 use std::fmt;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use super::{Execution, bounded};
 use crate::journal::Journal;
 use crate::slot::{Control, Shared, Work};
 
-/// The command of the agents that the function serves, if the program that embeds the worker has set one.
+/// The command of agents that the function serves, if the program that embeds the worker provides one.
 pub(super) const INSIDE: &str = "@inside";
 
 /// A job for the function.
@@ -20,7 +20,7 @@ pub struct InsideJob {
     pub job: JobId,
     /// Number of the attempt, from 1.
     pub attempt: Attempt,
-    /// JSON text.
+    /// The input as JSON text.
     pub input: Arc<[u8]>,
     /// The journal that the attempt continues.
     pub journal: Journal,
@@ -28,7 +28,7 @@ pub struct InsideJob {
 
 type Ending = Pin<Box<dyn Future<Output = Result<String, Failure>> + Send>>;
 
-/// The function: it answers with the job's output, JSON text.
+/// The function. It returns the job's output as JSON text.
 #[derive(Clone)]
 pub struct Inside(Arc<dyn Fn(InsideJob) -> Ending + Send + Sync>);
 
@@ -55,7 +55,7 @@ pub(crate) struct InsideAgent {
 }
 
 impl InsideAgent {
-    /// None if nothing serves this agent inside the process.
+    /// None if no function serves this agent inside the process.
     pub(super) fn of(work: &Work, shared: &Shared) -> Option<Self> {
         let function = shared.settings.inside.clone()?;
         let is_inside = work.agent.contract.provider.command == [INSIDE];

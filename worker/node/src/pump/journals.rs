@@ -10,14 +10,14 @@ use tokio::sync::oneshot;
 use super::Pump;
 use crate::journal::Entry;
 
-/// All that are not answered yet, by the number that the leader knows them by.
+/// All unanswered entries by the number that is sent to the leader.
 #[derive(Default)]
 pub(crate) struct Journals {
     last: u64,
     open: BTreeMap<u64, Open>,
 }
 
-/// One that is not answered yet.
+/// One unanswered entry.
 struct Open {
     job: JobId,
     token: FencingToken,
@@ -26,7 +26,7 @@ struct Open {
 }
 
 impl Pump {
-    /// An attempt has something for its journal. The question of one that is over is dropped, which ends the wait.
+    /// Handles a journal entry of an attempt. If the attempt has ended, its request is dropped, which ends its wait.
     pub(super) fn on_journal(&mut self, token: FencingToken, entry: Entry, answer: oneshot::Sender<StepsResult>) {
         let Some(job) = self.attempts.get(&token).map(|place| place.job) else { return };
         self.journals.last += 1;
@@ -35,7 +35,7 @@ impl Pump {
         self.send_entry(number);
     }
 
-    /// Says again what the leader has not answered.
+    /// Sends all unanswered entries again.
     pub(super) fn resend_entries(&mut self) {
         for number in self.journals.open.keys().copied().collect::<Vec<_>>() {
             self.send_entry(number);
@@ -54,16 +54,17 @@ impl Pump {
         self.send(frame);
     }
 
-    /// The leader answers steps or a fold. An attempt whose lease has ended meanwhile is stopped first: it must not begin another step.
+    /// Handles the leader's answer to steps or a fold. An attempt whose lease has ended meanwhile is stopped first, so
+    /// that it does not start another step.
     pub(super) fn on_steps_ack(&mut self, number: u64, result: StepsResult) {
         self.step(Input::Tick);
         if let Some(open) = self.journals.open.remove(&number) {
-            // An attempt that is over does not wait for it.
+            // An attempt that has ended does not wait for the answer.
             let _ = open.answer.send(result);
         }
     }
 
-    /// An attempt is over, or is being stopped.
+    /// Removes the entries of an attempt that has ended or is being stopped.
     pub(super) fn forget_entries(&mut self, token: FencingToken) {
         self.journals.open.retain(|_, open| open.token != token);
     }

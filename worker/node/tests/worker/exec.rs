@@ -261,7 +261,7 @@ async fn a_process_that_a_job_leaves_running_in_a_warm_program_ends_with_it() {
     assert_eq!(processes("86371"), 0);
 }
 
-/// It does not wait for a line that it never reads.
+/// A program that never reads must not block the job.
 #[tokio::test]
 async fn a_warm_process_that_answers_before_it_reads() {
     let Stage { mut controller, node, mut session } = Stage::set().await;

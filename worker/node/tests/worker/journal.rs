@@ -1,4 +1,5 @@
-//! Agents inside the worker's process with a journal: recorded steps are replayed, new ones are used once they are recorded.
+//! Tests agents inside the worker's process with a journal: recorded steps are replayed, and new ones are used once
+//! they are recorded.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +20,7 @@ const CONTRACT: &str = "agent:
     command: [\"@inside\"]
 ";
 
-/// What the agent did in all attempts: the steps that it made, and those whose outcomes it used.
+/// The actions of the agent in all attempts: the steps that it made, and those whose outcomes it used.
 #[derive(Debug, Default)]
 struct Done {
     made: Vec<(u32, u64)>,
@@ -30,13 +31,13 @@ fn key(number: u64) -> StepKey {
     StepKey([number as u8; 16])
 }
 
-/// An outcome of so many bytes; of two that are large, only one is.
+/// An outcome of `bytes` bytes. Outcomes with odd numbers are at most 12,000 bytes long.
 fn outcome(number: u64, bytes: u64) -> String {
     let bytes = if number.is_multiple_of(2) { bytes } else { bytes.min(12_000) };
     format!("\"{number:0>width$}\"", width = bytes as usize - 2)
 }
 
-/// Makes as many steps, each of as many bytes, as its input says; the first of them is step `from`.
+/// Makes the number of steps given in its input, each of the given size. The first of them is step `from`.
 async fn agent(job: InsideJob, done: Arc<Mutex<Done>>) -> Result<String, Failure> {
     let InsideJob { attempt: Attempt(attempt), input, mut journal, .. } = job;
     let input = String::from_utf8_lossy(&input).into_owned();
@@ -61,7 +62,7 @@ struct Scene {
     session: Session,
     agent: Agent,
     done: Arc<Mutex<Done>>,
-    /// What the controller has recorded.
+    /// The steps that the controller has recorded.
     journal: Journal,
 }
 
@@ -77,7 +78,7 @@ impl Scene {
         Self { controller, node, session, agent, done, journal: Journal::default() }
     }
 
-    /// An attempt that continues what is recorded.
+    /// An attempt that continues the recorded journal.
     fn attempt(&mut self, attempt: u32, input: [u64; 3]) -> Assignment {
         let [steps, bytes, first] = input;
         let input = format!("{{\"steps\": {steps}, \"bytes\": {bytes}, \"first\": {first}}}");
@@ -86,7 +87,7 @@ impl Scene {
         Assignment { attempt: Attempt(attempt), journal: Some(Box::new(journal)), ..assignment }
     }
 
-    /// The next frame about a journal.
+    /// The next frame with journal entries.
     async fn entry(&mut self) -> ToLeader {
         loop {
             match self.session.next().await {
@@ -102,7 +103,7 @@ impl Scene {
         self.session.say(ToWorker::StepsAck { number, result }).await;
     }
 
-    /// Records so many entries.
+    /// Records this many entries.
     async fn record(&mut self, entries: usize) {
         for _ in 0..entries {
             let number = match self.entry().await {
@@ -140,7 +141,7 @@ async fn the_next_attempt_repeats_only_the_step_that_was_under_way() {
     let first = scene.attempt(1, [4, 10, 0]);
     scene.session.grant(&first).await;
     scene.record(2).await;
-    // The answer to the third does not come, and its outcome is not used.
+    // The third step gets no answer, so its outcome is not used.
     scene.entry().await;
     scene.session.say(ToWorker::Revoke { job: first.job, token: first.token }).await;
     assert_eq!(scene.used(), [(1, 0), (1, 1)]);
@@ -197,7 +198,7 @@ async fn a_large_outcome_is_an_artifact_and_its_fold_holds_it_by_value() {
     let mut scene = Scene::set().await;
     let first = scene.attempt(1, [6, 20_000, 0]);
     scene.session.grant(&first).await;
-    // Steps 1 and 3 are inline; step 5 has no room beside them.
+    // Steps 1 and 3 are inline. Step 5 does not fit beside them.
     scene.record(6).await;
     let steps = decode_steps(&scene.controller.artifact(&scene.journal.folds[0].artifact)).expect("steps");
     let sizes: Vec<_> = steps.iter().map(|step| step.outcome.inline_bytes()).collect();
