@@ -1,4 +1,4 @@
-"""Gives back the message it was given."""
+"""Returns its message unchanged."""
 
 from atlas.runtime.base import AgentBase
 

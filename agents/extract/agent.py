@@ -1,4 +1,4 @@
-"""Summarises a text by its own most telling sentences.
+"""Summarises a text by its most important sentences.
 
 A sentence counts by the words that the text keeps coming back to, more if it stands early, less the more it repeats of
 what was taken before. Markdown is read for its prose: code, tables, badges and addresses say little about a text.

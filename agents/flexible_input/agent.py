@@ -1,4 +1,4 @@
-"""Cuts a text to a length and may put it in capitals."""
+"""Truncates a text and optionally converts it to upper case."""
 
 from atlas.runtime.base import AgentBase
 

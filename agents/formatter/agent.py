@@ -1,4 +1,4 @@
-"""Puts a text into a style."""
+"""Formats a text in a style."""
 
 from atlas.runtime.base import AgentBase
 

@@ -1,4 +1,4 @@
-"""Stands for an agent that loads a model: slow to start, quick to run."""
+"""A placeholder for an agent that loads a model: slow to start, quick to run."""
 
 import asyncio
 

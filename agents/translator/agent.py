@@ -1,4 +1,4 @@
-"""Stands for a translator: no model, only the mark of the language."""
+"""A placeholder for a translator: no model, it only marks the language."""
 
 from atlas.runtime.base import AgentBase
 
