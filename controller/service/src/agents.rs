@@ -188,27 +188,37 @@ impl Service {
 
     /// Retires an agent version. Its jobs finish.
     pub async fn retire(&self, caller: &Caller, name: &str, version: &str) -> Result<(), Error> {
-        let (name, version) = exactly(name, version)?;
-        self.propose(caller.request(Command::RetireAgent(RetireAgent { name, version }))).await?;
-        Ok(())
+        let (agent, number) = exactly(name, version)?;
+        let command = Command::RetireAgent(RetireAgent { name: agent, version: number });
+        self.change_version(caller, name, version, command).await
     }
 
     /// Deletes a retired agent version, if all jobs that refer to it have ended.
     pub async fn delete_agent(&self, caller: &Caller, name: &str, version: &str) -> Result<(), Error> {
-        let (name, version) = exactly(name, version)?;
-        self.propose(caller.request(Command::DeleteAgent(DeleteAgent { name, version }))).await?;
-        Ok(())
+        let (agent, number) = exactly(name, version)?;
+        let command = Command::DeleteAgent(DeleteAgent { name: agent, version: number });
+        self.change_version(caller, name, version, command).await
     }
 
     /// Marks an agent version as deprecated for new jobs with a message, or removes the mark.
     pub async fn deprecate(&self, caller: &Caller, name: &str, version: &str, why: Option<&str>) -> Result<(), Error> {
-        let (name, version) = exactly(name, version)?;
+        let (agent, number) = exactly(name, version)?;
         if why.is_some_and(|why| why.len() > DEPRECATION_BYTES_MAX) {
             return Err(Error::TooLarge { what: "the message", limit: DEPRECATION_BYTES_MAX as u64 });
         }
-        let command = DeprecateAgent { name, version, why: why.map(Into::into) };
-        self.propose(caller.request(Command::DeprecateAgent(command))).await?;
-        Ok(())
+        let command = DeprecateAgent { name: agent, version: number, why: why.map(Into::into) };
+        self.change_version(caller, name, version, Command::DeprecateAgent(command)).await
+    }
+
+    /// Proposes a change of one agent version; the refusal of an absent one names it and the versions that the agent has.
+    async fn change_version(&self, caller: &Caller, name: &str, version: &str, command: Command) -> Result<(), Error> {
+        match self.propose(caller.request(command)).await {
+            Err(Error::AgentGone) => {
+                let state = self.shared.read().await?;
+                Err(unknown_agent(&state, caller, name, Some(version)))
+            }
+            answer => answer.map(drop),
+        }
     }
 }
 
@@ -217,6 +227,7 @@ fn exactly(name: &str, version: &str) -> Result<(AgentName, Version), Error> {
     AgentName::new(name).ok().zip(version.parse().ok()).ok_or_else(|| Error::UnknownAgent {
         name: name.chars().take(255).collect(),
         version: Some(version.chars().take(64).collect()),
+        versions: Vec::new(),
         suggestion: None,
     })
 }

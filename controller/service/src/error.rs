@@ -14,11 +14,13 @@ use crate::catalogue::{self, Entry};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No agent has the name, or no version meets the requirement.
-    #[error("no such agent: {name}{}", version.as_ref().map(|version| format!(" {version}")).unwrap_or_default())]
+    #[error("no such agent: {}", unknown_version(name, version.as_deref(), versions))]
     UnknownAgent {
         name: String,
         /// The version or requirement as given.
         version: Option<String>,
+        /// The versions that the agent has, newest first, retired ones are marked.
+        versions: Vec<String>,
         /// The most similar known name.
         suggestion: Option<AgentName>,
     },
@@ -156,7 +158,7 @@ pub enum Error {
     #[error("no such node: {0}")]
     UnknownNode(String),
     /// The node still holds leases.
-    #[error("the node still holds {leases} leases")]
+    #[error("{}", Rejection::NodeBusy { leases: *leases })]
     NodeBusy {
         /// The number of leases.
         leases: u64,
@@ -265,6 +267,9 @@ impl Error {
     /// A suggestion in one line; empty if there is none.
     pub fn hint(&self) -> String {
         match self {
+            Self::UnknownAgent { name, versions, .. } if !versions.is_empty() => {
+                format!("list them: atlasctl agent versions {name}")
+            }
             Self::UnknownAgent { suggestion: Some(name), .. } => format!("did you mean {name}?"),
             Self::UnknownAgent { .. } => "list them: atlasctl agent list".to_owned(),
             Self::InputRefused { agent, .. } | Self::OutputRefused { agent, .. } => {
@@ -334,6 +339,13 @@ impl Error {
         tracing::error!(error, "could not {doing}");
         Self::Internal
     }
+}
+
+/// `hello 9.9.9; hello has 0.2.0, 0.1.0 (retired)`
+fn unknown_version(name: &str, version: Option<&str>, versions: &[String]) -> String {
+    let asked = version.map(|version| format!(" {version}")).unwrap_or_default();
+    let known = if versions.is_empty() { String::new() } else { format!("; {name} has {}", versions.join(", ")) };
+    format!("{name}{asked}{known}")
 }
 
 impl From<ProposeError> for Error {

@@ -448,12 +448,24 @@ pub(crate) fn find_version(
     Ok(versions.find(|agent| !agent.retired && requirement.matches(&agent.version)).cloned())
 }
 
+/// Most versions that an error names.
+const VERSIONS_TOLD: usize = 5;
+
 pub(crate) fn unknown_agent(state: &State, caller: &Caller, name: &str, version: Option<&str>) -> Error {
     let known: Vec<AgentName> = state.agents(&caller.namespace).map(|agent| agent.name.clone()).collect();
     let nearest = atlas_contract::nearest(name, known.iter().map(AgentName::as_str));
+    let versions = AgentName::new(name).map(|name| {
+        let newest = state.agent_versions(&caller.namespace, &name).rev().take(VERSIONS_TOLD);
+        let told = |agent: &Arc<AgentVersion>| {
+            let retired = if agent.retired { " (retired)" } else { "" };
+            format!("{}{retired}", agent.version)
+        };
+        newest.map(told).collect()
+    });
     Error::UnknownAgent {
         name: name.chars().take(255).collect(),
         version: version.map(|version| version.chars().take(64).collect()),
+        versions: versions.unwrap_or_default(),
         suggestion: nearest.and_then(|name| AgentName::new(name).ok()),
     }
 }

@@ -116,7 +116,7 @@ pub enum Rejection {
     #[error("the agent version is not retired")]
     AgentInService,
     /// Jobs that have not ended refer to the agent version.
-    #[error("the agent version has jobs that have not ended: {jobs}")]
+    #[error("the agent version has {} not ended", if *jobs == 1 { "1 job that has".to_owned() } else { format!("{jobs} jobs that have") })]
     AgentInUse {
         /// How many.
         jobs: u64,
@@ -152,7 +152,7 @@ pub enum Rejection {
     #[error("the node cannot accept this")]
     NodeUnavailable,
     /// The node still holds leases.
-    #[error("the node still holds {leases} leases")]
+    #[error("the node still holds {leases} lease{}", if *leases == 1 { "" } else { "s" })]
     NodeBusy {
         /// How many.
         leases: u64,

@@ -170,6 +170,8 @@ fn retired_versions_are_deleted() {
     let mut session = laptop.session("Retired versions are deleted");
     let id = session.quiet("atlasctl run waits --detach");
     session.quiet(&format!("atlasctl wait job {} --for running", id.trim()));
+    session.run("atlasctl agent delete waits@9.9.9");
+    session.run("atlasctl run waits@9.9.9");
     session.run("atlasctl agent delete waits@1.0.0");
     session.run("atlasctl agent retire waits 1.0.0");
     session.run("atlasctl agent delete waits --all-retired");

@@ -56,6 +56,9 @@ fn read_texts(body: &[u8]) -> Result<Texts<'_>, Problem> {
         jobs: Texts<'a>,
     }
     let members: Members<'_> = serde_json::from_slice(body).map_err(|error| Problem::malformed(error.to_string()))?;
+    if members.jobs.0.is_empty() {
+        return Err(Problem::malformed(format!("'jobs' has no element; 1 to {JOBS_MAX} are expected")));
+    }
     Ok(members.jobs)
 }
 
@@ -77,7 +80,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Texts<'a> {
                     }
                     texts.push(job.get());
                 }
-                if texts.is_empty() { Err(de::Error::invalid_length(0, &self)) } else { Ok(Texts(texts)) }
+                Ok(Texts(texts))
             }
         }
         deserializer.deserialize_seq(Read)

@@ -156,7 +156,7 @@ async fn a_request_that_breaks_its_form_takes_nothing() {
         ("", String::new(), 400, "EOF"),
         ("", "[]".to_owned(), 400, "an object with `jobs`"),
         ("", "{}".to_owned(), 400, "missing field `jobs`"),
-        ("", r#"{"jobs": []}"#.to_owned(), 400, "an array of 1 to 1000 jobs"),
+        ("", r#"{"jobs": []}"#.to_owned(), 400, "'jobs' has no element; 1 to 1000 are expected"),
         ("", json!({ "jobs": many }).to_string(), 400, "an array of 1 to 1000 jobs"),
         ("", r#"{"job": [], "jobs": []}"#.to_owned(), 400, "unknown member \"job\"; did you mean \"jobs\"?"),
         ("?quue_wait=1", r#"{"jobs": []}"#.to_owned(), 400, "did you mean \"queue_wait\"?"),

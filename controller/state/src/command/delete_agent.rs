@@ -51,12 +51,12 @@ mod tests {
             "level 5; agent a retries=1; node n1; job j1; retire a -- delete a; grant j1 n1; delete a; fail j1; delete a;
             cancel j1'1; show j1; delete a; show j1; retry j1 j2; show j2",
             expect![[r#"
-                ! the agent version has jobs that have not ended: 1
+                ! the agent version has 1 job that has not ended
                 j1 Granted pending→running on n1 token 1 attempt 1
-                ! the agent version has jobs that have not ended: 1
+                ! the agent version has 1 job that has not ended
                 j1 Ended running→failed Agent: boom
                 j1'1 Submitted pending→pending Backoff { until: ClusterTime(2000000) }
-                ! the agent version has jobs that have not ended: 1
+                ! the agent version has 1 job that has not ended
                 j1'1 Ended pending→cancelled
                 j1: failed attempt 1
                 agent a 1.0.0 deleted

@@ -26,7 +26,7 @@ mod tests {
         check(
             "agent a; node n1; job j1; grant j1 n1 -- remove n1; complete j1; remove n1; remove n1",
             expect![[r#"
-            ! the node still holds 1 leases
+            ! the node still holds 1 lease
             j1 Ended running→completed
             node n1 removed
             ! no such node: n1
