@@ -44,8 +44,6 @@ pub(crate) struct Job {
     pub(crate) door: String,
     pub(crate) input_data: Value,
     pub(crate) log: u64,
-    pub(crate) epoch: u64,
-    pub(crate) fencing_token: u64,
     pub(crate) request_id: String,
     pub(crate) metadata: BTreeMap<String, Value>,
 }

@@ -1,6 +1,10 @@
 //! The command line as data.
 
-use clap::{Parser, Subcommand};
+use std::any::TypeId;
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
     agent, apply, cluster, complete, completion, config, context, deploy, dev, dev_member, diff, docs, doctor, edit,
@@ -51,6 +55,30 @@ pub(crate) struct Arguments {
     pub(crate) trace: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Arguments {
+    /// Reads the arguments of this process.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        Self::read_from(std::env::args_os())
+    }
+
+    fn read_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Self, clap::Error> {
+        let mut command = with_signs(Self::command());
+        let mut matches = command.try_get_matches_from_mut(arguments)?;
+        Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    }
+}
+
+/// Lets options for numbers and durations take values such as `-5s`, so that the error is about the value: without this, clap
+/// looks for an option `-5`.
+fn with_signs(command: clap::Command) -> clap::Command {
+    let types = [TypeId::of::<Duration>(), TypeId::of::<u16>(), TypeId::of::<u32>(), TypeId::of::<u64>()];
+    let sign = |arg: Arg| {
+        let signed = !arg.is_positional() && types.iter().any(|kind| arg.get_value_parser().type_id() == *kind);
+        if signed { arg.allow_hyphen_values(true) } else { arg }
+    };
+    command.mut_args(sign).mut_subcommands(with_signs)
 }
 
 /// Nouns, and the verbs of every day.
@@ -126,4 +154,34 @@ pub(crate) enum Command {
     /// One controller or worker of a development cluster of several.
     #[command(hide = true)]
     DevMember(dev_member::Options),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_negative_value_is_refused_as_such() {
+        for line in [
+            "run x --timeout -5s",
+            "run x --execution-timeout -5",
+            "job wait x --timeout=-5s",
+            "job list --since -5m",
+            "job logs x --since -5m",
+            "event tail --limit -1",
+            "event tail --after -1",
+            "node drain x --deadline -1h",
+            "cluster join-token --expires -1m",
+            "operator raft log --from -1",
+        ] {
+            let told = Arguments::read_from(["atlasctl"].into_iter().chain(line.split(' ')));
+            let told = told.expect_err(line).to_string();
+            assert!(told.contains("must not be negative"), "{line}: {told}");
+        }
+        for line in ["job list --limit -1", "logs x --jobs -1", "dev --port -1", "dev --workers -1"] {
+            let told = Arguments::read_from(["atlasctl"].into_iter().chain(line.split(' ')));
+            let told = told.expect_err(line).to_string();
+            assert!(told.contains("-1 is not in "), "{line}: {told}");
+        }
+    }
 }

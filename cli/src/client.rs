@@ -51,6 +51,7 @@ pub struct Client {
 struct Problem {
     code: String,
     title: String,
+    #[serde(alias = "message")]
     detail: String,
     error: String,
     errors: Vec<ProblemPlace>,
@@ -332,9 +333,19 @@ fn aim(url: &mut Url, server: &Url) {
 /// The server's explanation of a refusal; if the body has none, the HTTP status.
 fn refusal(status: StatusCode, code: Option<String>, body: &[u8]) -> Failure {
     let problem: Problem = serde_json::from_slice(body).unwrap_or_default();
+    let unexplained = format!("the server answered {status}");
+    explained(problem, code, unexplained, Exit::of_http(status.as_u16()))
+}
+
+/// The refusal of one element of a request.
+pub(crate) fn refusal_of_element(problem: &Value) -> Failure {
+    explained(Problem::deserialize(problem).unwrap_or_default(), None, "refused".to_owned(), Exit::Invalid)
+}
+
+/// A problem as a failure; `unexplained` is the message of a problem without text.
+fn explained(problem: Problem, code: Option<String>, unexplained: String, exit: Exit) -> Failure {
     let texts = [problem.detail, problem.error, problem.title];
-    let message =
-        texts.into_iter().find(|text| !text.is_empty()).unwrap_or_else(|| format!("the server answered {status}"));
+    let message = texts.into_iter().find(|text| !text.is_empty()).unwrap_or(unexplained);
     let place = |place: ProblemPlace| {
         let pointer = if place.pointer.is_empty() { "/".to_owned() } else { place.pointer };
         (pointer, place.message)
@@ -346,7 +357,7 @@ fn refusal(status: StatusCode, code: Option<String>, body: &[u8]) -> Failure {
         message,
         places: problem.errors.into_iter().map(place).collect(),
         retry_after: problem.retry_after_s,
-        exit: Exit::of_http(status.as_u16()),
+        exit,
     }
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::words::could_not;
+use crate::words::{could_not, shell};
 
 /// The contents of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ impl Config {
         let mode = file.metadata().map_err(|error| could_not("read", path, &error))?.mode() & 0o777;
         if mode & 0o077 != 0 {
             let message = format!("\"{}\" can be read or changed by other users (mode {mode:04o})", path.display());
-            let next = format!("restrict it: chmod 600 {}", path.display());
+            let next = format!("restrict it: chmod 600 {}", shell(&path.display().to_string()));
             return Err(Failure::new("E0122", Exit::Denied, message).with_next(next));
         }
         let mut text = String::new();
@@ -78,7 +78,7 @@ impl Config {
     pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, Failure> {
         toml::from_str(text).map_err(|error| {
             let message = format!("\"{}\" cannot be used: {}", path.display(), error.message());
-            let next = format!("correct it, or start over: mv {0} {0}.old", path.display());
+            let next = format!("correct it, or start over: mv {0} {0}.old", shell(&path.display().to_string()));
             Failure::new("E0123", Exit::Invalid, message).with_next(next)
         })
     }

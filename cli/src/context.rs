@@ -71,8 +71,8 @@ impl Context {
         Self {
             form: arguments.output.clone(),
             look: Look { time: arguments.time, now },
-            server: arguments.server.clone(),
-            context: arguments.context.clone(),
+            server: given(&arguments.server, "ATLAS_SERVER"),
+            context: given(&arguments.context, "ATLAS_CONTEXT"),
             config: Config::read(),
             talk: Talk { trace: arguments.trace, verbose: arguments.verbose },
             quiet: arguments.quiet,
@@ -91,24 +91,29 @@ impl Context {
     }
 
     /// The addresses of the cluster: from `--server`, otherwise from the named context, otherwise from the current
-    /// context.
-    pub(crate) fn server(&self) -> Result<String, Failure> {
+    /// context. The second text says where they come from.
+    fn server(&self) -> Result<(String, String), Failure> {
         // An argument takes precedence over the environment, and an address over the name of a context.
-        let typed = |given: &Option<String>, name: &str| given.is_some() && *given != std::env::var(name).ok();
         let by_name = typed(&self.context, "ATLAS_CONTEXT") && !typed(&self.server, "ATLAS_SERVER");
         if let (Some(server), false) = (&self.server, by_name) {
-            return Ok(server.clone());
+            let origin = if typed(&self.server, "ATLAS_SERVER") { "--server" } else { "ATLAS_SERVER" };
+            return Ok((server.clone(), origin.to_owned()));
         }
         let config = self.config()?;
         match self.context.as_ref().or(config.current.as_ref()) {
-            Some(name) => Ok(config.context(name)?.server.clone()),
-            None => Ok(SERVER_DEFAULT.to_owned()),
+            Some(name) => Ok((config.context(name)?.server.clone(), format!("context {name}"))),
+            None => Ok((SERVER_DEFAULT.to_owned(), "the default".to_owned())),
         }
     }
 
     /// The HTTP client of the cluster.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
-        Ok(Client::new(&self.server()?)?.talking(self.talk))
+        let (server, origin) = self.server()?;
+        let client = Client::new(&server).map_err(|failure| {
+            let message = format!("{} (from {origin})", failure.message);
+            Failure { message, ..failure }
+        })?;
+        Ok(client.talking(self.talk))
     }
 
     /// Prints a result to stdout in the requested format.
@@ -188,4 +193,14 @@ impl Context {
         // The command must succeed even if the terminal was closed.
         let _ = writeln!(stderr, "{on}{}{off}{}", shown(head), shown(rest));
     }
+}
+
+/// The value of an option that a variable can set; an empty variable counts as unset.
+fn given(option: &Option<String>, variable: &str) -> Option<String> {
+    option.clone().filter(|value| !value.is_empty() || typed(option, variable))
+}
+
+/// Whether the value was typed, and does not come from the variable.
+fn typed(option: &Option<String>, variable: &str) -> bool {
+    option.is_some() && *option != std::env::var(variable).ok()
 }

@@ -90,17 +90,25 @@ pub(crate) fn exit(job: &Job) -> Exit {
 
 /// Prints the output of a completed job; any other end is reported on stderr.
 pub(crate) fn conclude(context: &Context, job: &Job) -> Result<Exit, Failure> {
+    context.print(&result(job)?)?;
+    Ok(Exit::Done)
+}
+
+/// The output of a completed job as a line; any other state of a job is an error.
+pub(crate) fn result(job: &Job) -> Result<String, Failure> {
     let exit = exit(job);
     let id = &job.id;
     let (code, message, next) = match exit {
-        Exit::Done => {
-            context.print(&format!("{}\n", job.output_data.clone().unwrap_or_default()))?;
-            return Ok(exit);
-        }
+        Exit::Done => return Ok(format!("{}\n", job.output_data.clone().unwrap_or_default())),
         Exit::JobFailed => {
             let text = job.error_text();
             let why = if text.is_empty() { "the agent gave no message" } else { &text };
-            let mut next = format!("what it logged: atlasctl job logs {id}");
+            // Without a node it never ran, so it logged nothing.
+            let mut next = if job.node.is_empty() {
+                format!("what happened: atlasctl explain {id}")
+            } else {
+                format!("what it logged: atlasctl job logs {id}")
+            };
             if !job.retried_by.is_empty() {
                 next = format!("retried as {0}: atlasctl job wait {0}   or {next}", job.retried_by);
             }

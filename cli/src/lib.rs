@@ -34,8 +34,6 @@ mod words;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 pub use crate::client::Client;
 pub use crate::ending::wait_quietly as wait;
 pub use crate::exit::Exit;
@@ -52,7 +50,7 @@ pub fn main() -> ExitCode {
         return code;
     }
     atlas_env::no_huge_pages();
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::read() {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version also arrive here as errors. A failure to print them does not change the exit code.

@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::words::shell;
 
 /// Kinds that may precede a name.
 const KINDS: [&str; 5] = ["job", "agent", "node", "controller", "context"];
@@ -65,6 +66,7 @@ pub(crate) fn versions(texts: &[String]) -> Result<Vec<(&str, &str)>, Failure> {
                 _ => {
                     let name = text.trim_end_matches('@');
                     let failure = Failure::usage(format!("which version of \"{name}\"?"));
+                    let name = shell(name);
                     Err(failure
                         .with_next(format!("write: {name}@VERSION   or list them: atlasctl agent versions {name}")))
                 }

@@ -15,6 +15,7 @@ use atlas_contract::{Contract, ProviderKind};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::program::python::Interpreter;
+use crate::words;
 
 /// The word in a command that stands for the worker's own program.
 const ATLAS: &str = "@atlas";
@@ -139,7 +140,7 @@ impl Checker {
             Ok(metadata) if metadata.is_symlink() => findings.problem(at, "packages do not include links"),
             Ok(metadata) if !metadata.is_file() => findings.problem(at, "it is not a file"),
             Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => {
-                findings.problem(&at, format!("it is not executable: chmod +x {at}"));
+                findings.problem(&at, format!("it is not executable: chmod +x {}", words::shell(&at)));
             }
             Ok(_) => self.script(&folder.join(path), at, findings),
             Err(_) => findings.problem(at, "the program is missing"),

@@ -99,6 +99,7 @@ pub(crate) fn parse_moment(text: &str, now: f64) -> Result<f64, String> {
 
 /// Parses a duration argument: `500ms`, `30s`, `5m`, `2h`; a bare number is seconds.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    not_negative(text)?;
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let number: f64 =
@@ -111,6 +112,21 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
         _ => return Err(format!("\"{unit}\" is not a unit of time; one of ms, s, m, h")),
     };
     Duration::try_from_secs_f64(number * scale).map_err(|error| format!("\"{text}\" is not a duration: {error}"))
+}
+
+/// Parses a whole number that is not negative.
+pub(crate) fn parse_number(text: &str) -> Result<u64, String> {
+    not_negative(text)?;
+    text.parse().map_err(|_| format!("\"{text}\" is not a whole number"))
+}
+
+fn not_negative(text: &str) -> Result<(), String> {
+    match text.strip_prefix('-') {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
+            Err("must not be negative".to_owned())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Splits `key=value`.

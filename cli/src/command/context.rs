@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::names;
 use crate::output::{Shown, Table};
+use crate::words::shell;
 
 /// Verbs of `atlasctl context`.
 #[derive(Debug, clap::Subcommand)]
@@ -111,12 +112,12 @@ fn show(context: &Context, config: &Config, name: Option<&str>) -> Result<Exit, 
 fn add(context: &Context, mut config: Config, options: &AddOptions) -> Result<Exit, Failure> {
     let name = &options.name;
     let server = context.named_server().ok_or_else(|| {
-        Failure::usage("which server?").with_next(format!("write: atlasctl context add {name} --server URL"))
+        Failure::usage("which server?").with_next(format!("write: atlasctl context add {} --server URL", shell(name)))
     })?;
     let server = Client::new(&server)?.base();
     if let Some(known) = config.contexts.get(name).filter(|known| known.server != server) {
         let failure = Failure::new("E0124", Exit::Conflict, format!("\"{name}\" is already {}", known.server));
-        return Err(failure.with_next(format!("remove it first: atlasctl context remove {name}")));
+        return Err(failure.with_next(format!("remove it first: atlasctl context remove {}", shell(name))));
     }
     config.contexts.insert(name.clone(), Entry { server: server.clone() });
     if options.current || config.current.is_none() {

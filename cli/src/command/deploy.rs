@@ -112,7 +112,7 @@ async fn deploy(context: &Context, options: &Options, found: &[LocalAgent]) -> R
             continue;
         }
         answers.push(client.upload(&["api", "agents"], package.bytes.clone()).await?);
-        context.note(&format!("{agent}   live       default/{} → {}", package.contract.name, package.contract.version));
+        context.note(&format!("{agent}   live       accepts jobs"));
     }
     if let (Some(next), false) = (next, options.dry_run) {
         context.next(&next);
@@ -163,6 +163,9 @@ pub(crate) fn folders(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if path.join(atlas_package::CONTRACT_FILE).is_file() {
         return Ok(vec![path.to_owned()]);
     }
+    if !path.exists() {
+        return Err(absent(path));
+    }
     let discovery = atlas_package::discover(&[path]);
     if let Some(first) = discovery.skipped.into_iter().next() {
         return Err(skipped(first));
@@ -172,6 +175,12 @@ pub(crate) fn folders(path: &Path) -> Result<Vec<PathBuf>, Failure> {
         return Err(Failure::new("E1105", Exit::Invalid, message).with_next("make one: atlasctl init NAME"));
     }
     Ok(discovery.found.into_iter().map(|found| found.dir).collect())
+}
+
+/// The failure for a path that does not exist.
+pub(crate) fn absent(path: &Path) -> Failure {
+    let failure = Failure::new("E1105", Exit::Invalid, format!("\"{}\" does not exist", path.display()));
+    failure.with_next("make an agent: atlasctl init NAME")
 }
 
 /// The failure for a folder that was skipped during discovery.

@@ -15,6 +15,7 @@ use crate::editor::Draft;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Shown, yaml};
+use crate::words;
 
 /// Options of `atlasctl edit`.
 #[derive(Debug, clap::Args)]
@@ -83,7 +84,7 @@ async fn apply(
 ) -> Result<(String, Vec<difference::Change>), Failure> {
     let wanted = read(object, editable, text).map_err(|why| {
         let failure = Failure::new("E0125", Exit::Invalid, format!("\"{}\" cannot be applied: {why}", path.display()));
-        failure.with_next(format!("correct it, then: atlasctl apply -f {}", path.display()))
+        failure.with_next(format!("correct it, then: atlasctl apply -f {}", words::shell(&path.display().to_string())))
     })?;
     let name = wanted.name();
     let standing = compare(client, &wanted).await?;

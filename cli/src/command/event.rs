@@ -45,10 +45,10 @@ pub(crate) struct TailOptions {
     #[arg(long = "type", value_name = "TYPE", conflicts_with = "kinds")]
     happening: Option<Happening>,
     /// Starts after the event of this number; only new events are printed unless given.
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = words::parse_number)]
     after: Option<u64>,
     /// Exit after this many events.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = words::parse_number)]
     limit: Option<u64>,
 }
 

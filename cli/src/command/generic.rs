@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::names;
 use crate::output::ListOptions;
 use crate::watch::Watching;
+use crate::words;
 
 /// A kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,9 +164,12 @@ async fn remove(context: &Context, kind: Kind, name: &str, yes: bool) -> Result<
         Kind::Job => job::cancel(context, name).await,
         Kind::Agent => match named(name) {
             (name, Some(version)) => agent::retire(context, name, version).await,
-            (name, None) => Err(Failure::usage(format!("which version of \"{name}\"?")).with_next(format!(
-                "write: atlasctl delete agent {name}@VERSION   or list them: atlasctl agent versions {name}"
-            ))),
+            (name, None) => {
+                let shell = words::shell(name);
+                Err(Failure::usage(format!("which version of \"{name}\"?")).with_next(format!(
+                    "write: atlasctl delete agent {shell}@VERSION   or list them: atlasctl agent versions {shell}"
+                )))
+            }
         },
         Kind::Node => node::remove(context, name).await,
         Kind::Controller => cluster::remove(context, name, yes).await,

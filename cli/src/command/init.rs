@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
 use crate::program::on_path;
-use crate::words::could_not;
+use crate::words::{self, could_not};
 
 /// Options of `atlasctl init`.
 #[derive(Debug, clap::Args)]
@@ -94,7 +94,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<Exit, Failure>
     if options.template == Template::Exec && !["jq", "python3"].into_iter().any(on_path) {
         context.note("agent.sh reads JSON with jq or python3, and neither is in PATH; install one, or write the program in another language");
     }
-    context.next(&format!("next: atlasctl deploy {}", as_path(folder)));
+    context.next(&format!("next: atlasctl deploy {}", words::shell(&as_path(folder))));
     Ok(Exit::Done)
 }
 

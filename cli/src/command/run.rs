@@ -36,14 +36,14 @@ pub(crate) struct Options {
     #[arg(short, long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     input: Option<String>,
     /// Submit a job for each line of a file or of stdin (-). Each line is an input, or without an AGENT a whole job
-    /// such as {"agent": "hello", "input": {}}. Prints one result per line, in order, and waits while the queue is
-    /// full.
-    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["words", "input", "follow", "wait"], allow_hyphen_values = true)]
+    /// such as {"agent": "hello", "input": {}}. Prints the id of each job, or why its line was refused, in the order of
+    /// the lines; with --wait, prints the output of each job instead. Waits while the queue is full.
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["words", "input", "follow"], allow_hyphen_values = true)]
     from: Option<String>,
     /// Print only the job's id and return immediately, as --at does.
     #[arg(short, long, conflicts_with_all = ["follow", "wait"])]
     detach: bool,
-    /// Wait for the job to end; the default without --at.
+    /// Wait for the job to end; the default without --at and --from. With --from, wait for all jobs.
     #[arg(short, long)]
     wait: bool,
     /// Stream the agent's log lines to stderr.
@@ -91,7 +91,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     }
     let mut latest = id;
     let waited = tokio::select! {
-        waited = family(context, &client, &mut latest, options) => waited?,
+        waited = family(context, &client, &mut latest, options, Env::system().clock.monotonic()) => waited?,
         // Ctrl-C ends this program, not the job.
         _ = tokio::signal::ctrl_c() => None,
     };
@@ -110,14 +110,15 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 }
 
 /// Waits for the end of a job and of its automatic retries; `latest` is the id of the job that is currently waited for.
+/// The timeout counts from `since`.
 async fn family(
     context: &Context,
     client: &Client,
     latest: &mut String,
     options: &Options,
+    since: Duration,
 ) -> Result<Option<Value>, Failure> {
     let clock = Env::system().clock;
-    let since = clock.monotonic();
     loop {
         let left = options.timeout.map(|timeout| timeout.saturating_sub(clock.monotonic().saturating_sub(since)));
         let waited = attend(context, client, latest, left, options.follow).await?;

@@ -127,7 +127,7 @@ fn text(seen: &Value, options: &Options, look: &Look) -> Result<String, Failure>
     }
     if !options.queues {
         let nodes: Vec<Node> = api::read(&seen["nodes"])?;
-        let mut table = Table::new(&["NODE", "STATE", "CORES", "MEM", "GPU", "SLOTS (busy/warm/max)"]);
+        let mut table = Table::new(&["NODE", "STATE", "CORES", "MEM", "GPU", "PLACES (busy/warm/max)"]);
         for node in &nodes {
             let gpus = node.gpus.iter().filter(|gpu| gpu.free_bytes.is_some_and(|free| free < gpu.memory_bytes));
             let gpu =
@@ -192,7 +192,7 @@ mod tests {
             QUEUE    WAITING  RUNNING  OLDEST  RATE/MIN  P50   P99
             default  2        1        2 min   3         9 ms  61 ms
 
-            NODE    STATE           CORES  MEM           GPU  SLOTS (busy/warm/max)
+            NODE    STATE           CORES  MEM           GPU  PLACES (busy/warm/max)
             laptop  ready           2/12   1.0/32.0 GiB  -    1/1/12
             gpu-a   down, cordoned  0/64   0.0/0 B       1/2  0/0/64
 

@@ -148,7 +148,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         None => (Exit::WaitTimedOut, format!("is not {word} within the timeout")),
     };
     let failure = Failure::new("E0126", exit, format!("{full} {when}: it is {told}"));
-    Err(failure.with_next(format!("show it: atlasctl describe {full}")))
+    Err(failure.with_next(format!("show it: atlasctl describe {}", words::shell(&full))))
 }
 
 async fn look(client: &Client, kind: Kind, name: &str, condition: Condition) -> Result<Look, Failure> {
@@ -241,7 +241,7 @@ fn controller(members: &Value, name: &str, condition: Condition) -> Result<Look,
             Gone => false,
             _ => member.reachable,
         };
-        let told = if member.reachable { member.role } else { "away".to_owned() };
+        let told = if member.reachable { member.role } else { "unreachable".to_owned() };
         return Ok(Look::new(met, told, value.clone()));
     }
     Ok(Look::new(condition == Gone, "not a member", Value::Null))

@@ -125,8 +125,12 @@ fn a_file_of_jobs_is_submitted_in_its_order() {
     session.run("atlasctl job list --label run=1 --all -q -o name | tac | cmp - ids && echo same order");
     session.run("atlasctl run hello --from names.jsonl --idempotency-key k -q -o name > a; atlasctl run hello --from names.jsonl --idempotency-key k -q -o name | cmp - a && echo same jobs");
     session.run("printf '{\"agent\":\"hello\",\"input\":{\"name\":\"Ada\"}}\\n\\n{\"agent\":\"hello\",\"input\":{\"nme\":\"Ada\"}}\\n' | atlasctl run --from -");
+    session.run(
+        "printf '{\"name\":\"Ada\"}\\n{\"nme\":\"Ada\"}\\n{\"name\":\"Bob\"}\\n' | atlasctl run hello --wait --from -",
+    );
+    session.run("printf '{\"name\":\"Ada\"}\\n{\"name\":\"Bob\"}\\n' | atlasctl run hello -qw --from - -o jsonpath='$[*].output_data.greeting'");
     session.run("echo '{}' | atlasctl run --from -");
-    session.run("echo '{' | atlasctl run hello --from -");
+    session.run("printf '{\"name\":\"Ada\"}\\n\\nnope\\n' | atlasctl run hello --from -");
     session.run("atlasctl run");
     expect_file!["../transcripts/from-file.txt"].assert_eq(&session.page());
 }

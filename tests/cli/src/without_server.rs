@@ -106,6 +106,7 @@ fn bad_input_is_told_where_and_what_to_do() {
     session.run("atlasctl test wrong");
     session.run("atlasctl deploy .");
     session.run("atlasctl deploy nowhere");
+    session.run("atlasctl test nowhere");
     session.run("atlasctl apply -f broken.json");
     session.run("atlasctl apply -f missing.yaml");
     session.run("atlasctl init ..");
@@ -127,7 +128,13 @@ fn wrong_use() {
     session.run("atlasctl run hello --input '{'");
     session.run("atlasctl run hello name=Ada --input '{}'");
     session.run("atlasctl job wait x --timeout soon");
+    session.run("atlasctl job wait x --timeout -5s");
+    session.run("atlasctl job list --limit -1");
+    session.run("atlasctl init 'Bad Name'");
     session.run("atlasctl --server 'http://a b' job list");
+    session.run("atlasctl --server '' job list");
+    session.run("ATLAS_SERVER=, atlasctl job list");
+    session.run("ATLAS_SERVER= atlasctl context add x");
     session.run("atlasctl --version");
     session.run("echo '{\"input\": {\"text\": \"one two\"}, \"context\": {}}' | atlasctl agent-exec wordcount");
     expect_file!["../transcripts/wrong-use.txt"].assert_eq(&session.page());

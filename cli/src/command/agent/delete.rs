@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Shown;
+use crate::words;
 
 /// Options of `atlasctl agent delete`.
 #[derive(Debug, clap::Args)]
@@ -27,8 +28,9 @@ pub(super) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
         (None, true) => retired(context, name).await?,
         (Some(_), true) => return Err(Failure::usage("--all-retired requires a name without a version".to_owned())),
         (None, false) => {
+            let shell = words::shell(name);
             return Err(Failure::usage(format!("which version of \"{name}\"?")).with_next(format!(
-                "write: atlasctl agent delete {name}@VERSION   or: atlasctl agent delete {name} --all-retired"
+                "write: atlasctl agent delete {shell}@VERSION   or: atlasctl agent delete {shell} --all-retired"
             )));
         }
     };

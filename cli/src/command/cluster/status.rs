@@ -52,7 +52,7 @@ fn row(member: &Controller) -> [String; 6] {
     let heartbeat = if member.reachable || member.heartbeat_ms.is_none() { member.heartbeat_ms } else { None };
     [
         member.name.clone(),
-        if member.reachable { member.role.clone() } else { format!("{}, away", member.role) },
+        if member.reachable { member.role.clone() } else { format!("{}, unreachable", member.role) },
         member.term.map(|term| term.to_string()).unwrap_or_default(),
         number(member.applied),
         heartbeat.map(|ms| words::milliseconds(ms as f64)).unwrap_or_default(),
@@ -78,11 +78,11 @@ mod tests {
         expect![[r#"
             CLUSTER dev   quorum 3/3   commit 1042   apply lag 0   version 0.1.0
 
-            CONTROLLER  ROLE           TERM  APPLIED  HEARTBEAT  DISK FSYNC P99
-            c1          leader         1     1042     -          1.1 ms
-            c2          follower       1     1042     12 ms      1.3 ms
-            c3          follower       1     1042     11 ms      1.2 ms
-            c4          learner, away  -     -        -          -
+            CONTROLLER  ROLE                  TERM  APPLIED  HEARTBEAT  DISK FSYNC P99
+            c1          leader                1     1042     -          1.1 ms
+            c2          follower              1     1042     12 ms      1.3 ms
+            c3          follower              1     1042     11 ms      1.2 ms
+            c4          learner, unreachable  -     -        -          -
         "#]]
         .assert_eq(&text(&api::read(&cluster).expect("readable")));
     }

@@ -39,7 +39,7 @@ pub(super) fn print(
         env!("CARGO_PKG_VERSION"),
         cluster.workers(),
         describe(node),
-        shown(&options.agents),
+        watched(options),
         environment(options),
         took.as_secs_f64(),
     ));
@@ -90,11 +90,17 @@ pub(super) fn print_several(
         cluster.leader.as_deref().unwrap_or("none"),
         cluster.term,
         words::count(workers as u64, "worker"),
-        shown(&options.agents),
+        watched(options),
         environment(options),
         took.as_secs_f64(),
         servers.join(","),
     ));
+}
+
+/// The folder of agents; a missing one is watched until somebody makes it.
+fn watched(options: &Options) -> String {
+    let folder = shown(&options.agents);
+    if options.agents.exists() { folder } else { format!("{folder}, which does not exist yet") }
 }
 
 fn data(options: &Options, folder: &Path) -> String {

@@ -201,7 +201,8 @@ pub(super) async fn leader(env: &Env, others: &[&str], without: &str) -> Result<
 /// Reports a killed worker; its jobs continue on other nodes after its session ends.
 fn worker(context: &Context, name: &str, before: &Before) -> Result<Exit, Failure> {
     let held = before.jobs.iter().filter(|job| job.status == "running" && job.node == name).count() as u64;
-    let text = format!("{name} stopped · {} end with its session, within 10 s\n", words::count(held, "lease"));
+    let end = if held == 1 { "ends" } else { "end" };
+    let text = format!("{name} stopped · {} {end} with its session, within 10 s\n", words::count(held, "lease"));
     context.show(&Shown {
         value: json!({"stopped": name, "leases": held}),
         text,

@@ -79,7 +79,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     Ok(Exit::Done)
 }
 
-/// `12:01:07.205  +1 ms   leased     laptop, epoch 1, token 318`; a completed job also has a line for its output.
+/// `12:01:07.205  +1 ms   leased     laptop, attempt 1`; a completed job also has a line for its output.
 ///
 /// Empty for the change to `running` of a job that failed without a lease: the API sends this event for
 /// compatibility, but no node had the job.
@@ -97,13 +97,14 @@ pub(crate) fn line(event: &JobEvent) -> String {
     let Some(happening) = Happening::of(what) else { return line(what, &waits(job)) };
     let detail = match happening {
         Happening::Accepted => {
-            let key = if job.request_id.is_empty() { "none" } else { &job.request_id };
-            format!("log {}, idempotency key {key}", job.log)
+            // A key that begins with `~` was made by a door, not by a client.
+            match &job.request_id {
+                key if key.is_empty() || key.starts_with('~') => format!("log {}", job.log),
+                key => format!("log {}, idempotency key {key}", job.log),
+            }
         }
         Happening::Leased if job.node.is_empty() => return String::new(),
-        // The history does not store the leases of ended attempts.
-        Happening::Leased if job.fencing_token == 0 => format!("{}, attempt {}", job.node, job.attempt),
-        Happening::Leased => format!("{}, epoch {}, token {}", job.node, job.epoch, job.fencing_token),
+        Happening::Leased => format!("{}, attempt {}", job.node, job.attempt),
         Happening::Started => format!("attempt {} of {}", job.attempt, job.max_attempts),
         Happening::Ended => {
             let output = job.output_data.as_ref().filter(|_| job.status == "completed").map(|output| {
@@ -111,6 +112,7 @@ pub(crate) fn line(event: &JobEvent) -> String {
             });
             return output.unwrap_or_default() + &line(&job.status, &how(job));
         }
+        Happening::Lost if job.reason == "lost" => "the lease was lost; the job is queued again".to_owned(),
         Happening::Lost | Happening::Woken | Happening::Resolved | Happening::Cancelling => waits(job),
     };
     line(&happening.word(), &detail)
@@ -144,7 +146,7 @@ mod tests {
 
     #[test]
     fn events_are_told_in_lines() {
-        let job = Job { node: "w1".to_owned(), epoch: 1, fencing_token: 7, created_at: 10.0, ..Job::default() };
+        let job = Job { node: "w1".to_owned(), attempt: 1, created_at: 10.0, ..Job::default() };
         let event = |change: &str, new_status: &str, status: &str| JobEvent {
             change: change.to_owned(),
             new_status: new_status.to_owned(),
@@ -155,13 +157,15 @@ mod tests {
         let all = [
             event("submitted", "pending", "pending"),
             event("granted", "running", "running"),
+            JobEvent { job: Job { reason: "lost".to_owned(), ..job.clone() }, ..event("lost", "pending", "pending") },
             event("ended", "failed", "failed"),
             // An older server sends events without `change`.
             event("", "running", "running"),
         ];
         expect![[r#"
-            00:00:10.000  +0         accepted     log 0, idempotency key none
-            00:00:10.000  +0         leased       w1, epoch 1, token 7
+            00:00:10.000  +0         accepted     log 0
+            00:00:10.000  +0         leased       w1, attempt 1
+            00:00:10.000  +0         lost         the lease was lost; the job is queued again
             00:00:10.000  +0         failed       no luck
             00:00:10.000  +0         running      running
         "#]]
@@ -178,7 +182,7 @@ mod tests {
         };
         let all = [event("submitted", "pending"), event("granted", "running"), event("ended", "failed")];
         expect![[r#"
-            00:00:00.000  +0         accepted     log 0, idempotency key none
+            00:00:00.000  +0         accepted     log 0
             00:00:00.000  +0         failed       no such agent
         "#]]
         .assert_eq(&all.iter().map(line).collect::<String>());

@@ -56,7 +56,7 @@ fn head(job: &Job) -> String {
     let status = if job.is_terminal() { job.status.clone() } else { waits(job) };
     let cells = [job.id.clone(), job.agent(), status, took, words::labels(&job.labels)];
     let mut text = cells.into_iter().filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join("   ") + "\n";
-    text += &format!("  asked by   {}  via  {}\n", job.principal, job.door);
+    text += &format!("  submitted  by {} over {}\n", job.principal, job.door);
     if !job.node.is_empty() {
         let slot =
             if job.warm { "warm".to_owned() } else { format!("cold start {}", words::milliseconds(job.warmup_ms)) };
@@ -112,7 +112,7 @@ mod tests {
         };
         expect![[r#"
             job-4f3a09c1d27be685   hello 0.1.0   failed   11 ms   demo=1
-              asked by   local  via  http
+              submitted  by local over http
               where      laptop · cold start 38 ms · attempt 1 of 3
               retried    as job-00000000000000aa
               limits     memory 2 GiB a process by rlimit, cpu not enforced
@@ -135,13 +135,13 @@ mod tests {
         };
         expect![[r#"
             job-4f3a09c1d27be685   hello   pending: a free place
-              asked by   local  via  http
+              submitted  by local over http
         "#]]
         .assert_eq(&head(&queued));
         let cancelled = Job { status: "cancelled".to_owned(), waiting_for: String::new(), ..queued };
         expect![[r#"
             job-4f3a09c1d27be685   hello   cancelled   <1 ms
-              asked by   local  via  http
+              submitted  by local over http
         "#]]
         .assert_eq(&head(&cancelled));
     }

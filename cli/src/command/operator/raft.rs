@@ -29,11 +29,11 @@ pub(crate) struct LogOptions {
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
     /// First index to print; defaults to the last entries.
-    #[arg(long, value_name = "INDEX")]
+    #[arg(long, value_name = "INDEX", value_parser = words::parse_number)]
     from: Option<u64>,
     /// Maximum number of entries to print.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    limit: u64,
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    limit: u32,
 }
 
 /// Options of `atlasctl operator raft recover`.
@@ -59,14 +59,14 @@ pub(crate) fn run(context: &Context, verb: &Verb) -> Result<Exit, Failure> {
 
 fn log(context: &Context, options: &LogOptions) -> Result<Exit, Failure> {
     let range = options.from.map_or(Range::Tail, Range::From);
-    let page = atlas_operator::log::read(&options.data_dir, range, options.limit);
+    let page = atlas_operator::log::read(&options.data_dir, range, options.limit.into());
     let page = page.map_err(|error| unreadable(&options.data_dir, &atlas_env::chain(&error)))?;
     context.note(&head(&page.about));
     let names = page.lines.iter().map(|line| format!("entry/{}", line.index)).collect();
     let value = Value::Array(page.lines.iter().map(entry).collect());
     context.show(&Shown { value, text: table(&page), names })?;
     if let Some(next) = page.next {
-        let (dir, limit) = (options.data_dir.display(), options.limit);
+        let (dir, limit) = (words::shell(&options.data_dir.display().to_string()), options.limit);
         context.next(&format!("next: atlasctl operator raft log --data-dir {dir} --from {next} --limit {limit}"));
     }
     Ok(Exit::Done)
@@ -139,7 +139,7 @@ fn recover(context: &Context, options: &RecoverOptions) -> Result<Exit, Failure>
     let value = json!({"cluster_id": new, "old_cluster_id": old, "name": recovered.name, "kept": recovered.kept});
     context.show(&Shown { value, text, names: vec![format!("cluster/{new}")] })?;
     context.note("delete the data of every other member of the old cluster before it joins this one");
-    context.next(&format!("next: atlas-controller --data-dir {}", dir.display()));
+    context.next(&format!("next: atlas-controller --data-dir {}", words::shell(&dir.display().to_string())));
     Ok(Exit::Done)
 }
 

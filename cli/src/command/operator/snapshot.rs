@@ -85,7 +85,7 @@ async fn save(context: &Context, file: &Path) -> Result<Exit, Failure> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
     tell(context, file, &inspected.found)?;
-    context.next(&format!("next: atlasctl operator snapshot inspect {}", file.display()));
+    context.next(&format!("next: atlasctl operator snapshot inspect {}", words::shell(&file.display().to_string())));
     Ok(verdict(context, &inspected.found))
 }
 
@@ -116,6 +116,7 @@ fn restore(context: &Context, options: &RestoreOptions) -> Result<Exit, Failure>
         "missing": restored.found.manifest.missing,
     });
     context.show(&Shown { value, text, names: vec![format!("cluster/{cluster_id}")] })?;
+    let (dir, name) = (words::shell(&data_dir.display().to_string()), words::shell(name));
     context.next(&format!("next: atlas-controller --data-dir {dir} --name {name}"));
     Ok(verdict(context, &restored.found))
 }
@@ -146,7 +147,7 @@ fn described(file: &Path, bytes: u64, found: &ArchiveContents) -> String {
          \x20 state      entry {seq}: {}, {}, {}; last token {grant_seq}; {}\n\
          \x20 history    up to event {event_seq}; {}\n\
          \x20 artifacts  {count}; {}{missing}\n\
-         \x20 checked    {} as the manifest says, the state keeps its invariants\n",
+         \x20 checked    {} match the manifest; the state is consistent\n",
         file.display(),
         words::bytes(bytes),
         words::date_and_time(*taken_at as f64),
@@ -216,7 +217,7 @@ mod tests {
               state      entry 1042: 12 jobs, 3 agent versions, 1 node; last token 18; 4.0 KiB
               history    up to event 77; 64.0 KiB
               artifacts  2; 1.0 KiB, 1 missing
-              checked    4 parts as the manifest says, the state keeps its invariants
+              checked    4 parts match the manifest; the state is consistent
         "#]]
         .assert_eq(&described(Path::new("atlas.tar"), 73728, &found()));
     }

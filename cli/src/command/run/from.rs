@@ -3,6 +3,8 @@
 //! Jobs are sent in slices, each with its own idempotency key, so that a repeated slice submits no job twice. While the
 //! queue is full, the rest waits; a slice is sent when the previous one is complete, which keeps the order.
 
+mod results;
+
 use std::time::Duration;
 
 use atlas_env::Env;
@@ -14,7 +16,6 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input;
-use crate::output::Shown;
 
 /// Maximum number of jobs and maximum size of one request.
 const SLICE_JOBS: usize = 500;
@@ -24,16 +25,24 @@ const QUEUE_WAIT: &str = "20";
 /// The pause before jobs are sent again if the controller names none.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// A line that is not empty.
+#[derive(Debug, Clone, PartialEq)]
+struct Line {
+    /// The number of the line in the file, from 1.
+    number: usize,
+    job: Value,
+}
+
 /// The result of a line: the id of its job, or the problem why it was refused.
 type Settled = Result<String, Value>;
 
 pub(super) async fn run(context: &Context, options: &Options, file: &str) -> Result<Exit, Failure> {
     let text = if file == "-" { input::read_stdin()? } else { input::read_file(file.as_ref())? };
-    let jobs = jobs(context, options, &text)?;
+    let lines = lines(context, options, &text)?;
     let client = context.client()?;
     let mut settled = Vec::new();
     let mut ended = Ok(());
-    for slice in slices(&jobs) {
+    for slice in slices(&lines) {
         ended = submit(context, &client, slice, &mut settled).await;
         if ended.is_err() {
             break;
@@ -41,49 +50,62 @@ pub(super) async fn run(context: &Context, options: &Options, file: &str) -> Res
     }
     // The submitted jobs are reported even if the others failed.
     let refused = settled.iter().filter(|settled| settled.is_err()).count();
-    let names = settled.iter().flatten().map(|id| format!("job/{id}")).collect();
-    let text = settled.iter().map(line).collect();
-    let value = settled.iter().map(|settled| match settled {
-        Ok(id) => json!({"id": id}),
-        Err(problem) => json!({"error": problem}),
+    let told = format!("{} of {} submitted, {refused} refused", settled.len() - refused, lines.len());
+    if options.wait {
+        context.note(&told);
+        let waited = results::print(context, &client, options, &lines, &settled).await;
+        ended?;
+        return waited;
+    }
+    let all = lines.iter().zip(&settled).map(|(line, settled)| match settled {
+        Ok(id) => results::submitted(id),
+        Err(problem) => results::refusal(line.number, problem),
     });
-    context.show(&Shown { value: value.collect(), text, names })?;
-    context.note(&format!("{} of {} submitted, {refused} refused", settled.len() - refused, jobs.len()));
+    context.show(&results::together(all.collect()))?;
+    context.note(&told);
     ended?;
     Ok(if refused == 0 { Exit::Done } else { Exit::Invalid })
 }
 
-/// The job of each line, with its own idempotency key.
-fn jobs(context: &Context, options: &Options, text: &str) -> Result<Vec<Value>, Failure> {
+/// The job of each line, with its own idempotency key. A line that is not a job is an error before any job is submitted.
+fn lines(context: &Context, options: &Options, text: &str) -> Result<Vec<Line>, Failure> {
     let base = members(context, options)?;
     let key = options.idempotency_key.clone();
     let key = key.unwrap_or_else(|| format!("atlasctl-{:032x}", Env::system().entropy.u128()));
-    let mut jobs = Vec::new();
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let wrong = |what: String| Failure::usage(format!("line {}: {what}", number + 1));
-        let value: Value = serde_json::from_str(line).map_err(|error| wrong(format!("it is not JSON: {error}")))?;
-        let Value::Object(own) = value else { return Err(wrong("it is not a JSON object".to_owned())) };
+    let mut lines = Vec::new();
+    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let number = at + 1;
+        let wrong = |what: &str| Failure::usage(format!("line {number}: {what}; no job was submitted"));
+        let value: Value = serde_json::from_str(line).map_err(|error| not_json(number, &error))?;
+        let Value::Object(own) = value else { return Err(wrong("it is not a JSON object")) };
         let mut job = base.clone();
         if options.agent.is_some() {
             job.insert("input".to_owned(), Value::Object(own));
         } else if own.contains_key("agent") {
             job.extend(own);
         } else {
-            let failure = wrong("it has no \"agent\"".to_owned());
+            let failure = wrong("it has no \"agent\"");
             return Err(failure.with_next("use one agent for all lines: atlasctl run AGENT --from FILE"));
         }
         let named: &mut Map<String, Value> = &mut job;
-        named.entry("idempotency_key").or_insert_with(|| format!("{key}.{}", number + 1).into());
-        jobs.push(Value::Object(job));
+        named.entry("idempotency_key").or_insert_with(|| format!("{key}.{number}").into());
+        lines.push(Line { number, job: Value::Object(job) });
     }
-    Ok(jobs)
+    Ok(lines)
+}
+
+/// The parser counts the lines of its own text, which is always one.
+fn not_json(number: usize, error: &serde_json::Error) -> Failure {
+    let text = error.to_string();
+    let what = text.split(" at line ").next().unwrap_or_default();
+    Failure::usage(format!("line {number}, column {}: not JSON: {what}; no job was submitted", error.column()))
 }
 
 /// Splits the jobs into slices that each fit in one request, in order.
-fn slices(jobs: &[Value]) -> Vec<&[Value]> {
+fn slices(jobs: &[Line]) -> Vec<&[Line]> {
     let (mut slices, mut from, mut bytes) = (Vec::new(), 0, 0);
-    for (at, job) in jobs.iter().enumerate() {
-        let size = job.to_string().len();
+    for (at, line) in jobs.iter().enumerate() {
+        let size = line.job.to_string().len();
         if at > from && (at - from >= SLICE_JOBS || bytes + size > SLICE_BYTES) {
             slices.push(&jobs[from..at]);
             (from, bytes) = (at, 0);
@@ -97,12 +119,7 @@ fn slices(jobs: &[Value]) -> Vec<&[Value]> {
 }
 
 /// Submits a slice until each of its jobs is settled.
-async fn submit(
-    context: &Context,
-    client: &Client,
-    slice: &[Value],
-    settled: &mut Vec<Settled>,
-) -> Result<(), Failure> {
+async fn submit(context: &Context, client: &Client, slice: &[Line], settled: &mut Vec<Settled>) -> Result<(), Failure> {
     let clock = Env::system().clock;
     let mut results: Vec<Option<Settled>> = vec![None; slice.len()];
     let mut told = false;
@@ -134,11 +151,11 @@ async fn submit(
 /// Sends the open jobs once; if some stay open, returns how long to wait before they are sent again.
 async fn send(
     client: &Client,
-    slice: &[Value],
+    slice: &[Line],
     open: &[usize],
     results: &mut [Option<Settled>],
 ) -> Result<Option<Duration>, Failure> {
-    let jobs: Vec<&Value> = open.iter().map(|&at| &slice[at]).collect();
+    let jobs: Vec<&Value> = open.iter().map(|&at| &slice[at].job).collect();
     let query = [("validate", "refuse"), ("queue_wait", QUEUE_WAIT)];
     let answer = match client.post(&["api", "jobs:batch"], &query, &json!({"jobs": jobs})).await {
         Ok(answer) => answer,
@@ -163,12 +180,12 @@ async fn send(
 /// Like [`send`], with one request per job.
 async fn one_by_one(
     client: &Client,
-    slice: &[Value],
+    slice: &[Line],
     open: &[usize],
     results: &mut [Option<Settled>],
 ) -> Result<Option<Duration>, Failure> {
     for &at in open {
-        let mut job = slice[at].clone();
+        let mut job = slice[at].job.clone();
         let key = job.as_object_mut().and_then(|job| job.remove("idempotency_key")).unwrap_or_default();
         let key = key.as_str().unwrap_or_default().to_owned();
         match client.post_named(&["api", "jobs"], &[("validate", "refuse")], &job, &key).await {
@@ -188,29 +205,18 @@ async fn one_by_one(
     Ok(None)
 }
 
-/// The line for a job: its id, or why it was refused.
-fn line(settled: &Settled) -> String {
-    match settled {
-        Ok(id) => format!("{id}\n"),
-        Err(problem) => {
-            let text = |name: &str| problem[name].as_str();
-            let why = text("detail").or(text("message")).unwrap_or("refused");
-            format!("error[{}]: {why}\n", text("code").unwrap_or("E9001"))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn slices_keep_the_order_and_the_bounds() {
-        let jobs: Vec<Value> = (0..1_201).map(|number| json!({"agent": "a", "input": {"n": number}})).collect();
+        let line = |number: usize| Line { number, job: json!({"agent": "a", "input": {"n": number}}) };
+        let jobs: Vec<Line> = (0..1_201).map(line).collect();
         let lengths: Vec<usize> = slices(&jobs).iter().map(|slice| slice.len()).collect();
         assert_eq!(lengths, [500, 500, 201]);
         assert_eq!(slices(&jobs).concat(), jobs);
-        let large = |bytes: usize| json!({"input": "x".repeat(bytes)});
+        let large = |bytes: usize| Line { number: 1, job: json!({"input": "x".repeat(bytes)}) };
         let jobs = [large(10), large(2 << 20), large(10), large(10)];
         let lengths: Vec<usize> = slices(&jobs).iter().map(|slice| slice.len()).collect();
         assert_eq!(lengths, [1, 1, 2]);
@@ -218,8 +224,9 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_a_line() {
-        assert_eq!(line(&Ok("job-1".to_owned())), "job-1\n");
-        assert_eq!(line(&Err(json!({"code": "E1102", "detail": "no"}))), "error[E1102]: no\n");
+    fn a_line_that_is_not_json_is_told_once() {
+        let error = serde_json::from_str::<Value>("nope").expect_err("not JSON");
+        let told = "error: line 3, column 2: not JSON: expected ident; no job was submitted";
+        assert_eq!(not_json(3, &error).to_string(), told);
     }
 }
