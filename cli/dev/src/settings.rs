@@ -4,6 +4,7 @@
 //! folders.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use clap::builder::{OsStr, Resettable};
@@ -53,8 +54,10 @@ impl Settings {
     /// The options as arguments for a child process, which accepts the same ones.
     pub fn arguments(&self) -> impl Iterator<Item = OsString> {
         let config = |part: &str, arguments: &[OsString]| {
-            let renamed = format!("--{part}-config");
-            let rename = move |flag: &OsString| if flag == "--config" { renamed.clone().into() } else { flag.clone() };
+            let rename = |argument: &OsString| match argument.as_bytes().strip_prefix(b"--config=") {
+                Some(file) => joined(&format!("{part}-config"), std::ffi::OsStr::from_bytes(file)),
+                None => argument.clone(),
+            };
             arguments.iter().map(rename).collect::<Vec<_>>()
         };
         config("controller", &self.controller).into_iter().chain(config("worker", &self.worker))
@@ -89,6 +92,13 @@ impl Settings {
         configuration.data_dir = Some(data_dir);
         Ok(configuration.options()?)
     }
+}
+
+/// `--flag=value`, which the parser of a part reads as one option even if the value begins with a hyphen.
+fn joined(flag: &str, value: &std::ffi::OsStr) -> OsString {
+    let mut argument = OsString::from(format!("--{flag}="));
+    argument.push(value);
+    argument
 }
 
 fn refused(error: &clap::Error) -> SettingsError {
@@ -144,7 +154,9 @@ impl Part {
         };
         let own = |arg: &Arg| {
             let shown = arg.get_long() == Some("agent-env");
-            arg.clone().env(Resettable::<OsStr>::Reset).action(ArgAction::Append).hide_short_help(!shown)
+            let arg = arg.clone().env(Resettable::<OsStr>::Reset).action(ArgAction::Append).hide_short_help(!shown);
+            // The part itself refuses a value such as `-5s` and says what it expects.
+            arg.allow_hyphen_values(true)
         };
         let all = std::iter::once(self.file()).chain(command.get_arguments().filter(taken).map(own));
         all.map(|arg| arg.help_heading(self.heading())).collect()
@@ -174,7 +186,7 @@ impl FromArgMatches for Settings {
                 let (id, Some(flag)) = (arg.get_id().as_str(), arg.get_long()) else { continue };
                 let flag = if flag.ends_with("-config") { "config" } else { flag };
                 for value in matches.get_raw(id).into_iter().flatten() {
-                    to.extend([format!("--{flag}").into(), value.to_owned()]);
+                    to.push(joined(flag, value));
                 }
             }
         }
@@ -216,6 +228,13 @@ mod tests {
         let wrong = settings(&["--http-body-max", "much", "--idle-timeout", "soon"]);
         assert!(matches!(wrong.controller("c".into()), Err(SettingsError::Controller(_))));
         assert!(matches!(wrong.worker("w", vec!["c:1".to_owned()], "w".into()), Err(SettingsError::Worker(_))));
+        for negative in ["--worker-session-ttl", "--idle-timeout"] {
+            let negative = settings(&[negative, "-5s"]);
+            let controller = negative.controller("c".into()).err().map(|error| format!("{error:?}"));
+            let worker = negative.worker("w", vec!["c:1".to_owned()], "w".into()).err();
+            let told = controller.or(worker.map(|error| format!("{error:?}"))).expect("refused");
+            assert!(told.contains("-5s"), "{told}");
+        }
         let file = settings(&["--controller-config", "/no/such/file"]);
         assert!(matches!(file.controller("c".into()), Err(SettingsError::Controller(_))));
     }
