@@ -62,6 +62,7 @@ pub fn main() -> ExitCode {
     match command::run(&context, arguments.command) {
         Ok(exit) => exit.into(),
         Err(failure) => {
+            let failure = command::dev::local::explain(&context, failure);
             context.report(&failure);
             failure.exit.into()
         }

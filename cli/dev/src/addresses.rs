@@ -70,6 +70,13 @@ fn free() -> Result<([TcpListener; 3], [SocketAddr; 3]), PortError> {
     Ok((held, addresses))
 }
 
+/// The folder of the cluster that a controller's data lies in: the inverse of [`ControllerAddresses::data_dir`].
+#[must_use]
+pub fn root_of(data_dir: &Path) -> Option<&Path> {
+    let above = data_dir.parent()?;
+    if above.file_name().is_some_and(|name| name == "controllers") { above.parent() } else { Some(above) }
+}
+
 /// The controllers of a data folder; none if the folder never belonged to a cluster of several processes.
 pub fn load(root: &Path) -> io::Result<Vec<ControllerAddresses>> {
     let bytes = match fs::read(root.join(FILE)) {

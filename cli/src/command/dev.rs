@@ -6,6 +6,7 @@ mod agents;
 mod banner;
 mod demo;
 mod kill;
+pub(crate) mod local;
 mod several;
 mod start;
 

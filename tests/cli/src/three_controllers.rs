@@ -49,6 +49,11 @@ fn three_controllers_and_the_death_of_one() {
     session.run("atlasctl dev kill c1");
     session.run("atlasctl run hello name=Ada");
     session.run("atlasctl dev kill c9");
+    session.run("atlasctl dev kill c1");
+    // A client that knows the killed one alone is told of the others, and can bring it back.
+    let mut session = Session::continued(session.page(), folder.path(), list.split(',').next());
+    session.run("atlasctl job list -o name");
+    session.run("atlasctl dev start c1");
     expect_file!["../transcripts/three-controllers.txt"].assert_eq(&session.page());
     let (code, words) = dev.interrupt_with_words();
     assert_eq!(code, Some(0));

@@ -1,9 +1,9 @@
 //! `atlasctl dev kill`: kills one process of a development cluster, and measures the consequences.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use atlas_dev::Process;
+use atlas_dev::{Process, addresses};
 use atlas_env::Env;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::api::{self, Cluster, Job};
 use crate::client::Client;
-use crate::command::dev::several::root_of;
+use crate::command::dev::local;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -73,9 +73,9 @@ struct Before {
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let (env, client) = (Env::system(), context.client()?);
-    let (_, mut processes) = running(&client).await?;
-    let process = find(&processes, &options.name)?;
+    let (env, client) = (Env::system(), local::client(context).await?);
+    let (root, mut processes) = running(&client).await?;
+    let process = find(&root, &processes, &options.name)?;
     processes.retain(|other| *other != process);
     let cluster: Cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
     let quorum = Quorum::of(&cluster, &processes);
@@ -105,7 +105,7 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
 pub(super) async fn running(client: &Client) -> Result<(PathBuf, Vec<Process>), Failure> {
     let version = client.get(&["api", "version"], &[]).await?;
     let root = version["data_dir"].as_str().filter(|_| version["mode"] == "dev");
-    let root = root.and_then(|path| root_of(std::path::Path::new(path)).map(std::path::Path::to_owned));
+    let root = root.and_then(|path| addresses::root_of(Path::new(path)).map(Path::to_owned));
     let root = root.ok_or_else(|| not_killed("this is not a development cluster"))?;
     let processes = atlas_dev::processes(&root).map_err(|error| not_killed(&error.to_string()))?;
     if processes.is_empty() {
@@ -115,12 +115,26 @@ pub(super) async fn running(client: &Client) -> Result<(PathBuf, Vec<Process>), 
 }
 
 /// The process with this name.
-fn find(processes: &[Process], name: &str) -> Result<Process, Failure> {
+fn find(root: &Path, processes: &[Process], name: &str) -> Result<Process, Failure> {
     let known: Vec<String> = processes.iter().map(|process| process.name.clone()).collect();
     processes.iter().find(|process| process.name == name).cloned().ok_or_else(|| {
+        if had(root, name) {
+            return Failure::new("E0114", Exit::Conflict, format!("{name} is not running"))
+                .with_next(format!("start it again: atlasctl dev start {name}"));
+        }
         let failure = Failure::new("E0114", Exit::NotFound, format!("this cluster has no process \"{name}\""));
         failure.with_next(format!("one of: {}", known.join(" ")))
     })
+}
+
+/// Whether the cluster has a process of this name, running or not.
+pub(super) fn had(root: &Path, name: &str) -> bool {
+    let is_worker = || {
+        name.strip_prefix('w').is_some_and(|number| number.parse::<u16>().is_ok())
+            && root.join("workers").join(name).is_dir()
+    };
+    let controllers = addresses::load(root).unwrap_or_default();
+    controllers.iter().any(|controller| controller.name == name) || is_worker()
 }
 
 fn not_killed(why: &str) -> Failure {

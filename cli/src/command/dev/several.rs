@@ -2,7 +2,7 @@
 //!
 //! The first controller reuses the data of a cluster of one; the others join it with tokens, as on real machines.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use atlas_dev::{
@@ -271,10 +271,4 @@ impl Several<'_> {
 
 fn failed(error: &ChildError) -> Failure {
     Failure::new("E0109", Exit::Short, atlas_env::chain(error))
-}
-
-/// The folder of a development cluster, from the data folder of one of its controllers.
-pub(super) fn root_of(data_dir: &Path) -> Option<&Path> {
-    let above = data_dir.parent()?;
-    if above.file_name().is_some_and(|name| name == "controllers") { above.parent() } else { Some(above) }
 }

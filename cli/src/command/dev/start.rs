@@ -8,7 +8,8 @@ use atlas_env::Env;
 use serde_json::json;
 
 use crate::api::{self, Cluster};
-use crate::command::dev::kill::{Quorum, leader, running};
+use crate::command::dev::kill::{Quorum, had, leader, running};
+use crate::command::dev::local;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -27,14 +28,14 @@ pub(crate) struct Options {
 }
 
 pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Failure> {
-    let (env, client, name) = (Env::system(), context.client()?, options.name.as_str());
+    let (env, client, name) = (Env::system(), local::client(context).await?, options.name.as_str());
     let (root, processes) = running(&client).await?;
     if processes.iter().any(|process| process.name == name) {
         return Err(Failure::new("E0114", Exit::Conflict, format!("{name} is running")));
     }
     let cluster: Cluster = api::read(&client.get(&["api", "cluster"], &[]).await?)?;
     let is_controller = cluster.members.iter().any(|member| member.name == name);
-    if !is_controller && !is_worker(&root, name) {
+    if !is_controller && !had(&root, name) {
         let text = format!("this cluster has no process \"{name}\"");
         return Err(Failure::new("E0114", Exit::NotFound, text));
     }
@@ -61,12 +62,6 @@ pub(crate) async fn run(context: &Context, options: &Options) -> Result<Exit, Fa
     let value = json!({"started": name, "leader": leads, "voters": quorum.voters, "down": quorum.down});
     context.show(&Shown { value, text, names: vec![format!("controller/{name}")] })?;
     Ok(if leads.is_some() { Exit::Done } else { Exit::Short })
-}
-
-/// Whether the cluster had a worker of this name.
-fn is_worker(root: &Path, name: &str) -> bool {
-    name.strip_prefix('w').is_some_and(|number| number.parse::<u16>().is_ok())
-        && root.join("workers").join(name).is_dir()
 }
 
 /// Waits until the requested process runs; returns all processes.
