@@ -97,7 +97,11 @@ impl Checker {
         } else if !on_path(program) {
             match self.place {
                 RunsOn::Here => findings.problem(at, format!("\"{program}\" is not in PATH on this machine")),
-                RunsOn::Workers { .. } => {
+                RunsOn::Workers { tested: true } => findings.problem(
+                    at,
+                    format!("\"{program}\" is not in PATH on this machine, which runs the tests; deploy with --no-test if every worker has it"),
+                ),
+                RunsOn::Workers { tested: false } => {
                     findings
                         .warnings
                         .push(format!("\"{program}\" is not in PATH on this machine; every worker needs it"));

@@ -21,6 +21,8 @@ use crate::schema::{SchemaError, Validator};
 use crate::violation::{Violation, joined};
 use crate::yaml::{self, YamlError};
 
+pub use limits::parse_offered;
+
 /// Why a text is not a contract.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ContractError {

@@ -17,7 +17,7 @@ pub mod yaml;
 
 pub use contract::{
     Contract, ContractError, Dependency, ExecMode, Hardware, Knowledge, Model, Permissions, Provider, ProviderKind,
-    Requires, Retry, Warning, parse,
+    Requires, Retry, Warning, parse, parse_offered,
 };
 pub use skill::{Skill, SkillError};
 pub use violation::{Violation, joined, nearest, places};

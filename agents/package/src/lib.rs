@@ -28,7 +28,10 @@ pub fn digest_of(bytes: &[u8]) -> Digest {
 
 /// Parses a contract, and checks its schemas and version requirements.
 fn checked(text: &[u8]) -> Result<Contract, ContractError> {
-    let contract = atlas_contract::parse(text)?;
+    checked_for_later(atlas_contract::parse(text)?)
+}
+
+fn checked_for_later(contract: Contract) -> Result<Contract, ContractError> {
     contract.check_schemas()?;
     contract.check_requirements()?;
     Ok(contract)
@@ -36,9 +39,7 @@ fn checked(text: &[u8]) -> Result<Contract, ContractError> {
 
 /// Like [`checked`], for an agent that is being registered; stricter rules apply to it than to registered agents.
 fn offered(text: &[u8]) -> Result<Contract, ContractError> {
-    let contract = checked(text)?;
-    contract.check_limits()?;
-    Ok(contract)
+    checked_for_later(atlas_contract::parse_offered(text)?)
 }
 
 #[cfg(test)]

@@ -209,7 +209,8 @@ fn refused(path: &Path, error: &ContractError) -> Failure {
     };
     let places: Vec<_> = error.violations().iter().map(place).collect();
     let why = if places.is_empty() { format!(": {error}") } else { String::new() };
-    let message = format!("the contract of \"{}\" is not valid{why}", path.display());
+    let file = if path.is_dir() { path.join(atlas_package::CONTRACT_FILE) } else { path.to_owned() };
+    let message = format!("the contract \"{}\" is not valid{why}", file.display());
     Failure { places, ..Failure::new("E1103", Exit::Invalid, message).with_next("the rules: atlasctl docs contract") }
 }
 

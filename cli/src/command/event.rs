@@ -118,7 +118,9 @@ fn shown(value: Value) -> Result<Shown, Failure> {
         _ => (kind.to_owned(), Vec::new()),
     };
     let time = words::time_of_day(value["timestamp"].as_f64().unwrap_or_default());
-    let text = format!("{subject}  {time}  {change}\n");
+    let labels = value["node"]["labels"].as_object().into_iter().flatten();
+    let labels: String = labels.map(|(key, value)| format!("  {key}={}", value.as_str().unwrap_or_default())).collect();
+    let text = format!("{subject}  {time}  {change}{labels}\n");
     Ok(Shown { value, text, names })
 }
 
@@ -133,7 +135,7 @@ mod tests {
     fn events_of_every_kind_have_a_line() {
         let agent = json!({"version": "1.0.0"});
         let events = [
-            json!({"kind": "node", "name": "w1", "timestamp": 10.0, "change": "cordoned", "node": {}}),
+            json!({"kind": "node", "name": "w1", "timestamp": 10.0, "change": "cordoned", "node": {"labels": {"rack": "7", "zone": "b"}}}),
             json!({"kind": "agent", "name": "hello", "timestamp": 10.0, "change": "registered", "agent": agent}),
             json!({"kind": "object", "name": "ci", "timestamp": 10.0, "change": "created", "object": {"kind": "webhook"}}),
             json!({"kind": "cluster", "name": "", "timestamp": 10.0, "change": "configured", "config": {}}),
@@ -141,7 +143,7 @@ mod tests {
         ];
         let shown: Vec<Shown> = events.into_iter().map(|event| shown(event).expect("an event")).collect();
         expect![[r#"
-            node/w1  00:00:10.000  cordoned
+            node/w1  00:00:10.000  cordoned  rack=7  zone=b
             agent/hello@1.0.0  00:00:10.000  registered
             webhook/ci  00:00:10.000  created
             cluster  00:00:10.000  configured

@@ -10,7 +10,7 @@ use atlas_types::{
     RequestId, RetryJob, Timestamp,
 };
 
-use crate::submit::Submission;
+use crate::submit::{Submission, unknown_agent};
 use crate::view::{Shown, View, waiting};
 use crate::{Caller, Consistency, Error, Service};
 
@@ -218,9 +218,17 @@ impl Service {
     /// Runs an ended job again, as a new job.
     pub async fn retry(&self, caller: &Caller, id: JobId, request_id: Option<RequestId>) -> Result<JobId, Error> {
         let state = self.shared.current().await?;
-        if let Some(job) = state.job(id).filter(|job| job.namespace == caller.namespace && lacked_agents(job)) {
-            // An agent that was missing at that time may exist now.
-            return self.submit_again(caller, job, request_id).await;
+        if let Some(job) = state.job(id).filter(|job| job.namespace == caller.namespace) {
+            if let Some(pin) = &job.pin
+                && state.agent(&job.namespace, &job.agent, pin.version).is_none()
+            {
+                let version = pin.version.to_string();
+                return Err(unknown_agent(&state, caller, job.agent.as_str(), Some(&version)));
+            }
+            if lacked_agents(job) {
+                // An agent that was missing when the job was submitted may be registered now.
+                return self.submit_again(caller, job, request_id).await;
+            }
         }
         let new = JobId(self.shared.env.entropy.u64());
         let mut request = caller.request(Command::RetryJob(RetryJob { job: id, id: new, resume: false }));

@@ -34,8 +34,8 @@ pub(crate) fn change(
     let labels: BTreeMap<_, _> = set.chain(remove.into_iter().map(|key| (key, None))).collect();
     for (key, value) in &labels {
         check_sizes(key, value.as_deref().unwrap_or_default())?;
-        if key.contains('=') || key.ends_with('-') {
-            let text = format!("the label key \"{}\" contains \"=\" or ends with \"-\"", short(key));
+        if key.contains(|c: char| c == '=' || c.is_whitespace()) || key.ends_with('-') {
+            let text = format!("the label key \"{}\" contains \"=\" or a space, or ends with \"-\"", short(key));
             return Err(Error::Malformed(text));
         }
     }
@@ -91,6 +91,7 @@ mod tests {
             told(&[("zone", "b")], &["rack", "zone"]),
             told(&[("", "b")], &[]),
             told(&[("a=b", "c")], &[]),
+            told(&[("bad key!", "x")], &[]),
             told(&[], &["zone-"]),
             told(&[("zone", &long)], &[]),
             told(&[], &[&long]),
@@ -104,8 +105,9 @@ mod tests {
             'set' and 'remove' are both empty
             the label "zone" is in both 'set' and 'remove'
             the label "" is empty or longer than 1024 bytes
-            the label key "a=b" contains "=" or ends with "-"
-            the label key "zone-" contains "=" or ends with "-"
+            the label key "a=b" contains "=" or a space, or ends with "-"
+            the label key "bad key!" contains "=" or a space, or ends with "-"
+            the label key "zone-" contains "=" or a space, or ends with "-"
             the label "zone" is empty or longer than 1024 bytes
             the label "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" is empty or longer than 1024 bytes
             the label "a" contains a control character

@@ -185,6 +185,7 @@ fn retired_versions_are_deleted() {
     session.run("atlasctl agent delete waits --all-retired -o name");
     session.run("atlasctl agent delete waits@1.0.0");
     session.run("atlasctl job list --columns agent,status");
+    session.run(&format!("atlasctl job retry {}", id.trim()));
     expect_file!["../transcripts/agent-delete.txt"].assert_eq(&session.page());
 }
 

@@ -1,8 +1,55 @@
 //! Numbers that make no sense but are accepted by Atlas for Python. They are refused when an agent is registered, and
 //! accepted in agents that are registered already.
 
-use super::{Contract, ContractError};
+use super::{Contract, ContractError, parse};
+use crate::document::Wrapped;
 use crate::violation::Violation;
+use crate::yaml;
+
+/// Members that are times or counts, by their pointer below `/agent/`.
+const AMOUNTS: [&str; 7] = [
+    "retry/max_retries",
+    "retry/backoff_base",
+    "permissions/max_memory_mb",
+    "permissions/max_cpu_seconds",
+    "execution_timeout",
+    "queue_timeout",
+    "startup_timeout",
+];
+
+/// Reads the contract of an agent that is offered: [`parse`] and [`Contract::check_limits`]. If rules are broken, negative numbers are
+/// reported together with the other violations.
+pub fn parse_offered(text: &[u8]) -> Result<Contract, ContractError> {
+    match parse(text) {
+        Ok(contract) => contract.check_limits().map(|()| contract),
+        Err(ContractError::Rules { mut violations }) => {
+            violations.extend(negative_in(text, &violations));
+            Err(ContractError::Rules { violations })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Negative numbers in a document that breaks other rules, without those that are among its violations.
+fn negative_in(text: &[u8], known: &[Violation]) -> Vec<Violation> {
+    let document = yaml::load_document(text, yaml::Budget::default()).ok();
+    let Some(document) = document.and_then(|document| Wrapped::new(document, "agent").ok()) else { return Vec::new() };
+    let negative = |place: &&str| {
+        let number = document.value.pointer(&format!("/agent/{place}"))?;
+        number.as_f64().filter(|number| *number < 0.0).map(|_| violation(place, number))
+    };
+    let found = AMOUNTS.iter().filter_map(negative);
+    found.filter(|found| known.iter().all(|known| known.pointer != found.pointer)).collect()
+}
+
+fn violation(place: &str, value: impl std::fmt::Display) -> Violation {
+    Violation {
+        pointer: format!("/agent/{place}"),
+        rule: "minimum".to_owned(),
+        message: format!("{value} is less than the minimum of 0"),
+        suggestion: None,
+    }
+}
 
 impl Contract {
     /// Refuses negative times and counts.
@@ -10,23 +57,16 @@ impl Contract {
         let seconds = |value: Option<f64>| value.filter(|value| *value < 0.0).map(|value| value.to_string());
         let count = |value: i64| (value < 0).then(|| value.to_string());
         let negative = [
-            ("retry/max_retries", count(self.retry.max_retries)),
-            ("retry/backoff_base", seconds(Some(self.retry.backoff_base))),
-            ("permissions/max_memory_mb", count(self.permissions.max_memory_mb)),
-            ("permissions/max_cpu_seconds", count(self.permissions.max_cpu_seconds)),
-            ("execution_timeout", seconds(Some(self.execution_timeout))),
-            ("queue_timeout", seconds(self.queue_timeout)),
-            ("startup_timeout", seconds(self.startup_timeout)),
+            count(self.retry.max_retries),
+            seconds(Some(self.retry.backoff_base)),
+            count(self.permissions.max_memory_mb),
+            count(self.permissions.max_cpu_seconds),
+            seconds(Some(self.execution_timeout)),
+            seconds(self.queue_timeout),
+            seconds(self.startup_timeout),
         ];
-        let violation = |(place, value): (&str, Option<String>)| {
-            Some(Violation {
-                pointer: format!("/agent/{place}"),
-                rule: "minimum".to_owned(),
-                message: format!("{} is less than the minimum of 0", value?),
-                suggestion: None,
-            })
-        };
-        let violations: Vec<Violation> = negative.into_iter().filter_map(violation).collect();
+        let found = AMOUNTS.into_iter().zip(negative);
+        let violations: Vec<Violation> = found.filter_map(|(place, value)| Some(violation(place, value?))).collect();
         if violations.is_empty() { Ok(()) } else { Err(ContractError::Rules { violations }) }
     }
 }

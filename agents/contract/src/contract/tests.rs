@@ -161,6 +161,17 @@ fn negative_times_and_counts_are_refused_of_an_agent_that_is_offered() {
     assert_eq!(accepted(&with("  execution_timeout: 0\n")).check_limits(), Ok(()));
 }
 
+#[test]
+fn negative_numbers_are_reported_together_with_broken_rules() {
+    let text = with("  execution_timeout: -5\n  queue_timeout: -1\n  max_attempts: 0\n  effects: maybe\n");
+    let error = parse_offered(text.as_bytes()).expect_err("four members are wrong");
+    let mut pointers: Vec<&str> = error.violations().iter().map(|violation| violation.pointer.as_str()).collect();
+    pointers.sort_unstable();
+    assert_eq!(pointers, ["/agent/effects", "/agent/execution_timeout", "/agent/max_attempts", "/agent/queue_timeout"]);
+    let timeout = parse_offered(with("  execution_timeout: -5\n").as_bytes()).expect_err("a negative timeout");
+    assert_eq!(timeout.violations().len(), 1);
+}
+
 fn refused_at(text: &str, pointer: &str) {
     let error = parse(text.as_bytes()).expect_err("the contract breaks a rule");
     let pointers: Vec<&str> = error.violations().iter().map(|violation| violation.pointer.as_str()).collect();
