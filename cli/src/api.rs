@@ -128,6 +128,8 @@ pub(crate) struct Node {
     pub(crate) memory_bytes: u64,
     pub(crate) gpus: Vec<Gpu>,
     pub(crate) places: u32,
+    pub(crate) llm_places: u32,
+    pub(crate) llm_places_free: u32,
     pub(crate) running: u32,
     pub(crate) warm: u32,
     pub(crate) cores_free: u32,
@@ -137,6 +139,23 @@ pub(crate) struct Node {
     /// Labels set by operators; none if a document does not mention them.
     pub(crate) operator_labels: Option<BTreeMap<String, String>>,
     pub(crate) registered_at: f64,
+}
+
+impl Node {
+    /// Jobs of `llm` agents that it runs.
+    pub(crate) fn llm_running(&self) -> u32 {
+        self.llm_places.saturating_sub(self.llm_places_free)
+    }
+
+    /// Jobs that run a process, idle slots and the bound of the former.
+    pub(crate) fn slots(&self) -> String {
+        format!("{}/{}/{}", self.running.saturating_sub(self.llm_running()), self.warm, self.places)
+    }
+
+    /// Jobs of `llm` agents that it runs, and their bound.
+    pub(crate) fn llm(&self) -> String {
+        format!("{}/{}", self.llm_running(), self.llm_places)
+    }
 }
 
 /// One device of a node.

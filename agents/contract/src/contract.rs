@@ -13,7 +13,7 @@ mod write;
 
 use std::collections::BTreeMap;
 
-use atlas_types::{AgentKind, AgentName, Effects, Version};
+use atlas_types::{AgentKind, AgentName, Effects, Place, Version};
 use serde_json::Value;
 
 use crate::requirement::Requirement;
@@ -142,6 +142,14 @@ impl ProviderKind {
             Self::Python => "python",
             Self::Exec => "exec",
             Self::Llm => "llm",
+        }
+    }
+
+    /// The kind of place that its jobs take on a node.
+    pub fn place(self) -> Place {
+        match self {
+            Self::Python | Self::Exec => Place::Process,
+            Self::Llm => Place::Llm,
         }
     }
 }

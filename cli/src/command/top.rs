@@ -127,7 +127,7 @@ fn text(seen: &Value, options: &Options, look: &Look) -> Result<String, Failure>
     }
     if !options.queues {
         let nodes: Vec<Node> = api::read(&seen["nodes"])?;
-        let mut table = Table::new(&["NODE", "STATE", "CORES", "MEM", "GPU", "PLACES (busy/warm/max)"]);
+        let mut table = Table::new(&["NODE", "STATE", "CORES", "MEM", "GPU", "PLACES (busy/warm/max)", "LLM"]);
         for node in &nodes {
             let gpus = node.gpus.iter().filter(|gpu| gpu.free_bytes.is_some_and(|free| free < gpu.memory_bytes));
             let gpu =
@@ -139,7 +139,8 @@ fn text(seen: &Value, options: &Options, look: &Look) -> Result<String, Failure>
                 format!("{}/{}", node.cores.saturating_sub(node.cores_free), node.cores),
                 format!("{memory:.1}/{}", words::bytes(node.memory_bytes)),
                 gpu,
-                format!("{}/{}/{}", node.running, node.warm, node.places),
+                node.slots(),
+                node.llm(),
             ]);
         }
         parts.push(if nodes.is_empty() { "no nodes\n".to_owned() } else { table.text() });
@@ -181,7 +182,7 @@ mod tests {
             "queues": [{"name": "default", "pending": 2, "running": 1, "oldest": {"created_at": 10.0}, "figures": figures}],
             "nodes": [
                 {"id": "laptop", "health": "ready", "cores": 12, "cores_free": 10, "memory_bytes": 34359738368_u64,
-                 "memory_bytes_free": 33285996544_u64, "places": 12, "running": 1, "warm": 1},
+                 "memory_bytes_free": 33285996544_u64, "places": 12, "llm_places": 256, "llm_places_free": 253, "running": 4, "warm": 1},
                 {"id": "gpu-a", "health": "down", "cordoned": true, "cores": 64, "cores_free": 64, "gpus": gpus, "places": 64},
             ],
             "agents": {"hello": figures},
@@ -192,9 +193,9 @@ mod tests {
             QUEUE    WAITING  RUNNING  OLDEST  RATE/MIN  P50   P99
             default  2        1        2 min   3         9 ms  61 ms
 
-            NODE    STATE           CORES  MEM           GPU  PLACES (busy/warm/max)
-            laptop  ready           2/12   1.0/32.0 GiB  -    1/1/12
-            gpu-a   down, cordoned  0/64   0.0/0 B       1/2  0/0/64
+            NODE    STATE           CORES  MEM           GPU  PLACES (busy/warm/max)  LLM
+            laptop  ready           2/12   1.0/32.0 GiB  -    1/1/12                  3/256
+            gpu-a   down, cordoned  0/64   0.0/0 B       1/2  0/0/64                  0/0
 
             AGENT  WAITING  RUNNING  RATE/MIN  P50   P99    ERRORS  WARM
             hello  2        1        3         9 ms  61 ms  25 %    50 %

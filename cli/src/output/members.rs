@@ -81,6 +81,8 @@ pub(crate) const NODE: Members = Members(&[
     "hardware_checks",
     "places",
     "places_free",
+    "llm_places",
+    "llm_places_free",
     "running",
     "warm",
     "labels",

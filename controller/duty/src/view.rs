@@ -46,7 +46,7 @@ impl Cluster for View<'_> {
             // The index is in the order of packing; spreading pays for a sort of the nodes with room.
             Strategy::Spread => {
                 let mut nodes: Vec<NodeView<'a>> = packed.collect();
-                nodes.sort_by_key(|view| Reverse(view.free.places));
+                nodes.sort_by_key(|view| Reverse(view.free.places(demand.place).free));
                 Box::new(nodes.into_iter())
             }
         };

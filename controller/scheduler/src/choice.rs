@@ -134,15 +134,16 @@ impl<'a> Choice<'a> {
             }
             Cold::Spread { fresh, used } => loop {
                 let best_used = used.peek().map(|used| used.places_free);
-                let best_fresh = fresh.peek().map(|view| view.free.places);
+                let best_fresh = fresh.peek().map(|view| view.free.places(self.demand.place).free);
                 let expected = best_used.max(best_fresh)?;
                 let view = if best_fresh == Some(expected) { fresh.next()? } else { used.pop()?.view };
-                let places_free = taken.free(view).places;
+                let places_free = taken.free(view).places(self.demand.place).free;
                 // Another class has used this node since it was put into the heap. It is put back at its new position.
                 if places_free < expected {
                     used.push(Used { places_free, view });
                 } else if let Some(allocation) = taken.take(self.demand, self.depth, view) {
-                    used.push(Used { places_free: taken.free(view).places, view });
+                    let places_free = taken.free(view).places(self.demand.place).free;
+                    used.push(Used { places_free, view });
                     return Some((view.node, allocation));
                 }
             },

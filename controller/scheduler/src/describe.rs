@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use atlas_types::{Architecture, Demand};
+use atlas_types::{Architecture, Demand, Place};
 
 const GB: u64 = 1 << 30;
 
@@ -38,6 +38,9 @@ pub fn describe(demand: &Demand) -> String {
     }
     if let Some(node) = &demand.node {
         parts.push(format!("node={node}"));
+    }
+    if demand.place == Place::Llm {
+        parts.push("llm agent".to_owned());
     }
     if parts.is_empty() { "default".to_owned() } else { parts.join(", ") }
 }

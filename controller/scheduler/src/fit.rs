@@ -3,7 +3,7 @@
 use std::fmt;
 
 use atlas_allocation::{Free, amount, has_architecture, has_devices, has_labels, suits};
-use atlas_types::{Allocation, Demand, Node, NodeHealth};
+use atlas_types::{Allocation, Demand, Node, NodeHealth, Place};
 
 use crate::cluster::NodeView;
 use crate::describe::{architecture, gigabytes};
@@ -106,7 +106,7 @@ pub(crate) fn short_now(demand: &Demand, depth: u32, view: NodeView<'_>) -> Shor
     short.note(Dimension::Architecture, !has_architecture(demand, inventory));
     short.note(Dimension::Device, !has_devices(demand, inventory));
     short.note(Dimension::Label, !has_labels(demand, node));
-    short.note(Dimension::Place, !free.has_place(depth));
+    short.note(Dimension::Place, !free.has_place(demand.place, depth));
     short.note(Dimension::Cores, free.cores < amount::cores(demand, inventory));
     short.note(Dimension::Memory, free.memory_bytes < amount::memory_bytes(demand, inventory));
     short.note(Dimension::Gpu, free.shares(inventory, demand).count() < amount::gpus(demand, inventory) as usize);
@@ -140,7 +140,14 @@ impl Shortage {
                 let found = demand.labels.keys().map(|name| node.label(name).unwrap_or("none"));
                 (pairs.join(" "), found.collect::<Vec<_>>().join(" "))
             }
-            Dimension::Place => ("1 concurrency permit".to_owned(), format!("{} of {}", left.places, inventory.places)),
+            Dimension::Place => {
+                let kind = match demand.place {
+                    Place::Process => "",
+                    Place::Llm => " for an llm agent",
+                };
+                let (free, total) = (left.places(demand.place).free, inventory.places_of(demand.place));
+                (format!("1 concurrency permit{kind}"), format!("{free} of {total}"))
+            }
             Dimension::Cores => (
                 format!("{} cores", amount::cores(demand, inventory)),
                 format!("{} of {}", left.cores, inventory.cores),

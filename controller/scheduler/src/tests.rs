@@ -92,6 +92,34 @@ fn a_class_without_room_does_not_hold_the_others() {
 }
 
 #[test]
+fn jobs_that_call_a_model_do_not_wait_for_places_of_processes() {
+    check(
+        "node n1 places=1 llm=2; node n2 places=1; run j9 n1; run j8 n2; job j1; job j2 llm; job j3 llm; job j4 llm; plan; why j1; why j4",
+        expect![[r#"
+            j2 on n1: cores=0 mem=0
+            j3 on n1: cores=0 mem=0
+            j1 waiting for capacity on 2 nodes: 2 no free concurrency permit; closest is "n1": needs 1 concurrency permit, has 0 of 1
+            j4 waiting for capacity on 2 nodes: 2 no free concurrency permit; closest is "n1": needs 1 concurrency permit for an llm agent, has 0 of 2
+        "#]],
+    );
+    check(
+        "node n1 places=4; job j1 llm; plan",
+        expect![[r#"
+        j1 never: llm agent
+    "#]],
+    );
+    let nodes = "node n1 places=9 llm=2; node n2 places=1 llm=4;";
+    check(
+        &format!("{nodes} job j1 llm; job j2 llm; job j3 llm; spread"),
+        expect![[r#"
+        j1 on n2: cores=0 mem=0
+        j2 on n2: cores=0 mem=0
+        j3 on n1: cores=0 mem=0
+    "#]],
+    );
+}
+
+#[test]
 fn a_plan_stops_at_its_budget_and_the_next_goes_on() {
     check(
         "node n1 places=4; job j1; job j2; job j3; plan 2; plan 2; plan 2",

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use atlas_env::chain;
 use atlas_package::UnpackError;
 use atlas_types::{
-    AgentKind, AgentName, AgentVersion, Command, DeleteAgent, DeprecateAgent, Digest, RegisterAgent, RetireAgent,
-    Version, level,
+    AgentKind, AgentName, AgentVersion, Command, DeleteAgent, DeprecateAgent, Digest, Place, RegisterAgent,
+    RetireAgent, Version, level,
 };
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -166,6 +166,10 @@ impl Service {
             // Older members would not store this list. Until the level is active, workers get the list of missing
             // agents instead.
             spec.requires.clear();
+        }
+        if state.level() < level::LLM_PLACES {
+            // Older members count one kind of places.
+            spec.demand.place = Place::Process;
         }
         let json =
             serde_json::to_vec(&contract.to_json()).map_err(|error| Error::internal("write a contract", &error))?;

@@ -127,7 +127,7 @@ impl Change<'_> {
         let Some(parent) = self.state.jobs.get(parent).filter(running).cloned() else { return };
         self.state.index.lend(&parent, waits);
         if let Some(lease) = &parent.lease {
-            self.change_node(&lease.node, None, |node| node.lend(parent.depth(), waits));
+            self.change_node(&lease.node, None, |node| node.lend(lease.allocation.place, parent.depth(), waits));
         }
     }
 
@@ -190,11 +190,11 @@ impl Change<'_> {
     pub(crate) fn change_node(&mut self, id: &NodeId, warm: Option<Digest>, change: impl FnOnce(&mut NodeState)) {
         let Some(found) = self.state.nodes.get_mut(id) else { return };
         let is_warm = |node: &NodeState| warm.is_some_and(|digest| node.node.warm.contains_key(&digest));
-        let (was_at, was_warm, was_lending) = (index::place(found), is_warm(found), index::lends(found));
+        let (was_at, was_warm, was_lending) = (index::places(found), is_warm(found), index::lends(found));
         // Not held beside this: then it is changed in place, unless a reader of an older state has it.
         change(Arc::make_mut(found));
         let rooms = &mut self.state.index.rooms;
-        rooms.move_node(was_at, index::place(found));
+        rooms.move_node(was_at, index::places(found));
         if was_lending != index::lends(found) {
             rooms.change_lending(id, !was_lending);
         }
@@ -229,7 +229,7 @@ impl Change<'_> {
         let (depth, waits) = (job.depth(), self.state.children_awaited(job.id) > 0);
         self.change_node(&lease.node, digest, |node| {
             node.leases.remove(&lease.token);
-            node.free.change_permits(|permits| permits.remove(depth, waits));
+            node.free.change_permits(lease.allocation.place, |permits| permits.remove(depth, waits));
             node.admit_owed();
             if node.over {
                 let left = node.leases.clone();

@@ -123,12 +123,12 @@ impl State {
         let mut spawns = crate::index::Spawns::default();
         self.jobs.iter().for_each(|job| spawns.change(None, Some(job)));
         for job in spawns.waiting().filter_map(|id| self.jobs.get(id)) {
-            let node = job.lease.as_ref().and_then(|lease| nodes.get_mut(&lease.node));
-            let Some(node) = node else { continue };
-            Arc::make_mut(node).lend(job.depth(), true);
+            let Some(lease) = &job.lease else { continue };
+            let Some(node) = nodes.get_mut(&lease.node) else { continue };
+            Arc::make_mut(node).lend(lease.allocation.place, job.depth(), true);
         }
         let owing: Vec<_> =
-            nodes.iter().filter(|(_, node)| node.free.places_owed() > 0).map(|(id, _)| id.clone()).collect();
+            nodes.iter().filter(|(_, node)| node.free.places_owed() != [0; 2]).map(|(id, _)| id.clone()).collect();
         for id in owing {
             nodes.get_mut(&id).map(Arc::make_mut).into_iter().for_each(NodeState::admit_owed);
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use atlas_allocation::{Free, suits};
-use atlas_types::{Demand, FencingToken, JobId, Lease, Node, NodeHealth};
+use atlas_types::{Demand, FencingToken, JobId, Lease, Node, NodeHealth, Place};
 
 use crate::map::Map;
 
@@ -18,14 +18,14 @@ pub struct NodeState {
     pub(crate) inventory_since: FencingToken,
     /// Its inventory shrank under its leases: they hold more than it has.
     pub(crate) over: bool,
-    /// Places that it may have given out beyond its own: see [`Free::places_owed`]. No grant may make that more.
-    pub(crate) owed: u32,
+    /// Places of each kind that it may have given out beyond its own: see [`Free::places_owed`]. No grant may make that more.
+    pub(crate) owed: [u32; 2],
 }
 
 impl NodeState {
     pub(crate) fn new(node: Arc<Node>, inventory_since: FencingToken) -> Self {
         let free = Free::of(&node.inventory);
-        Self { node, free, leases: Map::new(), inventory_since, over: false, owed: 0 }
+        Self { node, free, leases: Map::new(), inventory_since, over: false, owed: [0; 2] }
     }
 
     /// Whether it accepts leases: its session is alive and it is not cordoned or draining.
@@ -50,18 +50,16 @@ impl NodeState {
 
     /// What is free after `leases`, all that it holds.
     pub(crate) fn recount<'a>(&mut self, leases: impl Iterator<Item = &'a Lease>) {
-        let permits = std::mem::take(&mut self.free.permits);
-        self.free = Free::of(&self.node.inventory);
-        self.free.change_permits(|none| *none = permits);
+        self.free = Free::with_permits_of(&self.node.inventory, &self.free);
         self.over = false;
         for lease in leases {
             self.over |= !self.free.hold(&lease.allocation);
         }
     }
 
-    /// A job of this depth begins to wait for its children, or waits no longer.
-    pub(crate) fn lend(&mut self, depth: u32, waits: bool) {
-        self.free.change_permits(|permits| if waits { permits.wait(depth) } else { permits.resume(depth) });
+    /// A job of this depth, which takes a place of this kind, begins to wait for its children, or waits no longer.
+    pub(crate) fn lend(&mut self, place: Place, depth: u32, waits: bool) {
+        self.free.change_permits(place, |permits| if waits { permits.wait(depth) } else { permits.resume(depth) });
         self.admit_owed();
     }
 

@@ -1,18 +1,16 @@
 //! What is free on a node, and whether a demand fits there. The planner proposes with this, `apply` checks with this.
 
-use atlas_types::{Allocation, Demand, Gpu, GpuShare, Inventory};
+use atlas_types::{Allocation, Demand, Gpu, GpuShare, Inventory, Place};
 
 use crate::{ConcurrencyPermits, amount};
 
 /// What a node has left: its inventory less what its leases hold. Never below zero.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Free {
-    /// Jobs that may start now, besides those that have a place of a waiting one.
-    pub places: u32,
-    /// All places of the inventory.
-    pub places_total: u32,
-    /// The jobs that take places.
-    pub permits: ConcurrencyPermits,
+    /// Places for jobs that run a process.
+    pub processes: Places,
+    /// Places for jobs that call a model and mostly wait.
+    pub llm: Places,
     /// Cores; [`u32::MAX`] where the inventory does not track them.
     pub cores: u32,
     /// Memory; [`u64::MAX`] where the inventory does not track it.
@@ -21,6 +19,28 @@ pub struct Free {
     pub gpus: Vec<GpuFree>,
     /// Nothing but places counts here: see [`Inventory::unchecked`].
     pub unchecked: bool,
+}
+
+/// The places of one kind on a node. A job lends only to jobs that take the same kind.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Places {
+    /// Jobs that may start now, besides those that have a place of a waiting one.
+    pub free: u32,
+    /// All places of the inventory.
+    pub total: u32,
+    /// The jobs that take places.
+    pub permits: ConcurrencyPermits,
+}
+
+impl Places {
+    fn of(total: u32) -> Self {
+        Self { free: total, total, permits: ConcurrencyPermits::default() }
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut ConcurrencyPermits)) {
+        change(&mut self.permits);
+        self.free = self.total.saturating_sub(self.permits.taken());
+    }
 }
 
 /// What one GPU has left.
@@ -63,9 +83,8 @@ impl Free {
         // A node that names a device twice has it once.
         gpus.dedup_by_key(|gpu| gpu.index);
         Self {
-            places: inventory.places,
-            places_total: inventory.places,
-            permits: ConcurrencyPermits::default(),
+            processes: Places::of(inventory.places),
+            llm: Places::of(inventory.llm_places),
             cores: if inventory.cores == 0 { u32::MAX } else { inventory.cores },
             memory_bytes: if inventory.memory_bytes == 0 { u64::MAX } else { inventory.memory_bytes },
             gpus,
@@ -82,26 +101,53 @@ impl Free {
         Self { gpus, ..Self::of(inventory) }
     }
 
-    /// Whether a job of this depth may start, as far as places go.
-    pub fn has_place(&self, depth: u32) -> bool {
-        self.places > 0 || self.permits.lends_to(depth)
+    /// The places of a kind.
+    pub fn places(&self, place: Place) -> &Places {
+        match place {
+            Place::Process => &self.processes,
+            Place::Llm => &self.llm,
+        }
     }
 
-    /// Places that are taken beyond those of the inventory: it shrank, or jobs resumed before their children gave back the place
-    /// that they had lent. As long as there are any, a job starts only in a place that another lends.
-    pub fn places_owed(&self) -> u32 {
-        self.permits.taken().saturating_sub(self.places_total)
+    /// Whether a job of this depth may start in a place of this kind.
+    pub fn has_place(&self, place: Place, depth: u32) -> bool {
+        let places = self.places(place);
+        places.free > 0 || places.permits.lends_to(depth)
     }
 
-    /// Changes who takes places.
-    pub fn change_permits(&mut self, change: impl FnOnce(&mut ConcurrencyPermits)) {
-        change(&mut self.permits);
-        self.places = self.places_total.saturating_sub(self.permits.taken());
+    /// For each kind of [`Place::ALL`]: places that are taken beyond those of the inventory. It shrank, or jobs resumed before their
+    /// children gave back the place that they had lent. As long as there are any, a job starts only in a place that another lends.
+    pub fn places_owed(&self) -> [u32; 2] {
+        Place::ALL.map(|place| {
+            let places = self.places(place);
+            places.permits.taken().saturating_sub(places.total)
+        })
+    }
+
+    /// Whether a job lends its place, of any kind.
+    pub fn lends(&self) -> bool {
+        self.processes.permits.lends() || self.llm.permits.lends()
+    }
+
+    /// Changes who takes places of a kind.
+    pub fn change_permits(&mut self, place: Place, change: impl FnOnce(&mut ConcurrencyPermits)) {
+        match place {
+            Place::Process => self.processes.change(change),
+            Place::Llm => self.llm.change(change),
+        }
+    }
+
+    /// All that a node with this inventory has while the jobs that take places here take them there, and hold nothing else.
+    pub fn with_permits_of(inventory: &Inventory, other: &Self) -> Self {
+        let mut free = Self::of(inventory);
+        free.processes.change(|permits| permits.clone_from(&other.processes.permits));
+        free.llm.change(|permits| permits.clone_from(&other.llm.permits));
+        free
     }
 
     /// Takes a place for a job of this depth and what `allocation` holds; see [`Self::hold`].
     pub fn take(&mut self, allocation: &Allocation, depth: u32) -> bool {
-        self.change_permits(|permits| permits.add(depth));
+        self.change_permits(allocation.place, |permits| permits.add(depth));
         self.hold(allocation)
     }
 
@@ -147,7 +193,7 @@ impl Free {
     /// What `demand` would take here for a job of this depth, GPUs from the lowest index on (compatibility §8.3); none if it does not fit
     /// now.
     pub fn fit(&self, inventory: &Inventory, demand: &Demand, depth: u32) -> Option<Allocation> {
-        if self.has_place(depth) { self.hardware_for(inventory, demand) } else { None }
+        if self.has_place(demand.place, depth) { self.hardware_for(inventory, demand) } else { None }
     }
 
     /// The same without a look at the places.
@@ -158,7 +204,7 @@ impl Free {
         }
         let wanted = amount::gpus(demand, inventory) as usize;
         let gpus: Vec<_> = self.shares(inventory, demand).take(wanted).collect();
-        (gpus.len() == wanted).then_some(Allocation { cores, memory_bytes, gpus })
+        (gpus.len() == wanted).then_some(Allocation { cores, memory_bytes, gpus, place: demand.place })
     }
 
     /// What `demand` could take of each GPU that has room for it.
@@ -175,16 +221,17 @@ impl Free {
     /// Whether a job of this depth may start here, `allocation` is free and is what `demand` takes: the same amounts, on any of the
     /// free GPUs, by bytes. Who plans may ask for more ([`Self::shares`]).
     pub fn admits(&self, inventory: &Inventory, demand: &Demand, allocation: &Allocation, depth: u32) -> bool {
-        let Allocation { cores, memory_bytes, gpus } = allocation;
+        let Allocation { cores, memory_bytes, gpus, place } = allocation;
         let amounts =
             *cores == amount::cores(demand, inventory) && *memory_bytes == amount::memory_bytes(demand, inventory);
-        let room = self.has_place(depth) && self.cores >= *cores && self.memory_bytes >= *memory_bytes;
+        let room = self.has_place(*place, depth) && self.cores >= *cores && self.memory_bytes >= *memory_bytes;
         let ascending = gpus.windows(2).all(|pair| pair[0].index < pair[1].index);
         let offered = |share: &GpuShare| {
             let gpu = self.gpus.iter().find(|gpu| gpu.index == share.index);
             gpu.and_then(|gpu| gpu.share(demand.vram_bytes)) == Some(*share)
         };
         amounts
+            && *place == demand.place
             && room
             && ascending
             && gpus.len() == amount::gpus(demand, inventory) as usize
@@ -222,7 +269,7 @@ mod tests {
         assert!(!free.admits(&inventory, &whole, &all, 0), "taken meanwhile");
         for taken in [&all, &first] {
             free.give(taken);
-            free.change_permits(|permits| permits.remove(0, false));
+            free.change_permits(taken.place, |permits| permits.remove(0, false));
         }
         assert_eq!(free, Free::of(&inventory));
     }
@@ -272,6 +319,32 @@ mod tests {
         assert!(suits(&demand, &Node::new(name, BootId(1), inventory.clone(), Timestamp(1))));
         assert!(free.admits(&inventory, &demand, &taken, 0) && free.take(&taken, 0));
         assert_eq!(free.fit(&inventory, &demand, 0), None, "the place is taken");
+    }
+
+    #[test]
+    fn the_kinds_of_places_are_counted_apart() {
+        let inventory = Inventory { places: 1, llm_places: 2, cores: 1, declared: true, ..Inventory::default() };
+        let (process, llm) = (Demand::default(), Demand { place: Place::Llm, ..Demand::default() });
+        let mut free = Free::of(&inventory);
+        let taken = free.fit(&inventory, &process, 0).expect("it is empty");
+        assert!(free.take(&taken, 0));
+        assert_eq!(free.fit(&inventory, &process, 0), None);
+        for _ in 0..2 {
+            let taken = free.fit(&inventory, &llm, 0).expect("another kind, and it takes no core by default");
+            assert!(!free.admits(&inventory, &process, &taken, 0) && free.take(&taken, 0));
+        }
+        assert_eq!((free.fit(&inventory, &llm, 0), free.processes.free, free.llm.free), (None, 0, 0));
+    }
+
+    #[test]
+    fn a_place_is_lent_to_its_own_kind() {
+        let inventory = Inventory { places: 1, llm_places: 1, ..Inventory::default() };
+        let mut free = Free::of(&inventory);
+        for place in [Place::Process, Place::Llm] {
+            free.change_permits(place, |permits| permits.add(0));
+        }
+        free.change_permits(Place::Llm, |permits| permits.wait(0));
+        assert!(free.lends() && free.has_place(Place::Llm, 1) && !free.has_place(Place::Process, 1));
     }
 
     #[test]

@@ -8,6 +8,6 @@ mod free;
 mod permits;
 mod sort;
 
-pub use free::{Free, GpuFree};
+pub use free::{Free, GpuFree, Places};
 pub use permits::ConcurrencyPermits;
 pub use sort::{has_architecture, has_devices, has_labels, suits};

@@ -21,7 +21,7 @@ pub use node::{Cordon, DrainNode, LabelNode, LoseNode, RegisterNode, RemoveNode,
 pub use object::{DeleteObject, Observation, ObserveObjects, PutObject};
 pub use park::{DeliverMessage, ParkJob};
 
-use crate::{AgentName, Level, Origin, level};
+use crate::{AgentName, Level, Origin, Place, level};
 
 /// A command and who asked for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,8 +119,21 @@ impl Command {
         }
     }
 
+    /// Whether it tells of places that an older program would not count.
+    fn has_llm_places(&self) -> bool {
+        match self {
+            Self::RegisterNode(command) => command.inventory.llm_places > 0,
+            Self::RegisterAgent(command) => command.spec.demand.place == Place::Llm,
+            Self::GrantLease(command) => command.allocation.place == Place::Llm,
+            _ => false,
+        }
+    }
+
     /// The feature level that knows the command: the head proposes it only once that is active.
     pub fn level(&self) -> Level {
+        if self.has_llm_places() {
+            return level::LLM_PLACES;
+        }
         // An older program cannot read such a name.
         if self.agent().is_some_and(|name| !name.is_plain()) {
             return level::AGENT_NAMES;

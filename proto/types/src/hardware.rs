@@ -57,8 +57,10 @@ pub struct Inventory {
     pub devices: Vec<String>,
     /// Free-form labels.
     pub labels: BTreeMap<String, String>,
-    /// How many jobs may run at once.
+    /// How many jobs with a process may run at once.
     pub places: u32,
+    /// How many jobs that call a model and wait may run at once, beside [`Self::places`]; 0 from programs below feature level 6.
+    pub llm_places: u32,
     /// True when an operator gave the amounts by flags: then the contract's defaults (1 core, 1 GB) count as well (compatibility §8).
     pub declared: bool,
     /// True when an operator switched hardware checks off: any demand fits while there is a place, and takes nothing but it
@@ -67,6 +69,14 @@ pub struct Inventory {
 }
 
 impl Inventory {
+    /// How many places of a kind the node has.
+    pub fn places_of(&self, place: Place) -> u32 {
+        match place {
+            Place::Process => self.places,
+            Place::Llm => self.llm_places,
+        }
+    }
+
     /// The index of a GPU that is listed more than once, if there is one: its memory and health would be ambiguous.
     pub fn gpu_listed_twice(&self) -> Option<u32> {
         let mut seen = BTreeSet::new();
@@ -81,6 +91,21 @@ impl Inventory {
         let devices = self.devices.iter().map(String::len);
         label_bytes(&self.labels) + gpus.chain(devices).sum::<usize>() as u64
     }
+}
+
+/// Which kind of place a job takes on its node. Each kind is counted for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Place {
+    /// It runs a process: one of [`Inventory::places`].
+    #[default]
+    Process,
+    /// It calls a model and mostly waits: one of [`Inventory::llm_places`].
+    Llm,
+}
+
+impl Place {
+    /// All kinds.
+    pub const ALL: [Self; 2] = [Self::Process, Self::Llm];
 }
 
 /// What one job of an agent version asks of a node. Zero, none and empty mean "no matter".
@@ -102,6 +127,8 @@ pub struct Demand {
     pub labels: BTreeMap<String, String>,
     /// The only node that may run it.
     pub node: Option<NodeId>,
+    /// The kind of place that it takes.
+    pub place: Place,
 }
 
 /// The part of one GPU that a lease holds.
@@ -122,4 +149,6 @@ pub struct Allocation {
     pub memory_bytes: u64,
     /// GPU shares held.
     pub gpus: Vec<GpuShare>,
+    /// The kind of place held.
+    pub place: Place,
 }

@@ -41,7 +41,7 @@ pub use config::ClusterConfig;
 pub use entry::{Entry, Parent};
 pub use error::ErrorKind;
 pub use event::{Event, EventRecord, JobChange};
-pub use hardware::{Allocation, Architecture, Demand, Gpu, GpuShare, Inventory};
+pub use hardware::{Allocation, Architecture, Demand, Gpu, GpuShare, Inventory, Place};
 pub use id::{
     AgentName, Attempt, BootId, Digest, EventSeq, FencingToken, IdError, JobId, MemberId, MessageId, Namespace,
     NodeEpoch, NodeId, ObjectKind, ObjectName, Principal, RequestId, Seq,

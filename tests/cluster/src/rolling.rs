@@ -65,6 +65,11 @@ async fn level(member: &Member) -> u64 {
     get(member, "/api/cluster").await.expect("it answers")["level"].as_u64().expect("a number")
 }
 
+/// How many places for jobs of `llm` agents the cluster counts on a node.
+async fn llm_places(member: &Member, node: &str) -> u64 {
+    get(member, &format!("/api/nodes/{node}")).await.expect("it answers")["llm_places"].as_u64().expect("a number")
+}
+
 /// Stops a member in order and starts it again. As the page says, it then waits until all members are voters and up to
 /// date.
 async fn replace(members: &mut [Member; 3], which: usize, how: fn(&mut Member), load: &Load) {
@@ -124,6 +129,7 @@ async fn one_program_after_the_other_is_replaced_under_load_and_back_while_that_
     // First two workers of two versions, then only the newer one.
     let _new = worker(folder, "w2", &members.each_ref(), false);
     load.goes_on(SOME).await;
+    assert_eq!(llm_places(&members[one], "w2").await, 0, "one of three does not count them");
     let drain = ask(&members[one], Method::POST, "/api/nodes/w1/drain", json!({})).await;
     drain.expect("a drain");
     eventually_async("nothing runs on the older worker", async || {
@@ -145,6 +151,13 @@ async fn one_program_after_the_other_is_replaced_under_load_and_back_while_that_
     .await;
     assert!(level(&members[one]).await > BEFORE);
     deprecate(&members[last]).await.expect("all know it now");
+    eventually_async("the worker's places for llm agents count", async || {
+        match llm_places(&members[one], "w2").await {
+            256 => Ok(()),
+            places => Err(places.to_string()),
+        }
+    })
+    .await;
 
     // After the level is raised, no downgrade is possible: the older program reports this and stops, instead of
     // skipping unknown commands.

@@ -17,10 +17,11 @@ const RUN_MIN: [(&str, u64); 6] = [
 ];
 
 /// What a campaign of 200 runs must have seen, and how often.
-const CAMPAIGN_MIN: [(&str, u64); 35] = [
+const CAMPAIGN_MIN: [(&str, u64); 36] = [
     ("spawned jobs", 100),
     ("children forsaken", 20),
     ("places lent", 50),
+    ("llm places full", 50),
     ("fenced reports", 20),
     ("lost nodes", 50),
     ("lost leases", 100),

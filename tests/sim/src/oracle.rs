@@ -8,7 +8,8 @@ use std::sync::Arc;
 use atlas_replica::Replica;
 use atlas_state::State;
 use atlas_types::{
-    Event, EventRecord, FailureKind, FencingToken, Job, JobChange, JobId, JobStatus, NodeHealth, Outcome, Reason, Seq,
+    Event, EventRecord, FailureKind, FencingToken, Job, JobChange, JobId, JobStatus, NodeHealth, Outcome, Place,
+    Reason, Seq,
 };
 
 use crate::coverage::Coverage;
@@ -150,14 +151,21 @@ impl Oracle {
         for node in state.nodes() {
             let jobs: Vec<_> = node.leases().filter_map(|(_, job)| state.job(job)).collect();
             let waits = |job: &&&Arc<Job>| state.children_awaited(job.id) > 0;
-            let active = jobs.iter().filter(|job| !waits(job)).count();
-            let deeper = jobs.iter().filter(|job| job.depth() > 0).count();
-            let places = node.node.inventory.places as usize;
-            if active > places + deeper {
-                wrong = Some(format!("{active} jobs run on {} at {places} places", node.node.id));
-            }
-            if jobs.len() > places && active <= places {
-                coverage.count("places lent");
+            for place in Place::ALL {
+                let takes = |job: &&Arc<Job>| job.lease.as_ref().is_some_and(|lease| lease.allocation.place == place);
+                let jobs: Vec<_> = jobs.iter().copied().filter(takes).collect();
+                let active = jobs.iter().filter(|job| !waits(job)).count();
+                let deeper = jobs.iter().filter(|job| job.depth() > 0).count();
+                let places = node.node.inventory.places_of(place) as usize;
+                if active > places + deeper {
+                    wrong = Some(format!("{active} jobs run on {} at {places} {place:?} places", node.node.id));
+                }
+                if jobs.len() > places && active <= places {
+                    coverage.count("places lent");
+                }
+                if place == Place::Llm && places > 0 && active == places {
+                    coverage.count("llm places full");
+                }
             }
         }
         wrong.into_iter().for_each(|wrong| self.violate(wrong));

@@ -8,7 +8,7 @@ use atlas_types::{
     AgentKind, AgentName, AgentPin, AssignedJournal, Assignment, BootId, ClusterConfig, Command, CompleteJob,
     ConfigureCluster, DeleteAgent, DeleteObject, Demand, Digest, Door, Effects, EventSeq, Expect, FailJob,
     FencingToken, Gpu, Inventory, Job, JobId, LabelNode, LoseLease, Micros, Namespace, NodeId, ObjectKey, ObjectKind,
-    ObjectName, Observation, ObserveObjects, Origin, Payload, PayloadBody, Principal, PutObject, RegisterAgent,
+    ObjectName, Observation, ObserveObjects, Origin, Payload, PayloadBody, Place, Principal, PutObject, RegisterAgent,
     RegisterNode, ReportKind, Request, RequestId, RetireAgent, RetryRule, RunSpec, Spawner, StartJob, SubmitJob,
     Timeouts, Verdict, Version,
 };
@@ -39,11 +39,13 @@ pub enum Agent {
     Parent,
     /// Records each of its steps, so that no attempt repeats one.
     Journaling,
+    /// Calls a model.
+    Llm,
 }
 
 impl Agent {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Echo,
         Self::Gpu,
         Self::Once,
@@ -53,11 +55,12 @@ impl Agent {
         Self::Hasty,
         Self::Parent,
         Self::Journaling,
+        Self::Llm,
     ];
 
     /// Those that spawn nothing.
-    pub const LONERS: [Self; 7] =
-        [Self::Echo, Self::Gpu, Self::Once, Self::Fragile, Self::Flaky, Self::Limited, Self::Hasty];
+    pub const LONERS: [Self; 8] =
+        [Self::Echo, Self::Gpu, Self::Once, Self::Fragile, Self::Flaky, Self::Limited, Self::Hasty, Self::Llm];
 
     /// Its name.
     pub fn name(self) -> AgentName {
@@ -102,6 +105,7 @@ impl Agent {
                 RunSpec { demand, concurrency: Some(2), ..plain }
             }
             Self::Parent => RunSpec { spawns: true, ..plain },
+            Self::Llm => RunSpec { demand: Demand { place: Place::Llm, ..Demand::default() }, ..plain },
             Self::Hasty => {
                 let demand = Demand { cores: 2, ..Demand::default() };
                 RunSpec { demand, timeouts: Timeouts { queue: Some(second), ..timeouts }, ..plain }
@@ -249,8 +253,9 @@ pub fn report(job: JobId, node: NodeId, token: FencingToken, kind: ReportKind) -
 pub fn inventory(index: usize, rng: &mut Rng) -> Inventory {
     let gpus = if index == 0 { 1 } else { rng.below(3) as u32 };
     let (cores, places) = if index == 0 { (4, 3) } else { (rng.range(0, 4) as u32, rng.range(1, 4) as u32) };
+    let llm_places = if index == 0 { 2 } else { rng.below(3) as u32 };
     let labels = zone(if index.is_multiple_of(2) { "a" } else { "b" });
-    Inventory { cores, places, gpus: (0..gpus).map(gpu).collect(), labels, ..Inventory::default() }
+    Inventory { cores, places, llm_places, gpus: (0..gpus).map(gpu).collect(), labels, ..Inventory::default() }
 }
 
 /// A worker's hello, under a name that no node has, with an inventory that lists a GPU twice: it is refused.

@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn declared_hardware_is_told() {
-        let held = Allocation { cores: 1, memory_bytes: 1 << 30, gpus: Vec::new() };
+        let held = Allocation { cores: 1, memory_bytes: 1 << 30, ..Allocation::default() };
         let added = merged(b"{}", &Added { held: Some(&held), ..Added::default() });
         let expected = br#"{"_hardware_allocation":{"gpu_devices":[],"memory_gb":1,"cpu_cores":1}}"#;
         assert_eq!(added.as_deref(), Some(&expected[..]));

@@ -28,8 +28,10 @@ pub struct Options {
     pub controllers: Vec<String>,
     /// The directory for packages, the Python package and results.
     pub data_dir: PathBuf,
-    /// The most concurrent jobs. None for the larger of 4 and the number of cores.
+    /// The most concurrent jobs that run a process. None for the larger of 4 and the number of cores.
     pub places: Option<u32>,
+    /// The most concurrent jobs of `llm` agents, which run no process and mostly wait.
+    pub llm_places: u32,
     /// The number of idle slots kept for each agent version.
     pub warm_pool_size: u32,
     /// How long a slot may be idle.
@@ -94,6 +96,7 @@ impl Options {
             controllers,
             data_dir,
             places: None,
+            llm_places: 256,
             warm_pool_size: 2,
             idle_timeout: Duration::from_secs(300),
             warmup_timeout: None,
@@ -191,9 +194,12 @@ pub struct Configuration {
     /// Data directory; defaults to ./.atlas-worker.
     #[arg(long, env = "ATLAS_WORKER_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Maximum number of concurrent jobs; defaults to the larger of 4 and the number of cores.
+    /// Maximum number of concurrent jobs that run a process; defaults to the larger of 4 and the number of cores.
     #[arg(long, env = "ATLAS_PLACES", value_name = "N")]
     pub places: Option<u32>,
+    /// Maximum number of concurrent jobs of llm agents, which mostly wait for a model; defaults to 256.
+    #[arg(long, env = "ATLAS_LLM_PLACES", value_name = "N")]
+    pub llm_places: Option<u32>,
     /// Idle slots to keep for each agent version; defaults to 2.
     #[arg(long, env = "ATLAS_WARM_POOL_SIZE", value_name = "N")]
     pub warm_pool_size: Option<u32>,
@@ -286,6 +292,7 @@ impl Configuration {
             controllers: self.controllers.or(file.controllers),
             data_dir: self.data_dir.or(file.data_dir),
             places: self.places.or(file.places),
+            llm_places: self.llm_places.or(file.llm_places),
             warm_pool_size: self.warm_pool_size.or(file.warm_pool_size),
             idle_timeout: self.idle_timeout.or(file.idle_timeout),
             warmup_timeout: self.warmup_timeout.or(file.warmup_timeout),
@@ -321,6 +328,7 @@ impl Configuration {
         let data_dir = self.data_dir.clone().unwrap_or_else(|| PathBuf::from("./.atlas-worker"));
         let mut options = Options::new(node, controllers, data_dir);
         options.places = self.places;
+        options.llm_places = self.llm_places.unwrap_or(options.llm_places);
         options.warm_pool_size = self.warm_pool_size.unwrap_or(options.warm_pool_size);
         set(&mut options.idle_timeout, self.idle_timeout.as_deref(), duration)?;
         options.warmup_timeout = self.warmup_timeout.as_deref().map(duration).transpose()?;

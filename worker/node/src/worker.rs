@@ -205,6 +205,7 @@ fn prepare(options: &Options, env: &Env, sdk: PathBuf) -> Result<(Arc<Settings>,
     });
     inventory.unchecked = !options.hardware_checks;
     inventory.places = options.places.unwrap_or_else(|| inventory.cores.max(4));
+    inventory.llm_places = options.llm_places;
     inventory.labels.extend(options.labels.clone());
     if matches!(settings.python.known(), Some(Err(_))) {
         inventory.labels.insert("python".to_owned(), "none".to_owned());

@@ -1,6 +1,6 @@
 //! The parts of a contract that the cluster needs: demand, retries, time limits.
 
-use atlas_types::{Architecture, Demand, Effects, Micros, NodeId, RequiredAgent, RetryRule, RunSpec, Timeouts};
+use atlas_types::{Architecture, Demand, Effects, Micros, NodeId, Place, RequiredAgent, RetryRule, RunSpec, Timeouts};
 
 use super::{Contract, Dependency, Hardware};
 
@@ -14,7 +14,7 @@ impl Contract {
     /// The settings for jobs of this version.
     pub fn run_spec(&self) -> RunSpec {
         RunSpec {
-            demand: self.hardware.demand(),
+            demand: Demand { place: self.provider.kind.place(), ..self.hardware.demand() },
             effects: self.effects.unwrap_or(Effects::Idempotent),
             max_attempts: self.max_attempts.unwrap_or(ATTEMPTS_DEFAULT),
             concurrency: self.concurrency,
@@ -71,6 +71,7 @@ impl Hardware {
             labels: self.node_labels.clone().unwrap_or_default(),
             // The parser has checked the name; an empty name means any node.
             node: NodeId::new(&self.node_affinity).ok(),
+            place: Place::Process,
         }
     }
 }

@@ -19,13 +19,14 @@ pub(crate) struct Options {
     pub(crate) watching: Watching,
 }
 
-const COLUMNS: [Column<Node>; 9] = [
+const COLUMNS: [Column<Node>; 10] = [
     column("NODE", "id", |node, _| node.id.clone()),
     column("STATE", "health", |node, _| state(node)),
     column("CORES", "cores", |node, _| node.cores.to_string()),
     column("MEMORY", "memory_bytes", |node, _| words::bytes(node.memory_bytes)),
     column("GPUS", "gpus", |node, _| gpus(&node.gpus)),
-    column("RUNNING/WARM/PLACES", "running", |node, _| format!("{}/{}/{}", node.running, node.warm, node.places)),
+    column("RUNNING/WARM/PLACES", "running", |node, _| node.slots()),
+    wide("LLM", "llm_places", |node, _| node.llm()),
     wide("ARCH", "arch", |node, _| node.arch.clone()),
     wide("AGE", "registered_at", |node, look| look.when(node.registered_at)),
     wide("LABELS", "labels", |node, _| words::labels(&node.labels)),

@@ -19,6 +19,7 @@ pub(crate) async fn show(context: &Context, name: &str) -> Result<Exit, Failure>
     let gpus = gpu_words(&node.gpus);
     text += &format!("  GPUs         {}\n", if gpus.is_empty() { "none" } else { &gpus });
     text += &format!("  jobs         {} running, {} warm, {} places\n", node.running, node.warm, node.places);
+    text += &format!("  llm jobs     {} running, {} places\n", node.llm_running(), node.llm_places);
     if let Some(ends_at) = node.drain_ends_at {
         let left = (ends_at - context.look.now).max(0.0);
         text += &format!("  drain        jobs still running in {} are returned\n", words::milliseconds(left * 1e3));

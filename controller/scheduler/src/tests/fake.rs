@@ -7,8 +7,8 @@ use std::sync::Arc;
 use atlas_allocation::{ConcurrencyPermits, Free};
 use atlas_types::{
     AgentName, AgentPin, Allocation, Architecture, Attempt, BootId, ClusterTime, Demand, Digest, Door, Effects, Gpu,
-    GrantLease, Inventory, Job, JobId, JobStatus, Micros, Namespace, Node, NodeHealth, NodeId, Payload, Principal,
-    Reason, RetryRule, RunSpec, Seq, Spawned, Timeouts, Timestamp, Version,
+    GrantLease, Inventory, Job, JobId, JobStatus, Micros, Namespace, Node, NodeHealth, NodeId, Payload, Place,
+    Principal, Reason, RetryRule, RunSpec, Seq, Spawned, Timeouts, Timestamp, Version,
 };
 
 use crate::{Cluster, NodeView, Strategy};
@@ -43,9 +43,9 @@ impl Fake {
             ["job", name, ref rest @ ..] => self.add_job(job(name, rest)),
             ["lend", name] => {
                 let job = self.job(name).clone();
-                let (node, _) = &self.allocations[&job.id];
+                let (node, allocation) = &self.allocations[&job.id];
                 let (_, free) = self.nodes.get_mut(node).expect("a node");
-                free.change_permits(|permits| permits.wait(job.depth()));
+                free.change_permits(allocation.place, |permits| permits.wait(job.depth()));
                 self.lending.insert(job.id);
                 self.index();
             }
@@ -86,7 +86,7 @@ impl Fake {
         let digest = job.pin.as_ref().expect("a pin").digest;
         let (node, free) = self.nodes.get_mut(&grant.node).expect("a node");
         assert!(free.take(&grant.allocation, job.depth()), "more than {} has", node.id);
-        assert_eq!(free.places_owed(), 0, "more than {} has", node.id);
+        assert_eq!(free.places_owed(), [0; 2], "more than {} has", node.id);
         if let Some(idle) = node.warm.get_mut(&digest) {
             *idle = idle.saturating_sub(1);
         }
@@ -101,7 +101,7 @@ impl Fake {
             let lent = self.lending.remove(&id);
             let (_, free) = self.nodes.get_mut(&node).expect("a node");
             free.give(&allocation);
-            free.change_permits(|permits| permits.remove(depth, lent));
+            free.change_permits(allocation.place, |permits| permits.remove(depth, lent));
         }
         self.index();
     }
@@ -160,14 +160,14 @@ impl Cluster for Fake {
     }
 
     fn lending(&self) -> impl Iterator<Item = NodeView<'_>> {
-        self.nodes().filter(|view| view.free.permits.lends())
+        self.nodes().filter(|view| view.free.lends())
     }
 
-    fn room<'a>(&'a self, _: &'a Demand, strategy: Strategy) -> impl Iterator<Item = NodeView<'a>> + 'a {
+    fn room<'a>(&'a self, demand: &'a Demand, strategy: Strategy) -> impl Iterator<Item = NodeView<'a>> + 'a {
         let mut nodes: Vec<NodeView<'a>> = self.nodes().collect();
-        nodes.sort_by_key(|view| view.free.places);
+        nodes.sort_by_key(|view| view.free.places(demand.place).free);
         if strategy == Strategy::Spread {
-            nodes.sort_by_key(|view| Reverse(view.free.places));
+            nodes.sort_by_key(|view| Reverse(view.free.places(demand.place).free));
         }
         nodes.into_iter()
     }
@@ -213,6 +213,7 @@ pub(super) fn node(name: &str, words: &[&str]) -> Node {
     for word in words {
         match word.split_once('=').unwrap_or((word, "")) {
             ("places", value) => inventory.places = number(value),
+            ("llm", value) => inventory.llm_places = number(value),
             ("cores", value) => inventory.cores = number(value),
             ("mem", value) => inventory.memory_bytes = number::<u64>(value) * GB,
             ("gpu", value) => inventory.gpus = value.split(',').zip(0..).map(gpu).collect(),
@@ -276,6 +277,7 @@ pub(super) fn job(name: &str, words: &[&str]) -> Job {
             ("arch", value) => demand.architecture = Some(architecture(value)),
             ("dev", value) => demand.devices.push(value.to_owned()),
             ("label", value) => demand.labels.extend([pair(value)]),
+            ("llm", _) => demand.place = Place::Llm,
             ("pin", value) => demand.node = Some(value.parse().expect("a node name")),
             _ => panic!("no such property of a job: {word}"),
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use atlas_types::{JobId, JobStatus};
+use atlas_types::{JobId, JobStatus, Place};
 use proptest::prelude::*;
 use proptest::strategy::Strategy as Generate;
 
@@ -21,15 +21,16 @@ fn nodes() -> impl Generate<Value = Vec<String>> {
         Just(" label=zone:eu"),
         Just(" label=zone:us given=zone:eu")
     ];
-    let one = (0..5u32, 0..9u32, 0..33u32, gpus, state, extra).prop_map(|(places, cores, mem, gpus, state, extra)| {
-        format!("places={places} cores={cores} mem={mem}{gpus}{state}{extra}")
-    });
+    let places = (0..5u32, 0..3u32);
+    let one =
+        (places, 0..9u32, 0..33u32, gpus, state, extra).prop_map(|((places, llm), cores, mem, gpus, state, extra)| {
+            format!("places={places} llm={llm} cores={cores} mem={mem}{gpus}{state}{extra}")
+        });
     prop::collection::vec(one, 0..6)
 }
 
 fn jobs() -> impl Generate<Value = Vec<String>> {
-    let gpus =
-        prop_oneof![4 => Just(""), 1 => Just(" gpus=1"), 1 => Just(" gpus=1 vram=10"), 1 => Just(" gpus=2 vram=4")];
+    let gpus = prop_oneof![4 => Just(""), 2 => Just(" llm"), 1 => Just(" gpus=1"), 1 => Just(" gpus=1 vram=10"), 1 => Just(" gpus=2 vram=4")];
     let extra = prop_oneof![
         5 => Just(""),
         1 => Just(" label=zone:eu"),
@@ -64,7 +65,10 @@ fn assert_within_capacity(fake: &Fake) {
     for (node, _) in fake.nodes.values() {
         let inventory = &node.inventory;
         let leases: Vec<_> = fake.allocations.values().filter(|(on, _)| *on == node.id).map(|(_, held)| held).collect();
-        assert!(leases.len() <= inventory.places as usize, "places of {}", node.id);
+        for place in [Place::Process, Place::Llm] {
+            let taken = leases.iter().filter(|held| held.place == place).count();
+            assert!(taken <= inventory.places_of(place) as usize, "{place:?} places of {}", node.id);
+        }
         let cores: u32 = leases.iter().map(|held| held.cores).sum();
         assert!(inventory.cores == 0 || cores <= inventory.cores, "cores of {}", node.id);
         let memory_bytes: u64 = leases.iter().map(|held| held.memory_bytes).sum();

@@ -6,7 +6,7 @@ use atlas_format::encode_steps;
 use atlas_raft::{Leadership, ProposeError, ReadError};
 use atlas_types::{
     Command, Door as By, Level, Namespace, NodeEpoch, NodeHealth, NodeId, Origin, Outcome, Payload, PayloadBody,
-    Principal, RegisterNode, Request,
+    Principal, RegisterNode, Request, level,
 };
 use atlas_wire::session::{Hello, ToWorker};
 use bytes::Bytes;
@@ -24,6 +24,8 @@ pub(super) struct Admitted {
     pub(super) epoch: NodeEpoch,
     /// The feature level of its process.
     pub(super) level: Level,
+    /// Its whole inventory, where the cluster is too old to count all of it.
+    pub(super) withheld: Option<RegisterNode>,
     /// Payloads that its welcome refers to by digest.
     pub(super) stored: Stored,
 }
@@ -70,8 +72,8 @@ impl Door {
     pub(super) async fn admit(&self, hello: Hello, out: &Outbox) -> Option<Result<Admitted, Refusal>> {
         let admitted = async {
             let (node, level) = (hello.node.clone(), hello.level);
-            let epoch = self.attach(hello).await?;
-            Ok(Admitted { epoch, level, stored: self.store_excess(&node).await? })
+            let (epoch, withheld) = self.attach(hello).await?;
+            Ok(Admitted { epoch, level, withheld, stored: self.store_excess(&node).await? })
         };
         tokio::select! {
             biased;
@@ -81,7 +83,7 @@ impl Door {
     }
 
     /// Registers the worker's process, unless the state already has this registration. A reconnect needs no log entry.
-    async fn attach(&self, hello: Hello) -> Result<NodeEpoch, Refusal> {
+    async fn attach(&self, hello: Hello) -> Result<(NodeEpoch, Option<RegisterNode>), Refusal> {
         let handle = self.service.handle();
         let mut leadership = handle.leadership();
         let known = leadership.wait_for(|now| !matches!(now, Leadership::Follower { leader: None }));
@@ -104,7 +106,13 @@ impl Door {
             let text = format!("the cluster is at feature level {}, this worker at {}", state.level().0, hello.level.0);
             return Err(Status::failed_precondition(text).into());
         }
-        let Hello { node, boot_id, inventory, .. } = hello;
+        let Hello { node, boot_id, mut inventory, .. } = hello;
+        let known_to_all = state.level() >= level::LLM_PLACES || inventory.llm_places == 0;
+        let withheld =
+            (!known_to_all).then(|| RegisterNode { node: node.clone(), boot_id, inventory: inventory.clone() });
+        if withheld.is_some() {
+            inventory.llm_places = 0;
+        }
         let known = state.node(&node).map(|known| &*known.node).filter(|known| {
             known.boot_id == boot_id && known.inventory == inventory && known.health == NodeHealth::Ready
         });
@@ -113,7 +121,7 @@ impl Door {
             None => self.register(RegisterNode { node: node.clone(), boot_id, inventory }).await?,
         };
         handle.session_hello(node, epoch).await?;
-        Ok(epoch)
+        Ok((epoch, withheld))
     }
 
     /// Stores inputs and steps that do not fit into the welcome as artifacts.

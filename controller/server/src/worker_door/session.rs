@@ -9,7 +9,8 @@ use std::time::Duration;
 use atlas_raft::ReadError;
 use atlas_service::{Error, Service};
 use atlas_types::{
-    Command, Digest, DrainNode, Fold, FoldSteps, NodeId, RecordSteps, Spawn, SpawnEnd, StepsResult, WarmChanged,
+    Command, Digest, DrainNode, Fold, FoldSteps, NodeId, RecordSteps, RegisterNode, Spawn, SpawnEnd, StepsResult,
+    WarmChanged, level,
 };
 use atlas_wire::proto::worker::v1::SessionRequest;
 use atlas_wire::session::{Hello, ToLeader, ToWorker};
@@ -56,7 +57,7 @@ pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>
         Err(status) => return out.fail(status),
     };
     let identity = (hello.node.clone(), hello.boot_id);
-    let Admitted { epoch, level, stored } = match door.admit(hello, &out).await {
+    let Admitted { epoch, level, withheld, stored } = match door.admit(hello, &out).await {
         Some(Ok(admitted)) => admitted,
         Some(Err(refusal)) => return door.refuse(&out, refusal),
         None => return,
@@ -76,6 +77,7 @@ pub(super) async fn run(door: Arc<Door>, mut incoming: Streaming<SessionRequest>
         door: door.clone(),
         connection: connection.clone(),
         incoming: incoming.ready_chunks(FRAMES_MAX),
+        withheld,
         proposals: FuturesOrdered::new(),
         renewal: None,
         renew_next: None,
@@ -106,6 +108,8 @@ struct Session {
     door: Arc<Door>,
     connection: Arc<Connection>,
     incoming: ReadyChunks<Streaming<SessionRequest>>,
+    /// What the node has, if a part of it waits for a newer feature level.
+    withheld: Option<RegisterNode>,
     proposals: FuturesOrdered<Boxed<Result<Vec<ToWorker>, NotAnswered>>>,
     /// The renewal that a quorum is confirming.
     renewal: Option<Boxed<Result<u64, ReadError>>>,
@@ -261,11 +265,22 @@ impl Session {
         self.steps.push(Box::pin(async move { (number, recorded.await) }));
     }
 
+    /// Registers the whole inventory as soon as all members count it. Renewals come often enough to look.
+    fn tell_withheld(&mut self, batch: &mut Batch) {
+        let state = self.door.service.handle().applied();
+        if let Some(command) = self.withheld.take_if(|_| state.level() >= level::LLM_PLACES) {
+            batch.command(Command::RegisterNode(command));
+        }
+    }
+
     fn take_one(&mut self, said: ToLeader, batch: &mut Batch) -> Result<(), Refusal> {
         let service = &self.door.service;
         match said {
             ToLeader::Hello(_) => return Err(Status::invalid_argument("a second hello on one stream").into()),
-            ToLeader::Renew { number } => self.renew(number),
+            ToLeader::Renew { number } => {
+                self.renew(number);
+                self.tell_withheld(batch);
+            }
             ToLeader::Report { number, report } => {
                 batch.report((service, &self.connection, &mut self.connection.leases()), number, report);
             }

@@ -211,6 +211,31 @@ mod tests {
     }
 
     #[test]
+    fn jobs_that_call_a_model_have_places_of_their_own() {
+        check(
+            "agent a llm=true; agent b; node n1 places=1 llm=1; job j1; job j2; job j3 agent=b; job j4 agent=b --
+            grant j1 n1; grant j2 n1; grant j2 n1 process=true; show n1; grant j3 n1; grant j4 n1; show n1; complete j1; grant j2 n1;
+            node n1 places=1 llm=0; show n1; complete j2; show n1",
+            expect![[r#"
+                j1 Granted pending→running on n1 token 1 attempt 1
+                ! the placement does not fit
+                ! the placement does not fit
+                n1: places 1 llm 0 cores any memory any gpus [] warm []
+                j3 Granted pending→running on n1 token 2 attempt 1
+                ! the placement does not fit
+                n1: places 0 llm 0 cores any memory any gpus [] warm []
+                j1 Ended running→completed
+                j2 Granted pending→running on n1 token 3 attempt 1
+                node n1 epoch 1 Ready
+                = epoch 1
+                n1: places 0 cores any memory any gpus [] warm []
+                j2 Ended running→completed
+                n1: places 0 cores any memory any gpus [] warm []
+            "#]],
+        );
+    }
+
+    #[test]
     fn a_node_must_be_of_the_right_sort() {
         check(
             "agent a arch=arm64; node n1 arch=x86_64; node n2; job j1 -- grant j1 n1; grant j1 n2",

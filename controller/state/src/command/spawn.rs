@@ -133,6 +133,34 @@ mod tests {
     }
 
     #[test]
+    fn a_place_is_lent_to_jobs_of_its_kind() {
+        check(
+            "agent a spawns=true; agent b llm=true spawns=true; node n1 places=1 llm=1; job j1; grant j1 n1; spawn j1 c1 agent=b --
+            grant c1 n1; show n1; spawn j1 c2 agent=b; grant c2 n1; spawn c1 c3 agent=a; grant c3 n1; show n1; grant c2 n1;
+            spawn c3 c4 agent=b; grant c4 n1; show n1; complete c4; complete c3; complete c1; show n1; complete j1; show n1",
+            expect![[r#"
+                c1 Granted pending→running on n1 token 2 attempt 1
+                n1: places 0 llm 0 cores any memory any gpus [] warm []
+                c2 Submitted pending→pending Queued
+                ! the placement does not fit
+                c3 Submitted pending→pending Queued
+                c3 Granted pending→running on n1 token 3 attempt 1
+                n1: places 0 llm 0 cores any memory any gpus [] warm []
+                ! the placement does not fit
+                c4 Submitted pending→pending Queued
+                c4 Granted pending→running on n1 token 4 attempt 1
+                n1: places 0 llm 0 cores any memory any gpus [] warm []
+                c4 Ended running→completed
+                c3 Ended running→completed
+                c1 Ended running→completed
+                n1: places 0 llm 1 cores any memory any gpus [] warm []
+                j1 Ended running→completed
+                n1: places 1 llm 1 cores any memory any gpus [] warm []
+            "#]],
+        );
+    }
+
+    #[test]
     fn an_agents_limit_is_lent_as_well() {
         check(
             "agent a spawns=true limit=1; node n1; job j1; job j2; grant j1 n1; spawn j1 c1 --

@@ -22,7 +22,7 @@ use atlas_types::{
 pub use self::timer::{EXECUTION_GRACE, PREPARATION_MAX, Timer, TimerKey, TimerKind, job_timer};
 pub use self::waiting::Class;
 
-pub(crate) use self::rooms::{lends, place};
+pub(crate) use self::rooms::{lends, places};
 pub(crate) use self::spawns::Spawns;
 use self::{artifacts::Artifacts, listing::Listing, objects::Objects, rooms::Rooms, timer::Timers, waiting::Waiting};
 

@@ -2,7 +2,7 @@
 //!
 //! Nodes with similar free resources share a bucket (amounts are rounded down to a power of two), so a large demand
 //! skips all buckets where it cannot fit and checks nodes in vain only in the bucket at its boundary. Within a bucket,
-//! and over all that match, the nodes with the fewest free places come first: that is the order of `bin_pack`.
+//! and over all that match, the nodes with the fewest free places come first: that is the order of `bin_pack`. Each kind of place has buckets of its own.
 //!
 //! The same buckets hold all nodes by their total resources, to check whether a job can ever run.
 
@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use atlas_allocation::Free;
-use atlas_types::{Demand, Digest, NodeId};
+use atlas_types::{Demand, Digest, NodeId, Place};
 
 use crate::map::{Map, Set};
 use crate::node::NodeState;
@@ -67,12 +67,13 @@ fn few(count: usize) -> u8 {
 /// Free places first, so that the fullest node comes first.
 type Room = (u32, NodeId);
 
-/// Where a node is found.
-pub(crate) type BucketEntry = (Bucket, Room);
+/// Where a node is found for each kind of [`Place::ALL`]; none while it takes no leases or has no free place of that kind.
+pub(crate) type Places = [Option<(Bucket, Room)>; 2];
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Rooms {
-    buckets: Map<Bucket, Set<Room>>,
+    /// By kind of place.
+    buckets: [Map<Bucket, Set<Room>>; 2],
     capacity: Map<Bucket, Set<NodeId>>,
     warm: Map<Digest, Set<NodeId>>,
     /// Nodes that take leases and have a job which lends its place.
@@ -81,7 +82,7 @@ pub(crate) struct Rooms {
 
 impl Rooms {
     pub(crate) fn change(&mut self, old: Option<&NodeState>, new: Option<&NodeState>) {
-        self.move_node(old.and_then(place), new.and_then(place));
+        self.move_node(old.map(places).unwrap_or_default(), new.map(places).unwrap_or_default());
         let (was, is) = (old.filter(|node| lends(node)), new.filter(|node| lends(node)));
         if let (Some(state), None) = (was, is) {
             self.lending.remove(&state.node.id);
@@ -103,15 +104,17 @@ impl Rooms {
     }
 
     /// A node that was found at one place is found at another.
-    pub(crate) fn move_node(&mut self, was: Option<BucketEntry>, is: Option<BucketEntry>) {
-        if was == is {
-            return;
-        }
-        if let Some((bucket, room)) = was {
-            remove(&mut self.buckets, &bucket, &room);
-        }
-        if let Some((bucket, room)) = is {
-            self.buckets.entry(bucket).or_default().insert(room);
+    pub(crate) fn move_node(&mut self, was: Places, is: Places) {
+        for (buckets, (was, is)) in self.buckets.iter_mut().zip(was.into_iter().zip(is)) {
+            if was == is {
+                continue;
+            }
+            if let Some((bucket, room)) = was {
+                remove(buckets, &bucket, &room);
+            }
+            if let Some((bucket, room)) = is {
+                buckets.entry(bucket).or_default().insert(room);
+            }
         }
     }
 
@@ -154,7 +157,7 @@ impl Rooms {
 
     /// Names of nodes that may have room for `demand`, those with the fewest free places first.
     pub(crate) fn candidates(&self, demand: &Demand) -> impl Iterator<Item = &NodeId> {
-        let matching = self.buckets.iter().filter(|(bucket, _)| bucket.may_have_room(demand));
+        let matching = self.buckets[demand.place as usize].iter().filter(|(bucket, _)| bucket.may_have_room(demand));
         let mut rooms: Vec<_> = matching.map(|(_, rooms)| rooms.iter()).collect();
         // A merge of the matching buckets; each is in order already.
         let heads = rooms.iter_mut().enumerate().filter_map(|(at, rooms)| rooms.next().map(|room| Reverse((room, at))));
@@ -181,13 +184,16 @@ impl Rooms {
 
 /// Whether a deeper job may start in a place that a waiting one lends.
 pub(crate) fn lends(state: &NodeState) -> bool {
-    state.takes_leases() && state.free.permits.lends()
+    state.takes_leases() && state.free.lends()
 }
 
-/// Where a node is found; none while it takes no leases or has no place.
-pub(crate) fn place(state: &NodeState) -> Option<BucketEntry> {
-    let open = state.takes_leases() && state.free.places > 0;
-    open.then(|| (Bucket::of(&state.free), (state.free.places, state.node.id.clone())))
+/// Where a node is found.
+pub(crate) fn places(state: &NodeState) -> Places {
+    let open = state.takes_leases();
+    Place::ALL.map(|place| {
+        let free = state.free.places(place).free;
+        (open && free > 0).then(|| (Bucket::of(&state.free), (free, state.node.id.clone())))
+    })
 }
 
 fn remove<K: Ord + Clone, T: Ord + Clone>(map: &mut Map<K, Set<T>>, key: &K, item: &T) {

@@ -1,12 +1,12 @@
 //! CAP-1: no resource is granted twice. The leases of a node are within its inventory; if that shrank, no later lease
-//! uses the missing part. Jobs that do not wait for a child use at most the node's places: an excess exists only
+//! uses the missing part. Jobs that do not wait for a child use at most the node's places of their kind: an excess exists only
 //! because a job resumed before its place was free again, and no grant adds to it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_allocation::Free;
-use atlas_types::Lease;
+use atlas_allocation::{Free, Places};
+use atlas_types::{Lease, Place};
 
 use super::ensure;
 use crate::node::NodeState;
@@ -30,10 +30,14 @@ pub(super) fn check(state: &State) -> Result<(), String> {
 }
 
 fn check_places(node: &NodeState) -> Result<(), String> {
-    let free = &node.free;
-    ensure(free.places_owed() <= node.owed, || {
-        format!("leases take {} of the {} places of node {}", free.permits.taken(), free.places_total, node.node.id)
-    })
+    let owed = node.free.places_owed().into_iter().zip(node.owed);
+    for (place, (owed, admitted)) in Place::ALL.into_iter().zip(owed) {
+        ensure(owed <= admitted, || {
+            let Places { total, permits, .. } = node.free.places(place);
+            format!("leases take {} of the {total} {place:?} places of node {}", permits.taken(), node.node.id)
+        })?;
+    }
+    Ok(())
 }
 
 enum Amount {

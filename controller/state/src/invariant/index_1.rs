@@ -13,7 +13,7 @@ pub(super) fn check(state: &State) -> Result<(), String> {
         for (job, lease) in jobs.filter_map(|job| Some((job, job.lease.as_ref()?))) {
             rebuilt.take(lease, job.depth());
             if state.children_awaited(job.id) > 0 {
-                rebuilt.lend(job.depth(), true);
+                rebuilt.lend(lease.allocation.place, job.depth(), true);
             }
         }
         // How it came to what it owes the leases do not tell: CAP-1 does.

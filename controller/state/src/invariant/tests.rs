@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atlas_types::{EventSeq, FencingToken, Job, JobId, JobStatus, NodeHealth, Reason, Seq, Timestamp};
+use atlas_types::{EventSeq, FencingToken, Job, JobId, JobStatus, NodeHealth, Place, Reason, Seq, Timestamp};
 
 use crate::State;
 use crate::node::NodeState;
@@ -35,7 +35,7 @@ fn node(state: &mut State, change: impl FnOnce(&mut NodeState)) {
 #[test]
 fn each_is_found() {
     assert_eq!(broken(|state| state.index.pending += 1), "INDEX-1");
-    assert_eq!(broken(|state| node(state, |node| node.free.places = 9)), "INDEX-1");
+    assert_eq!(broken(|state| node(state, |node| node.free.processes.free = 9)), "INDEX-1");
     assert_eq!(broken(|state| job(state, 3, |job| job.status = JobStatus::Running)), "LEASE-1");
     assert_eq!(broken(|state| node(state, |node| Arc::make_mut(&mut node.node).epoch.0 = 9)), "LEASE-1");
     assert_eq!(broken(|state| state.grant_seq = FencingToken(0)), "LEASE-2");
@@ -62,7 +62,7 @@ fn a_node_that_gave_out_more_than_it_has_is_found() {
     let found = broken(|state| {
         node(state, |node| {
             Arc::make_mut(&mut node.node).inventory.places = 0;
-            (node.free.places, node.free.places_total) = (0, 0);
+            (node.free.processes.free, node.free.processes.total) = (0, 0);
         });
     });
     assert_eq!(found, "CAP-1");
@@ -150,6 +150,6 @@ fn a_child_whose_parent_does_not_run_is_found() {
     let mut state = run.state;
     job(&mut state, 1_001, |child| child.spawned.as_mut().expect("it has a parent").by = JobId(2));
     assert_eq!(state.check_invariants().map_err(|violation| violation.name), Err("INDEX-1"));
-    node(&mut state, |node| node.lend(0, false));
+    node(&mut state, |node| node.lend(Place::Process, 0, false));
     assert_eq!(state.check_invariants().map_err(|violation| violation.name), Err("SPAWN-1"));
 }

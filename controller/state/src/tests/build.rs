@@ -277,7 +277,12 @@ fn demand(words: &Words<'_>) -> Demand {
         devices: list(words, "devices"),
         labels: labels(words),
         node: words.text("on").map(node),
+        place: place(words),
     }
+}
+
+fn place(words: &Words<'_>) -> atlas_types::Place {
+    if words.or("llm", false) { atlas_types::Place::Llm } else { atlas_types::Place::Process }
 }
 
 fn inventory(words: &Words<'_>) -> Inventory {
@@ -302,6 +307,7 @@ fn inventory(words: &Words<'_>) -> Inventory {
         devices: list(words, "devices"),
         labels: labels(words),
         places: words.or("places", 4),
+        llm_places: words.or("llm", 0),
         declared: words.or("declared", false),
         unchecked: words.or("unchecked", false),
     }
@@ -319,8 +325,10 @@ fn grant(run: &Run, job: JobId, words: &Words<'_>) -> GrantLease {
         cores: demand.cores,
         memory_bytes: demand.memory_bytes,
         gpus: (0..demand.gpus).map(|index| GpuShare { index, vram_bytes: demand.vram_bytes }).collect(),
+        place: demand.place,
     });
     allocation.cores = words.or("cores", allocation.cores);
+    allocation.place = if words.or("process", false) { atlas_types::Place::Process } else { allocation.place };
     if let Some(share) = words.text("gpu") {
         let (index, bytes) = share.split_once(':').expect("index:bytes");
         allocation.gpus = vec![GpuShare { index: number(index) as u32, vram_bytes: number(bytes) }];

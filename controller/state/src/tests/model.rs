@@ -6,7 +6,7 @@ mod steps;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use atlas_types::{ClusterTime, Demand, JobId, JobStatus, Namespace, Step as Recorded, Timestamp};
+use atlas_types::{ClusterTime, Demand, JobId, JobStatus, Namespace, Place, Step as Recorded, Timestamp};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 
@@ -87,7 +87,8 @@ pub(super) fn start() -> Run {
     run.prepare(
         "agent a0 spawns=true; agent a1 spawns=true cores=1 retries=1 digest=2; agent a2 effects=once digest=3 attempts=2 queue=2;
         agent a3 gpus=1 vram=30 memory=2 limit=2 spawns=true digest=4 retries=2 attempts=1;
-        agent a4 labels=zone:b digest=5; node n0 places=2 cores=2; node n1 places=3 gpus=80,40",
+        agent a4 labels=zone:b digest=5; agent a5 llm=true spawns=true digest=6; node n0 places=2 llm=1 cores=2;
+        node n1 places=3 llm=2 gpus=80,40",
     );
     run
 }
@@ -124,16 +125,17 @@ fn compare_indexes(state: &State, model: &Naive) -> Result<(), TestCaseError> {
         Demand::default(),
         Demand { cores: 2, ..Demand::default() },
         Demand { gpus: 1, ..Demand::default() },
+        Demand { place: Place::Llm, ..Demand::default() },
         Demand { labels: [("zone".to_owned(), "b".to_owned())].into(), ..Demand::default() },
     ];
     for demand in demands {
         let found: Vec<_> = state.nodes_with_room(&demand).map(|node| node.node.id.clone()).collect();
         let mut all: Vec<_> = state.nodes().filter(|node| node.takes_leases() && node.has_room(&demand, 0)).collect();
-        all.sort_by_key(|node| (node.free.places, node.node.id.clone()));
+        all.sort_by_key(|node| (node.free.places(demand.place).free, node.node.id.clone()));
         prop_assert_eq!(found, all.into_iter().map(|node| node.node.id.clone()).collect::<Vec<_>>());
     }
     let found: Vec<_> = state.nodes_lending().map(|node| node.node.id.clone()).collect();
-    let all = state.nodes().filter(|node| node.takes_leases() && node.free.permits.lends());
+    let all = state.nodes().filter(|node| node.takes_leases() && node.free.lends());
     prop_assert_eq!(found, all.map(|node| node.node.id.clone()).collect::<Vec<_>>());
     Ok(())
 }

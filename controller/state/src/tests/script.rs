@@ -234,8 +234,14 @@ impl Run {
             let memory = amount(free.memory_bytes, u64::MAX);
             let gpus: Vec<_> = free.gpus.iter().map(|gpu| gpu.free_bytes).collect();
             let warm: Vec<_> = node.node.warm.values().collect();
-            let owed = if node.owed == 0 { String::new() } else { format!(" owed {}", node.owed) };
-            format!("{name}: places {}{owed} cores {cores} memory {memory} gpus {gpus:?} warm {warm:?}", free.places)
+            let owed = |owed: u32| if owed == 0 { String::new() } else { format!(" owed {owed}") };
+            let (places, llm) = (&free.processes, &free.llm);
+            let llm = match llm.total {
+                0 => String::new(),
+                _ => format!(" llm {}{}", llm.free, owed(node.owed[1])),
+            };
+            let places = format!("places {}{}{llm}", places.free, owed(node.owed[0]));
+            format!("{name}: {places} cores {cores} memory {memory} gpus {gpus:?} warm {warm:?}")
         } else {
             let id = self.job_id(name);
             match self.state.job(id) {

@@ -226,7 +226,7 @@ impl TryFrom<Message> for Command {
                 job: JobId(message.job_id),
                 node: node("grant_lease.node_id", &message.node_id)?,
                 epoch: NodeEpoch(message.epoch),
-                allocation: required("grant_lease.allocation", message.allocation)?.into(),
+                allocation: required("grant_lease.allocation", message.allocation)?.try_into()?,
             }),
             Message::StartJob(message) => Self::StartJob(StartJob {
                 job: JobId(message.job_id),

@@ -1,6 +1,6 @@
 //! Hardware of a node and demands of a job.
 
-use atlas_types::{Allocation, Architecture, Demand, Gpu, GpuShare, Inventory, NodeId};
+use atlas_types::{Allocation, Architecture, Demand, Gpu, GpuShare, Inventory, NodeId, Place};
 
 use super::{labels_in, labels_out, name};
 use crate::{FormatError, proto};
@@ -19,6 +19,22 @@ fn architecture_in(field: &'static str, found: i32) -> Result<Option<Architectur
         Ok(proto::Architecture::Unspecified) => Ok(None),
         Ok(proto::Architecture::X8664) => Ok(Some(Architecture::X86_64)),
         Ok(proto::Architecture::Arm64) => Ok(Some(Architecture::Arm64)),
+        Err(unknown) => Err(FormatError::Value { field, found: unknown.0.into() }),
+    }
+}
+
+fn place_out(place: Place) -> i32 {
+    let message = match place {
+        Place::Process => proto::Place::Unspecified,
+        Place::Llm => proto::Place::Llm,
+    };
+    message.into()
+}
+
+fn place_in(field: &'static str, found: i32) -> Result<Place, FormatError> {
+    match proto::Place::try_from(found) {
+        Ok(proto::Place::Unspecified) => Ok(Place::Process),
+        Ok(proto::Place::Llm) => Ok(Place::Llm),
         Err(unknown) => Err(FormatError::Value { field, found: unknown.0.into() }),
     }
 }
@@ -63,6 +79,7 @@ impl From<&Inventory> for proto::Inventory {
             places: inventory.places,
             declared: inventory.declared,
             unchecked: inventory.unchecked,
+            llm_places: inventory.llm_places,
         }
     }
 }
@@ -81,6 +98,7 @@ impl TryFrom<proto::Inventory> for Inventory {
             places: inventory.places,
             declared: inventory.declared,
             unchecked: inventory.unchecked,
+            llm_places: inventory.llm_places,
         })
     }
 }
@@ -96,6 +114,7 @@ impl From<&Demand> for proto::Demand {
             devices: demand.devices.clone(),
             labels: labels_out(&demand.labels),
             node_id: demand.node.as_ref().map(NodeId::to_string),
+            place: place_out(demand.place),
         }
     }
 }
@@ -113,6 +132,7 @@ impl TryFrom<proto::Demand> for Demand {
             devices: demand.devices,
             labels: labels_in("demand.labels", demand.labels)?,
             node: demand.node_id.map(|text| name("demand.node_id", &text, NodeId::new)).transpose()?,
+            place: place_in("demand.place", demand.place)?,
         })
     }
 }
@@ -124,17 +144,21 @@ impl From<&Allocation> for proto::Allocation {
             cores: allocation.cores,
             memory_bytes: allocation.memory_bytes,
             gpus: allocation.gpus.iter().map(share).collect(),
+            place: place_out(allocation.place),
         }
     }
 }
 
-impl From<proto::Allocation> for Allocation {
-    fn from(allocation: proto::Allocation) -> Self {
+impl TryFrom<proto::Allocation> for Allocation {
+    type Error = FormatError;
+
+    fn try_from(allocation: proto::Allocation) -> Result<Self, FormatError> {
         let share = |share: proto::GpuShare| GpuShare { index: share.index, vram_bytes: share.vram_bytes };
-        Self {
+        Ok(Self {
             cores: allocation.cores,
             memory_bytes: allocation.memory_bytes,
             gpus: allocation.gpus.into_iter().map(share).collect(),
-        }
+            place: place_in("allocation.place", allocation.place)?,
+        })
     }
 }

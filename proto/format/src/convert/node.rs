@@ -85,7 +85,7 @@ impl TryFrom<proto::Lease> for Lease {
             epoch: NodeEpoch(lease.epoch),
             token: FencingToken(lease.fencing_token),
             attempt: Attempt(lease.attempt),
-            allocation: required("lease.allocation", lease.allocation)?.into(),
+            allocation: required("lease.allocation", lease.allocation)?.try_into()?,
             granted_at: ClusterTime(lease.granted_at_us),
             started: lease.started,
         })

@@ -25,6 +25,7 @@ impl From<Inventory> for pb::Inventory {
             places: inventory.places,
             declared: inventory.declared,
             unchecked: inventory.unchecked,
+            llm_places: inventory.llm_places,
         }
     }
 }
@@ -54,6 +55,7 @@ impl TryFrom<pb::Inventory> for Inventory {
             places: inventory.places,
             declared: inventory.declared,
             unchecked: inventory.unchecked,
+            llm_places: inventory.llm_places,
         };
         bounded("inventory", usize::try_from(inventory.text_bytes()).unwrap_or(usize::MAX), INLINE_BYTES_MAX)?;
         match inventory.gpu_listed_twice() {

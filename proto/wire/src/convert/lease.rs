@@ -2,6 +2,7 @@
 
 use atlas_types::{
     AgentName, Allocation, AssignedJournal, Assignment, Attempt, FencingToken, GpuShare, HeldLease, JobId, Namespace,
+    Place,
 };
 use bytes::Bytes;
 
@@ -69,10 +70,15 @@ impl TryFrom<pb::Assignment> for Assignment {
 impl From<Allocation> for pb::Allocation {
     fn from(allocation: Allocation) -> Self {
         let share = |share: GpuShare| pb::GpuShare { index: share.index, vram_bytes: share.vram_bytes };
+        let place = match allocation.place {
+            Place::Process => pb::Place::Unspecified,
+            Place::Llm => pb::Place::Llm,
+        };
         Self {
             cores: allocation.cores,
             memory_bytes: allocation.memory_bytes,
             gpus: allocation.gpus.into_iter().map(share).collect(),
+            place: place.into(),
         }
     }
 }
@@ -83,10 +89,16 @@ impl TryFrom<pb::Allocation> for Allocation {
     fn try_from(allocation: pb::Allocation) -> Result<Self, ConvertError> {
         bounded("allocation.gpus", allocation.gpus.len(), INVENTORY_ITEMS_MAX)?;
         let share = |share: pb::GpuShare| GpuShare { index: share.index, vram_bytes: share.vram_bytes };
+        let place = match pb::Place::try_from(allocation.place) {
+            Ok(pb::Place::Unspecified) => Place::Process,
+            Ok(pb::Place::Llm) => Place::Llm,
+            Err(unknown) => return Err(ConvertError::Value { field: "allocation.place", found: unknown.0.into() }),
+        };
         Ok(Self {
             cores: allocation.cores,
             memory_bytes: allocation.memory_bytes,
             gpus: allocation.gpus.into_iter().map(share).collect(),
+            place,
         })
     }
 }

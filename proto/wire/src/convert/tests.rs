@@ -6,7 +6,7 @@ use std::sync::Arc;
 use atlas_types::{
     AgentName, Allocation, Architecture, AssignedJournal, Assignment, Attempt, BootId, ClusterTime, Digest, Failure,
     FailureKind, FencingToken, Fold, Gpu, GpuShare, HandBack, HeldLease, INLINE_BYTES_MAX, Inventory, JobId, Journal,
-    Level, Micros, Namespace, NodeEpoch, NodeId, Payload, PayloadBody, Report, ReportKind, ReportResult, Spawn,
+    Level, Micros, Namespace, NodeEpoch, NodeId, Payload, PayloadBody, Place, Report, ReportKind, ReportResult, Spawn,
     SpawnEnd, SpawnRule, Spawner, Step, StepKey, StepKind, StepUsage, StepsResult, StreamEvent, StreamKind, Timestamp,
     TraceContext, Usage, Version,
 };
@@ -35,6 +35,7 @@ fn inventory() -> Inventory {
         devices: vec!["/dev/video0".to_owned()],
         labels: BTreeMap::from([("zone".to_owned(), "a".to_owned())]),
         places: 4,
+        llm_places: 256,
         declared: true,
         unchecked: true,
     }
@@ -52,7 +53,12 @@ fn assignment() -> Assignment {
         package_bytes: 1_000,
         input: Payload::inline(b"{}"),
         metadata: Arc::from(*b"{}"),
-        allocation: Allocation { cores: 1, memory_bytes: 2, gpus: vec![GpuShare { index: 0, vram_bytes: 3 }] },
+        allocation: Allocation {
+            cores: 1,
+            memory_bytes: 2,
+            gpus: vec![GpuShare { index: 0, vram_bytes: 3 }],
+            place: Place::Llm,
+        },
         startup_timeout: Micros::from_secs(30),
         execution_timeout: Micros(1_500_001),
         needs_start: true,

@@ -52,7 +52,7 @@ fn script() -> Vec<Vec<Command>> {
     register.spec = samples::light_spec().into();
     let Command::SubmitJob(submit) = take("submit_job") else { unreachable!("a sample of that name") };
     let submit = |id| Command::SubmitJob(SubmitJob { id: JobId(id), ..submit.clone() });
-    let allocation = Allocation { cores: 1, memory_bytes: 1 << 30, gpus: Vec::new() };
+    let allocation = Allocation { cores: 1, memory_bytes: 1 << 30, ..Allocation::default() };
     let grant = |id| {
         let (node, allocation) = (samples::node(), allocation.clone());
         Command::GrantLease(GrantLease { job: JobId(id), node, epoch: NodeEpoch(1), allocation })

@@ -48,6 +48,7 @@ pub(crate) fn spec() -> RunSpec {
             devices: vec!["/dev/video0".to_owned()],
             labels: labels(),
             node: Some(node()),
+            place: Place::Process,
         },
         effects: Effects::Once,
         max_attempts: 3,
@@ -90,11 +91,17 @@ pub(crate) fn inventory() -> Inventory {
         places: 4,
         declared: true,
         unchecked: false,
+        llm_places: 0,
     }
 }
 
 pub(crate) fn allocation() -> Allocation {
-    Allocation { cores: 2, memory_bytes: 4 << 30, gpus: vec![GpuShare { index: 0, vram_bytes: 8 << 30 }] }
+    Allocation {
+        cores: 2,
+        memory_bytes: 4 << 30,
+        gpus: vec![GpuShare { index: 0, vram_bytes: 8 << 30 }],
+        place: Place::Process,
+    }
 }
 
 pub(crate) fn artifact() -> Payload {
@@ -147,10 +154,12 @@ fn name(command: &Command) -> &'static str {
     match command {
         Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.spawns => "register_agent_spawns",
         Command::RegisterAgent(RegisterAgent { spec, .. }) if !spec.requires.is_empty() => "register_agent_requires",
+        Command::RegisterAgent(RegisterAgent { spec, .. }) if spec.demand.place == Place::Llm => "register_agent_llm",
         Command::RegisterAgent(_) => "register_agent",
         Command::RetireAgent(_) => "retire_agent",
         Command::DeleteAgent(_) => "delete_agent",
         Command::DeprecateAgent(_) => "deprecate_agent",
+        Command::RegisterNode(RegisterNode { inventory, .. }) if inventory.llm_places > 0 => "register_node_llm",
         Command::RegisterNode(_) => "register_node",
         Command::DrainNode(DrainNode { deadline: Some(_), .. }) => "drain_node_deadline",
         Command::DrainNode(_) => "drain_node",
@@ -163,6 +172,7 @@ fn name(command: &Command) -> &'static str {
         Command::SubmitJob(SubmitJob { not_before: Some(_), .. }) => "submit_job_delayed",
         Command::SubmitJob(SubmitJob { verdict: Verdict::Accepted(_), .. }) => "submit_job",
         Command::SubmitJob(SubmitJob { verdict: Verdict::Refused { .. }, .. }) => "submit_job_refused",
+        Command::GrantLease(GrantLease { allocation, .. }) if allocation.place == Place::Llm => "grant_lease_llm",
         Command::GrantLease(_) => "grant_lease",
         Command::StartJob(_) => "start_job",
         Command::CompleteJob(_) => "complete_job",
@@ -197,7 +207,7 @@ fn name(command: &Command) -> &'static str {
 }
 
 /// How many names there are.
-const NAMES: usize = 48;
+const NAMES: usize = 51;
 
 /// One command of each kind, with its name.
 pub(crate) fn commands() -> Vec<(&'static str, Command)> {
@@ -208,6 +218,11 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::RetireAgent(RetireAgent { name: agent(), version: VERSION }),
         Command::DeprecateAgent(DeprecateAgent { name: agent(), version: VERSION, why: Some("use echo2".into()) }),
         Command::RegisterNode(RegisterNode { node: node(), boot_id: BootId(7), inventory: inventory() }),
+        Command::RegisterNode(RegisterNode {
+            node: node(),
+            boot_id: BootId(7),
+            inventory: Inventory { llm_places: 256, ..inventory() },
+        }),
         Command::DrainNode(DrainNode { node: node(), deadline: None }),
         Command::DrainNode(DrainNode { node: node(), deadline: Some(Micros::from_secs(300)) }),
         Command::Cordon(Cordon { node: node(), cordoned: true }),
@@ -217,6 +232,12 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::SubmitJob(submit(Verdict::Accepted(pin()))),
         Command::SubmitJob(submit(Verdict::Refused { pin: Some(pin()), failure: failure() })),
         Command::GrantLease(GrantLease { job, node: node(), epoch, allocation: allocation() }),
+        Command::GrantLease(GrantLease {
+            job,
+            node: node(),
+            epoch,
+            allocation: Allocation { place: Place::Llm, ..allocation() },
+        }),
         Command::StartJob(StartJob { job, node: node(), token }),
         Command::CompleteJob(CompleteJob {
             job,
@@ -320,6 +341,10 @@ pub(crate) fn commands() -> Vec<(&'static str, Command)> {
         Command::RegisterAgent(register_agent(RunSpec { spawns: true, ..spec() })),
         Command::RegisterAgent(register_agent(RunSpec {
             requires: vec![RequiredAgent { name: "greeter".to_owned(), version: "^1.0.0".to_owned() }],
+            ..spec()
+        })),
+        Command::RegisterAgent(register_agent(RunSpec {
+            demand: Demand { place: Place::Llm, ..Demand::default() },
             ..spec()
         })),
         Command::SubmitJob(SubmitJob { spawner: Some(spawner), ..submit(Verdict::Accepted(pin())) }),

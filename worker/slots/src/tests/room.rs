@@ -262,7 +262,7 @@ fn holds(agent: u8) -> Allocation {
         4 => (5, vec![GpuShare { index: 0, vram_bytes: 24 }, GpuShare { index: 1, vram_bytes: 24 }]),
         _ => (0, gpu(1, 14)),
     };
-    Allocation { cores: 0, memory_bytes, gpus }
+    Allocation { memory_bytes, gpus, ..Allocation::default() }
 }
 
 /// A leader that counts idle slots as free, and the node's processes.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use atlas_types::{
     Attempt, BootId, ClusterTime, Command, Demand, Effects, EventSeq, FencingToken, FoldSteps, Inventory,
-    JOURNAL_INLINE_BYTES_MAX, JobId, JobStatus, Micros, NodeEpoch, NodeId, ParkJob, Reason, RecordSteps, Resolution,
-    RunSpec, Step, Timestamp, Wait,
+    JOURNAL_INLINE_BYTES_MAX, JobId, JobStatus, Micros, NodeEpoch, NodeId, ParkJob, Place, Reason, RecordSteps,
+    Resolution, RunSpec, Step, Timestamp, Wait,
 };
 
 use crate::{EXECUTION_GRACE, PREPARATION_MAX, State};
@@ -43,8 +43,8 @@ struct Lease {
     holds: Holds,
 }
 
-/// GPUs with bytes, cores, memory.
-type Holds = (Vec<(u32, u64)>, u32, u64);
+/// GPUs with bytes, cores, memory, and the kind of place.
+type Holds = (Vec<(u32, u64)>, u32, u64, Place);
 
 #[derive(Debug)]
 struct Node {
@@ -349,12 +349,18 @@ impl Naive {
         let shares = |index: u32| held.iter().flat_map(|lease| &lease.holds.0).filter(move |share| share.0 == index);
         let vram = |index: u32| shares(index).map(|share| share.1).sum::<u64>();
         let short = demand.labels.iter().any(|(key, value)| labels.get(key) != Some(value))
-            || held.len() >= inventory.places as usize
+            || held.iter().filter(|lease| lease.holds.3 == demand.place).count()
+                >= inventory.places_of(demand.place) as usize
             || inventory.cores > 0 && demand.cores > 0 && cores + demand.cores > inventory.cores
             || inventory.memory_bytes > 0 && memory + demand.memory_bytes > inventory.memory_bytes;
         let gpus = inventory.gpus.iter().filter(|gpu| vram(gpu.index) + demand.vram_bytes <= gpu.memory_bytes);
         let gpus: Vec<_> = gpus.map(|gpu| (gpu.index, demand.vram_bytes)).take(demand.gpus as usize).collect();
-        (!short && gpus.len() == demand.gpus as usize).then_some((gpus, demand.cores, demand.memory_bytes))
+        (!short && gpus.len() == demand.gpus as usize).then_some((
+            gpus,
+            demand.cores,
+            demand.memory_bytes,
+            demand.place,
+        ))
     }
 
     fn leased(&mut self, id: JobId, token: FencingToken) -> Option<(JobId, &mut Job)> {

@@ -55,7 +55,7 @@ pub(super) fn steps_of_strangers(count: Range<usize>) -> impl Strategy<Value = V
 fn family() -> impl Strategy<Value = Step> {
     let job = 0..12_usize;
     prop_oneof![
-        6 => (job.clone(), 12..40_u64, 0..5_u8).prop_map(|(parent, id, agent)| Step::Spawn { parent, id, agent }),
+        6 => (job.clone(), 12..40_u64, 0..6_u8).prop_map(|(parent, id, agent)| Step::Spawn { parent, id, agent }),
         1 => job.clone().prop_map(|child| Step::Forsake { child }),
         6 => (job.clone(), 0..3_u64, job).prop_map(|(job, seconds, child)| {
             Step::Park { job, back: 0, seconds, used: 1, child: Some(child), stale: false }
@@ -66,7 +66,7 @@ fn family() -> impl Strategy<Value = Step> {
 fn step() -> impl Strategy<Value = Step> {
     let (job, node) = (0..12_usize, 0..3_u8);
     prop_oneof![
-        6 => (1..12_u64, 0..5_u8, -1..2_i64).prop_map(|(id, agent, priority)| Step::Submit { id, agent, priority }),
+        6 => (1..12_u64, 0..6_u8, -1..2_i64).prop_map(|(id, agent, priority)| Step::Submit { id, agent, priority }),
         8 => (job.clone(), node.clone()).prop_map(|(job, node)| Step::Grant { job, node }),
         8 => (job.clone(), 0..4_u8, proptest::bool::weighted(0.1), 0..3_u32)
             .prop_map(|(job, kind, stale, idle)| Step::Report { job, kind, stale, idle }),
@@ -144,7 +144,7 @@ impl Step {
             Self::LoseNode { node, epoch } => Command::LoseNode(LoseNode { node: name(node), epoch: NodeEpoch(epoch) }),
             Self::Register { node, boot, cores, places, zone } => {
                 let labels = zone.then(|| ("zone".to_owned(), "b".to_owned())).into_iter().collect();
-                let inventory = Inventory { cores, places, labels, ..Inventory::default() };
+                let inventory = Inventory { cores, places, llm_places: places / 2, labels, ..Inventory::default() };
                 Command::RegisterNode(RegisterNode { node: name(node), boot_id: BootId(boot), inventory })
             }
             Self::Label { node, zone } => {

@@ -34,6 +34,7 @@ impl Draw {
             places: self.u32(),
             declared: self.flag(),
             unchecked: self.flag(),
+            llm_places: self.u32(),
         }
     }
 
@@ -47,12 +48,17 @@ impl Draw {
             devices: self.list(Self::text),
             labels: self.labels(),
             node: self.option(Self::node_id),
+            place: self.place(),
         }
+    }
+
+    fn place(&mut self) -> Place {
+        self.pick(&Place::ALL)
     }
 
     pub(super) fn allocation(&mut self) -> Allocation {
         let share = |draw: &mut Self| GpuShare { index: draw.u32(), vram_bytes: draw.u64() };
-        Allocation { cores: self.u32(), memory_bytes: self.u64(), gpus: self.list(share) }
+        Allocation { cores: self.u32(), memory_bytes: self.u64(), gpus: self.list(share), place: self.place() }
     }
 
     pub(crate) fn run_spec(&mut self) -> RunSpec {
